@@ -1,0 +1,88 @@
+"""The disk cache of compiled code, and the dispatch of one function over several tuple types."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+_SOURCES = Path(__file__).resolve().parents[1]
+_KEPT_CACHES = 4
+
+
+@cache
+def source_hash() -> str:
+    """Hash the text of every file that may hold jitted code (``core`` and ``solvers``)."""
+    digest = hashlib.sha256()
+    for folder in ("core", "solvers"):
+        for path in sorted((_SOURCES / folder).rglob("*.py")):
+            digest.update(str(path.relative_to(_SOURCES)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def use_cache() -> None:
+    """Point numba's disk cache at a folder named after the sources; ``NUMBA_CACHE_DIR`` has precedence."""
+    from numba.core import config
+
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        return
+    caches = Path(platformdirs.user_cache_dir("mpu-bench", appauthor=False)) / "compiled"
+    folder = caches / source_hash()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+    except OSError:  # a read-only home: numba falls back to its own choice
+        return
+    config.CACHE_DIR = str(folder)
+    _forget_oldest(caches)
+
+
+def _forget_oldest(caches: Path) -> None:
+    by_age = sorted((path for path in caches.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
+    for old in by_age[:-_KEPT_CACHES]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def dispatch(
+    name: str, implementations: Mapping[type, Callable[..., Any]], **jit_options: Any
+) -> Callable[..., Any]:
+    """Make one function out of one implementation per tuple type, chosen by the type of its first argument.
+
+    Inside jitted code the choice falls when the caller is compiled (`numba.extending.overload`), so it costs
+    nothing; in plain Python, and with ``NUMBA_DISABLE_JIT=1``, the same bodies run.
+
+    Parameters
+    ----------
+    name : str
+        The function's name, for messages.
+    implementations : mapping of type to function
+        One per NamedTuple class. All take the same arguments, the tuple first.
+    **jit_options
+        Passed on to numba, for example ``fastmath``.
+
+    Returns
+    -------
+    function
+        Raises `TypeError` where the first argument is of none of the types.
+    """
+    from numba.extending import overload
+
+    def dispatched(first: Any, *others: Any) -> Any:
+        implementation = implementations.get(type(first))
+        if implementation is None:
+            raise TypeError(f"{name}: no implementation for {type(first).__name__}")
+        return implementation(first, *others)
+
+    dispatched.__name__ = dispatched.__qualname__ = name
+
+    def choose(first: Any, *_others: Any) -> Callable[..., Any] | None:
+        return implementations.get(getattr(first, "instance_class", None))  # type: ignore[arg-type]
+
+    overload(dispatched, strict=False, jit_options=jit_options)(choose)
+    return dispatched

@@ -1,0 +1,26 @@
+"""What is counted while a solver runs; one array of int64, one name per place.
+
+The counts are those the papers speak of, independent of caches, threads and storage. Evaluating a model
+for a report is never counted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+PRESENTED = 0  #: examples presented (for batch solvers: iterations); passes = presented / n
+STEPS = 1  #: presentations that changed the hypothesis
+UPDATES = 2  #: changes of the hypothesis; a multiple update counts its multiplicity
+KERNEL_EVALUATIONS = 3  #: kernel values the algorithm asks for
+KERNEL_COMPUTED = 4  #: kernel values really computed, after caches and symmetry
+INNER_PRODUCTS = 5  #: d-dimensional products w.x of linear solvers
+
+NAMES = ("presented", "steps", "updates", "kernel_evaluations", "kernel_computed", "inner_products")
+
+UNLIMITED = np.iinfo(np.int64).max // 4
+
+
+def new_counters() -> NDArray[np.int64]:
+    """Start all counts at zero."""
+    return np.zeros(len(NAMES), np.int64)

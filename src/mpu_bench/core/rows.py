@@ -1,0 +1,161 @@
+"""The examples of a problem, one per row: dense, sparse, or sparse with every value one.
+
+The three tuples pass into jitted code as they are, and the functions below are written once per tuple and
+chosen at compile time, so that a solver is written once for all of them. Index arrays are unsigned: numba
+wraps negative indices, and with signed ones each access would pay a compare and a select.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from mpu_bench.core.compilation import dispatch
+
+
+class Dense(NamedTuple):
+    """Rows whose every value is stored: ``values`` of shape (n, d), float32 or float64, C order."""
+
+    values: NDArray[np.floating[Any]]
+
+
+class Sparse(NamedTuple):
+    """Rows of (column, value) pairs; row i is the slice ``starts[i]:starts[i + 1]``.
+
+    ``values`` (pairs,) float32 or float64; ``columns`` (pairs,) uint32, rising within a row; ``starts`` (n + 1,)
+    uint32, so there can be 4,294,967,295 pairs at most.
+    """
+
+    values: NDArray[np.floating[Any]]
+    columns: NDArray[np.uint32]
+    starts: NDArray[np.uint32]
+
+
+class Ones(NamedTuple):
+    """Sparse rows whose every stored value is one (Adult and Web are such): no values to keep or to read."""
+
+    columns: NDArray[np.uint32]
+    starts: NDArray[np.uint32]
+
+
+Rows = Dense | Sparse | Ones
+
+
+def _dot_dense(rows, i, w):
+    total = 0.0
+    for j in range(rows.values.shape[1]):
+        total += rows.values[i, j] * w[j]
+    return total
+
+
+def _dot_sparse(rows, i, w):
+    total = 0.0
+    for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
+        total += rows.values[k] * w[rows.columns[k]]
+    return total
+
+
+def _dot_ones(rows, i, w):
+    total = 0.0
+    for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
+        total += w[rows.columns[k]]
+    return total
+
+
+def _add_dense(rows, i, scale, w):
+    for j in range(rows.values.shape[1]):
+        w[j] += scale * rows.values[i, j]
+
+
+def _add_sparse(rows, i, scale, w):
+    for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
+        w[rows.columns[k]] += scale * rows.values[k]
+
+
+def _add_ones(rows, i, scale, w):
+    for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
+        w[rows.columns[k]] += scale
+
+
+def _squared_norm_dense(rows, i):
+    total = 0.0
+    for j in range(rows.values.shape[1]):
+        total += np.float64(rows.values[i, j]) * rows.values[i, j]
+    return total
+
+
+def _squared_norm_sparse(rows, i):
+    total = 0.0
+    for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
+        total += np.float64(rows.values[k]) * rows.values[k]
+    return total
+
+
+def _squared_norm_ones(rows, i):
+    return np.float64(rows.starts[i + np.uint32(1)] - rows.starts[i])
+
+
+def _count_dense(rows):
+    return rows.values.shape[0]
+
+
+def _count_by_starts(rows):
+    return rows.starts.shape[0] - 1
+
+
+#: ``dot(rows, i, w)``: the inner product of row ``i`` (uint32) with ``w`` (d,) float64; a float64.
+dot = dispatch("dot", {Dense: _dot_dense, Sparse: _dot_sparse, Ones: _dot_ones}, fastmath={"reassoc", "contract"})
+
+#: ``add(rows, i, scale, w)``: ``w += scale * row i`` in place.
+add = dispatch("add", {Dense: _add_dense, Sparse: _add_sparse, Ones: _add_ones})
+
+#: ``squared_norm(rows, i)``: the squared Euclidean norm of row ``i``; a float64.
+squared_norm = dispatch(
+    "squared_norm", {Dense: _squared_norm_dense, Sparse: _squared_norm_sparse, Ones: _squared_norm_ones}
+)
+
+#: ``count(rows)``: the number of rows.
+count = dispatch("count", {Dense: _count_dense, Sparse: _count_by_starts, Ones: _count_by_starts})
+
+
+def take(rows: Rows, chosen: NDArray[np.integer[Any]]) -> Rows:
+    """Copy the chosen rows, in the order given.
+
+    Parameters
+    ----------
+    rows : Rows
+    chosen : array of int, shape (m,)
+
+    Returns
+    -------
+    Rows
+        Of the same tuple type, with m rows.
+    """
+    if isinstance(rows, Dense):
+        return Dense(np.ascontiguousarray(rows.values[chosen]))
+    lengths = (rows.starts[1:] - rows.starts[:-1])[chosen].astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    first = np.repeat(rows.starts[:-1][chosen].astype(np.int64) - starts[:-1], lengths)
+    pairs = first + np.arange(starts[-1])
+    if isinstance(rows, Ones):
+        return Ones(rows.columns[pairs], starts.astype(np.uint32))
+    return Sparse(rows.values[pairs], rows.columns[pairs], starts.astype(np.uint32))
+
+
+def to_scipy(rows: Rows, features: int) -> scipy.sparse.csr_matrix | NDArray[np.float64]:
+    """Give the rows as the peers want them: a float64 CSR matrix, or a float64 array for dense rows.
+
+    Parameters
+    ----------
+    rows : Rows
+    features : int
+        The number of columns, d.
+    """
+    if isinstance(rows, Dense):
+        return rows.values.astype(np.float64)
+    values = np.ones(len(rows.columns)) if isinstance(rows, Ones) else rows.values.astype(np.float64)
+    index = (values, rows.columns.astype(np.int32), rows.starts.astype(np.int32))
+    return scipy.sparse.csr_matrix(index, shape=(len(rows.starts) - 1, features))

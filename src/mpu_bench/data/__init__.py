@@ -1,0 +1,1 @@
+"""Datasets: cards, downloads, readers, generators, and prepared memory-mapped arrays."""

@@ -1,0 +1,58 @@
+"""The errors a user can cause, each with a message that names the thing and the fix.
+
+``mpu-bench`` prints the message of a `UserError` on one paragraph and leaves with exit code 2.
+Anything else that escapes is a bug and keeps its traceback.
+
+    UserError
+    |- ConfigError      a config file, an option that overrides it, or a name in it
+    |- DataError        a dataset's card, or the content of a file
+    |- FetchError       a download
+    `- StoreError       a results folder
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Something the user can mend; the message says what and how."""
+
+
+class ConfigError(UserError):
+    """A config file, an option that overrides it, or a name in it is wrong."""
+
+
+class DataError(UserError):
+    """A dataset's card, or the content of a data file, is wrong."""
+
+
+class FetchError(UserError):
+    """A file could not be had, or is not the file it should be."""
+
+
+class StoreError(UserError):
+    """A results folder cannot be read or written."""
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """Say which valid name was probably meant, or list the valid ones.
+
+    Parameters
+    ----------
+    name : str
+        What the user wrote.
+    valid : iterable of str
+        The names that exist.
+
+    Returns
+    -------
+    str
+        ``"did you mean 'mpu'?"``, or ``"choose from dcd, liblinear, mpu"`` where nothing is near.
+    """
+    choices = sorted(valid)
+    near = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean '{near[0]}'?"
+    return "choose from " + ", ".join(choices) if choices else "there are none"

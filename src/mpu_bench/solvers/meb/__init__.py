@@ -1,0 +1,1 @@
+"""Minimal enclosing balls of frank-wolfe-2012."""

@@ -1,0 +1,1 @@
+"""Public implementations to compare with, run whole: one advance finishes them."""
