@@ -39,7 +39,7 @@ def use_cache() -> None:
         os.utime(folder)
     except OSError:  # a read-only home: numba falls back to its own choice
         return
-    config.CACHE_DIR = str(folder)
+    config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
     _forget_oldest(caches)
 
 
@@ -49,9 +49,7 @@ def _forget_oldest(caches: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def dispatch(
-    name: str, implementations: Mapping[type, Callable[..., Any]], **jit_options: Any
-) -> Callable[..., Any]:
+def dispatch(name: str, implementations: Mapping[type, Callable[..., Any]], **jit_options: Any) -> Callable[..., Any]:
     """Make one function out of one implementation per tuple type, chosen by the type of its first argument.
 
     Inside jitted code the choice falls when the caller is compiled (`numba.extending.overload`), so it costs
@@ -84,5 +82,5 @@ def dispatch(
     def choose(first: Any, *_others: Any) -> Callable[..., Any] | None:
         return implementations.get(getattr(first, "instance_class", None))  # type: ignore[arg-type]
 
-    overload(dispatched, strict=False, jit_options=jit_options)(choose)
+    overload(dispatched, strict=False, jit_options=jit_options)(choose)  # type: ignore[arg-type]
     return dispatched

@@ -30,7 +30,8 @@ class LinearModel:
 
     def scores(self, rows: Rows) -> NDArray[np.float64]:
         """Score every row; shape (n, c)."""
-        return _linear_scores(rows, self.weights)
+        scores: NDArray[np.float64] = _linear_scores(rows, self.weights)
+        return scores
 
     def labels(self, rows: Rows) -> NDArray[np.int32]:
         """Predict class indices, shape (n,)."""
@@ -67,7 +68,8 @@ class KernelModel:
 
     def scores(self, rows: Rows) -> NDArray[np.float64]:
         """Score every row; shape (n, c)."""
-        return _kernel_scores(rows, self.vectors, self.coefficients, self.kernel, self.features)
+        scores: NDArray[np.float64] = _kernel_scores(rows, self.vectors, self.coefficients, self.kernel, self.features)
+        return scores
 
     def labels(self, rows: Rows) -> NDArray[np.int32]:
         """Predict class indices, shape (n,)."""
@@ -124,7 +126,8 @@ def labels_of(scores: NDArray[np.float64]) -> NDArray[np.int32]:
     """
     if scores.shape[1] == 1:
         return (scores[:, 0] > 0).astype(np.int32)
-    return np.argmax(scores, axis=1).astype(np.int32)
+    best: NDArray[np.int32] = np.argmax(scores, axis=1).astype(np.int32)
+    return best
 
 
 @njit(cache=True, nogil=True)

@@ -56,4 +56,4 @@ class Problem:
 
 def signs_of(labels: NDArray[np.int32]) -> NDArray[np.float64]:
     """Turn class indices 0 and 1 into -1.0 and +1.0."""
-    return 2.0 * labels - 1.0
+    return 2.0 * labels.astype(np.float64) - 1.0

@@ -27,7 +27,7 @@ def generator(seed: int, purpose: str) -> NDArray[np.uint64]:
         To be handed to `below` and `shuffle`, which change it.
     """
     entropy = [seed, *purpose.encode()]
-    return np.random.SeedSequence(entropy).generate_state(1, np.uint64)
+    return np.random.SeedSequence(entropy).generate_state(1, np.uint64).astype(np.uint64)
 
 
 @njit(cache=True, inline="always")

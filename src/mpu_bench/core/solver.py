@@ -10,14 +10,18 @@ Configs are checked against these annotations (`annotated_types`) before anythin
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_type_hints
+
+import numpy as np
+from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
 
 from mpu_bench.core.counters import UNLIMITED
-from mpu_bench.core.kernels import Kernel
+from mpu_bench.core.kernels import Kernel, Linear
 from mpu_bench.core.model import Model
 from mpu_bench.core.problem import Problem
+from mpu_bench.errors import ConfigError, DataError
 
 
 class Status(IntEnum):
@@ -73,6 +77,45 @@ class Solver(ABC):
     classes: ClassVar[Literal["two", "any"]] = "two"
     sliceable: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        """Refuse parameters outside their range.
+
+        Raises
+        ------
+        ConfigError
+            Naming the solver, the parameter, its value and its range.
+        """
+        hints = get_type_hints(type(self), include_extras=True)
+        for field in fields(self):
+            number = getattr(self, field.name)
+            for bound in _bounds(hints[field.name]):
+                if not _holds(bound, number):
+                    raise ConfigError(f"{self.name}: {field.name} is {number!r}; it must satisfy {bound}")
+
+    def check(self, problem: Problem, kernel: Kernel) -> None:
+        """Refuse a problem or a kernel that this solver cannot train on; every `start` begins with it.
+
+        Raises
+        ------
+        ConfigError
+            If the solver is linear and the kernel is not.
+        DataError
+            If there are no examples, if all are of one class, or if there are too many classes.
+        """
+        if self.kernels == "linear" and not isinstance(kernel, Linear):
+            raise ConfigError(f"{self.name} is a linear solver; it cannot train with the kernel {kernel}")
+        if problem.n == 0:
+            raise DataError(f"{problem.name}: there are no training examples")
+        present = np.unique(problem.labels)
+        if len(present) < 2:
+            only = problem.classes[present[0]]
+            raise DataError(f"{problem.name}: all training examples are of class '{only}'; two classes are needed")
+        if self.classes == "two" and len(problem.classes) > 2:
+            count = len(problem.classes)
+            raise DataError(
+                f"{problem.name} has {count} classes; {self.name} separates two (name one class in its card)"
+            )
+
     @abstractmethod
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> Any:
         """Make the state the algorithm starts from. Its time counts as training time."""
@@ -91,3 +134,25 @@ class Solver(ABC):
     def measures(self, state: Any) -> Measures:  # noqa: ARG002
         """Certify the present state. Never changes it, never counted, never timed."""
         return Measures()
+
+
+def _bounds(hint: Any) -> list[Any]:
+    """List the bounds of an annotated type, such as ``Gt(0)``."""
+    bounds: list[Any] = []
+    for metadata in getattr(hint, "__metadata__", ()):
+        bounds += list(metadata) if isinstance(metadata, GroupedMetadata) else [metadata]
+    return bounds
+
+
+def _holds(bound: Any, number: Any) -> bool:
+    """Tell whether the number satisfies the bound; NaN satisfies none."""
+    match bound:
+        case Gt(gt=limit):
+            return bool(number > limit)
+        case Ge(ge=limit):
+            return bool(number >= limit)
+        case Lt(lt=limit):
+            return bool(number < limit)
+        case Le(le=limit):
+            return bool(number <= limit)
+    return True
