@@ -20,11 +20,11 @@ from mpu_bench.errors import UserError, nearest
 Key = tuple[str | int, ...]
 
 
-class _Loader(yaml.SafeLoader):
+class Loader(yaml.SafeLoader):
     """SafeLoader with numbers as people write them."""
 
 
-_Loader.yaml_implicit_resolvers = {
+Loader.yaml_implicit_resolvers = {
     first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:float"]
     for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
@@ -35,7 +35,7 @@ _FLOAT = re.compile(
         |[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$""",
     re.VERBOSE,
 )
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789."))
+Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789."))
 
 
 @dataclass
@@ -105,7 +105,7 @@ def read(path: Path, error: type[UserError]) -> Located:
 
 def parse(text: str, source: str, error: type[UserError]) -> Located:
     """Parse YAML text whose top is a mapping; see `read`."""
-    loader = _Loader(text)
+    loader = Loader(text)
     try:
         node = loader.get_single_node()
         places: dict[Key, str] = {}

@@ -5,7 +5,11 @@ Names are known without importing anything heavy; a solver's module is imported 
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
+import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpu_bench.errors import ConfigError, nearest
@@ -35,3 +39,59 @@ def load(name: str) -> type[Solver]:
     module, class_name = SOLVERS[name].split(":")
     solver: type[Solver] = getattr(import_module(module), class_name)
     return solver
+
+
+def load_plugin(path: Path) -> list[str]:
+    """Register the solvers of a Python file of the user's own; loading it again changes nothing.
+
+    Parameters
+    ----------
+    path : Path
+        A file that defines one or more subclasses of `mpu_bench.core.solver.Solver`, each with a ``name``.
+
+    Returns
+    -------
+    list of str
+        The names of its solvers.
+
+    Raises
+    ------
+    ConfigError
+        If the file is missing or fails, defines no solver, or takes the name of another.
+    """
+    from mpu_bench.core.solver import Solver
+
+    module_name = f"mpu_bench_plugin_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    if module_name not in sys.modules:
+        _execute(path, module_name)
+    module = sys.modules[module_name]
+    found = [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type)
+        and issubclass(each, Solver)
+        and each.__module__ == module_name
+        and hasattr(each, "name")
+    ]
+    if not found:
+        raise ConfigError(f"{path}: defines no solver: a subclass of mpu_bench.core.solver.Solver with a name")
+    for solver in found:
+        target = f"{module_name}:{solver.__name__}"
+        if SOLVERS.setdefault(solver.name, target) != target:
+            raise ConfigError(f"{path}: the name '{solver.name}' is taken by another solver; choose another")
+    return [solver.name for solver in found]
+
+
+def _execute(path: Path, module_name: str) -> None:
+    if not path.is_file():
+        raise ConfigError(f"{path}: no such file (named by plugins:)")
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{path}: is not a Python file (named by plugins:)")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as fault:
+        del sys.modules[module_name]
+        raise ConfigError(f"{path}: cannot be imported: {type(fault).__name__}: {fault}") from fault

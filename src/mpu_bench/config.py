@@ -1,0 +1,363 @@
+"""YAML text -> `Experiment`: strict, with errors that name file, line and key.
+
+A config names datasets, solvers, a kernel and the rules that end a run. Any list in a solver's parameters, in
+a kernel or in the budget is swept. Everything is checked here, before anything is fetched or run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from mpu_bench import located, shipped, solvers
+from mpu_bench.data import catalog
+from mpu_bench.errors import ConfigError, DataError, nearest
+from mpu_bench.located import Key, Located
+from mpu_bench.schema import (
+    FORMAT_VERSION,
+    KERNELS,
+    Budget,
+    DatasetChoice,
+    Experiment,
+    File,
+    KernelChoice,
+    SolverChoice,
+)
+
+
+def find(path: Path) -> Path:
+    """Find a config file: the path itself, or the name of one that comes with the project.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such file; the message suggests the nearest shipped config.
+    """
+    if path.exists():
+        return path
+    shipped_configs = names()
+    for candidate in (path.name, f"{path.name}.yaml"):
+        if candidate.removesuffix(".yaml") in shipped_configs and path.parent in (Path(), Path("configs")):
+            return shipped.folder("configs") / candidate
+    near = nearest(path.name.removesuffix(".yaml"), shipped_configs)
+    raise ConfigError(f"{path}: no such config file; {near} (mpu-bench list configs)")
+
+
+def names() -> list[str]:
+    """List the configs that come with the project."""
+    return sorted(path.stem for path in shipped.folder("configs").glob("*.yaml"))
+
+
+def read(
+    path: Path,
+    *,
+    profile: str | None = None,
+    settings: Sequence[str] = (),
+    seed: int | None = None,
+    repeats: int | None = None,
+    threads: int | None = None,
+) -> Experiment:
+    """Read and check a config.
+
+    Parameters
+    ----------
+    path : Path
+        The YAML file, or the name of a shipped config.
+    profile : str, optional
+        The entry of the config's ``profiles`` that overrides it; its results go to ``<name>-<profile>``.
+    settings : sequence of str
+        ``key=value`` overrides, such as ``stop.seconds=5`` or ``solvers.mpu.C=10``.
+    seed, repeats, threads : int, optional
+        Override the keys of these names.
+
+    Raises
+    ------
+    ConfigError
+        With file, line, key and the fix.
+    """
+    file = located.read(find(path), ConfigError)
+    _check_version(file)
+    if profile is not None:
+        _apply_profile(file, profile)
+    for setting in settings:
+        _apply_setting(file, setting)
+    for key, value in (("seed", seed), ("repeats", repeats), ("threads", threads)):
+        if value is not None:
+            file.overlay((), {key: value}, {(key,): f"--{key}"})
+    return _experiment(file, Path(file.source).parent)
+
+
+def _check_version(file: Located) -> None:
+    version = file.data.get("version", FORMAT_VERSION)
+    if version != FORMAT_VERSION:
+        raise ConfigError(
+            f"{file.place(('version',))}: version: this config is written for version {version!r} of the config "
+            f"format, and this mpu-bench reads version {FORMAT_VERSION}; install the matching mpu-bench, or adapt "
+            f"the config and set version: {FORMAT_VERSION}"
+        )
+
+
+def _apply_profile(file: Located, profile: str) -> None:
+    profiles = file.data.get("profiles") or {}
+    if not isinstance(profiles, Mapping) or profile not in profiles or not isinstance(profiles[profile], Mapping):
+        known = profiles if isinstance(profiles, Mapping) else {}
+        raise ConfigError(f"{file.source}: no profile '{profile}': {nearest(profile, known)}")
+    places = {key[2:]: place for key, place in file.places.items() if key[:2] == ("profiles", profile) and key[2:]}
+    file.overlay((), profiles[profile], places)
+    if "name" not in profiles[profile] and isinstance(file.data.get("name"), str):
+        file.data["name"] += f"-{profile}"
+
+
+def _apply_setting(file: Located, setting: str) -> None:
+    place = f"--set {setting}"
+    dotted, equals, text = setting.partition("=")
+    if not equals or not dotted:
+        raise ConfigError(f"{place}: must be written key=value, such as stop.seconds=5")
+    try:
+        value = yaml.load(text, located.Loader)  # noqa: S506  a SafeLoader
+    except yaml.YAMLError:
+        raise ConfigError(f"{place}: the value is not YAML") from None
+    target: Any = file.data
+    key: list[str | int] = []
+    for step in dotted.split(".")[:-1]:
+        target, where = _step_into(target, step, place)
+        key += where
+    if not isinstance(target, dict):
+        raise ConfigError(f"{place}: '{dotted.rpartition('.')[0]}' holds no keys")
+    last = dotted.split(".")[-1]
+    target[last] = value
+    for stale in [known for known in file.places if known[: len(key) + 1] == (*key, last)]:
+        del file.places[stale]
+    file.places[(*key, last)] = place
+
+
+def _step_into(target: Any, step: str, place: str) -> tuple[Any, list[str | int]]:
+    """Go one key down; in a list of names or single-key mappings (solvers, datasets) the name is the key."""
+    if isinstance(target, list):
+        for position, entry in enumerate(target):
+            if entry == step:
+                target[position] = {step: {}}
+            if isinstance(target[position], dict) and step in target[position]:
+                if target[position][step] is None:
+                    target[position][step] = {}
+                return target[position][step], [position, step]
+        known = [str(next(iter(entry))) if isinstance(entry, dict) else str(entry) for entry in target]
+        raise ConfigError(f"{place}: no '{step}' in this config: {nearest(step, known)}")
+    if isinstance(target, dict):
+        return target.setdefault(step, {}), [step]
+    raise ConfigError(f"{place}: '{step}' stands below a value that holds no keys")
+
+
+def _experiment(file: Located, folder: Path) -> Experiment:
+    content = _validated(File, file.data, file, ())
+    plugins = tuple((folder / plugin).resolve() for plugin in content.plugins)
+    for plugin in plugins:
+        solvers.load_plugin(plugin)
+    default_kernels = _kernels(content.kernel, ("kernel",), file)
+    choices = tuple(
+        choice
+        for position, entry in enumerate(content.solvers)
+        for choice in _solvers(entry, ("solvers", position), default_kernels, content.budget, file)
+    )
+    if content.budget is not None and all(choice.vectors is None for choice in choices):
+        raise ConfigError(
+            f"{file.place(('budget',))}: budget: no solver of this config lives on a budget of vectors; remove the key"
+        )
+    return Experiment(
+        name=content.name,
+        source=file.source,
+        description=content.description,
+        datasets=_datasets(content, file),
+        solvers=choices,
+        seeds=tuple(range(content.seed, content.seed + content.repeats)),
+        stop=content.stop,
+        limits=content.limits,
+        checkpoints=content.checkpoints,
+        threads=content.threads,
+        published=_published(content, file),
+        plugins=plugins,
+    )
+
+
+def _validated[Model: BaseModel](model: type[Model], data: Any, file: Located, key: Key) -> Model:
+    try:
+        return model.model_validate(data)
+    except ValidationError as fault:
+
+        def fields(below: Key) -> list[str]:
+            return _field_names(model, below)
+
+        raise ConfigError(located.validation_message(fault, file.place, key, fields)) from None
+
+
+def _field_names(model: type[BaseModel], below: Key) -> list[str]:
+    for step in below:
+        annotation = model.model_fields[str(step)].annotation if str(step) in model.model_fields else None
+        candidates = [annotation, *getattr(annotation, "__args__", ())]
+        nested = [c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)]
+        if not nested:
+            return []
+        model = nested[0]
+    return list(model.model_fields)
+
+
+def _named(entry: Any, key: Key, file: Located, what: str) -> tuple[str, dict[str, Any]]:
+    """Read ``name`` or ``name: {parameters}``."""
+    if isinstance(entry, str):
+        return entry, {}
+    if isinstance(entry, Mapping) and len(entry) == 1:
+        name, parameters = next(iter(entry.items()))
+        if parameters is None:
+            return str(name), {}
+        if isinstance(parameters, Mapping):
+            return str(name), dict(parameters)
+    raise ConfigError(
+        f"{file.place(key)}: {located.dotted(key)}: must be the name of a {what}, or one name with its parameters "
+        f"(name: {{key: value}}), not {entry!r}"
+    )
+
+
+def _sweep(parameters: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Write out every combination of the lists in the parameters, the first key varying slowest."""
+    options = [_options(value) for value in parameters.values()]
+    for values in itertools.product(*options):
+        yield dict(zip(parameters, values, strict=True))
+
+
+def _options(value: Any) -> Iterable[Any]:
+    if isinstance(value, list):
+        return value
+    if isinstance(value, Mapping):
+        return list(_sweep(value))
+    return [value]
+
+
+def _check_lists(parameters: Mapping[str, Any], key: Key, file: Located) -> None:
+    for name, value in parameters.items():
+        if value == []:
+            raise ConfigError(
+                f"{file.place((*key, name))}: {located.dotted((*key, name))}: an empty list sweeps nothing"
+            )
+
+
+def _kernels(entry: Any, key: Key, file: Located) -> tuple[KernelChoice, ...]:
+    entries = entry if isinstance(entry, list) else [entry]
+    return tuple(
+        choice
+        for position, each in enumerate(entries)
+        for choice in _kernel(each, (*key, position) if isinstance(entry, list) else key, file)
+    )
+
+
+def _kernel(entry: Any, key: Key, file: Located) -> Iterator[KernelChoice]:
+    name, parameters = _named(entry, key, file, "kernel")
+    if name not in KERNELS:
+        raise ConfigError(f"{file.place(key)}: unknown kernel '{name}': {nearest(name, KERNELS)}")
+    _check_lists(parameters, (*key, name), file)
+    for combination in _sweep(parameters):
+        checked = _validated(KERNELS[name], combination, file, (*key, name))
+        yield KernelChoice(name, checked.model_dump(exclude_none=True))
+
+
+@cache
+def parameters_model(name: str) -> type[BaseModel]:
+    """Make the schema of a solver's parameters out of its dataclass.
+
+    Raises
+    ------
+    ConfigError
+        If no solver has this name.
+    """
+    solver = solvers.load(name)
+    hints = get_type_hints(solver, include_extras=True)
+    fields: dict[str, Any] = {
+        parameter.name: (hints[parameter.name], ... if parameter.default is dataclasses.MISSING else parameter.default)
+        for parameter in dataclasses.fields(solver)
+    }
+    strict = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    return create_model(f"{name} parameters", __config__=strict, **fields)
+
+
+def _solvers(
+    entry: Any, key: Key, default_kernels: tuple[KernelChoice, ...], budget: Budget | None, file: Located
+) -> Iterator[SolverChoice]:
+    name, parameters = _named(entry, key, file, "solver")
+    if name not in solvers.SOLVERS:
+        raise ConfigError(f"{file.place(key)}: unknown solver '{name}': {nearest(name, solvers.SOLVERS)}")
+    below = (*key, name)
+    kernels = default_kernels
+    if "kernel" in parameters:
+        kernels = _kernels(parameters.pop("kernel"), (*below, "kernel"), file)
+    _check_kernels(name, kernels, file.place((*below, "kernel") if (*below, "kernel") in file.places else ("kernel",)))
+    model = parameters_model(name)
+    budgeted = "vectors" in model.model_fields and "vectors" not in parameters and budget is not None
+    sizes: Sequence[int | None] = budget.vectors if budgeted and budget is not None else [None]
+    _check_lists(parameters, below, file)
+    for combination, kernel, size in itertools.product(_sweep(parameters), kernels, sizes):
+        given = combination if size is None else combination | {"vectors": size}
+        checked = _validated(model, given, file, below).model_dump()
+        yield SolverChoice(name, checked, kernel, checked.get("vectors"))
+
+
+def _check_kernels(name: str, kernels: tuple[KernelChoice, ...], place: str) -> None:
+    if solvers.load(name).kernels == "any":
+        return
+    for kernel in kernels:
+        if kernel.name != "linear":
+            raise ConfigError(
+                f"{place}: solver '{name}' is linear only and cannot take the {kernel.name} kernel; use kernel: linear, "
+                f"or give the kernel to the other solvers alone (- solver: {{kernel: ...}})"
+            )
+
+
+def _datasets(content: File, file: Located) -> tuple[DatasetChoice, ...]:
+    if (content.dataset is None) == (content.datasets is None):
+        raise ConfigError(f"{file.source}: give either dataset: NAME or datasets: [NAME, ...]")
+    if content.dataset is not None:
+        return (_dataset(content.dataset, ("dataset",), file),)
+    entries = content.datasets or []
+    if not entries:
+        raise ConfigError(f"{file.place(('datasets',))}: datasets: an empty list names no dataset")
+    choices = tuple(_dataset(entry, ("datasets", position), file) for position, entry in enumerate(entries))
+    _check_labels(choices, file)
+    return choices
+
+
+def _check_labels(choices: tuple[DatasetChoice, ...], file: Located) -> None:
+    seen: set[str] = set()
+    for position, choice in enumerate(choices):
+        if choice.label in seen:
+            raise ConfigError(
+                f"{file.place(('datasets', position))}: '{choice.label}' stands twice; give one another label with "
+                f"as: NAME"
+            )
+        seen.add(choice.label)
+
+
+def _dataset(entry: Any, key: Key, file: Located) -> DatasetChoice:
+    name, options = _named(entry, key, file, "dataset")
+    label = options.pop("as", None)
+    try:
+        card = catalog.card(name, options)
+    except DataError as fault:
+        raise ConfigError(f"{file.place(key)}: {fault}") from None
+    return DatasetChoice(card.name, options, label or (name if name in card.aliases else card.name))
+
+
+def _published(content: File, file: Located) -> str | None:
+    if content.published is None:
+        return None
+    known = [path.stem for path in shipped.folder("results/published").glob("*.csv")]
+    if content.published not in known:
+        raise ConfigError(
+            f"{file.place(('published',))}: published: no table '{content.published}': "
+            f"{nearest(content.published, known)}"
+        )
+    return content.published

@@ -1,0 +1,194 @@
+"""The words of a config and their types: what is strict, what is swept, what the rest of the project receives."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, field_validator, model_validator
+
+FORMAT_VERSION = 1
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+AtLeastOne = Annotated[int, Field(ge=1)]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class LinearKernel(Strict):
+    """K(a, b) = a.b."""
+
+
+class GaussianKernel(Strict):
+    """K(a, b) = exp(-gamma ||a - b||^2), by gamma or by sigma2 = 1 / (2 gamma).
+
+    ``gamma`` may be ``{over-features: g}``, g / d, or ``{over-mean-squared-distance: g}``, g over the mean
+    squared distance of two training rows.
+    """
+
+    gamma: Any = None
+    sigma2: Positive | None = None
+
+    @field_validator("gamma")
+    @classmethod
+    def _number_or_rule(cls, gamma: Any) -> Any:
+        rules = ("over-features", "over-mean-squared-distance")
+        if isinstance(gamma, Mapping):
+            if len(gamma) != 1 or next(iter(gamma)) not in rules:
+                raise ValueError(f"must be a number or one of {{{rules[0]}: 4}}, {{{rules[1]}: 2}}")
+            number = next(iter(gamma.values()))
+        else:
+            number = gamma
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < float("inf"):
+            raise ValueError(f"must be greater than 0, not {number!r}")
+        return gamma
+
+    @model_validator(mode="after")
+    def _one_width(self) -> GaussianKernel:
+        if (self.gamma is None) == (self.sigma2 is None):
+            raise ValueError("give either gamma or sigma2")
+        return self
+
+
+class PolynomialKernel(Strict):
+    """K(a, b) = (scale a.b + offset)^degree."""
+
+    degree: AtLeastOne
+    scale: Positive = 1.0
+    offset: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+
+KERNELS: dict[str, type[Strict]] = {
+    "linear": LinearKernel,
+    "gaussian": GaussianKernel,
+    "polynomial": PolynomialKernel,
+}
+
+
+class Stop(Strict):
+    """What ends a run besides the solver's own rule; whichever comes first."""
+
+    gap: Positive | None = None
+    passes: Positive | None = None
+    seconds: Positive | None = None
+    kernel_evaluations: Positive | None = None
+
+
+class Limits(Strict):
+    """What a run may never exceed: its process is ended and the row says so."""
+
+    seconds: Positive | None = None
+    memory: ByteSize | None = None
+
+    @field_validator("memory", mode="before")
+    @classmethod
+    def _bytes(cls, memory: Any) -> Any:
+        if isinstance(memory, str):
+            return ByteSize._validate(memory, None)  # type: ignore[arg-type]
+        return memory
+
+
+class Checkpoints(Strict):
+    """When the model is evaluated: at geometrically growing numbers of passes, off the clock."""
+
+    first: Positive = 0.1
+    per_decade: Annotated[int, Field(ge=1, le=1000)] = 8
+
+
+class Budget(Strict):
+    """How many vectors a budgeted solver may keep; a list is swept."""
+
+    vectors: list[AtLeastOne]
+
+    @field_validator("vectors", mode="before")
+    @classmethod
+    def _list(cls, vectors: Any) -> Any:
+        return vectors if isinstance(vectors, list) else [vectors]
+
+
+class File(Strict):
+    """The keys of a config file."""
+
+    version: int = FORMAT_VERSION
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    description: str = ""
+    dataset: Any = None
+    datasets: list[Any] | None = None
+    kernel: Any = "linear"
+    repeats: AtLeastOne = 1
+    seed: Annotated[int, Field(ge=0)] = 0
+    solvers: Annotated[list[Any], Field(min_length=1)]
+    budget: Budget | None = None
+    stop: Stop = Stop()
+    limits: Limits = Limits()
+    checkpoints: Checkpoints = Checkpoints()
+    threads: AtLeastOne = 1
+    published: str | None = None
+    plugins: list[str] = []
+    profiles: dict[str, dict[str, Any]] = {}
+
+
+@dataclass(frozen=True)
+class DatasetChoice:
+    """A dataset as a config names it: the card, the options that override it, the label in tables."""
+
+    name: str
+    options: Mapping[str, Any]
+    label: str
+
+
+@dataclass(frozen=True)
+class KernelChoice:
+    """A kernel as a config names it; what depends on the data is settled when they are there."""
+
+    name: str = "linear"
+    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.name}{_in_brackets(self.parameters)}"
+
+
+@dataclass(frozen=True)
+class SolverChoice:
+    """A solver with one value for each of its parameters."""
+
+    name: str
+    parameters: Mapping[str, Any]
+    kernel: KernelChoice
+    vectors: int | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What a config file says, checked and with every sweep written out."""
+
+    name: str
+    source: str
+    description: str
+    datasets: tuple[DatasetChoice, ...]
+    solvers: tuple[SolverChoice, ...]
+    seeds: tuple[int, ...]
+    stop: Stop
+    limits: Limits
+    checkpoints: Checkpoints
+    threads: int
+    published: str | None
+    plugins: tuple[Path, ...]
+
+
+def _in_brackets(parameters: Mapping[str, Any]) -> str:
+    if not parameters:
+        return ""
+    return "(" + ", ".join(f"{name}={short(value)}" for name, value in parameters.items()) + ")"
+
+
+def short(value: Any) -> str:
+    """Write a parameter's value briefly: ``1e-05``, ``over-features 4``."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {short(each)}" for name, each in value.items())
+    return f"{value:g}" if isinstance(value, float) else str(value)
