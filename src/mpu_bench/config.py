@@ -11,9 +11,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
-import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from mpu_bench import located, shipped, solvers
@@ -30,6 +29,8 @@ from mpu_bench.schema import (
     KernelChoice,
     SolverChoice,
 )
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 def find(path: Path) -> Path:
@@ -120,10 +121,7 @@ def _apply_setting(file: Located, setting: str) -> None:
     dotted, equals, text = setting.partition("=")
     if not equals or not dotted:
         raise ConfigError(f"{place}: must be written key=value, such as stop.seconds=5")
-    try:
-        value = yaml.load(text, located.Loader)  # noqa: S506  a SafeLoader
-    except yaml.YAMLError:
-        raise ConfigError(f"{place}: the value is not YAML") from None
+    value = located.value(text, place, ConfigError)
     target: Any = file.data
     key: list[str | int] = []
     for step in dotted.split(".")[:-1]:
@@ -186,7 +184,7 @@ def _experiment(file: Located, folder: Path) -> Experiment:
     )
 
 
-def _validated[Model: BaseModel](model: type[Model], data: Any, file: Located, key: Key) -> Model:
+def _validated(model: type[Model], data: Any, file: Located, key: Key) -> Model:
     try:
         return model.model_validate(data)
     except ValidationError as fault:
@@ -312,8 +310,8 @@ def _check_kernels(name: str, kernels: tuple[KernelChoice, ...], place: str) -> 
     for kernel in kernels:
         if kernel.name != "linear":
             raise ConfigError(
-                f"{place}: solver '{name}' is linear only and cannot take the {kernel.name} kernel; use kernel: linear, "
-                f"or give the kernel to the other solvers alone (- solver: {{kernel: ...}})"
+                f"{place}: solver '{name}' is linear only and cannot take the {kernel.name} kernel; use kernel: "
+                f"linear, or give the kernel to the other solvers alone (- solver: {{kernel: ...}})"
             )
 
 

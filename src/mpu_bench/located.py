@@ -124,6 +124,17 @@ def parse(text: str, source: str, error: type[UserError]) -> Located:
     return Located(data, source, places)
 
 
+def value(text: str, source: str, error: type[UserError]) -> Any:
+    """Parse one YAML value, such as that of a command-line option."""
+    loader = Loader(text)
+    try:
+        return loader.get_single_data()
+    except yaml.YAMLError as fault:
+        raise error(f"{source}: the value is not YAML: {fault}") from None
+    finally:
+        loader.dispose()
+
+
 def _walk(node: yaml.Node, key: Key, source: str, error: type[UserError]) -> Iterator[tuple[Key, int]]:
     if isinstance(node, yaml.MappingNode):
         seen: dict[Any, int] = {}

@@ -17,6 +17,8 @@ AtLeastOne = Annotated[int, Field(ge=1)]
 
 
 class Strict(BaseModel):
+    """Refuses unknown keys and values of another type."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
