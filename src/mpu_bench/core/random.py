@@ -7,7 +7,7 @@ resumed repeats exactly. Outside jitted code use ``numpy.random.Generator(PCG64(
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import config, njit
 from numpy.typing import NDArray
 
 
@@ -38,6 +38,10 @@ def next_word(state):
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
+
+
+if config.DISABLE_JIT:  # type: ignore[attr-defined]  # the scalars of numpy warn where they wrap around
+    next_word = np.errstate(over="ignore")(next_word)
 
 
 @njit(cache=True, inline="always")

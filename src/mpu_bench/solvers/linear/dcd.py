@@ -28,9 +28,9 @@ from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.model import LinearModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.random import generator, shuffle
-from mpu_bench.core.rows import Rows, add, dot, squared_norm
+from mpu_bench.core.rows import Rows, add, dot
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
-from mpu_bench.solvers.linear.objective import certify, hinge_sum
+from mpu_bench.solvers.linear.objective import certify, hinge_sum, squared_norms
 
 # Places in State.progress
 _POSITION, _ACTIVE, _STATUS = 0, 1, 2
@@ -43,7 +43,7 @@ class State(NamedTuple):
 
     rows: Rows
     signs: NDArray[np.float64]  #: y (n,)
-    squared_norms: NDArray[np.float64]  #: ||x_i||^2 (n,)
+    squared_norms: NDArray[np.float64]  #: ||x_i||^2 (n,); above zero, so that a zero row goes to C at once
     alphas: NDArray[np.float64]  #: (n,), in [0, C]
     weights: NDArray[np.float64]  #: w (d,)
     order: NDArray[np.uint32]  #: (n,) the active examples, then those shrunk away
@@ -83,7 +83,7 @@ class DCD(Solver):
         state = State(
             problem.train,
             problem.signs(),
-            squared_norms(problem.train, n),
+            np.maximum(squared_norms(problem), np.finfo(np.float64).tiny),
             np.zeros(n),
             np.zeros(problem.features),
             np.arange(n, dtype=np.uint32),
@@ -106,15 +106,6 @@ class DCD(Solver):
     def measures(self, state: State) -> Measures:
         """Certify w by alpha."""
         return certify(state.rows, state.signs, state.weights, state.alphas, self.C)
-
-
-@njit(cache=True, nogil=True)
-def squared_norms(rows, n):
-    """Give ``||x_i||^2`` of every row."""
-    norms = np.empty(n)
-    for i in range(np.uint32(n)):
-        norms[i] = squared_norm(rows, np.uint32(i))
-    return norms
 
 
 @njit(cache=True, nogil=True)
@@ -155,8 +146,7 @@ def _present(state, C, allowed):
         largest, smallest = max(largest, projected), min(smallest, projected)
         loss += max(0.0, -gradient)
         if abs(projected) > 1e-12:
-            # (9); a zero row has G = -1 and norm 0, and goes to C
-            alphas[i] = min(max(alpha - gradient / norms[i], 0.0), C)
+            alphas[i] = min(max(alpha - gradient / norms[i], 0.0), C)  # (9)
             add(rows, i, signs[i] * (alphas[i] - alpha), weights)  # (10)
             steps += 1
     numbers[_LARGEST], numbers[_SMALLEST], numbers[_LOSS], numbers[_IDLE_LOSS] = largest, smallest, loss, idle_loss
@@ -191,7 +181,7 @@ def _end_pass(state, C, tolerance, stop):
     shuffle(state.generator, state.order, progress[_ACTIVE])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _gap_holds(state, C, stop):
     """Tell whether objective / dual - 1 <= stop, computing the objective only where it probably is."""
     numbers = state.numbers
@@ -203,5 +193,6 @@ def _gap_holds(state, C, stop):
     state.counters[INNER_PRODUCTS] += len(state.order)
     gap = (half_norm + C * hinge_sum(state.rows, state.signs, state.weights, 1.0)) / dual - 1.0
     # The losses were seen at different moments; next time believe the estimate as far as it was right.
-    numbers[_TRUST] = min(1.0, max(estimate, 0.0) / gap)
+    if gap > stop:
+        numbers[_TRUST] = min(1.0, max(estimate, 0.0) / gap)
     return gap <= stop

@@ -34,8 +34,8 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.random import generator, shuffle
 from mpu_bench.core.rows import Rows, add, dot
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
-from mpu_bench.solvers.linear.dcd import squared_norms
-from mpu_bench.solvers.linear.objective import certify, hinge_sum
+from mpu_bench.errors import ConfigError
+from mpu_bench.solvers.linear.objective import certify, hinge_sum, squared_norms
 
 _NEAR = 1.01  #: c-bar: an example with a.z <= c-bar b joins the first active set
 _FIRST_ROUNDS = 3  #: N_ep1: the first set is presented once more than this, then all examples are
@@ -93,16 +93,27 @@ class MPU(Solver):
     stop: Annotated[float, Ge(0)] = 1e-4
 
     def rule(self, largest_squared_norm: float) -> Rule:
-        """Choose I and b for the accuracy wanted (Remark 4); ``largest_squared_norm`` is R^2."""
-        gap = 3.0 * largest_squared_norm  # db > R^2, (7)
-        most = np.floor(self.C * gap * (2.0 + self.accuracy) / self.accuracy) + 1.0
+        """Choose I and b for the accuracy wanted (Remark 4); ``largest_squared_norm`` is R^2.
+
+        Raises
+        ------
+        ConfigError
+            If I is beyond 2^53, where doubles no longer hold all integers.
+        """
+        gap = 3.0 * float(largest_squared_norm)  # db > R^2, (7)
+        most = self.C * gap * (2.0 + self.accuracy) / self.accuracy + 1.0
+        if most > 2.0**53:
+            raise ConfigError(
+                f"mpu: accuracy {self.accuracy} needs I = {most:.1e}, beyond 2^53; take a larger accuracy"
+            )
+        most = np.floor(most)
         return Rule(most, most / self.C, most / self.C + gap)
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start at a = 0."""
         self.check(problem, kernel)
         n = problem.n
-        norms = squared_norms(problem.train, n)
+        norms = squared_norms(problem)
         multiplicities = np.where(norms == 0.0, self.rule(norms.max()).most, 0.0)
         orders = np.zeros((3, n), np.uint32)
         orders[_ALL] = np.arange(n)
@@ -203,7 +214,7 @@ def _end_round(state, rule, stop):
     if progress[_SET] == _ALL:
         if not np.isfinite(state.weights.sum()):
             progress[_STATUS] = Status.DIVERGED
-        elif not changed or _certified(state, rule, stop):
+        elif not changed or (stop > 0.0 and _certified(state, rule, stop)):
             progress[_STATUS] = Status.DONE
         progress[_ROUNDS_FIRST] = 0
         following = _FIRST
@@ -244,5 +255,6 @@ def _certified(state, rule, stop):
     loss = hinge_sum(state.rows, state.signs, state.weights, rule.threshold)
     accuracy = (half_norm + rule.most * loss) / dual - 1.0  # (24)
     # The losses were seen at different moments; next time believe the estimate as far as it was right.
-    numbers[_TRUST] = min(1.0, max(estimate, 0.0) / accuracy)
+    if accuracy > stop:
+        numbers[_TRUST] = min(1.0, max(estimate, 0.0) / accuracy)
     return accuracy <= stop

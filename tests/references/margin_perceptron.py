@@ -1,0 +1,33 @@
+"""MPU-2010's Algorithm 1, update by update, in plain Python."""
+
+import numpy as np
+
+
+def present(patterns, order, most, threshold, gap):
+    """Start at zero and present patterns in the order given, each again while it is learned.
+
+    Gives the weights, the multiplicities and the number of single updates.
+    """
+    weights, multiplicities, updates = np.zeros(patterns.shape[1]), np.zeros(len(patterns)), 0
+    multiplicities[~patterns.any(axis=1)] = most
+    for i in order:
+        z = patterns[i]
+        if weights @ z >= threshold + gap:
+            while weights @ z >= threshold + gap and multiplicities[i] > 0:
+                weights -= z
+                multiplicities[i] -= 1
+                updates += 1
+            continue
+        while weights @ z <= threshold and multiplicities[i] < most:
+            weights += z
+            multiplicities[i] += 1
+            updates += 1
+    return weights, multiplicities, updates
+
+
+def converged(patterns, most, threshold, gap, weights, multiplicities):
+    """Tell whether no pattern satisfies a condition of (8)."""
+    responses = patterns @ weights
+    learns = (responses <= threshold) & (multiplicities < most)
+    unlearns = (responses >= threshold + gap) & (multiplicities > 0)
+    return not np.any(learns | unlearns)

@@ -1,0 +1,84 @@
+"""Small problems and the same matrix in every kind of rows."""
+
+import types
+from dataclasses import MISSING, fields
+from typing import Annotated, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from mpu_bench import solvers
+from mpu_bench.core.kernels import Gaussian, Linear
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.rows import Dense, Ones, Sparse
+
+KINDS = {
+    "dense": lambda matrix: Dense(np.ascontiguousarray(matrix, np.float32)),
+    "dense64": lambda matrix: Dense(np.ascontiguousarray(matrix, np.float64)),
+    "sparse": lambda matrix: Sparse(matrix[matrix != 0].astype(np.float32), *_index(matrix)),
+    "ones": lambda matrix: Ones(*_index(matrix)),
+}
+
+
+def _index(matrix):
+    starts = np.concatenate([[0], np.cumsum((matrix != 0).sum(axis=1))])
+    return np.nonzero(matrix)[1].astype(np.uint32), starts.astype(np.uint32)
+
+
+def binary(n=60, d=12, seed=0):
+    """Give ones and zeros with labels that a linear function almost explains, an empty row and duplicates."""
+    random = np.random.default_rng(seed)
+    matrix = (random.random((n, d)) < 0.4).astype(float)
+    labels = (matrix @ random.normal(size=d) + 0.3 * random.normal(size=n) > 0).astype(np.int32)
+    matrix[n // 2] = 0.0
+    matrix[n // 3] = matrix[n // 4]
+    labels[:2] = 0, 1
+    return matrix, labels
+
+
+def real(n=60, d=7, seed=0):
+    """Give real values that single precision holds exactly, so that only the arithmetic can differ."""
+    random = np.random.default_rng(seed)
+    matrix = random.normal(size=(n, d)).astype(np.float32).astype(float)
+    matrix[random.random((n, d)) < 0.3] = 0.0
+    labels = (matrix @ random.normal(size=d) + 0.5 * random.normal(size=n) > 0).astype(np.int32)
+    labels[:2] = 0, 1
+    return matrix, labels
+
+
+def problem(matrix, labels, kind):
+    rows = KINDS[kind](np.asarray(matrix))
+    classes = tuple(f"class {c}" for c in range(labels.max() + 1))
+    return Problem("toy", rows, labels, rows, labels, matrix.shape[1], classes, f"toy-{kind}")
+
+
+def solver_named(name):
+    """Make a solver with its defaults, and something small where a parameter has none."""
+    solver = solvers.load(name)
+    hints = get_type_hints(solver, include_extras=True)
+    required = {field.name: _small(hints[field.name]) for field in fields(solver) if _has_no_default(field)}
+    return solver(**required)
+
+
+def kernel_of(solver):
+    return Linear() if solver.kernels == "linear" else Gaussian(0.25)
+
+
+def _has_no_default(field):
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _small(hint):
+    while get_origin(hint) in {Annotated, types.UnionType}:
+        hint = get_args(hint)[0]
+    return {int: 10, float: 0.5}.get(hint, hint)
+
+
+def arrays_of(state, prefix=""):
+    """Give every array of a state by its path."""
+    found = {}
+    for name, part in state._asdict().items():
+        if isinstance(part, np.ndarray):
+            found[prefix + name] = part.copy()
+        elif hasattr(part, "_asdict"):
+            found |= arrays_of(part, f"{prefix}{name}.")
+    return found

@@ -1,0 +1,245 @@
+"""What every solver must hold to; a solver added to SOLVERS is covered without a new test."""
+
+import os
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import get_type_hints
+
+import annotated_types
+import numpy as np
+import pytest
+
+from mpu_bench import solvers
+from mpu_bench.core.counters import INNER_PRODUCTS, KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
+from mpu_bench.core.kernels import Gaussian
+from mpu_bench.core.rows import take
+from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.errors import UserError
+from references import toys
+
+ENOUGH = 2_000  #: presentations after which a comparison ends, done or not
+
+
+@pytest.fixture(params=sorted(solvers.SOLVERS))
+def solver(request):
+    try:
+        return toys.solver_named(request.param)
+    except ModuleNotFoundError as missing:
+        pytest.skip(f"{request.param} needs {missing.name}")
+
+
+@pytest.fixture(params=["dense", "sparse", "ones"])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def problem(kind):
+    return toys.problem(*toys.binary(), kind)
+
+
+def run(solver, problem, seed=3, presented=ENOUGH):
+    state = solver.start(problem, toys.kernel_of(solver), seed)
+    return state, solver.advance(state, Allowance(presented=presented))
+
+
+def assert_same(left, right):
+    left, right = toys.arrays_of(left), toys.arrays_of(right)
+    assert left.keys() == right.keys()
+    for name in left:
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name, strict=True)
+
+
+def test_is_described(solver):
+    assert solver.name in solvers.SOLVERS
+    assert type(solver).__doc__
+    assert sys.modules[type(solver).__module__].__doc__
+    assert solver.kernels in {"linear", "any"}
+    assert solver.classes in {"two", "any"}
+
+
+def test_is_a_function_of_the_seed(solver, problem):
+    first, _ = run(solver, problem)
+    again, _ = run(solver, problem)
+    assert_same(first, again)
+
+
+def test_slices_equal_one_long_advance(solver, problem):
+    if not solver.sliceable:
+        pytest.skip("a peer runs to its end")
+    whole, status = run(solver, problem)
+    state = solver.start(problem, toys.kernel_of(solver), 3)
+    sizes, left, sliced = np.random.default_rng(0), ENOUGH, Status.RUNNING
+    while left and sliced == Status.RUNNING:
+        size = min(left, int(sizes.choice([1, 2, 7, 60, 61, 131])))
+        before = state.counters[PRESENTED]
+        sliced = solver.advance(state, Allowance(presented=size))
+        used = state.counters[PRESENTED] - before
+        assert used == size or (sliced == Status.DONE and used <= size)
+        left -= size
+    assert_same(whole, state)
+    assert sliced == status
+
+
+def test_slices_by_kernel_evaluations_equal_one_long_advance(solver, problem):
+    if solver.kernels == "linear":
+        pytest.skip("asks for no kernel values")
+    whole, _ = run(solver, problem)
+    state = solver.start(problem, toys.kernel_of(solver), 3)
+    while state.counters[PRESENTED] < whole.counters[PRESENTED]:
+        left = int(whole.counters[PRESENTED] - state.counters[PRESENTED])
+        before = state.counters[KERNEL_EVALUATIONS]
+        status = solver.advance(state, Allowance(presented=left, kernel_evaluations=97))
+        if status == Status.RUNNING and state.counters[PRESENTED] < whole.counters[PRESENTED]:
+            assert state.counters[KERNEL_EVALUATIONS] - before >= 97
+    assert_same(whole, state)
+
+
+def test_once_done_nothing_changes(solver, problem):
+    state, status = run(solver, problem, presented=1_000_000)
+    if status != Status.DONE:
+        pytest.skip("has no end of its own")
+    before = toys.arrays_of(state)
+    assert solver.advance(state, Allowance()) == Status.DONE
+    for name, array in toys.arrays_of(state).items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+
+
+def test_model_and_measures_leave_the_state_alone(solver, problem):
+    state = solver.start(problem, toys.kernel_of(solver), 3)
+    for presented in (0, 50, ENOUGH):
+        solver.advance(state, Allowance(presented=presented))
+        before = toys.arrays_of(state)
+        scores = solver.model(state).scores(problem.test)
+        measures = solver.measures(state)
+        assert scores.shape[0] == problem.n_test
+        assert np.isfinite(scores).all()
+        if measures.gap is not None:
+            assert measures.gap == pytest.approx(measures.objective / measures.dual_objective - 1)
+            assert measures.objective >= measures.dual_objective * (1 - 1e-12)
+        for name, array in toys.arrays_of(state).items():
+            np.testing.assert_array_equal(array, before[name], err_msg=name)
+
+
+def test_the_model_is_not_a_view_of_the_state(solver):
+    problem = toys.problem(*toys.binary(), "dense")
+    state = solver.start(problem, toys.kernel_of(solver), 3)
+    solver.advance(state, Allowance(presented=20))
+    model = solver.model(state)
+    before = model.scores(problem.test)
+    solver.advance(state, Allowance(presented=ENOUGH))
+    np.testing.assert_array_equal(model.scores(problem.test), before)
+
+
+def test_counters_are_sane(solver, problem):
+    state, _ = run(solver, problem)
+    counters = state.counters
+    assert counters.dtype == np.int64
+    assert (counters >= 0).all()
+    assert counters[PRESENTED] > 0
+    assert counters[STEPS] <= counters[UPDATES]
+    assert counters[KERNEL_COMPUTED] <= counters[KERNEL_EVALUATIONS]
+    if solver.kernels == "linear":
+        assert counters[KERNEL_EVALUATIONS] == 0
+        assert counters[INNER_PRODUCTS] >= counters[PRESENTED]
+    else:
+        assert counters[KERNEL_EVALUATIONS] > 0
+
+
+def test_all_kinds_of_rows_agree(solver):
+    scores = []
+    for kind in ("dense", "sparse", "ones"):
+        problem = toys.problem(*toys.binary(), kind)
+        state, _ = run(solver, problem)
+        scores.append(solver.model(state).scores(problem.test))
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(scores[2], scores[0], rtol=1e-6, atol=1e-6)
+
+
+def test_single_precision_rows_agree_with_double(solver):
+    scores = []
+    for kind in ("dense", "dense64"):
+        problem = toys.problem(*toys.real(), kind)
+        state, _ = run(solver, problem)
+        scores.append(solver.model(state).scores(problem.test))
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-4, atol=1e-4)
+
+
+def test_meaningless_problems_are_refused(solver):
+    matrix, labels = toys.binary()
+    one_class = toys.problem(matrix, np.ones_like(labels), "ones")
+    with pytest.raises(UserError, match="all training examples are of class 'class 1'"):
+        solver.start(one_class, toys.kernel_of(solver), 0)
+    empty = replace(one_class, train=take(one_class.train, np.arange(0)), labels=labels[:0])
+    with pytest.raises(UserError, match="no training examples"):
+        solver.start(empty, toys.kernel_of(solver), 0)
+
+
+def test_kernels_and_classes_a_solver_cannot_use_are_refused(solver):
+    matrix, labels = toys.binary()
+    if solver.kernels == "linear":
+        with pytest.raises(UserError, match="linear solver"):
+            solver.start(toys.problem(matrix, labels, "ones"), Gaussian(1.0), 0)
+    if solver.classes == "two":
+        three = toys.problem(matrix, np.arange(len(labels), dtype=np.int32) % 3, "ones")
+        with pytest.raises(UserError, match="3 classes"):
+            solver.start(three, toys.kernel_of(solver), 0)
+
+
+def test_parameters_outside_their_range_are_refused(solver):
+    refused = {
+        annotated_types.Gt: lambda bound: bound.gt,
+        annotated_types.Ge: lambda bound: bound.ge - 1,
+        annotated_types.Lt: lambda bound: bound.lt,
+        annotated_types.Le: lambda bound: bound.le + 1,
+    }
+    hints = get_type_hints(type(solver), include_extras=True)
+    given = {field.name: getattr(solver, field.name) for field in fields(solver)}
+    for name in given:
+        for bound in getattr(hints[name], "__metadata__", ()):
+            if type(bound) in refused:
+                with pytest.raises(UserError, match=f"{solver.name}: {name} is"):
+                    type(solver)(**(given | {name: refused[type(bound)](bound)}))
+
+
+def test_compiled_and_plain_python_agree(tmp_path):
+    """One process with NUMBA_DISABLE_JIT=1 runs the sliceable solvers; its scores are the compiled ones."""
+    script = tmp_path / "plain.py"
+    script.write_text(PLAIN)
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    plain = subprocess.run(
+        [sys.executable, "-W", "error", str(script)],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert plain.returncode == 0, plain.stderr
+    for line in plain.stdout.splitlines():
+        name, *scores = line.split()
+        solver = toys.solver_named(name)
+        problem = toys.problem(*toys.binary(), "sparse")
+        state, _ = run(solver, problem, presented=200)
+        compiled = solver.model(state).scores(problem.test).ravel()
+        np.testing.assert_allclose(np.array(scores, float), compiled, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+PLAIN = """
+from mpu_bench import solvers
+from mpu_bench.core.rows import take
+from mpu_bench.core.solver import Allowance
+from references import toys
+
+for name in sorted(solvers.SOLVERS):
+    try:
+        solver = toys.solver_named(name)
+    except ModuleNotFoundError:
+        continue
+    if solver.sliceable:
+        problem = toys.problem(*toys.binary(), "sparse")
+        state = solver.start(problem, toys.kernel_of(solver), 3)
+        solver.advance(state, Allowance(presented=200))
+        print(name, *(repr(float(score)) for score in solver.model(state).scores(problem.test).ravel()))
+"""
