@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core import kernels
 from mpu_bench.core.kernels import Kernel, value
-from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, add, count, dot, squared_norm
+from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, add, count, dot, squared_norm, squared_norms
 
 _ROWS = {tuple_type.__name__: tuple_type for tuple_type in (Dense, Sparse, Ones)}
 
@@ -142,9 +142,7 @@ def _linear_scores(rows, weights):
 @njit(cache=True, nogil=True)
 def _kernel_scores(rows, vectors, coefficients, kernel, features):
     scores = np.zeros((count(rows), coefficients.shape[1]))
-    norms = np.empty(count(vectors))
-    for j in range(count(vectors)):
-        norms[j] = squared_norm(vectors, np.uint32(j))
+    norms = squared_norms(vectors)
     dense = np.zeros(features)
     for i in range(count(rows)):
         add(rows, np.uint32(i), 1.0, dense)
@@ -153,5 +151,5 @@ def _kernel_scores(rows, vectors, coefficients, kernel, features):
             k = value(kernel, dot(vectors, np.uint32(j), dense), norms[j], norm)
             for c in range(coefficients.shape[1]):
                 scores[i, c] += coefficients[j, c] * k
-        dense[:] = 0.0
+        add(rows, np.uint32(i), -1.0, dense)  # zero again, at the cost of the row alone
     return scores

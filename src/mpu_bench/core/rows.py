@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
+from numba import njit
 from numpy.typing import NDArray
 
 from mpu_bench.core.compilation import dispatch
@@ -119,6 +120,15 @@ squared_norm = dispatch(
 
 #: ``count(rows)``: the number of rows.
 count = dispatch("count", {Dense: _count_dense, Sparse: _count_by_starts, Ones: _count_by_starts})
+
+
+@njit(cache=True, nogil=True)
+def squared_norms(rows):
+    """Compute the squared Euclidean norm of every row; float64, shape (n,)."""
+    norms = np.empty(count(rows))
+    for i in range(np.uint32(count(rows))):
+        norms[i] = squared_norm(rows, np.uint32(i))
+    return norms
 
 
 def take(rows: Rows, chosen: NDArray[np.integer[Any]]) -> Rows:

@@ -30,7 +30,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.random import generator, shuffle
 from mpu_bench.core.rows import Rows, add, dot
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
-from mpu_bench.solvers.linear.objective import certify, hinge_sum, squared_norms
+from mpu_bench.solvers.linear.objective import certify, finite_squared_norms, hinge_sum
 
 # Places in State.progress
 _POSITION, _ACTIVE, _STATUS = 0, 1, 2
@@ -83,7 +83,7 @@ class DCD(Solver):
         state = State(
             problem.train,
             problem.signs(),
-            np.maximum(squared_norms(problem), np.finfo(np.float64).tiny),
+            np.maximum(finite_squared_norms(problem), np.finfo(np.float64).tiny),
             np.zeros(n),
             np.zeros(problem.features),
             np.arange(n, dtype=np.uint32),

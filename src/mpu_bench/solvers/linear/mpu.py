@@ -35,7 +35,7 @@ from mpu_bench.core.random import generator, shuffle
 from mpu_bench.core.rows import Rows, add, dot
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.errors import ConfigError
-from mpu_bench.solvers.linear.objective import certify, hinge_sum, squared_norms
+from mpu_bench.solvers.linear.objective import certify, finite_squared_norms, hinge_sum
 
 _NEAR = 1.01  #: c-bar: an example with a.z <= c-bar b joins the first active set
 _FIRST_ROUNDS = 3  #: N_ep1: the first set is presented once more than this, then all examples are
@@ -113,7 +113,7 @@ class MPU(Solver):
         """Start at a = 0."""
         self.check(problem, kernel)
         n = problem.n
-        norms = squared_norms(problem)
+        norms = finite_squared_norms(problem)
         multiplicities = np.where(norms == 0.0, self.rule(norms.max()).most, 0.0)
         orders = np.zeros((3, n), np.uint32)
         orders[_ALL] = np.arange(n)

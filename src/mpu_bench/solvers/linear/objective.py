@@ -15,12 +15,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, add, count, dot, squared_norm
+from mpu_bench.core.rows import Rows, add, count, dot, squared_norms
 from mpu_bench.core.solver import Measures
 from mpu_bench.errors import DataError
 
 
-def squared_norms(problem: Problem) -> NDArray[np.float64]:
+def finite_squared_norms(problem: Problem) -> NDArray[np.float64]:
     """Compute ``||x_i||^2`` of the training rows, shape (n,).
 
     Raises
@@ -28,18 +28,10 @@ def squared_norms(problem: Problem) -> NDArray[np.float64]:
     DataError
         If one is not finite.
     """
-    norms: NDArray[np.float64] = _squared_norms(problem.train)
+    norms: NDArray[np.float64] = squared_norms(problem.train)
     if not np.isfinite(norms).all():
         worst = int(np.argmin(np.isfinite(norms)))
         raise DataError(f"{problem.name}: ||x||^2 of training row {worst} is not finite; scale the features down")
-    return norms
-
-
-@njit(cache=True, nogil=True)
-def _squared_norms(rows):
-    norms = np.empty(count(rows))
-    for i in range(np.uint32(count(rows))):
-        norms[i] = squared_norm(rows, np.uint32(i))
     return norms
 
 
