@@ -1,0 +1,206 @@
+"""Makes the prepared arrays of a dataset: reads the raw files once, chunk by chunk, and writes array files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mpu_bench.data import generate, steps
+from mpu_bench.data.arrays import PartWriter, make_dense
+from mpu_bench.data.cards import Card, Part
+from mpu_bench.data.formats import Chunk, Labels, RawFile, read_idx
+from mpu_bench.errors import DataError, nearest
+
+DENSE_FROM = 0.5  #: the share of stored values from which dense rows (4 bytes a value) are smaller than pairs (8)
+_DIGITS_SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
+
+
+@dataclass(frozen=True)
+class Built:
+    """What came out: the tuple of core.rows that the files make, the columns, and the counts of each class."""
+
+    storage: str
+    features: int
+    counts: dict[str, list[int]]
+
+
+def build(card: Card, files: Mapping[str, RawFile], folder: Path) -> Built:
+    """Prepare a dataset into an empty folder.
+
+    Parameters
+    ----------
+    card : Card
+    files : mapping of str to RawFile
+        The card's raw files by name.
+    folder : Path
+        Where to write ``train-values.npy``, ``train-labels.npy`` and so on.
+
+    Returns
+    -------
+    Built
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read as the card says, or does not come to what the card expects.
+    """
+    dense = card.features if card.storage == "dense" else None
+    parts = {part: PartWriter(folder, part, len(card.classes), dense) for part in ("train", "test")}
+    for part, chunk in _stream(card, files):
+        ready = steps.on_chunk(chunk, card)
+        parts[part].append(ready.dense(card.features) if dense else ready.sparse())
+    storage = _close(card, parts)
+    _check(card, parts)
+    if storage == "dense" and not dense:
+        for part in parts:
+            make_dense(folder, part, card.features)
+    features = _finish(card, folder)
+    return Built(storage, features, {part: [int(count) for count in writer.counts] for part, writer in parts.items()})
+
+
+def _stream(card: Card, files: Mapping[str, RawFile]) -> Iterator[tuple[str, Chunk]]:
+    """Read everything, each chunk with the part that it belongs to."""
+    if card.kind == "generated":
+        yield from _generated(card)
+        return
+    if card.split is None:
+        for part, names in (("train", card.train), ("test", card.test)):
+            for chunk in _read(card, files, names):
+                yield part, chunk
+        return
+    splitter, row = steps.Splitter(card), 0
+    for chunk in _read(card, files, card.train):
+        in_training = splitter.in_training(row, len(chunk.labels))
+        row += len(chunk.labels)
+        yield "train", chunk.take(in_training)
+        yield "test", chunk.take(~in_training)
+
+
+def _generated(card: Card) -> Iterator[tuple[str, Chunk]]:
+    for values, labels in generate.chunks(card.content or "", card.rows or 0, card.seed):
+        yield "train", Chunk(labels, values)
+    for values, labels in generate.chunks(card.content or "", card.test_rows or 0, card.seed, part="test"):
+        yield "test", Chunk(labels, values)
+
+
+def _read(card: Card, files: Mapping[str, RawFile], names: tuple[str, ...]) -> Iterator[Chunk]:
+    chosen = [files[name] for name in names]
+    if card.kind == "embedded":
+        yield _embedded(card)
+    elif card.kind == "svmlight":
+        yield from _svmlight(card, files, chosen)
+    elif card.kind == "delimited":
+        yield from _delimited(card, files, chosen)
+    elif chosen:
+        yield from _idx(card, chosen)
+
+
+def _idx(card: Card, chosen: list[RawFile]) -> Iterator[Chunk]:
+    for chunk in read_idx(chosen[0], chosen[1], Labels(card.classes)):
+        if chunk.values.shape[1] != card.features:
+            raise DataError(f"{chosen[0].path}: has {chunk.values.shape[1]} pixels instead of {card.features}")
+        yield chunk
+
+
+def _svmlight(card: Card, files: Mapping[str, RawFile], chosen: list[RawFile]) -> Iterator[Chunk]:
+    from mpu_bench.data.svmlight import NumericLabels, Rules, Topics, read_svmlight
+
+    labels: NumericLabels = Labels(card.classes)
+    if card.topic:
+        labels = Topics(files[card.topic.file], card.topic.name)
+    rules = Rules(labels, card.features, card.first_index, card.repeated_pairs == "drop")
+    for file in chosen:
+        yield from read_svmlight(file, rules)
+
+
+def _delimited(card: Card, files: Mapping[str, RawFile], chosen: list[RawFile]) -> Iterator[Chunk]:
+    from mpu_bench.data import delimited
+
+    if card.columns is None or not chosen:
+        return
+    training = [files[name] for name in card.train]
+    coded = bool(card.columns.categorical)
+    coding = delimited.new_coding(training[0], card.columns, coded and card.scale == "unit-interval")
+    if coded:
+        everything = steps.Splitter(card).in_training if card.split else lambda _first, count: np.ones(count, bool)
+        delimited.fit(coding, training, everything)
+    if coding.features != card.features:
+        raise DataError(f"{training[0].path}: comes to {coding.features} columns instead of {card.features}")
+    for file in chosen:
+        yield from delimited.read_delimited(file, coding, Labels(card.classes))
+
+
+def _embedded(card: Card) -> Chunk:
+    """Give scikit-learn's 8 x 8 digits, the one dataset that comes with an installed package."""
+    if card.content != "digits":
+        raise DataError(
+            f"{card.origin}: content: nothing embedded is called so; {nearest(str(card.content), ['digits'])}"
+        )
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    values, labels = digits.data.astype(np.uint8), digits.target.astype(np.uint8)
+    if hashlib.sha256(values.tobytes() + labels.tobytes()).hexdigest() != _DIGITS_SHA256:
+        raise DataError("this version of scikit-learn brings other digits; install scikit-learn >=1.5,<2")
+    return Chunk(labels.astype(np.int32), values)
+
+
+def _close(card: Card, parts: Mapping[str, PartWriter]) -> str:
+    """Complete the files, and decide how the rows are stored where the card leaves it open."""
+    storage = _storage(card, parts)
+    for writer in parts.values():
+        writer.close(keep_values=storage != "ones")
+    return storage
+
+
+def _storage(card: Card, parts: Mapping[str, PartWriter]) -> str:
+    if card.storage in ("dense", "sparse"):
+        return card.storage
+    if all(writer.only_ones for writer in parts.values()):
+        return "ones"
+    if card.storage == "ones":
+        raise DataError(f"{card.origin}: storage: 'ones', but some values are not 1; write 'sparse'")
+    cells = card.features * sum(writer.rows for writer in parts.values())
+    return "dense" if sum(writer.pairs for writer in parts.values()) >= DENSE_FROM * cells else "sparse"
+
+
+def _finish(card: Card, folder: Path) -> int:
+    """Take the steps that need the whole training part, and count the columns that are left."""
+    features = card.features
+    if card.drop_columns != "none":
+        features = steps.drop_columns(folder, card.drop_columns)
+    if card.kept_features not in (None, features):
+        raise DataError(f"{card.origin}: {features} columns are left instead of the {card.kept_features} expected")
+    dense = card.scale.startswith("standard") or (card.columns is None or not card.columns.categorical)
+    if card.scale != "none" and dense:
+        steps.scale(folder, card.scale)
+    return features
+
+
+def _check(card: Card, parts: Mapping[str, PartWriter]) -> None:
+    """Compare rows and classes with what the card expects."""
+    train, test = parts["train"], parts["test"]
+    if not train.rows:
+        raise DataError(f"{card.origin}: the training part has no rows")
+    if card.split is not None and card.total is not None:
+        _compare(card, "the data", card.total, train.rows + test.rows, train.counts + test.counts)
+        return
+    _compare(card, "the training part", card.expect.train or card.expect.total, train.rows, train.counts)
+    _compare(card, "the test part", card.expect.test, test.rows, test.counts)
+
+
+def _compare(card: Card, what: str, expected: Part | None, rows: int, counts: np.ndarray) -> None:
+    if expected is None:
+        return
+    source = f"dataset '{card.name}' ({card.origin}): {what}"
+    hint = "; is it another version of the files?"
+    if rows != expected.rows:
+        raise DataError(f"{source} has {rows} rows, expected {expected.rows}{hint}")
+    for name, count in zip(card.classes, counts, strict=True):
+        wanted = expected.classes.get(name, count)
+        if count != wanted:
+            raise DataError(f"{source} has {count} rows of class '{name}', expected {wanted}{hint}")

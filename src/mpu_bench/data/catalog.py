@@ -1,0 +1,192 @@
+"""The cards of all datasets: those that come with the project, and the user's own in ``./datasets``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from mpu_bench import shipped
+from mpu_bench.data.cards import Card
+from mpu_bench.errors import DataError, nearest
+
+__all__ = ["Card", "card", "for_published", "names"]
+
+_NOT_INHERITED = ("aliases", "published")
+
+
+def names() -> list[str]:
+    """List the datasets, sorted: one per card of the shipped and of the user's folder."""
+    return sorted(_paths())
+
+
+def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
+    """Read a dataset's card and apply options to it.
+
+    Parameters
+    ----------
+    name : str
+        The dataset's name, or an alias of it.
+    options : mapping, optional
+        Values for keys that the card's ``options`` declare as free.
+
+    Returns
+    -------
+    Card
+
+    Raises
+    ------
+    DataError
+        If there is no such dataset, the card is wrong, or an option is unknown or impossible. The message names the
+        card's file, line and key.
+    """
+    found = _find(name)
+    path = _paths()[found]
+    content = _content(path)
+    chosen = dict(options or {})
+    allowed = content.get("options") or []
+    for key in chosen:
+        if key not in allowed:
+            has = nearest(key, allowed) if allowed else "it has no options"
+            raise DataError(f"dataset '{found}' ({path}) has no option '{key}'; {has}")
+    try:
+        return Card.model_validate({**content, **chosen, "name": found, "origin": str(path)})
+    except ValidationError as error:
+        raise DataError(_explain(error, path, found, chosen)) from None
+
+
+def for_published(table: str, dataset: str) -> str:
+    """Name the card that a published table means by one of its names.
+
+    ``letter`` is one set of files in bpegasos-2010 and another in frank-wolfe-2012; the cards' ``published`` say so.
+
+    Parameters
+    ----------
+    table : str
+        The published table, as its CSV is named: ``"fw-table1"``.
+    dataset : str
+        The name in its column ``dataset``.
+
+    Raises
+    ------
+    DataError
+        If no card answers to it.
+    """
+    for name, path in _paths().items():
+        listed = (_content(path).get("published") or {}).get(table, ())
+        if dataset in ([listed] if isinstance(listed, str) else listed):
+            return name
+    return _find(dataset)
+
+
+def _paths() -> dict[str, Path]:
+    """Give the card of every name; a user's card must not take the place of a shipped one."""
+    found = {path.stem: path for path in sorted(shipped.folder("datasets").glob("*.yaml"))}
+    for path in sorted(Path("datasets").glob("*.yaml")):
+        known = found.setdefault(path.stem, path)
+        if known is not path and not path.samefile(known) and path.read_bytes() != known.read_bytes():
+            raise DataError(f"{path}: the project has a dataset '{path.stem}' of its own ({known}); rename your card")
+    return found
+
+
+def _find(name: str) -> str:
+    paths = _paths()
+    owners = {alias: owner for owner, path in paths.items() for alias in _aliases(path)} if name not in paths else {}
+    found = name if name in paths else owners.get(name)
+    if found is None:
+        raise DataError(f"there is no dataset '{name}'; {nearest(name, [*paths, *owners])}")
+    return found
+
+
+def _aliases(path: Path) -> list[str]:
+    try:
+        aliases = _content(path).get("aliases")
+    except DataError:  # a broken card is complained of when it is asked for
+        return []
+    return [str(alias) for alias in ([aliases] if isinstance(aliases, str) else aliases or [])]
+
+
+def _content(path: Path, below: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Read a card's keys, with those of the card that it extends underneath."""
+    own = dict(_parse(path, path.stat().st_mtime_ns))
+    base = own.pop("extends", None)
+    if base is None:
+        return own
+    line = _line(path, ("extends",))
+    if base in (*below, path.stem):
+        raise DataError(f"{path}:{line}: extends: '{base}' extends this card in turn")
+    if base not in _paths():
+        raise DataError(f"{path}:{line}: extends: there is no dataset '{base}'; {nearest(str(base), _paths())}")
+    inherited = _content(_paths()[base], (*below, path.stem))
+    return {**{key: value for key, value in inherited.items() if key not in _NOT_INHERITED}, **own}
+
+
+@cache
+def _parse(path: Path, _changed: int) -> dict[str, Any]:
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_loader())
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: is not UTF-8 text") from None
+    except yaml.YAMLError as error:
+        raise DataError(f"{path}{_where(error)}: is not YAML: {getattr(error, 'problem', error)}") from None
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: a card is a mapping of keys such as 'title', 'kind' and 'files'")
+    return content
+
+
+def _where(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f":{mark.line + 1}" if mark else ""
+
+
+def _loader() -> Any:
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _explain(error: ValidationError, path: Path, name: str, options: Mapping[str, Any]) -> str:
+    """Put the first fault into one line: file, line, key, what is wrong, and what may be meant."""
+    fault = error.errors(include_url=False)[0]
+    keys = tuple(key for key in fault["loc"] if not _is_noise(key))
+    message = re.sub(r"^Value error, ", "", fault["msg"])
+    if fault["type"] == "extra_forbidden" and len(keys) == 1:
+        message = f"unknown key; {nearest(str(keys[0]), [*Card.model_fields, 'extends'])}"
+    if fault["type"] == "missing":
+        message = "this key is missing"
+    blamed = keys[0] if keys else message.partition(":")[0]
+    if blamed in options:
+        return f"dataset '{name}' ({path}), option '{'.'.join(map(str, keys)) or blamed}': {_without(message, blamed)}"
+    key = ".".join(map(str, keys))
+    return f"{path}:{_line(path, keys or (blamed,))}: {key + ': ' if key else ''}{message}"
+
+
+def _is_noise(key: object) -> bool:
+    """Pydantic adds the branch of a union or a validator to the location of a fault."""
+    return isinstance(key, str) and bool(re.search(r"\[|\(|^(int|float|str|constrained-)", key))
+
+
+def _without(message: str, key: object) -> str:
+    return message.removeprefix(f"{key}: ")
+
+
+def _line(path: Path, keys: tuple[int | str, ...]) -> int:
+    """Find the line of a key, or of the nearest one above it that is there."""
+    node = yaml.compose(path.read_text(encoding="utf-8"), Loader=_loader())
+    line = 1
+    for key in keys:
+        if isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
+            node = node.value[key]
+            line = node.start_mark.line + 1
+            continue
+        pairs = node.value if isinstance(node, yaml.MappingNode) else []
+        found = next(((name, value) for name, value in pairs if name.value == str(key)), None)
+        if found is None:
+            break
+        line, node = found[0].start_mark.line + 1, found[1]
+    return line
