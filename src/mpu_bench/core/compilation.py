@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from functools import cache
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -67,20 +68,33 @@ def dispatch(name: str, implementations: Mapping[type, Callable[..., Any]], **ji
     Returns
     -------
     function
-        Raises `TypeError` where the first argument is of none of the types.
+        Raises `TypeError` (numba's own inside jitted code) where the first argument is of none of the types, or the
+        number of arguments is wrong. Arguments are positional.
     """
+    from numba.core.errors import TypingError
     from numba.extending import overload
+
+    arguments = len(signature(next(iter(implementations.values()))).parameters)
+    known = ", ".join(tuple_type.__name__ for tuple_type in implementations)
+
+    def complaint(type_name: object, given: int) -> str:
+        if given != arguments:
+            return f"{name} takes {arguments} arguments, not {given}"
+        return f"{name}: no implementation for {type_name}; there are {known}"
 
     def dispatched(first: Any, *others: Any) -> Any:
         implementation = implementations.get(type(first))
-        if implementation is None:
-            raise TypeError(f"{name}: no implementation for {type(first).__name__}")
+        if implementation is None or 1 + len(others) != arguments:
+            raise TypeError(complaint(type(first).__name__, 1 + len(others)))
         return implementation(first, *others)
 
     dispatched.__name__ = dispatched.__qualname__ = name
 
-    def choose(first: Any, *_others: Any) -> Callable[..., Any] | None:
-        return implementations.get(getattr(first, "instance_class", None))  # type: ignore[arg-type]
+    def choose(first: Any, *others: Any) -> Callable[..., Any]:
+        implementation = implementations.get(getattr(first, "instance_class", None))  # type: ignore[arg-type]
+        if implementation is None or 1 + len(others) != arguments:
+            raise TypingError(complaint(first, 1 + len(others)))
+        return implementation
 
     overload(dispatched, strict=False, jit_options=jit_options)(choose)  # type: ignore[arg-type]
     return dispatched

@@ -68,12 +68,12 @@ def _dot_ones(rows, i, w):
 
 def _add_dense(rows, i, scale, w):
     for j in range(rows.values.shape[1]):
-        w[j] += scale * rows.values[i, j]
+        w[j] += scale * np.float64(rows.values[i, j])
 
 
 def _add_sparse(rows, i, scale, w):
     for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
-        w[rows.columns[k]] += scale * rows.values[k]
+        w[rows.columns[k]] += scale * np.float64(rows.values[k])
 
 
 def _add_ones(rows, i, scale, w):
