@@ -8,11 +8,10 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import chain
-from urllib.parse import urlsplit, urlunsplit
 
 import requests
 import urllib3
@@ -72,10 +71,7 @@ class Interrupted(Unfit):
 
 def shown(address: str) -> str:
     """Write a web address without the user name and password it may contain."""
-    parts = urlsplit(address)
-    if "@" not in parts.netloc:
-        return address
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return re.sub(r"^(\w+://)[^/?#]*@", r"\1", address)
 
 
 def download(url: str, label: str, partial: Partial, progress: Progress, policy: Policy) -> None:
@@ -198,14 +194,20 @@ def _position(response: requests.Response, partial: Partial) -> None:
         partial.restart(seen)
         return
     found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
-    known = partial.identity
-    same = seen.etag in (None, known.etag) and (
-        found is None or known.total is None or found[2] in ("*", str(known.total))
-    )
-    if not found or int(found[1]) != partial.size or not same:
+    if not found or int(found[1]) != partial.size:
         partial.restart(Identity())
-        raise Interrupted("the server sent another part than it was asked for, or of another file")
+        raise Interrupted("the server sent another part of the file than it was asked for")
+    whole = replace(seen, total=int(found[2]) if found[2].isdigit() else None)
+    if _differ(whole, partial.identity):
+        partial.restart(Identity())
+        raise Interrupted("the file has changed on the server since its first part was fetched")
     partial.pieced = True
+
+
+def _differ(one: Identity, other: Identity) -> bool:
+    """Tell whether what is said of two files contradicts their being the same."""
+    pairs = zip(astuple(one), astuple(other), strict=True)
+    return any(first != second for first, second in pairs if None not in (first, second))
 
 
 def _head(blocks: Iterator[bytes]) -> bytes:
@@ -248,7 +250,7 @@ def _network(url: str, policy: Policy) -> Iterator[None]:
 
 def _fault(error: Exception, url: str, policy: Policy) -> Unfit:
     causes = list(_causes(error))
-    host = urlsplit(url).hostname or "the server"
+    host = re.sub(r"^\w+://|[:/?#].*", "", shown(url))
     inner = _innermost(causes)
     faults = urllib3.exceptions
     # in this order, because urllib3 counts a refused connection among the timeouts, and requests most faults
@@ -262,7 +264,7 @@ def _fault(error: Exception, url: str, policy: Policy) -> Unfit:
         ),
         (
             (faults.TimeoutError, requests.Timeout),
-            f"'{host}' timed out (after {policy.connect_timeout:g} s to connect, or {policy.read_timeout:g} s of silence)",
+            f"'{host}' timed out ({policy.connect_timeout:g} s to connect, or {policy.read_timeout:g} s of silence)",
         ),
         ((faults.ProtocolError, requests.ConnectionError), f"the connection was cut ({inner})"),
     ]

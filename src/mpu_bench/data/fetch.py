@@ -95,13 +95,18 @@ def have(file: RemoteFile, home: Home) -> bool:
     """Tell whether `fetch` would find the file in the data home, without network and without writing.
 
     A file that was not checked before is hashed.
+
+    Raises
+    ------
+    FetchError
+        If the data home cannot be read.
     """
     if _known(file, home):
         return True
     try:
         with on_disk(home.path(file), may_miss=True):
             judge(file, examine(home.path(file), file, _SILENT), read_locked(file, home))
-    except (Unfit, FileNotFoundError, FetchError):
+    except (Unfit, FileNotFoundError):
         return False
     return True
 
@@ -221,7 +226,7 @@ def _addresses(file: RemoteFile, home: Home) -> list[str | Path]:
             addresses.append(folder / file.name)
         else:
             raise FetchError(
-                f"The mirror folder {folder} (--mirror or MPU_BENCH_MIRROR) "
+                f"{file.name} cannot be sought: the mirror folder {folder} (--mirror or MPU_BENCH_MIRROR) "
                 f"{'is not a folder' if folder.exists() else 'does not exist'}. Correct its name, or leave it out."
             )
     addresses += file.urls
