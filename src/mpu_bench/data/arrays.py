@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -54,9 +55,14 @@ class ArrayFile:
         os.fsync(self._stream.fileno())
         self._stream.close()
 
+    def abandon(self) -> None:
+        """Close the file as it is, whatever that leaves; nothing if it is closed."""
+        with contextlib.suppress(OSError):  # a full disk is complained of elsewhere
+            self._stream.close()
+
     def discard(self) -> None:
         """Close and remove the file."""
-        self._stream.close()
+        self.abandon()
         self.path.unlink(missing_ok=True)
 
 
@@ -87,10 +93,19 @@ class PartWriter:
         self._labels = ArrayFile(folder / f"{part}-labels.npy", np.int32)
         self._values = ArrayFile(folder / f"{part}-values.npy", np.float32, dense)
         self._dense = dense
+        self._files = [self._labels, self._values]
         if dense is None:
             self._columns = ArrayFile(folder / f"{part}-columns.npy", np.uint32)
             self._starts = ArrayFile(folder / f"{part}-starts.npy", np.uint32)
             self._starts.append(np.zeros(1, np.uint32))
+            self._files += [self._columns, self._starts]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        for file in self._files:
+            file.abandon()
 
     @property
     def rows(self) -> int:
@@ -129,14 +144,11 @@ class PartWriter:
 
     def close(self, keep_values: bool = True) -> None:
         """Complete the files; ``keep_values`` is False for rows whose every value is one."""
-        self._labels.close()
-        if self._dense is None:
-            self._columns.close()
-            self._starts.close()
-        if keep_values:
-            self._values.close()
-        else:
-            self._values.discard()
+        for file in self._files:
+            if file is self._values and not keep_values:
+                file.discard()
+            else:
+                file.close()
 
 
 def make_dense(folder: Path, part: str, features: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,12 +50,15 @@ def build(card: Card, files: Mapping[str, RawFile], folder: Path) -> Built:
         If a file cannot be read as the card says, or does not come to what the card expects.
     """
     dense = card.features if card.storage == "dense" else None
-    parts = {part: PartWriter(folder, part, len(card.classes), dense) for part in ("train", "test")}
-    for part, chunk in _stream(card, files):
-        ready = steps.on_chunk(chunk, card)
-        parts[part].append(ready.dense(card.features) if dense else ready.sparse())
-    storage = _close(card, parts)
-    _check(card, parts)
+    with ExitStack() as stack:
+        parts = {part: PartWriter(folder, part, len(card.classes), dense) for part in ("train", "test")}
+        for writer in parts.values():
+            stack.enter_context(writer)
+        for part, chunk in _stream(card, files):
+            ready = steps.on_chunk(chunk, card)
+            parts[part].append(ready.dense(card.features) if dense else ready.sparse())
+        _check(card, parts)
+        storage = _close(card, parts)
     if storage == "dense" and not dense:
         for part in parts:
             make_dense(folder, part, card.features)

@@ -116,13 +116,15 @@ class Split(_Strict):
     """
 
     train: Annotated[int, Field(ge=1)] | None = None
-    test: Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, lt=1)] | None = None
+    test: int | float | None = None
     seed: Seed | None = None
 
     @model_validator(mode="after")
     def _one_size(self) -> Split:
         if (self.train is None) == (self.test is None):
             raise ValueError("give either 'train' (a count) or 'test' (a count or a fraction)")
+        if self.test is not None and (self.test <= 0 or (isinstance(self.test, float) and self.test >= 1)):
+            raise ValueError(f"'test' is a count of rows or a fraction below 1, not {self.test}")
         return self
 
     def train_rows(self, total: int) -> int:
@@ -226,7 +228,12 @@ class Card(_Strict):
     @property
     def class_names(self) -> tuple[str, ...]:
         """The classes' names by index, as a problem shows them: those of the card, or ``rest`` and the positive."""
-        return tuple(self.classes) if self.positive is None else ("rest", "+".join(self.positive))
+        return tuple(self.classes) if self.positive is None else ("rest", "+".join(self.positives))
+
+    @property
+    def positives(self) -> tuple[str, ...]:
+        """The classes that make the positive one, in the order of the card; none if all classes are kept."""
+        return tuple(name for name in self.classes if name in (self.positive or ()))
 
     @property
     def total(self) -> Part | None:
@@ -297,7 +304,7 @@ def _kind_problem(card: Card) -> str | None:
     if not from_files and card.content is None:
         return f"kind '{card.kind}' needs 'content', the name of what is {card.kind}"
     if card.kind == "generated" and not card.rows:
-        return "kind 'generated' needs 'rows', at least 1"
+        return "rows: kind 'generated' needs one at least"
     return None
 
 

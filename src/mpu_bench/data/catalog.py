@@ -154,7 +154,9 @@ def _explain(error: ValidationError, path: Path, name: str, options: Mapping[str
     """Put the first fault into one line: file, line, key, what is wrong, and what may be meant."""
     fault = error.errors(include_url=False)[0]
     keys = tuple(key for key in fault["loc"] if not _is_noise(key))
-    message = re.sub(r"^Value error, ", "", fault["msg"])
+    message = re.sub(r"^Value error, |^Input ", "", fault["msg"])
+    if message.startswith("should") and isinstance(fault["input"], str | int | float):
+        message += f", not {fault['input']!r}"
     if fault["type"] == "extra_forbidden" and len(keys) == 1:
         message = f"unknown key; {nearest(str(keys[0]), [*Card.model_fields, 'extends'])}"
     if fault["type"] == "missing":

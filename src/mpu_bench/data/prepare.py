@@ -8,6 +8,7 @@ when its files are not what ``meta.json`` says.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -129,8 +130,10 @@ def load(card: Card, home: Home, progress: Progress = _SILENT) -> Problem:
         If a raw file cannot be had, or the disk refuses.
     """
     meta = _valid_meta(card, home)
-    if meta is None or not _is_sound(folder(card, home), meta):
-        meta = _prepare(card, home, progress)
+    if meta is not None and _is_sound(folder(card, home), meta):
+        with contextlib.suppress(FileNotFoundError):  # another process may be making it anew
+            return _problem(card, folder(card, home), meta)
+    meta = _prepare(card, home, progress)
     return _problem(card, folder(card, home), meta)
 
 
@@ -163,7 +166,7 @@ def _fingerprint(card: Card, content: Mapping[str, str] | None) -> str | None:
     """Identify content and preparation; how the raw files are compressed does not matter."""
     if content is None:
         return None
-    return digest([card.preparation(), list(content.values()), card.positive])[:16]
+    return digest([card.preparation(), list(content.values()), card.positives])[:16]
 
 
 def _known_content(card: Card, home: Home) -> dict[str, str] | None:
@@ -315,6 +318,7 @@ def _remove(place: Path) -> None:
     if not place.is_dir():
         return
     doomed = place.with_name(f".{place.name.lstrip('.')}.{os.getpid()}.old")
+    shutil.rmtree(doomed, ignore_errors=True)
     place.rename(doomed)
     shutil.rmtree(doomed)
 

@@ -112,14 +112,22 @@ def read_svmlight(file: RawFile, rules: Rules, block_bytes: int | None = None) -
     """
     for line, block in file.blocks(block_bytes):
         text = _BLANK_AFTER_COLON.sub(b":", block) if b": " in block or b":\t" in block else block
-        if rules.drop_repeated:
-            text = _without_repeated(text)
         try:
-            chunk = _parse(text, rules)
+            chunk = _parse_leniently(text, rules)
         except (ValueError, OverflowError, MemoryError) as error:
             raise DataError(_fault(file, line, text, rules) or f"{file.path}, from line {line}: {error}") from None
         if len(chunk.labels):
             yield chunk
+
+
+def _parse_leniently(text: bytes, rules: Rules) -> Chunk:
+    """Parse a block; only if that fails look for repeated pairs, which is slow."""
+    try:
+        return _parse(text, rules)
+    except ValueError:
+        if not rules.drop_repeated:
+            raise
+        return _parse(_without_repeated(text), rules)
 
 
 def _parse(text: bytes, rules: Rules) -> Chunk:
@@ -212,6 +220,9 @@ def _shown(text: bytes) -> str:
 
 
 def _fault(file: RawFile, first: int, text: bytes, rules: Rules) -> str | None:
+    """Find the first line with a fault."""
+    if rules.drop_repeated:
+        text = _without_repeated(text)
     for line, content in enumerate(text.split(b"\n"), first):
         try:
             parse_line(content, rules)
