@@ -367,5 +367,6 @@ class TestNetwork:
         text = failure(RemoteFile("a9a", (missing, page, wrong), (SHA256,), by_hand="Ask the authors."), home, policy)
         for reason in (f"{missing}: there is no such file", f"{page}: an HTML page", f"{wrong}: wrong hash"):
             assert reason in text
+        assert "network connection" not in text
         for fix in ("--mirror", str(home.folder / "files" / "a9a"), "Ask the authors."):
             assert fix in text

@@ -27,6 +27,10 @@ class Unfit(Exception):  # noqa: N818 - not an error yet: the next address may s
     """An address does not serve, or a file is not, what is wanted; the message is a phrase that says why."""
 
 
+class Unreached(Unfit):
+    """An address did not answer now; trying later may help."""
+
+
 def compression(head: bytes) -> str | None:
     """Name the compression of a file by its first ten bytes, or None where it is plain."""
     if head.startswith(b"\x1f\x8b\x08"):

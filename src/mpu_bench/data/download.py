@@ -16,7 +16,7 @@ from itertools import chain
 import requests
 import urllib3
 
-from mpu_bench.data.content import SNIFFED, Unfit, looks_like_a_page
+from mpu_bench.data.content import SNIFFED, Unfit, Unreached, looks_like_a_page
 from mpu_bench.data.home import size_text
 from mpu_bench.data.partial import Identity, Partial
 from mpu_bench.data.progress import Progress
@@ -91,7 +91,7 @@ def download(url: str, label: str, partial: Partial, progress: Progress, policy:
     Raises
     ------
     Unfit
-        If the address does not serve it. What has arrived is kept.
+        If the address does not serve it (`Unreached` if it may do so later). What has arrived is kept.
     FetchError
         If the disk cannot be written.
     """
@@ -114,11 +114,11 @@ def download(url: str, label: str, partial: Partial, progress: Progress, policy:
 def _wait(fault: Interrupted, tries: int, policy: Policy) -> float:
     """Say how long to wait before the next try, or give the address up."""
     if tries >= policy.attempts:
-        raise Unfit(f"{fault} (the last of {tries} tries)") from fault
+        raise Unreached(f"{fault} (the last of {tries} tries)") from fault
     if fault.retry_after is None:
         return min(policy.wait * 2.0 ** (tries - 1), policy.longest_wait) * (1 + policy.chance()) / 2
     if fault.retry_after > policy.longest_retry_after:
-        raise Unfit(f"{fault}, and asks to come back only in {fault.retry_after:.0f} s") from fault
+        raise Unreached(f"{fault}, and asks to come back only in {fault.retry_after:.0f} s") from fault
     return fault.retry_after
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from mpu_bench.data.check import Digest, examine, is_accepted, judge
-from mpu_bench.data.content import Unfit, chunks_of, open_content
+from mpu_bench.data.content import Unfit, Unreached, chunks_of, open_content
 from mpu_bench.data.home import (
     Home,
     Locked,
@@ -197,6 +197,11 @@ def _alone(file: RemoteFile, home: Home, progress: Progress) -> Iterator[None]:
         except filelock.Timeout:
             progress.note(f"{file.name}: another process is fetching it; waiting for that")
             lock.acquire()
+        except NotImplementedError as error:
+            raise FetchError(
+                f"The file system of {home.folder} cannot lock files, which keeps processes from overwriting each "
+                "other's downloads. Choose a data home on another one with MPU_BENCH_DATA."
+            ) from error
     try:
         yield
     finally:
@@ -205,13 +210,13 @@ def _alone(file: RemoteFile, home: Home, progress: Progress) -> Iterator[None]:
 
 def _obtain(file: RemoteFile, home: Home, progress: Progress, policy: Policy | None) -> Fetched:
     """Try every mirror and address in turn."""
-    failures = []
+    failures: list[tuple[str, Unfit]] = []
     for address in _addresses(file, home):
         try:
             return _from(address, file, home, progress, policy)
         except Unfit as fault:
-            failures.append(f"{_shown(address)}: {fault}")
-            progress.note(f"{file.name}: {failures[-1]}")
+            failures.append((_shown(address), fault))
+            progress.note(f"{file.name}: {_shown(address)}: {fault}")
     raise FetchError(_nowhere(file, home, failures))
 
 
@@ -302,10 +307,11 @@ def _size(file: RemoteFile) -> str:
     return f" ({size_text(file.bytes)})" if file.bytes is not None else ""
 
 
-def _nowhere(file: RemoteFile, home: Home, failures: Sequence[str]) -> str:
+def _nowhere(file: RemoteFile, home: Home, failures: Sequence[tuple[str, Unfit]]) -> str:
     """Say that no address served a file, why each did not, and what the user can do."""
     path, name = home.path(file), f"{file.name}{_size(file)}"
-    tried = f" Tried {'; '.join(failures)}." if failures else ""
+    reasons = [f"{address}: {fault}" for address, fault in failures]
+    tried = f" Tried {'; '.join(reasons)}." if reasons else ""
     by_hand = f" {file.by_hand.rstrip('.')}." if file.by_hand else ""
     if home.offline:
         source = f", for example from {_shown(file.urls[0])}" if file.urls else ""
@@ -316,11 +322,13 @@ def _nowhere(file: RemoteFile, home: Home, failures: Sequence[str]) -> str:
     if not failures:
         return f"{name} has no address to be fetched from.{by_hand} Put it at {path} by hand."
     locked = ""
-    if not file.hashes and home.locked_path(file).exists() and any("was locked" in failure for failure in failures):
+    if not file.hashes and any("was locked" in reason for reason in reasons):
         locked = f" To accept the new file deliberately, delete {home.locked_path(file)} and fetch again."
+    later = any(isinstance(fault, Unreached) for _address, fault in failures)
+    again = "Check the network connection and run the same command again, name" if later else "Name"
     return (
-        f"{name} could not be fetched.{tried} Check the network connection and run the same command again, name a "
-        f"mirror that has it with --mirror or MPU_BENCH_MIRROR, or put it at {path} by hand.{locked}{by_hand}"
+        f"{name} could not be fetched.{tried} {again} a mirror that has it with --mirror or MPU_BENCH_MIRROR, "
+        f"or put it at {path} by hand.{locked}{by_hand}"
     )
 
 

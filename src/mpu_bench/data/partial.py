@@ -154,12 +154,13 @@ class Partial:
             Called once the part is safely on the disk.
         """
         with on_disk(self.path):
-            _to_disk(self.path)
+            with self.path.open("rb+") as stream:
+                os.fsync(stream.fileno())
             before()
             self.path.replace(target)
             self._note.unlink(missing_ok=True)
-            with suppress(OSError):  # not every file system can do this with a folder
-                _to_disk(target.parent)
+            with suppress(OSError):  # not every system can do this with a folder
+                _folder_to_disk(target.parent)
 
     def discard(self) -> None:
         """Forget what has arrived."""
@@ -172,7 +173,7 @@ class Partial:
             self._note.unlink(missing_ok=True)
 
 
-def _to_disk(path: Path) -> None:
+def _folder_to_disk(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
