@@ -60,6 +60,11 @@ def _categories(value: Any) -> Any:
     return {column: _texts(names) for column, names in value.items()} if isinstance(value, Mapping) else value
 
 
+def _whole(value: Any) -> Any:
+    """YAML reads 1.0e7 as a float."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
 Columns = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_tuple)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -184,8 +189,8 @@ class Card(_Strict):
     repeated_pairs: Literal["refuse", "drop"] = "refuse"
     topic: Topic | None = None
     columns: DelimitedColumns | None = None
-    rows: Count | None = None
-    test_rows: Count | None = None
+    rows: Annotated[Count | None, BeforeValidator(_whole)] = None
+    test_rows: Annotated[Count | None, BeforeValidator(_whole)] = None
     seed: Seed = 0
     split: Split | None = None
     drop_columns: Literal["none", "zero", "trailing-zero"] = "none"

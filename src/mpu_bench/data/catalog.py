@@ -95,12 +95,21 @@ def _paths() -> dict[str, Path]:
 
 
 def _find(name: str) -> str:
+    """Give the name of the card that a name or an alias means."""
     paths = _paths()
-    owners = {alias: owner for owner, path in paths.items() for alias in _aliases(path)} if name not in paths else {}
-    found = name if name in paths else owners.get(name)
-    if found is None:
+    if name in paths and paths[name].parent == shipped.folder("datasets"):
+        return name
+    owners: dict[str, str] = {}
+    for owner, path in paths.items():  # the shipped cards come first
+        for alias in _aliases(path):
+            owners.setdefault(alias, owner)
+    if name in paths and paths.get(owners.get(name, ""), paths[name]) != paths[name]:
+        raise DataError(
+            f"{paths[name]}: '{name}' is another name of the project's dataset '{owners[name]}'; rename your card"
+        )
+    if name not in paths and name not in owners:
         raise DataError(f"there is no dataset '{name}'; {nearest(name, [*paths, *owners])}")
-    return found
+    return name if name in paths else owners[name]
 
 
 def _aliases(path: Path) -> list[str]:
@@ -157,10 +166,14 @@ def _explain(error: ValidationError, path: Path, name: str, options: Mapping[str
     message = re.sub(r"^Value error, |^Input ", "", fault["msg"])
     if message.startswith("should") and isinstance(fault["input"], str | int | float):
         message += f", not {fault['input']!r}"
-    if fault["type"] == "extra_forbidden" and len(keys) == 1:
-        message = f"unknown key; {nearest(str(keys[0]), [*Card.model_fields, 'extends'])}"
-    if fault["type"] == "missing":
+    if fault["type"] == "extra_forbidden":
+        message = "unknown key"
+        if len(keys) == 1:
+            message += f"; {nearest(str(keys[0]), [*Card.model_fields, 'extends'])}"
+    elif fault["type"] == "missing":
         message = "this key is missing"
+    elif fault["type"] in ("model_type", "dict_type"):
+        message = f"should be a mapping, not {fault['input']!r}"
     blamed = keys[0] if keys else message.partition(":")[0]
     if blamed in options:
         return f"dataset '{name}' ({path}), option '{'.'.join(map(str, keys)) or blamed}': {_without(message, blamed)}"

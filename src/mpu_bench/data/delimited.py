@@ -194,9 +194,17 @@ def _table(file: RawFile, line: int, block: bytes, coding: Coding) -> pd.DataFra
     except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
         raise _complaint(file, line, block, coding) from error
     numbers = table[[place for place in coding.used if place not in texts]].to_numpy()
-    if not np.isfinite(numbers).all():
+    if not np.isfinite(numbers).all() or _fields_in(block, coding) != len(table) * coding.count:
         raise _complaint(file, line, block, coding)
     return table
+
+
+def _fields_in(block: bytes, coding: Coding) -> int:
+    """Count the fields of a block: pandas cuts off what a line has too much."""
+    if coding.layout.separator == "blank":
+        return len(block.split())
+    lines = sum(1 for line in block.split(b"\n") if line.strip())
+    return lines + block.count(coding.layout.separator.encode())
 
 
 def _complaint(file: RawFile, first: int, block: bytes, coding: Coding, labels: Labels | None = None) -> DataError:

@@ -133,7 +133,7 @@ class Labels:
         """Give the classes of many labels written as text, shape (m,); -1 where there is none."""
         import pandas as pd
 
-        codes, distinct = pd.factorize(labels, use_na_sentinel=False)
+        codes, distinct = pd.factorize(pd.Index(labels), use_na_sentinel=False)
         indices = np.array([self.index(str(label)) for label in distinct], np.int32)
         return indices[codes]
 

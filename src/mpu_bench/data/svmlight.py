@@ -25,6 +25,7 @@ from mpu_bench.data.formats import Chunk, RawFile
 from mpu_bench.errors import DataError
 
 LARGEST_INDEX = 2**32 - 2
+LARGEST_VALUE = float(np.finfo(np.float32).max)
 _BLANK_AFTER_COLON = re.compile(rb":[ \t]+")
 
 
@@ -148,7 +149,7 @@ def _check(labels: NDArray[np.int32], values: NDArray[np.float64], columns: NDAr
         raise ValueError("a label has no class")
     if not len(values):
         return
-    if not np.abs(values).max() <= np.finfo(np.float32).max:  # written so that NaN fails too
+    if not np.abs(values).max() <= LARGEST_VALUE:  # written so that NaN fails too
         raise ValueError("a value is not finite")
     if columns.min() < 0 or columns.max() >= rules.features:
         raise ValueError("an index is out of range")
@@ -203,7 +204,7 @@ def _pair(word: bytes, rules: Rules) -> tuple[int, float]:
     if column >= rules.features:
         raise ValueError(f"the index {int(index)} is beyond the {rules.features} features")
     number = _number(value, f"'{shown}': the value is not a number")
-    if not abs(number) <= np.finfo(np.float32).max:
+    if not abs(number) <= LARGEST_VALUE:
         raise ValueError(f"'{shown}': the value is not finite, or too large for float32")
     return column, number
 
