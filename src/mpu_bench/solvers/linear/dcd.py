@@ -8,9 +8,9 @@ minimum. G_i = y_i w.x_i - 1 is the derivative, PG_i the projected one (zero whe
 M and m the largest and smallest PG_i of a pass.
 
 Counted: one inner product per example presented, n per certificate. The certificate is no part of the paper's
-algorithm: with ``stop`` above zero a gap between primal and dual ends the run as well. The losses seen during
-a pass give an estimate of that gap for nothing; the certificate is computed where the estimate says that it
-will hold.
+algorithm: with ``stop`` above zero a gap between primal and dual ends the run as well. Each example
+adds C max(0, -G_i) + alpha_i G_i to the gap, so the G_i of a pass estimate it for nothing: a small estimate ends a
+round of shrunk passes as a small M - m does, and one over all examples calls for the certificate.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.model import LinearModel
+from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.random import generator, shuffle
-from mpu_bench.core.rows import Rows, add, dot
+from mpu_bench.core.rows import Rows, add, dot, prepare
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.solvers.linear.objective import certify, finite_squared_norms, hinge_sum
 
 # Places in State.progress
-_POSITION, _ACTIVE, _STATUS = 0, 1, 2
+_AHEAD = np.uint32(6)  # places ahead that are fetched
+_POSITION, _ACTIVE, _COMPLETE, _STATUS = 0, 1, 2, 3
 # Places in State.numbers
-_LARGEST, _SMALLEST, _OLD_LARGEST, _OLD_SMALLEST, _LOSS, _IDLE_LOSS, _TRUST = 0, 1, 2, 3, 4, 5, 6
+_LARGEST, _SMALLEST, _OLD_LARGEST, _OLD_SMALLEST, _GAP, _DUAL = 0, 1, 2, 3, 4, 5
 
 
 class State(NamedTuple):
@@ -48,8 +50,8 @@ class State(NamedTuple):
     weights: NDArray[np.float64]  #: w (d,)
     order: NDArray[np.uint32]  #: (n,) the active examples, then those shrunk away
     generator: NDArray[np.uint64]
-    progress: NDArray[np.int64]  #: place in the pass, number of active examples, status
-    numbers: NDArray[np.float64]  #: M and m of this pass and of the last; losses of this pass and of idle examples
+    progress: NDArray[np.int64]  #: place in the pass, number of active examples, whether the pass began with all
+    numbers: NDArray[np.float64]  #: M and m of this pass and of the last; the gap seen in this pass; the dual
     counters: NDArray[np.int64]
 
 
@@ -78,8 +80,8 @@ class DCD(Solver):
         """Start at alpha = 0."""
         self.check(problem, kernel)
         n = problem.n
-        progress = np.array([0, n, Status.RUNNING])
-        numbers = np.array([-np.inf, np.inf, np.inf, -np.inf, 0.0, 0.0, 1.0])
+        progress = np.array([0, n, True, Status.RUNNING])
+        numbers = np.array([-np.inf, np.inf, np.inf, -np.inf, 0.0, 0.0])
         state = State(
             problem.train,
             problem.signs(),
@@ -123,17 +125,23 @@ def _present(state, C, allowed):
     """Go on with the pass; gives the number of examples presented."""
     rows, signs, norms, alphas, weights, order = state[:6]
     progress, numbers = state.progress, state.numbers
-    largest, smallest, loss, idle_loss = numbers[_LARGEST], numbers[_SMALLEST], numbers[_LOSS], numbers[_IDLE_LOSS]
+    largest, smallest, gap, dual = numbers[_LARGEST], numbers[_SMALLEST], numbers[_GAP], numbers[_DUAL]
     old_largest, old_smallest = numbers[_OLD_LARGEST], numbers[_OLD_SMALLEST]
     position, active = np.uint32(progress[_POSITION]), np.uint32(progress[_ACTIVE])
     presented, steps = 0, 0
+    end = np.uint32(len(order) - 1)
     while position < active and presented < allowed:
+        soon = order[min(position + _AHEAD, end)]
+        prepare(rows, soon)
+        prefetch(signs, soon)
+        prefetch(norms, soon)
+        prefetch(alphas, soon)
         i = order[position]
         presented += 1
         gradient = signs[i] * dot(rows, i, weights) - 1.0  # G, (12)
         alpha = alphas[i]
+        gap += C * max(-gradient, 0.0) + alpha * gradient  # this example's part of primal - dual
         if (alpha == 0.0 and gradient > old_largest) or (alpha == C and gradient < old_smallest):  # shrink, (17)
-            idle_loss += max(0.0, -gradient)
             active -= np.uint32(1)
             order[position], order[active] = order[active], i
             continue
@@ -144,12 +152,13 @@ def _present(state, C, allowed):
         elif alpha == C:
             projected = max(gradient, 0.0)
         largest, smallest = max(largest, projected), min(smallest, projected)
-        loss += max(0.0, -gradient)
         if abs(projected) > 1e-12:
             alphas[i] = min(max(alpha - gradient / norms[i], 0.0), C)  # (9)
-            add(rows, i, signs[i] * (alphas[i] - alpha), weights)  # (10)
+            change = alphas[i] - alpha
+            add(rows, i, signs[i] * change, weights)  # (10)
+            dual -= change * (gradient + change * norms[i] / 2.0)
             steps += 1
-    numbers[_LARGEST], numbers[_SMALLEST], numbers[_LOSS], numbers[_IDLE_LOSS] = largest, smallest, loss, idle_loss
+    numbers[_LARGEST], numbers[_SMALLEST], numbers[_GAP], numbers[_DUAL] = largest, smallest, gap, dual
     progress[_POSITION], progress[_ACTIVE] = position, active
     state.counters[PRESENTED] += presented
     state.counters[INNER_PRODUCTS] += presented
@@ -165,34 +174,26 @@ def _end_pass(state, C, tolerance, stop):
     n = len(state.order)
     largest, smallest = numbers[_LARGEST], numbers[_SMALLEST]
     converged = largest - smallest <= tolerance
-    if not np.isfinite(state.weights.sum()):
+    near = numbers[_GAP] <= stop * numbers[_DUAL]
+    if not np.isfinite(numbers[_DUAL]):
         progress[_STATUS] = Status.DIVERGED
-    elif (converged and progress[_ACTIVE] == n) or (stop > 0.0 and _gap_holds(state, C, stop)):
+    elif (converged and progress[_ACTIVE] == n) or (progress[_COMPLETE] and near and _gap_holds(state, C, stop)):
         progress[_STATUS] = Status.DONE
-    if converged:  # on the active examples only: look at all of them again
+    if converged or (near and not progress[_COMPLETE]):  # on the active examples only: look at all of them again
         progress[_ACTIVE] = n
         numbers[_OLD_LARGEST], numbers[_OLD_SMALLEST] = np.inf, -np.inf
-        numbers[_IDLE_LOSS] = 0.0
     else:
         numbers[_OLD_LARGEST] = largest if largest > 0.0 else np.inf
         numbers[_OLD_SMALLEST] = smallest if smallest < 0.0 else -np.inf
-    numbers[_LARGEST], numbers[_SMALLEST], numbers[_LOSS] = -np.inf, np.inf, 0.0
-    progress[_POSITION] = 0
+    numbers[_LARGEST], numbers[_SMALLEST], numbers[_GAP] = -np.inf, np.inf, 0.0
+    progress[_POSITION], progress[_COMPLETE] = 0, progress[_ACTIVE] == n
     shuffle(state.generator, state.order, progress[_ACTIVE])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _gap_holds(state, C, stop):
-    """Tell whether objective / dual - 1 <= stop, computing the objective only where it probably is."""
-    numbers = state.numbers
+    """Tell whether objective / dual - 1 <= stop; n inner products."""
     half_norm = (state.weights * state.weights).sum() / 2.0
     dual = state.alphas.sum() - half_norm
-    estimate = (half_norm + C * (numbers[_LOSS] + numbers[_IDLE_LOSS])) / dual - 1.0
-    if not estimate <= stop * numbers[_TRUST]:
-        return False
     state.counters[INNER_PRODUCTS] += len(state.order)
-    gap = (half_norm + C * hinge_sum(state.rows, state.signs, state.weights, 1.0)) / dual - 1.0
-    # The losses were seen at different moments; next time believe the estimate as far as it was right.
-    if gap > stop:
-        numbers[_TRUST] = min(1.0, max(estimate, 0.0) / gap)
-    return gap <= stop
+    return (half_norm + C * hinge_sum(state.rows, state.signs, state.weights, 1.0)) / dual - 1.0 <= stop

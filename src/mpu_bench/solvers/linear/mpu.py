@@ -12,9 +12,9 @@ b and I follow from the accuracy wanted before running (Remark 4), db = 3 R^2 wi
 Counted: one inner product per example presented, n per after-running certificate (24); a multiple update is one
 step and as many updates as its multiplicity.
 
-Deviations: the certificate (24) is computed at the end of a pass over all examples only if an estimate, made of
-the losses seen during the pass, says that it may hold. A zero row can never be learned and gets I_i = I at once.
-a and I_i are doubles that hold integers (exact below 2^53).
+Deviations: the certificate (24) is computed at the end of a pass over all examples only if an estimate says that it
+may hold: each example presented adds I max(0, b - a.z_i) - I_i (b - a.z_i) to the gap between primal and dual. A zero
+row can never be learned and gets I_i = I at once. a and I_i are doubles that hold integers (exact below 2^53).
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.model import LinearModel
+from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.random import generator, shuffle
-from mpu_bench.core.rows import Rows, add, dot
+from mpu_bench.core.rows import Rows, add, dot, prepare
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.linear.objective import certify, finite_squared_norms, hinge_sum
@@ -41,11 +42,13 @@ _NEAR = 1.01  #: c-bar: an example with a.z <= c-bar b joins the first active se
 _FIRST_ROUNDS = 3  #: N_ep1: the first set is presented once more than this, then all examples are
 _SECOND_ROUNDS = 10  #: N_ep2: the second set is presented so often at most
 
+_DOUBT = 1.5  # the certificate is computed where its estimate is at most so many times what is wanted
+_AHEAD = np.uint32(6)  # places ahead that are fetched
 _ALL, _FIRST, _SECOND = 0, 1, 2  # the sets of examples
 # Places in State.progress; _SIZES + s is the size of set s
 _POSITION, _SET, _ROUNDS_FIRST, _ROUNDS_SECOND, _CHANGED, _STATUS, _SIZES = 0, 1, 2, 3, 4, 5, 6
 # Places in State.numbers
-_LOSS, _TOTAL, _TRUST = 0, 1, 2
+_GAP, _DUAL = 0, 1
 
 
 class Rule(NamedTuple):
@@ -67,7 +70,7 @@ class State(NamedTuple):
     orders: NDArray[np.uint32]  #: (3, n): all examples and the two active sets
     generator: NDArray[np.uint64]
     progress: NDArray[np.int64]  #: where the present round is, and the sizes of the sets
-    numbers: NDArray[np.float64]  #: losses seen in the present round, sum_i I_i, trust in the estimate
+    numbers: NDArray[np.float64]  #: primal - dual as seen in the present round; the dual; both times b^2
     counters: NDArray[np.int64]
 
 
@@ -126,7 +129,7 @@ class MPU(Solver):
             orders,
             generator(seed, "mpu"),
             np.array([0, _ALL, 0, 0, 0, Status.RUNNING, n, 0, 0]),
-            np.array([0.0, multiplicities.sum(), 1.0]),
+            np.array([0.0, self.rule(norms.max()).threshold * multiplicities.sum()]),
             new_counters(),
         )
         shuffle(state.generator, orders[_ALL], n)
@@ -167,15 +170,22 @@ def _present(state, rule, present_set, first, last):
     progress, numbers = state.progress, state.numbers
     order, collected = orders[present_set], orders[min(present_set + 1, _SECOND)]
     most, b, unlearning = rule
+    end = np.uint32(len(order) - 1)
     near = _NEAR * b
     size = np.uint32(0) if present_set == _SECOND else np.uint32(progress[_SIZES + present_set + 1])
-    loss, total = numbers[_LOSS], numbers[_TOTAL]
+    gap, dual = numbers[_GAP], numbers[_DUAL]
     steps, changes = 0, 0.0
     for place in range(np.uint32(first), np.uint32(last)):
+        soon = order[min(place + _AHEAD, end)]
+        prepare(rows, soon)
+        prefetch(signs, soon)
+        prefetch(norms, soon)
+        prefetch(multiplicities, soon)
         i = order[place]
         p = signs[i] * dot(rows, i, weights)
         count = multiplicities[i]
         change = 0.0
+        gap += most * max(b - p, 0.0) - count * (b - p)  # this example's part of primal - dual
         if p <= b and count < most:  # learn, (8) and section 4
             change = min(np.floor((b - p) / norms[i]) + 1.0, most - count)
         elif p >= unlearning and count > 0.0:  # unlearn, (8) and section 4
@@ -186,8 +196,7 @@ def _present(state, rule, present_set, first, last):
             multiplicities[i] = count
             steps += 1
             changes += abs(change)
-            total += change
-        loss += max(0.0, b - p - change * norms[i])
+            dual += change * (b - p - change * norms[i] / 2.0)
         if present_set == _ALL:
             collects = p <= near or count > 0.0
         else:
@@ -199,7 +208,7 @@ def _present(state, rule, present_set, first, last):
         progress[_SIZES + present_set + 1] = size
     progress[_POSITION] = last
     progress[_CHANGED] += steps
-    numbers[_LOSS], numbers[_TOTAL] = loss, total
+    numbers[_GAP], numbers[_DUAL] = gap, dual
     state.counters[PRESENTED] += last - first
     state.counters[INNER_PRODUCTS] += last - first
     state.counters[STEPS] += steps
@@ -212,7 +221,7 @@ def _end_round(state, rule, stop):
     progress = state.progress
     changed = progress[_CHANGED] > 0
     if progress[_SET] == _ALL:
-        if not np.isfinite(state.weights.sum()):
+        if not np.isfinite(state.numbers[_DUAL]):
             progress[_STATUS] = Status.DIVERGED
         elif not changed or (stop > 0.0 and _certified(state, rule, stop)):
             progress[_STATUS] = Status.DONE
@@ -233,7 +242,7 @@ def _end_round(state, rule, stop):
 def _begin_round(state, following):
     progress = state.progress
     progress[_SET], progress[_POSITION], progress[_CHANGED] = following, 0, 0
-    state.numbers[_LOSS] = 0.0
+    state.numbers[_GAP] = 0.0
     if following != _SECOND:
         progress[_SIZES + following + 1] = 0
     if following == _ALL:
@@ -243,18 +252,10 @@ def _begin_round(state, following):
 @njit(cache=True, nogil=True)
 def _certified(state, rule, stop):
     """Tell whether the after-running accuracy (24) is at most ``stop``; computed where it probably is."""
-    numbers = state.numbers
+    if state.numbers[_GAP] > _DOUBT * stop * state.numbers[_DUAL]:
+        return False
     half_norm = (state.weights * state.weights).sum() / 2.0
-    dual = rule.threshold * numbers[_TOTAL] - half_norm
-    if not dual > 0.0:
-        return False
-    estimate = (half_norm + rule.most * numbers[_LOSS]) / dual - 1.0
-    if estimate > stop * numbers[_TRUST]:
-        return False
+    dual = rule.threshold * state.multiplicities.sum() - half_norm
     state.counters[INNER_PRODUCTS] += state.orders.shape[1]
     loss = hinge_sum(state.rows, state.signs, state.weights, rule.threshold)
-    accuracy = (half_norm + rule.most * loss) / dual - 1.0  # (24)
-    # The losses were seen at different moments; next time believe the estimate as far as it was right.
-    if accuracy > stop:
-        numbers[_TRUST] = min(1.0, max(estimate, 0.0) / accuracy)
-    return accuracy <= stop
+    return (half_norm + rule.most * loss) / dual - 1.0 <= stop  # (24)
