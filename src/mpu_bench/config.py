@@ -44,10 +44,10 @@ def find(path: Path) -> Path:
     if path.exists():
         return path
     shipped_configs = names()
-    for candidate in (path.name, f"{path.name}.yaml"):
-        if candidate.removesuffix(".yaml") in shipped_configs and path.parent in (Path(), Path("configs")):
-            return shipped.folder("configs") / candidate
-    near = nearest(path.name.removesuffix(".yaml"), shipped_configs)
+    name = path.name.removesuffix(".yaml")
+    if name in shipped_configs and path.parent in (Path(), Path("configs")):
+        return shipped.folder("configs") / f"{name}.yaml"
+    near = nearest(name, shipped_configs)
     raise ConfigError(f"{path}: no such config file; {near} (mpu-bench list configs)")
 
 
@@ -156,8 +156,8 @@ def _step_into(target: Any, step: str, place: str) -> tuple[Any, list[str | int]
 def _experiment(file: Located, folder: Path) -> Experiment:
     content = _validated(File, file.data, file, ())
     plugins = tuple((folder / plugin).resolve() for plugin in content.plugins)
-    for plugin in plugins:
-        solvers.load_plugin(plugin)
+    for position, plugin in enumerate(plugins):
+        _load_plugin(plugin, file.place(("plugins", position)))
     default_kernels = _kernels(content.kernel, ("kernel",), file)
     choices = tuple(
         choice
@@ -182,6 +182,13 @@ def _experiment(file: Located, folder: Path) -> Experiment:
         published=_published(content, file),
         plugins=plugins,
     )
+
+
+def _load_plugin(plugin: Path, place: str) -> None:
+    try:
+        solvers.load_plugin(plugin)
+    except ConfigError as fault:
+        raise ConfigError(f"{place}: plugins: {fault}") from fault.__cause__
 
 
 def _validated(model: type[Model], data: Any, file: Located, key: Key) -> Model:

@@ -52,7 +52,8 @@ def nearest(name: str, valid: Iterable[str]) -> str:
         ``"did you mean 'mpu'?"``, or ``"choose from dcd, liblinear, mpu"`` where nothing is near.
     """
     choices = sorted(valid)
-    near = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
+    by_lower_case = {choice.lower(): choice for choice in choices}
+    near = difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.6)
     if near:
-        return f"did you mean '{near[0]}'?"
+        return f"did you mean '{by_lower_case[near[0]]}'?"
     return "choose from " + ", ".join(choices) if choices else "there are none"

@@ -105,7 +105,10 @@ def read(path: Path, error: type[UserError]) -> Located:
 
 def parse(text: str, source: str, error: type[UserError]) -> Located:
     """Parse YAML text whose top is a mapping; see `read`."""
-    loader = Loader(text)
+    try:
+        loader = Loader(text)
+    except yaml.YAMLError as fault:  # a character that YAML forbids
+        raise error(f"{source}: not YAML: {fault}") from None
     try:
         node = loader.get_single_node()
         places: dict[Key, str] = {}
@@ -126,13 +129,10 @@ def parse(text: str, source: str, error: type[UserError]) -> Located:
 
 def value(text: str, source: str, error: type[UserError]) -> Any:
     """Parse one YAML value, such as that of a command-line option."""
-    loader = Loader(text)
     try:
-        return loader.get_single_data()
+        return yaml.load(text, Loader)
     except yaml.YAMLError as fault:
         raise error(f"{source}: the value is not YAML: {fault}") from None
-    finally:
-        loader.dispose()
 
 
 def _walk(node: yaml.Node, key: Key, source: str, error: type[UserError]) -> Iterator[tuple[Key, int]]:

@@ -27,21 +27,28 @@ def source_hash() -> str:
     return digest.hexdigest()[:16]
 
 
+def cache_folder() -> Path:
+    """Say where compiled code is kept: a folder named after the sources, unless ``NUMBA_CACHE_DIR`` names one."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    return Path(platformdirs.user_cache_dir("mpu-bench", appauthor=False)) / "compiled" / source_hash()
+
+
 def use_cache() -> None:
-    """Point numba's disk cache at a folder named after the sources; ``NUMBA_CACHE_DIR`` has precedence."""
+    """Point numba's disk cache at `cache_folder`."""
     from numba.core import config
 
     if os.environ.get("NUMBA_CACHE_DIR"):
         return
-    caches = Path(platformdirs.user_cache_dir("mpu-bench", appauthor=False)) / "compiled"
-    folder = caches / source_hash()
+    folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
     except OSError:  # a read-only home: numba falls back to its own choice
         return
     config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
-    _forget_oldest(caches)
+    _forget_oldest(folder.parent)
 
 
 def _forget_oldest(caches: Path) -> None:

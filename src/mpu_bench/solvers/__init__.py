@@ -84,10 +84,10 @@ def load_plugin(path: Path) -> list[str]:
 
 def _execute(path: Path, module_name: str) -> None:
     if not path.is_file():
-        raise ConfigError(f"{path}: no such file (named by plugins:)")
+        raise ConfigError(f"{path}: no such file")
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None:
-        raise ConfigError(f"{path}: is not a Python file (named by plugins:)")
+        raise ConfigError(f"{path}: is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     try:

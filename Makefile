@@ -1,0 +1,46 @@
+# Everything runs in .venv, which `make setup` builds from nothing.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+RESULTS ?= results
+CONFIGS ?= configs/adult.yaml configs/web.yaml
+
+.PHONY: setup run test check format bench reproduce-tables clean help
+
+help:  ## show these verbs
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.installed  ## make .venv and install the project into it
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'
+	touch $@
+
+run: setup  ## the quick start: no download, less than a minute
+	$(BIN)/mpu-bench run configs/quickstart.yaml --results $(RESULTS)
+
+test: setup  ## all tests; those on real data need MPU_BENCH_MIRROR
+	$(BIN)/python -m pytest
+
+check: setup  ## lint, format, types, and the floors of the architecture
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup  ## let ruff put the code into form
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: setup  ## seconds as ratios to a peer, in one run (fetches Adult and Web)
+	$(BIN)/python scripts/bench.py linear
+
+reproduce-tables: setup  ## run the configs of the papers' tables; what has a result is kept
+	@status=0; for config in $(CONFIGS); do \
+		$(BIN)/mpu-bench run $$config --results $(RESULTS) || status=$$?; \
+	done; exit $$status
+
+clean:  ## remove .venv and every cache of the checkout, never results
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

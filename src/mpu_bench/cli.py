@@ -1,0 +1,336 @@
+"""The verbs of ``mpu-bench``; what they do is elsewhere, and imported only when it is asked for."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from mpu_bench import __version__
+from mpu_bench.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console
+
+    from mpu_bench.data.home import Home
+    from mpu_bench.experiment.local import Pool
+    from mpu_bench.experiment.plan import Run
+    from mpu_bench.experiment.store import Store
+    from mpu_bench.schema import Experiment
+
+FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+_FILE_WIDTH = 160
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="Reproduce the benchmarks of five papers on perceptron-like and budgeted SVM training, "
+    "and test your own solver against them.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data = typer.Typer(no_args_is_help=True, help="Fetch, verify and look at datasets.")
+app.add_typer(data, name="data")
+
+
+def main() -> NoReturn:
+    """Run the command line; a user's error becomes one message and exit code 2."""
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        app()
+    except UserError as fault:
+        from rich.console import Console
+
+        console = Console(stderr=True, soft_wrap=True)
+        console.print("mpu-bench:", style="bold red", end=" ", highlight=False)
+        console.print(str(fault), highlight=False, markup=False)
+        sys.exit(BAD_INPUT)
+    except BrokenPipeError:  # the reader of our output has gone, as with | head
+        sys.stderr.close()
+        sys.exit(FAILED)
+    sys.exit(0)
+
+
+def _terminated(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(TERMINATED)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def _complete(kind: str, incomplete: str) -> Iterator[str]:
+    from mpu_bench.report import listing
+
+    return (name for name in listing.names(kind) if name.startswith(incomplete))
+
+
+def _complete_config(incomplete: str) -> list[str]:
+    files = [str(path) for path in Path().glob(f"{incomplete}*") if path.is_dir() or path.suffix == ".yaml"]
+    return [*_complete("configs", incomplete), *files]
+
+
+def _complete_dataset(incomplete: str) -> list[str]:
+    return list(_complete("datasets", incomplete))
+
+
+def _complete_kind(incomplete: str) -> list[str]:
+    from mpu_bench.report import listing
+
+    return [kind for kind in listing.KINDS if kind.startswith(incomplete)]
+
+
+DataFolder = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="Where datasets are kept.", envvar="MPU_BENCH_DATA", show_default=False),
+]
+Mirror = Annotated[
+    str | None,
+    typer.Option(
+        "--mirror", metavar="URL|DIR", help="Where to look for files first: <mirror>/<file>.", envvar="MPU_BENCH_MIRROR"
+    ),
+]
+Offline = Annotated[bool, typer.Option("--offline", help="Use no network.", envvar="MPU_BENCH_OFFLINE")]
+Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="Where results are kept.")]
+Names = Annotated[list[str], typer.Argument(help="Datasets, by name.", autocompletion=_complete_dataset)]
+
+
+@app.command()
+def run(
+    config: Annotated[
+        Path,
+        typer.Argument(help="A YAML file, or the name of a config that comes along.", autocompletion=_complete_config),
+    ],
+    profile: Annotated[str | None, typer.Option(help="Use this one of the config's profiles.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key: stop.seconds=5.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Do only some of the runs: solver=mpu, dataset=adult.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="The first seed.")] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, help="How many seeds.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each run.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="How many runs at once; their seconds then share the machine.")] = 1,
+    force: Annotated[bool, typer.Option("--force", help="Do runs again that have a result.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")] = False,
+    results: Results = Path("results"),
+    data_folder: DataFolder = None,
+    mirror: Mirror = None,
+    offline: Offline = False,
+) -> None:
+    """Run an experiment: fetch its data, do the runs that have no result yet, print the table.
+
+    Exit code 0: every run has a result. 1: some run failed. 2: bad input. 130: interrupted.
+    """
+    from mpu_bench import config as configs
+    from mpu_bench.data.home import Home
+    from mpu_bench.experiment import plan
+    from mpu_bench.experiment.local import Pool
+
+    home = Home.from_options(data_folder, mirror, offline)
+    with Pool(0 if dry_run else jobs, threads or 1) as pool:  # its processes import while this one reads the config
+        experiment = configs.read(
+            config, profile=profile, settings=settings or [], seed=seed, repeats=repeats, threads=threads
+        )
+        runs = plan.plan(experiment)
+        chosen = plan.only(runs, only) if only else runs
+        if dry_run:
+            _show_plan(chosen, home, results / experiment.name)
+            return
+        pool.use_threads(experiment.threads)
+        if jobs > 1:
+            _say(f"{jobs} runs at once share this machine: their seconds are not comparable with those of single runs")
+        raise typer.Exit(_execute(experiment, runs, chosen, home, results / experiment.name, pool, force))
+
+
+def _execute(
+    experiment: Experiment,
+    runs: Sequence[Run],
+    chosen: Sequence[Run],
+    home: Home,
+    folder: Path,
+    pool: Pool,
+    force: bool,
+) -> int:
+    from mpu_bench.experiment import runner
+    from mpu_bench.report.terminal import Display
+
+    code = FAILED
+    try:
+        with Display(_console(stderr=True)).listening() as listener:
+            code = 0 if runner.execute(experiment, runs, chosen, home, folder, pool, listener, force) else FAILED
+    except KeyboardInterrupt:
+        _say("interrupted; what is finished is kept, and the same command does the rest")
+        code = INTERRUPTED
+    _report(folder)
+    return code
+
+
+def _report(folder: Path) -> None:
+    """Write the CSV files of a results folder and print its table."""
+    from mpu_bench.experiment.store import Store
+    from mpu_bench.report import tables
+
+    with Store(folder) as store:
+        tables.write(store)
+        _print_results(store)
+    _say(f"written to {folder}: runs.csv, table.csv, curves.csv, environment.json")
+
+
+def _print_results(store: Store) -> None:
+    from mpu_bench.report import tables
+
+    records = store.records()
+    console = _console()
+    console.print(tables.terminal_table(records, store.fact("published"), store.fact("name")))
+    for line in tables.remarks(records, store.environments(), store.fact("published")):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_plan(chosen: Sequence[Run], home: Home, folder: Path) -> None:
+    from mpu_bench.report import listing
+
+    listing.print_plan(chosen, home, folder, _console())
+
+
+def _console(*, stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    console = Console(stderr=stderr)
+    if not console.is_terminal:
+        console.width = _FILE_WIDTH  # a file or a pipe has no edge to wrap at
+    return console
+
+
+def _say(words: str) -> None:
+    _console(stderr=True).print(words, markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def show(
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder, such as results/adult.")],
+) -> None:
+    """Print the table of a results folder."""
+    from mpu_bench.experiment.store import Store
+
+    with Store(results) as store:
+        _print_results(store)
+
+
+@app.command()
+def clean(
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder, such as results/adult.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a results folder."""
+    import shutil
+
+    from mpu_bench.experiment.store import Store
+
+    Store(results).close()  # refuses what is no results folder
+    if not yes and not typer.confirm(f"delete {results} and all its results?"):
+        raise typer.Exit(FAILED)
+    shutil.rmtree(results)
+    _say(f"deleted {results}")
+
+
+@app.command("list")
+def list_(
+    kind: Annotated[str, typer.Argument(help="solvers, datasets, kernels or configs.", autocompletion=_complete_kind)],
+) -> None:
+    """List what there is to use in a config."""
+    from mpu_bench.errors import ConfigError
+    from mpu_bench.report import listing
+
+    if kind not in listing.KINDS:
+        raise ConfigError(f"nothing to list under '{kind}': {nearest(kind, listing.KINDS)}")
+    _console().print(listing.table(kind))
+
+
+@app.command()
+def info(data_folder: DataFolder = None, mirror: Mirror = None, offline: Offline = False) -> None:
+    """Show the machine, the versions and the folders in use."""
+    from mpu_bench.data.home import Home
+    from mpu_bench.report import listing
+
+    _console().print(listing.facts(Home.from_options(data_folder, mirror, offline)))
+
+
+@data.command()
+def fetch(names: Names, data_folder: DataFolder = None, mirror: Mirror = None, offline: Offline = False) -> None:
+    """Download datasets and prepare them."""
+    from mpu_bench.data import catalog, prepare
+    from mpu_bench.data.home import Home
+    from mpu_bench.data.progress import for_console
+
+    home = Home.from_options(data_folder, mirror, offline)
+    for card in [catalog.card(name) for name in names]:
+        problem = prepare.load(card, home, for_console(_console(stderr=True)))
+        _say(f"{card.name}: {problem.n} training and {problem.n_test} test rows of {problem.features} features")
+
+
+@data.command()
+def verify(names: Names, data_folder: DataFolder = None) -> None:
+    """Hash the files of datasets again and compare."""
+    from mpu_bench.data import catalog, fetch
+    from mpu_bench.data.home import Home
+
+    home = Home.from_options(data_folder, offline=True)
+    for card in [catalog.card(name) for name in names]:
+        for file in card.remote_files:
+            found = fetch.verify(file, home)
+            typer.echo(f"{card.name}: {found.path}: right (sha256 {found.sha256})")
+        if not card.remote_files:
+            typer.echo(f"{card.name}: has no files; it is made on this machine")
+
+
+@data.command("info")
+def data_info(names: Names, data_folder: DataFolder = None) -> None:
+    """Show what a dataset is, where it comes from and whether it is here."""
+    from mpu_bench.data import catalog
+    from mpu_bench.data.home import Home
+    from mpu_bench.report import listing
+
+    home = Home.from_options(data_folder, offline=True)
+    for card in [catalog.card(name) for name in names]:
+        _console().print(listing.dataset_facts(card, home))
+
+
+@data.command("path")
+def data_path(names: Names, data_folder: DataFolder = None) -> None:
+    """Print the folder of a dataset's prepared arrays."""
+    from mpu_bench.data import catalog, prepare
+    from mpu_bench.data.home import Home
+
+    home = Home.from_options(data_folder, offline=True)
+    for name in names:
+        typer.echo(prepare.folder(catalog.card(name), home))
+
+
+@data.command("clean")
+def data_clean(names: Names, data_folder: DataFolder = None) -> None:
+    """Delete the files and prepared arrays of datasets."""
+    from mpu_bench.data import catalog, prepare
+    from mpu_bench.data.home import Home
+
+    home = Home.from_options(data_folder, offline=True)
+    for card in [catalog.card(name) for name in names]:
+        _say(f"{card.name}: {prepare.clean(card, home) / 2**20:.1f} MiB freed")

@@ -1,0 +1,83 @@
+"""The machine and the versions a run was made with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from mpu_bench import __version__
+
+_PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "pandas")
+
+
+def describe(threads: int) -> dict[str, Any]:
+    """Collect what a reader must know before comparing seconds.
+
+    Returns
+    -------
+    dict
+        ``id`` (a hash of everything else), processor, cores, memory_gb, system, python, versions, blas,
+        threads, commit.
+    """
+    content: dict[str, Any] = {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "versions": {"mpu-bench": __version__} | {name: _version(name) for name in _PACKAGES},
+        "blas": _blas(),
+        "threads": threads,
+        "commit": _commit(),
+    }
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+    return {"id": digest, **content}
+
+
+def _blas() -> list[str]:
+    from threadpoolctl import threadpool_info
+
+    loaded = [pool for pool in threadpool_info() if pool.get("user_api") == "blas"]
+    return sorted({f"{pool.get('internal_api')} {pool.get('version')}" for pool in loaded})
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:  # not Linux
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _commit() -> str | None:
+    """Name the commit of the checkout the package runs from, with ``+`` where files have changed since."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / ".git").exists():
+        return None
+    try:
+        commit = _git(root, "rev-parse", "--short=12", "HEAD")
+        return commit + ("+" if _git(root, "status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True, timeout=10)
+    return done.stdout.strip()

@@ -1,0 +1,71 @@
+"""Turn what a config says into what a solver takes, once the data are there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mpu_bench import solvers
+from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.rows import Dense, Ones, Rows, take
+from mpu_bench.core.solver import Solver
+from mpu_bench.schema import KernelChoice
+
+_TOY_ROWS = 12
+
+
+def solver(name: str, parameters: Mapping[str, Any]) -> Solver:
+    """Make a solver with the parameters of a run."""
+    return solvers.load(name)(**parameters)
+
+
+def kernel(choice: KernelChoice, problem: Problem) -> Kernel:
+    """Make the kernel of a run; a width may depend on the training rows."""
+    parameters = choice.parameters
+    if choice.name == "linear":
+        return Linear()
+    if choice.name == "polynomial":
+        return Polynomial(float(parameters["scale"]), float(parameters["offset"]), int(parameters["degree"]))
+    if "sigma2" in parameters:
+        return Gaussian(0.5 / parameters["sigma2"])
+    gamma = parameters["gamma"]
+    if not isinstance(gamma, Mapping):
+        return Gaussian(float(gamma))
+    rule, factor = next(iter(gamma.items()))
+    scale = problem.features if rule == "over-features" else mean_squared_distance(problem.train, problem.features)
+    return Gaussian(factor / scale)
+
+
+def mean_squared_distance(rows: Rows, features: int) -> float:
+    """Give the mean of ||x - x'||^2 over all pairs of rows: 2 (mean ||x||^2 - ||mean x||^2)."""
+    if isinstance(rows, Dense):
+        values = rows.values.astype(np.float64)
+        return float(2 * (np.mean(np.sum(values**2, axis=1)) - np.sum(np.mean(values, axis=0) ** 2)))
+    n = len(rows.starts) - 1
+    weights = np.ones(len(rows.columns)) if isinstance(rows, Ones) else rows.values.astype(np.float64)
+    mean = np.bincount(rows.columns, weights=weights, minlength=features) / n
+    return float(2 * (np.sum(weights**2) / n - np.sum(mean**2)))
+
+
+def toy(problem: Problem) -> Problem:
+    """Cut a few rows of each class out of a problem: the same types, small enough to compile on."""
+    chosen = _few_of_each(problem.labels, len(problem.classes))
+    chosen_test = np.arange(min(problem.n_test, _TOY_ROWS))
+    return Problem(
+        name=problem.name,
+        train=take(problem.train, chosen),
+        labels=problem.labels[chosen],
+        test=take(problem.test, chosen_test),
+        test_labels=problem.test_labels[chosen_test],
+        features=problem.features,
+        classes=problem.classes,
+        fingerprint="toy",
+    )
+
+
+def _few_of_each(labels: np.ndarray[Any, Any], classes: int) -> np.ndarray[Any, Any]:
+    found = [np.flatnonzero(labels == index)[:_TOY_ROWS] for index in range(classes)]
+    return np.sort(np.concatenate(found))

@@ -1,0 +1,261 @@
+"""Advance one solver on one problem and keep its trace: checkpoints, counts and training time.
+
+The clock runs only while the solver starts or advances; models are evaluated while it stands.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numba.core import event
+
+from mpu_bench.core import counters
+from mpu_bench.core.kernels import Kernel
+from mpu_bench.core.model import LinearModel, Model
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.solver import Allowance, Solver, Status
+from mpu_bench.schema import Checkpoints, Stop
+
+#: what a checkpoint holds, in the order of curves.csv
+CHECKPOINT_COLUMNS = (
+    "passes",
+    "train_seconds",
+    "cpu_seconds",
+    *counters.NAMES,
+    "support_vectors",
+    "objective",
+    "dual_objective",
+    "gap",
+    "margin",
+    "train_error",
+    "test_error",
+    "online_error",
+)
+
+_SLICE_SECONDS = 0.1  # a slice lasts about this long, so that limits and interruptions are met in time
+_FIRST_SLICE = 256  # examples, while the pace is not yet known
+
+
+class _CompilerTime(event.Listener):
+    """Adds up the seconds numba has spent compiling in this process; compilations nest, the outermost counts."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth = 0
+        self._began = 0.0
+
+    def on_start(self, event: Any) -> None:  # noqa: ARG002
+        if self._depth == 0:
+            self._began = time.perf_counter()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:  # noqa: ARG002
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._began
+
+
+_COMPILER = _CompilerTime()
+event.register("numba:compile", _COMPILER)  # type: ignore[no-untyped-call]
+
+
+@dataclass
+class Clock:
+    """Adds up wall and processor seconds while it is entered, without those of the compiler.
+
+    Workers compile before they train; should a solver reach a function only later, its compilation still does
+    not count as training.
+    """
+
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    _started: tuple[float, float] = (0.0, 0.0)
+
+    def __enter__(self) -> None:
+        compiled = _COMPILER.seconds
+        self._started = (time.perf_counter() - compiled, time.process_time() - compiled)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        compiled = _COMPILER.seconds
+        self.seconds += time.perf_counter() - compiled - self._started[0]
+        self.cpu_seconds += time.process_time() - compiled - self._started[1]
+
+
+@dataclass
+class Trace:
+    """What a run leaves behind.
+
+    ``status`` is ``done`` (the solver's own rule), ``stopped`` (a rule of the config; ``reason`` names it) or
+    ``diverged``. ``checkpoints`` are mappings with the keys `CHECKPOINT_COLUMNS`; the last is the final state.
+    """
+
+    status: str
+    reason: str
+    checkpoints: list[dict[str, Any]]
+    model: Model
+
+
+@dataclass
+class _Pace:
+    """How many examples a slice may present so that it lasts about `_SLICE_SECONDS`."""
+
+    amount: int = _FIRST_SLICE
+    rate: float = math.inf  # examples a second, of the last slice
+
+    def measure(self, presented: int, seconds: float) -> None:
+        self.rate = presented / max(seconds, 1e-9)
+        self.amount = max(1, min(int(self.rate * _SLICE_SECONDS), 8 * self.amount))
+
+    def within(self, seconds: float) -> int:
+        """How many examples fit into so many seconds."""
+        if math.isinf(self.rate) or math.isinf(seconds):
+            return counters.UNLIMITED
+        return max(1, int(self.rate * seconds))
+
+
+@dataclass
+class _Watch:
+    """Decides what a slice may use up, and which rule of the config, if any, has ended the run."""
+
+    stop: Stop
+    clock: Clock
+    n: int
+    pace: _Pace = field(default_factory=_Pace)
+
+    def allowance(self, counts: np.ndarray[Any, Any], due: int) -> Allowance:
+        presented, evaluations = int(counts[counters.PRESENTED]), int(counts[counters.KERNEL_EVALUATIONS])
+        most = min(due - presented, self.pace.amount, self.pace.within(self._seconds_left()))
+        if self.stop.passes is not None:
+            most = min(most, math.ceil(self.stop.passes * self.n) - presented)
+        evaluations_left = (
+            counters.UNLIMITED
+            if self.stop.kernel_evaluations is None
+            else max(1, int(self.stop.kernel_evaluations) - evaluations)
+        )
+        return Allowance(max(1, most), evaluations_left)
+
+    def _seconds_left(self) -> float:
+        return math.inf if self.stop.seconds is None else self.stop.seconds - self.clock.seconds
+
+    def rule(self, counts: np.ndarray[Any, Any]) -> str:
+        """Name the rule that has ended the run, or nothing."""
+        stop = self.stop
+        if stop.passes is not None and counts[counters.PRESENTED] >= stop.passes * self.n:
+            return f"passes {stop.passes:g}"
+        if stop.kernel_evaluations is not None and counts[counters.KERNEL_EVALUATIONS] >= stop.kernel_evaluations:
+            return f"kernel_evaluations {stop.kernel_evaluations:g}"
+        if stop.seconds is not None and self.clock.seconds >= stop.seconds:
+            return f"seconds {stop.seconds:g}"
+        return ""
+
+
+def train(
+    solver: Solver,
+    problem: Problem,
+    kernel: Kernel,
+    seed: int,
+    stop: Stop,
+    checkpoints: Checkpoints,
+    progress: Callable[[dict[str, Any]], None] = lambda _checkpoint: None,
+) -> Trace:
+    """Run a solver to its end or to the first rule of the config that holds.
+
+    Parameters
+    ----------
+    solver, problem, kernel, seed
+        As `Solver.start` takes them.
+    stop : Stop
+        A gap is looked at at checkpoints; the other rules after every slice.
+    checkpoints : Checkpoints
+    progress : function
+        Told ``{"passes": ..., "seconds": ...}`` after every slice, with the values of the last checkpoint.
+
+    Returns
+    -------
+    Trace
+    """
+    clock = Clock()
+    with clock:
+        state = solver.start(problem, kernel, seed)
+    watch = _Watch(stop, clock, problem.n)
+    due_at = _due(checkpoints, problem.n)
+    due = next(due_at) if solver.sliceable else counters.UNLIMITED
+    kept: list[dict[str, Any]] = []
+    while True:
+        before, seconds = int(state.counters[counters.PRESENTED]), clock.seconds
+        allowance = watch.allowance(state.counters, due) if solver.sliceable else Allowance()
+        with clock:
+            status = solver.advance(state, allowance)
+        presented = int(state.counters[counters.PRESENTED])
+        watch.pace.measure(presented - before, clock.seconds - seconds)
+        rule = "" if status is not Status.RUNNING else watch.rule(state.counters)
+        if not solver.sliceable and status is Status.RUNNING:
+            rule = "the peer's own cap"
+        if presented >= due or status is not Status.RUNNING or rule:
+            kept.append(checkpoint(solver, state, problem, clock))
+            due = next(count for count in due_at if count > presented)
+            rule = rule or _gap_rule(stop, kept[-1], status)
+        progress({"passes": presented / problem.n, "seconds": clock.seconds, **_brief(kept)})
+        if status is not Status.RUNNING or rule:
+            return Trace(*_ending(status, rule, kept[-1]), kept, solver.model(state))
+
+
+def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
+    """Count the examples after which a checkpoint is due: growing geometrically, without end."""
+    growth = 10 ** (1 / checkpoints.per_decade)
+    last = 0
+    exact = max(1.0, checkpoints.first * n)
+    while exact < counters.UNLIMITED:
+        if round(exact) > last:
+            last = round(exact)
+            yield last
+        exact *= growth
+    while True:
+        yield counters.UNLIMITED
+
+
+def _gap_rule(stop: Stop, last: dict[str, Any], status: Status) -> str:
+    met = stop.gap is not None and last["gap"] is not None and last["gap"] <= stop.gap
+    return f"gap {stop.gap:g}" if met and status is Status.RUNNING else ""
+
+
+def _brief(kept: list[dict[str, Any]]) -> dict[str, Any]:
+    return {name: kept[-1][name] for name in ("objective", "gap", "test_error")} if kept else {}
+
+
+def _ending(status: Status, rule: str, last: dict[str, Any]) -> tuple[str, str]:
+    objective = last["objective"]
+    if status is Status.DIVERGED or (objective is not None and not math.isfinite(objective)):
+        return "diverged", "the weights or the objective are no longer finite"
+    return ("stopped", rule) if rule else ("done", "")
+
+
+def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock) -> dict[str, Any]:
+    """Evaluate the present state: counts, certificates, errors; keys as `CHECKPOINT_COLUMNS`."""
+    model = solver.model(state)
+    measures = solver.measures(state)
+    counts = {name: int(count) for name, count in zip(counters.NAMES, state.counters, strict=True)}
+    values: dict[str, Any] = {
+        "passes": counts["presented"] / problem.n,
+        "train_seconds": clock.seconds,
+        "cpu_seconds": clock.cpu_seconds,
+        "support_vectors": None if isinstance(model, LinearModel) else model.support_vectors,
+        "train_error": error(model, problem.train, problem.labels),
+        "test_error": error(model, problem.test, problem.test_labels),
+        **counts,
+        **measures._asdict(),
+    }
+    return {name: values[name] for name in CHECKPOINT_COLUMNS}
+
+
+def error(model: Model, rows: Any, labels: np.ndarray[Any, Any]) -> float | None:
+    """Give the share of wrong labels, or None where there are no rows."""
+    return float(np.mean(model.labels(rows) != labels)) if len(labels) else None

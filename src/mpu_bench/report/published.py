@@ -1,0 +1,68 @@
+"""The numbers the papers print, from results/published, one CSV per table."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from mpu_bench import shipped
+from mpu_bench.errors import StoreError, nearest
+
+#: column of a published CSV -> the measured quantity beside which it stands
+MEASURED = {
+    "objective": "objective",
+    "seconds": "train_seconds",
+    "accuracy_percent": "test_accuracy_percent",
+    "test_error_percent": "test_error_percent",
+    "support_vectors": "support_vectors",
+}
+
+
+@cache
+def table(name: str) -> list[dict[str, str]]:
+    """Read a published table.
+
+    Raises
+    ------
+    StoreError
+        If there is none of this name.
+    """
+    path = shipped.folder("results/published") / f"{name}.csv"
+    if not path.is_file():
+        known = [each.stem for each in path.parent.glob("*.csv")]
+        raise StoreError(f"no published table '{name}': {nearest(name, known)}")
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def beside(name: str | None, record: Mapping[str, Any]) -> dict[str, float]:
+    """Find the printed numbers for a row of results, by dataset, solver and budget.
+
+    Parameters
+    ----------
+    name : str or None
+        The published table.
+    record : mapping
+        With ``dataset``, ``solver``, ``budget_vectors`` and ``parameters`` (a mapping).
+
+    Returns
+    -------
+    dict
+        Measured quantity -> printed number; empty where nothing, or no single row, answers.
+    """
+    if name is None:
+        return {}
+    rows = [row for row in table(name) if _answers(row, record)]
+    if len(rows) != 1:
+        return {}
+    return {MEASURED[column]: float(value) for column, value in rows[0].items() if column in MEASURED and value}
+
+
+def _answers(row: Mapping[str, str], record: Mapping[str, Any]) -> bool:
+    names = {record["solver"], f"{record['solver']}-{record['parameters'].get('maintenance', '')}"}
+    if row["dataset"] != record["dataset"] or row.get("solver") not in names:
+        return False
+    budget = row.get("budget", "")
+    return not budget or (record["budget_vectors"] is not None and float(budget) == record["budget_vectors"])

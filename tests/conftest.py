@@ -1,0 +1,41 @@
+"""What all tests share: a data home of their own, and the mirror with the real files where there is one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mpu_bench.data.home import Home
+
+
+def pytest_configure() -> None:
+    mirror = os.environ.get("MPU_BENCH_MIRROR")
+    if mirror and not mirror.startswith("http"):
+        if not Path(mirror).is_dir():
+            pytest.exit(f"MPU_BENCH_MIRROR names {mirror}, which is no folder", returncode=2)
+        os.environ["MPU_BENCH_MIRROR"] = str(Path(mirror).resolve())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("MPU_BENCH_MIRROR"):
+        return
+    reason = "needs real data: set MPU_BENCH_MIRROR to a folder or address that holds the datasets' files"
+    for item in items:
+        if item.get_closest_marker("real_data"):
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A data home for the whole session, so that real files are prepared once."""
+    mirror = os.environ.get("MPU_BENCH_MIRROR")
+    return Home(tmp_path_factory.mktemp("data-home"), (mirror,) if mirror else (), offline=True)
+
+
+@pytest.fixture(autouse=True)
+def _own_surroundings(monkeypatch: pytest.MonkeyPatch, shared_home: Home) -> None:
+    """Keep tests away from the user's data home, mirror settings and network."""
+    monkeypatch.setenv("MPU_BENCH_DATA", str(shared_home.folder))
+    monkeypatch.delenv("MPU_BENCH_OFFLINE", raising=False)

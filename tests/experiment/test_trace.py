@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mpu_bench import solvers
+from mpu_bench.core.counters import UNLIMITED
+from mpu_bench.core.kernels import Linear
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.rows import Dense
+from mpu_bench.core.solver import Status
+from mpu_bench.experiment import trace
+from mpu_bench.schema import Checkpoints, Stop
+from mpu_bench.solvers.linear.dcd import DCD
+
+PLUGIN = Path(__file__).parents[1] / "plugins" / "misbehaving.py"
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    random = np.random.Generator(np.random.PCG64(1))
+    values = random.normal(size=(300, 5)).astype(np.float32)
+    labels = (values @ np.arange(1, 6) + random.normal(size=300) > 0).astype(np.int32)
+    return Problem("toy", Dense(values[:200]), labels[:200], Dense(values[200:]), labels[200:], 5, ("-1", "+1"), "toy")
+
+
+def run(solver, problem, stop=None, checkpoints=None):
+    return trace.train(solver, problem, Linear(), 0, stop or Stop(), checkpoints or Checkpoints())
+
+
+def test_a_run_ends_by_the_solvers_own_rule(problem: Problem) -> None:
+    traced = run(DCD(tolerance=1e-6), problem)
+    assert (traced.status, traced.reason) == ("done", "")
+    last = traced.checkpoints[-1]
+    assert last["gap"] < 1e-5
+    assert last["objective"] >= last["dual_objective"]
+    assert set(last) == set(trace.CHECKPOINT_COLUMNS)
+    assert 0 <= last["test_error"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("stop", "reason"),
+    [
+        (Stop(passes=2), "passes 2"),
+        (Stop(passes=0.5), "passes 0.5"),
+        (Stop(gap=0.05), "gap 0.05"),
+        (Stop(seconds=1e-9), "seconds 1e-09"),
+    ],
+)
+def test_each_rule_of_the_config_ends_a_run(problem: Problem, stop: Stop, reason: str) -> None:
+    traced = run(DCD(tolerance=1e-12), problem, stop)
+    assert (traced.status, traced.reason) == ("stopped", reason)
+
+
+def test_passes_are_met_to_the_example(problem: Problem) -> None:
+    last = run(DCD(tolerance=1e-12), problem, Stop(passes=1.5)).checkpoints[-1]
+    assert last["presented"] == 300
+    assert last["passes"] == 1.5
+
+
+def test_the_gap_is_certified_where_it_ends_the_run(problem: Problem) -> None:
+    gaps = [point["gap"] for point in run(DCD(tolerance=1e-12), problem, Stop(gap=0.01)).checkpoints]
+    assert gaps[-1] <= 0.01
+    assert all(gap > 0.01 for gap in gaps[:-1])
+
+
+def test_checkpoints_grow_geometrically_and_change_nothing(problem: Problem) -> None:
+    few = run(DCD(tolerance=1e-3), problem, checkpoints=Checkpoints(first=1, per_decade=1))
+    many = run(DCD(tolerance=1e-3), problem, checkpoints=Checkpoints(first=0.01, per_decade=20))
+    assert len(many.checkpoints) > 2 * len(few.checkpoints)
+    measured = ("objective", "dual_objective", "test_error", "presented", "updates", "inner_products")
+    assert [few.checkpoints[-1][name] for name in measured] == [many.checkpoints[-1][name] for name in measured]
+    counts = [point["presented"] for point in many.checkpoints]
+    assert counts == sorted(set(counts))
+    assert np.array_equal(few.model.weights, many.model.weights)
+
+
+def test_counts_and_seconds_never_fall(problem: Problem) -> None:
+    points = run(DCD(tolerance=1e-6), problem).checkpoints
+    for name in ("train_seconds", "cpu_seconds", "inner_products", "updates"):
+        values = [point[name] for point in points]
+        assert values == sorted(values)
+
+
+def test_evaluation_is_off_the_clock(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(DCD(), problem)
+    evaluate = trace.checkpoint
+
+    def slow(*arguments: object) -> object:
+        time.sleep(0.05)
+        return evaluate(*arguments)
+
+    monkeypatch.setattr(trace, "checkpoint", slow)
+    traced = run(DCD(tolerance=1e-3), problem)
+    assert len(traced.checkpoints) >= 4
+    assert traced.checkpoints[-1]["train_seconds"] < 0.05 * len(traced.checkpoints)
+
+
+def test_compiling_is_off_the_clock() -> None:
+    from numba import njit
+
+    njit(lambda number: number + 1)(1)  # numba imports its own parts at the first compilation
+    compile_here = njit(lambda number: np.sort(np.arange(number)).sum())
+    clock = trace.Clock()
+    started = time.perf_counter()
+    with clock:
+        compile_here(1)
+    assert clock.seconds < 0.5 * (time.perf_counter() - started)
+    assert clock.seconds >= 0
+
+
+def test_a_diverged_run_says_so(problem: Problem) -> None:
+    solvers.load_plugin(PLUGIN)
+    traced = run(solvers.load("misbehaving")(how="not-finite"), problem)
+    assert traced.status == "diverged"
+    assert "finite" in traced.reason
+
+
+def test_the_schedule_has_no_end_and_no_repetition() -> None:
+    due = trace._due(Checkpoints(first=0.001, per_decade=50), 7)
+    counts = [next(due) for _ in range(2000)]
+    rising = [count for count in counts if count < UNLIMITED]
+    assert rising == sorted(set(rising))
+    assert counts[-1] == UNLIMITED
+
+
+def test_status_words() -> None:
+    assert trace._ending(Status.DONE, "", {"objective": 1.0}) == ("done", "")
+    assert trace._ending(Status.RUNNING, "passes 3", {"objective": None}) == ("stopped", "passes 3")
+    assert trace._ending(Status.DONE, "", {"objective": float("nan")})[0] == "diverged"

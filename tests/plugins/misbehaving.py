@@ -1,0 +1,80 @@
+"""Solvers that misbehave on purpose, for the tests of the runner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from annotated_types import Ge
+
+from mpu_bench.core.counters import PRESENTED, new_counters
+from mpu_bench.core.model import LinearModel
+from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+
+
+class State(NamedTuple):
+    weights: Any
+    counters: Any
+
+
+@dataclass(frozen=True)
+class Misbehaving(Solver):
+    """Does ``how`` after ``passes`` passes."""
+
+    name = "misbehaving"
+    paper = "none"
+
+    how: str = "finish"
+    passes: Annotated[int, Ge(1)] = 3
+
+    def start(self, problem, kernel, seed):
+        return State(np.zeros(problem.features), new_counters())
+
+    def advance(self, state, allowance: Allowance) -> Status:
+        state.counters[PRESENTED] += min(allowance.presented, 100)
+        warming_up = state.counters[PRESENTED] <= 100 and len(state.weights) and allowance.presented < 100
+        if warming_up or state.counters[PRESENTED] < 100 * self.passes:
+            return Status.RUNNING
+        return getattr(self, f"_{self.how.replace('-', '_')}")(state)
+
+    def _finish(self, state):
+        return Status.DONE
+
+    def _raise(self, state):
+        raise ValueError("the matrix is not what it seemed")
+
+    def _kill(self, state):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _exit(self, state):
+        os._exit(3)
+
+    def _sleep(self, state):
+        time.sleep(600)
+
+    def _eat_memory(self, state):
+        kept = []
+        while True:
+            kept.append(np.ones(10_000_000))
+            time.sleep(0.02)
+
+    def _run_on(self, state):
+        time.sleep(0.01)
+        return Status.RUNNING
+
+    def _not_finite(self, state):
+        state.weights[:] = np.inf
+        return Status.DIVERGED
+
+    def _no_memory(self, state):
+        raise MemoryError("80 GB asked for")
+
+    def model(self, state):
+        return LinearModel(state.weights[np.newaxis])
+
+    def measures(self, state):
+        return Measures(objective=float(state.weights.sum()))

@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpu_bench import config
+from mpu_bench.errors import ConfigError
+from mpu_bench.schema import Experiment, KernelChoice
+
+HEAD = "name: tried\ndataset: {checkerboard: {rows: 100, test_rows: 50}}\n"
+
+
+@pytest.fixture
+def read(tmp_path: Path):
+    def read_text(text: str, **overrides: object) -> Experiment:
+        path = tmp_path / "tried.yaml"
+        path.write_text(text, encoding="utf-8")
+        return config.read(path, **overrides)
+
+    return read_text
+
+
+def refused(read, text: str, **overrides: object) -> str:
+    with pytest.raises(ConfigError) as caught:
+        read(text, **overrides)
+    return str(caught.value)
+
+
+def test_a_whole_config(read) -> None:
+    experiment = read(
+        HEAD
+        + """
+description: all keys
+kernel: {gaussian: {gamma: {over-features: 4}}}
+repeats: 3
+seed: 7
+solvers:
+  - perceptron: {passes: [1, 2]}
+  - mpu: {C: 1, accuracy: 1e-5, kernel: linear}
+stop: {gap: 1.0e-4, passes: 100, seconds: 600, kernel_evaluations: 1.0e10}
+limits: {seconds: 1000, memory: 4 GB}
+checkpoints: {first: 0.5, per_decade: 4}
+threads: 2
+published: mpu-table1
+"""
+    )
+    assert [solver.name for solver in experiment.solvers] == ["perceptron", "perceptron", "mpu"]
+    assert [solver.parameters.get("passes") for solver in experiment.solvers[:2]] == [1, 2]
+    assert experiment.solvers[0].kernel == KernelChoice("gaussian", {"gamma": {"over-features": 4}})
+    assert experiment.solvers[2].kernel == KernelChoice("linear", {})
+    assert experiment.solvers[2].parameters["C"] == 1
+    assert experiment.seeds == (7, 8, 9)
+    assert experiment.limits.memory == 4_000_000_000
+    assert experiment.threads == 2
+
+
+def test_every_list_is_swept_and_the_product_is_complete(read) -> None:
+    text = HEAD + "kernel: {gaussian: {sigma2: [1, 10, 100]}}\nsolvers: [{perceptron: {passes: [1, 2]}}]\n"
+    solvers = read(text).solvers
+    found = {(each.parameters["passes"], each.kernel.parameters["sigma2"]) for each in solvers}
+    assert found == {(passes, sigma2) for passes in (1, 2) for sigma2 in (1, 10, 100)}
+    assert len(solvers) == 6
+
+
+@pytest.mark.parametrize("name", config.names())
+def test_every_shipped_config_is_right(name: str) -> None:
+    experiment = config.read(Path(name))
+    assert experiment.name == name
+    assert experiment.description
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("solvers: [mpv]", "line 3: unknown solver 'mpv': did you mean 'mpu'?"),
+        ("solvers: [mpu]\nrepaets: 3", "line 4: unknown key 'repaets': did you mean 'repeats'?"),
+        ("solvers:\n  - mpu: {C: -1}", "line 4: solvers.mpu.C: must be greater than 0, not -1"),
+        ("solvers:\n  - mpu: {C: 0}", "line 4: solvers.mpu.C: must be greater than 0, not 0"),
+        ("solvers:\n  - mpu:\n      C: [1, -2]", "line 5: solvers.mpu.C: must be greater than 0, not -2"),
+        ("solvers:\n  - mpu: {C: one}", "line 4: solvers.mpu.C: must be a valid number, not 'one'"),
+        ("solvers:\n  - mpu: {C: .inf}", "solvers.mpu.C: must be a finite number"),
+        ("solvers:\n  - mpu: {c: 1}", "unknown key 'solvers.mpu.c': did you mean 'C'?"),
+        ("solvers:\n  - mpu: {C: []}", "solvers.mpu.C: an empty list"),
+        ("solvers: []", "line 3: solvers: "),
+        ("solvers: mpu", "line 3: solvers: must be a valid list"),
+        ("solvers: [{mpu: {}, dcd: {}}]", "must be the name of a solver, or one name with its parameters"),
+        ("solvers: [3]", "must be the name of a solver"),
+        ("repeats: 2", "the key 'solvers' is missing"),
+        ("solvers: [mpu]\nrepeats: 0", "line 4: repeats: must be greater than or equal to 1"),
+        ("solvers: [mpu]\nrepeats: 1.5", "line 4: repeats: "),
+        ("solvers: [mpu]\nseed: -1", "seed: must be greater than or equal to 0"),
+        ("solvers: [mpu]\nstop: {gap: 0}", "line 4: stop.gap: must be greater than 0"),
+        ("solvers: [mpu]\nstop: {gapp: 1}", "unknown key 'stop.gapp': did you mean 'gap'?"),
+        ("solvers: [mpu]\nlimits: {memory: much}", "limits.memory: "),
+        ("solvers: [mpu]\nkernel: gauss", "unknown kernel 'gauss': did you mean 'gaussian'?"),
+        ("solvers: [mpu]\nkernel: {gaussian: {gamma: 1}}", "line 4: solver 'mpu' is linear only"),
+        ("solvers: [perceptron]\nkernel: gaussian", "give either gamma or sigma2"),
+        ("solvers: [perceptron]\nkernel: {gaussian: {gamma: 0}}", "line 4: kernel.gaussian.gamma: must be greater"),
+        ("solvers: [perceptron]\nkernel: {gaussian: {sigma2: 0}}", "kernel.gaussian.sigma2: must be greater than 0"),
+        ("solvers: [perceptron]\nkernel: {gaussian: {gamma: {over-feature: 4}}}", "over-features"),
+        ("solvers: [perceptron]\nkernel: {polynomial: {degree: 0}}", "kernel.polynomial.degree: must be greater"),
+        ("solvers: [mpu]\nbudget: {vectors: 100}", "line 4: budget: no solver of this config lives on a budget"),
+        ("solvers: [mpu]\nbudget: {vectors: 0}", "line 4: budget.vectors: must be greater than or equal to 1"),
+        ("solvers: [mpu]\npublished: mpu-table9", "published: no table 'mpu-table9': did you mean 'mpu-table"),
+        ("solvers: [mpu]\nversion: 2", "line 4: version: this config is written for version 2"),
+        ("solvers: [mpu]\nplugins: [absent.py]", "absent.py: no such file"),
+        ("solvers: [mpu]\nname: x", "the key 'name' was already given on line 1"),
+    ],
+)
+def test_a_mistake_is_told_with_line_key_and_remedy(read, text: str, message: str) -> None:
+    told = refused(read, HEAD + text)
+    assert message in told
+    assert "tried.yaml" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name: x\nsolvers: [mpu]", "give either dataset: NAME or datasets"),
+        ("name: x\ndataset: adult\ndatasets: [web]\nsolvers: [mpu]", "give either dataset: NAME or datasets"),
+        ("name: x\ndatasets: []\nsolvers: [mpu]", "names no dataset"),
+        ("name: x\ndataset: adlut\nsolvers: [mpu]", "line 2: there is no dataset 'adlut'; did you mean 'adult'?"),
+        ("name: x\ndatasets: [adult, adult]\nsolvers: [mpu]", "line 2: 'adult' stands twice"),
+        ("name: x\ndataset: {checkerboard: {rows: -5}}\nsolvers: [mpu]", "line 2: "),
+        ("name: x\ndataset: {checkerboard: {rowz: 5}}\nsolvers: [mpu]", "rowz"),
+        ("name: ../x\ndataset: adult\nsolvers: [mpu]", "line 1: name: "),
+        ("dataset: adult\nsolvers: [mpu]", "the key 'name' is missing"),
+    ],
+)
+def test_a_mistake_in_names_and_datasets_is_told(read, text: str, message: str) -> None:
+    assert message in refused(read, text)
+
+
+def test_all_mistakes_are_told_at_once(read) -> None:
+    told = refused(read, HEAD + "solvers: [mpu]\nrepeats: 0\nthreads: 0\n")
+    assert "repeats" in told
+    assert "threads" in told
+
+
+def test_a_missing_file_suggests_a_shipped_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="did you mean 'adult'"):
+        config.read(Path("adlut.yaml"))
+
+
+@pytest.mark.parametrize("path", ["adult", "adult.yaml", "configs/adult.yaml"])
+def test_a_shipped_config_is_found_from_any_folder(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert config.read(Path(path)).name == "adult"
+
+
+PROFILED = (
+    HEAD + "repeats: 5\nstop: {gap: 1, passes: 2}\nsolvers: [mpu]\nprofiles:\n  ci: {repeats: 1, stop: {gap: 3}}\n"
+)
+
+
+def test_a_profile_overrides_keys_and_has_results_of_its_own(read) -> None:
+    experiment = read(PROFILED, profile="ci")
+    assert experiment.seeds == (0,)
+    assert (experiment.stop.gap, experiment.stop.passes) == (3, 2)
+    assert experiment.name == "tried-ci"
+    assert read(PROFILED).name == "tried"
+
+
+def test_an_unknown_profile_is_told(read) -> None:
+    assert "no profile 'c': " in refused(read, PROFILED, profile="c")
+
+
+def test_a_mistake_in_a_profile_is_told_with_its_own_line(read) -> None:
+    text = HEAD + "repeats: 5\nsolvers: [mpu]\nprofiles:\n  ci:\n    repeats: 0\n"
+    assert "line 7: repeats: must be" in refused(read, text, profile="ci")
+
+
+@pytest.mark.parametrize(
+    ("setting", "look", "value"),
+    [
+        ("repeats=2", lambda experiment: len(experiment.seeds), 2),
+        ("stop.seconds=1e-3", lambda experiment: experiment.stop.seconds, 1e-3),
+        ("solvers.mpu.C=10", lambda experiment: experiment.solvers[0].parameters["C"], 10),
+        ("solvers.mpu.C=[1, 2]", lambda experiment: len(experiment.solvers), 2),
+        ("datasets.checkerboard.rows=30", lambda experiment: experiment.datasets[0].options["rows"], 30),
+    ],
+)
+def test_a_setting_overrides_a_key(read, setting: str, look, value: object) -> None:
+    text = "name: tried\ndatasets: [checkerboard]\nsolvers: [mpu]\n"
+    assert look(read(text, settings=[setting])) == value
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("repeats", "must be written key=value"),
+        ("repeats=0", "--set repeats=0: repeats: must be"),
+        ("solvers.dcd.C=1", "no 'dcd' in this config: "),
+        ("solvers.mpu.c=1", "unknown key 'solvers.mpu.c'"),
+        ("stop.seconds=[", "the value is not YAML"),
+        ("repeats.x=1", "'repeats' holds no keys"),
+        ("repeats.x.y=1", "'x' stands below a value"),
+    ],
+)
+def test_a_wrong_setting_is_told(read, setting: str, message: str) -> None:
+    assert message in refused(read, HEAD + "repeats: 1\nsolvers: [mpu]\n", settings=[setting])
+
+
+def test_options_override_the_config(read) -> None:
+    experiment = read(HEAD + "solvers: [mpu]\n", seed=5, repeats=2, threads=2)
+    assert experiment.seeds == (5, 6)
+    assert experiment.threads == 2
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+        max_leaves=6,
+    )
+)
+def test_nothing_but_a_config_error_comes_of_any_value(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:
+    import yaml
+
+    path = tmp_path_factory.mktemp("any") / "any.yaml"
+    for key in ("solvers", "kernel", "stop", "datasets", "repeats", "profiles"):
+        content = {"name": "any", "dataset": "checkerboard", "solvers": ["mpu"]} | {key: value}
+        path.write_text(yaml.safe_dump(content), encoding="utf-8")
+        told = "any.yaml"
+        try:
+            config.read(path)
+        except ConfigError as fault:
+            told = str(fault)
+        assert "any.yaml" in told
