@@ -82,6 +82,14 @@ class TestWrongContent:
         text = self.refused("a9a", page, server, home)
         assert "an HTML page came instead of data" in text
 
+    def test_a_page_in_a_mirror_folder_or_put_by_hand(self, tmp_path: Path) -> None:
+        (tmp_path / "mirror").mkdir()
+        (tmp_path / "mirror" / "a9a").write_bytes(b"<!doctype html>")
+        home = Home(tmp_path / "home", (str(tmp_path / "mirror"),))
+        assert "this is an HTML page instead of data" in message(RemoteFile("a9a"), home)
+        home.path(RemoteFile("a9a")).write_bytes(b"<html>")
+        assert "this is an HTML page instead of data" in message(RemoteFile("a9a"), home)
+
     @pytest.mark.parametrize("name", ["f.gz", "f.bz2", "f.xz"])
     @pytest.mark.parametrize("kept", [0.5, 0.99])
     def test_a_truncated_archive(self, name: str, kept: float, server: Server, home: Home) -> None:
@@ -143,6 +151,21 @@ class TestDisk:
         assert not home.path(file).exists()
         assert fetch(file, home, policy=IMPATIENT).path.read_bytes() == DATA
         assert server.ranges("a9a") == [None, "bytes=100000-"]
+
+    def test_a_disk_that_fills_up_with_the_last_note(
+        self, server: Server, home: Home, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_arguments: object, **_options: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        file = known("a9a", server.put("a9a", DATA))
+        with monkeypatch.context() as patch:
+            patch.setattr("json.dump", full)
+            assert "The disk is full" in message(file, home)
+        part = home.partial_path(file, server.url("a9a")).name
+        assert left(home) == [part, f"{part}.json"]
+        assert fetch(file, home, policy=IMPATIENT).path.read_bytes() == DATA
+        assert server.count("a9a") == 1
 
     def test_a_disk_too_small_is_told_at_once(
         self, server: Server, home: Home, monkeypatch: pytest.MonkeyPatch

@@ -138,6 +138,23 @@ class TestResume:
         assert server.ranges("a9a") == [None, "bytes=100000-", None]
         assert not home.partials(known(url))
 
+    def test_a_file_that_changes_between_two_answers(self, server: Server, home: Home, policy: Policy) -> None:
+        old = Answer(body=bytes(300_000), cut_after=100_000)
+        url = server.put("a9a", DATA, old, Answer(validators=()))
+        assert fetch(known(url), home, policy=policy).path.read_bytes() == DATA
+        assert server.ranges("a9a") == [None, "bytes=100000-", None]
+
+    @pytest.mark.parametrize(
+        ("rest", "then"), [(DATA[100_000:150_000], "bytes=150000-"), (DATA[100_000:] + b"more", None)]
+    )
+    def test_less_or_more_of_the_rest_than_announced(
+        self, rest: bytes, then: str | None, server: Server, home: Home, policy: Policy
+    ) -> None:
+        said = {"Content-Range": "bytes 100000-299999/300000"}
+        url = server.put("a9a", DATA, CUT, Answer(status=206, body=rest, headers=said))
+        assert fetch(unknown(url), home, policy=policy).path.read_bytes() == DATA
+        assert server.ranges("a9a") == [None, "bytes=100000-", then]
+
     def test_a_part_longer_than_the_file_is_given_up(self, server: Server, home: Home, policy: Policy) -> None:
         url = server.put("a9a", bytes(400_000), Answer(cut_after=350_000, validators=()))
         failure(known(url), home, Policy(attempts=1))
@@ -157,9 +174,10 @@ class TestResume:
     ) -> None:
         url = server.put("a9a", DATA)
         with monkeypatch.context() as patch:
-            patch.setattr("mpu_bench.data.fetch.examine", _interrupt)
+            patch.setattr("mpu_bench.data.fetch._checked", _interrupt)
             with pytest.raises(KeyboardInterrupt):
                 fetch(known(url), home, policy=policy)
+            assert server.count("a9a") == 1
         assert fetch(known(url), home, policy=policy).path.read_bytes() == DATA
         assert server.count("a9a") == 1
 
@@ -328,16 +346,6 @@ class TestNetwork:
         text = failure(unknown(server.put("a9a", DATA, *[lie] * 4)), home, policy)
         assert "the connection was cut" in text
         assert "(the last of 4 tries)" in text
-
-    def test_more_of_the_rest_than_announced(self, server: Server, home: Home, policy: Policy) -> None:
-        longer = Answer(content_range="bytes 100000-299999/300000", chunked=True, validators=())
-        url = server.put("a9a", DATA, CUT)
-        failure(known(url), home, Policy(attempts=1))
-        server.files["/a9a"] = DATA + b"more"
-        server.script["/a9a"] = [Answer(**{**vars(longer), "if_range": False})]
-        server.put("other", DATA)
-        both = RemoteFile("a9a", (url, server.url("other")), (SHA256,))
-        assert fetch(both, home, policy=policy).origin == server.url("other")
 
     def test_an_untrusted_certificate(self, server: Server, home: Home, policy: Policy, sleeper: Sleeper) -> None:
         text = failure(known(server.url("a9a").replace("http://", "https://")), home, policy)
