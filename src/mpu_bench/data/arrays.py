@@ -41,6 +41,12 @@ class ArrayFile:
         self._stream = path.open("wb")
         self._stream.write(bytes(_HEADER))
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.abandon()
+
     def append(self, array: NDArray[Any]) -> None:
         """Write further entries, or rows."""
         self._stream.write(np.ascontiguousarray(array, self.dtype).data)
@@ -97,7 +103,6 @@ class PartWriter:
         if dense is None:
             self._columns = ArrayFile(folder / f"{part}-columns.npy", np.uint32)
             self._starts = ArrayFile(folder / f"{part}-starts.npy", np.uint32)
-            self._starts.append(np.zeros(1, np.uint32))
             self._files += [self._columns, self._starts]
 
     def __enter__(self) -> Self:
@@ -140,10 +145,17 @@ class PartWriter:
         self.only_ones = self.only_ones and bool((values == 1).all())
         self._values.append(values)
         self._columns.append(chunk.columns)
+        self._begin_starts()
         self._starts.append(ends)
+
+    def _begin_starts(self) -> None:
+        """Write where the first row starts; not earlier, when a fault would leave the files open."""
+        if self._dense is None and not self._starts.length:
+            self._starts.append(np.zeros(1, np.uint32))
 
     def close(self, keep_values: bool = True) -> None:
         """Complete the files; ``keep_values`` is False for rows whose every value is one."""
+        self._begin_starts()
         for file in self._files:
             if file is self._values and not keep_values:
                 file.discard()
@@ -154,15 +166,14 @@ class PartWriter:
 def make_dense(folder: Path, part: str, features: int) -> None:
     """Rewrite the sparse rows of a part as dense ones."""
     values, columns, starts = (open_array(folder / f"{part}-{name}.npy") for name in ("values", "columns", "starts"))
-    written = ArrayFile(folder / "dense.npy", np.float32, features)
-    for first, last in pieces(len(starts) - 1, 4 * features):
-        begin, end = int(starts[first]), int(starts[last])
-        bounds = starts[first : last + 1].astype(np.int64)
-        lengths = bounds[1:] - bounds[:-1]
-        labels = np.zeros(last - first, np.int32)
-        chunk = Chunk(labels, values[begin:end], columns[begin:end].astype(np.int64), lengths)
-        written.append(chunk.dense(features).values)
-    written.close()
+    with ArrayFile(folder / "dense.npy", np.float32, features) as written:
+        for first, last in pieces(len(starts) - 1, 4 * features):
+            bounds = starts[first : last + 1].astype(np.int64)
+            pairs = slice(bounds[0], bounds[-1])
+            labels = np.zeros(last - first, np.int32)
+            chunk = Chunk(labels, values[pairs], columns[pairs].astype(np.int64), bounds[1:] - bounds[:-1])
+            written.append(chunk.dense(features).values)
+        written.close()
     del values, columns, starts
     for name in ("columns", "starts"):
         (folder / f"{part}-{name}.npy").unlink()

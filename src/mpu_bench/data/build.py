@@ -51,9 +51,9 @@ def build(card: Card, files: Mapping[str, RawFile], folder: Path) -> Built:
     """
     dense = card.features if card.storage == "dense" else None
     with ExitStack() as stack:
-        parts = {part: PartWriter(folder, part, len(card.classes), dense) for part in ("train", "test")}
-        for writer in parts.values():
-            stack.enter_context(writer)
+        parts = {
+            part: stack.enter_context(PartWriter(folder, part, len(card.classes), dense)) for part in ("train", "test")
+        }
         for part, chunk in _stream(card, files):
             ready = steps.on_chunk(chunk, card)
             parts[part].append(ready.dense(card.features) if dense else ready.sparse())

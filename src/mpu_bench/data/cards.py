@@ -269,8 +269,10 @@ class Card(_Strict):
         return {"version": FORMAT_VERSION, **kept}
 
     def preparation_key(self) -> str:
-        """Hash the preparation, and the content where the card knows it."""
-        return digest([self.preparation(), {name: file.content_sha256 for name, file in self.files.items()}])[:12]
+        """Hash the preparation, what it is checked against, and the content where the card knows it."""
+        expected = self.model_dump(mode="json", include={"expect", "kept_features"})
+        content = {name: file.content_sha256 for name, file in self.files.items()}
+        return digest([self.preparation(), expected, content])[:12]
 
 
 def digest(content: Any) -> str:
