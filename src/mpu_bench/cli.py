@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mpu_bench.schema import Experiment
 
 FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
-_FILE_WIDTH = 160
+_FILE_WIDTH = 200
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -196,12 +196,12 @@ def _report(folder: Path) -> None:
 
 
 def _print_results(store: Store) -> None:
-    from mpu_bench.report import tables
+    from mpu_bench.report import layout
 
     records = store.records()
     console = _console()
-    console.print(tables.terminal_table(records, store.fact("published"), store.fact("name")))
-    for line in tables.remarks(records, store.environments(), store.fact("published")):
+    layout.print_table(records, store.fact("published"), console)
+    for line in layout.remarks(records, store.environments(), store.fact("published")):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

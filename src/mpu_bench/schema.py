@@ -183,6 +183,9 @@ class Experiment:
     plugins: tuple[Path, ...]
 
 
+_DIVISORS = {"over-features": "d", "over-mean-squared-distance": "mean squared distance"}
+
+
 def _in_brackets(parameters: Mapping[str, Any]) -> str:
     if not parameters:
         return ""
@@ -190,7 +193,7 @@ def _in_brackets(parameters: Mapping[str, Any]) -> str:
 
 
 def short(value: Any) -> str:
-    """Write a parameter's value briefly: ``1e-05``, ``over-features 4``."""
+    """Write a parameter's value briefly: ``1e-05``, or ``4/d`` for ``{over-features: 4}``."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {short(each)}" for name, each in value.items())
+        return ", ".join(f"{short(each)}/{_DIVISORS.get(name, name)}" for name, each in value.items())
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -61,8 +61,9 @@ class _CompilerTime(event.Listener):
             self.seconds += time.perf_counter() - self._began
 
 
-_COMPILER = _CompilerTime()
-event.register("numba:compile", _COMPILER)  # type: ignore[no-untyped-call]
+#: what compiling has cost this process so far
+COMPILER = _CompilerTime()
+event.register("numba:compile", COMPILER)  # type: ignore[no-untyped-call]
 
 
 @dataclass
@@ -78,13 +79,13 @@ class Clock:
     _started: tuple[float, float] = (0.0, 0.0)
 
     def __enter__(self) -> None:
-        compiled = _COMPILER.seconds
+        compiled = COMPILER.seconds
         self._started = (time.perf_counter() - compiled, time.process_time() - compiled)
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        compiled = _COMPILER.seconds
+        compiled = COMPILER.seconds
         self.seconds += time.perf_counter() - compiled - self._started[0]
         self.cpu_seconds += time.process_time() - compiled - self._started[1]
 

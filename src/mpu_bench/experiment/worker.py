@@ -1,6 +1,6 @@
 """The child process that runs are made in: kept warm, fed over a pipe, replaceable at any moment.
 
-It answers each task with messages: ``("phase", name)`` as it goes on, ``("progress", values)`` after every
+It answers each task with messages: ``("phase", name or Compiled)`` as it goes on, ``("progress", values)`` after every
 slice, and at last ``("result", record, checkpoints)`` or ``("failed", status, reason)``.
 """
 
@@ -33,6 +33,10 @@ class Task:
 
     run: Run
     home: Home
+
+
+class Compiled(float):
+    """The seconds that a worker has just spent compiling; zero where all came from the disk cache."""
 
 
 Send = Callable[[tuple[Any, ...]], None]
@@ -160,7 +164,7 @@ class Bench:
         if key in self._warm:
             return 0.0
         self.send(("phase", "compiling"))
-        started = time.perf_counter()
+        started, compiled = time.perf_counter(), trace.COMPILER.seconds
         small = resolve.toy(problem)
         few = Stop(passes=_WARM_UP_EXAMPLES / small.n)
         with warnings.catch_warnings():
@@ -168,6 +172,7 @@ class Bench:
             solver, kernel = resolve.solver(run.solver, run.parameters), resolve.kernel(run.kernel, small)
             trace.train(solver, small, kernel, run.seed, few, Checkpoints())
         self._warm.add(key)
+        self.send(("phase", Compiled(trace.COMPILER.seconds - compiled)))
         return time.perf_counter() - started
 
 

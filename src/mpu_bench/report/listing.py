@@ -104,7 +104,7 @@ def facts(home: Home) -> Table:
         made.add_row(package, version or "not installed")
     made.add_row("datasets", str(home.folder))
     made.add_row("mirror", ", ".join(home.mirrors) or "none")
-    made.add_row("compiled code", compilation.cache_folder())
+    made.add_row("compiled code", str(compilation.cache_folder()))
     return made
 
 

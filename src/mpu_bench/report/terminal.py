@@ -13,10 +13,10 @@ from rich.status import Status
 from mpu_bench.data import progress
 from mpu_bench.experiment.plan import Run
 from mpu_bench.experiment.runner import Listener, Planned, succeeded
+from mpu_bench.experiment.worker import Compiled
 
-_COMPILED = 1.0  # seconds from which it is worth saying that compiling is done once per machine
 _PHASES = {
-    "compiling": "compiling (new solvers, data types and machines compile once)",
+    "compiling": "getting ready (compiles where this machine has not yet)",
     "training": "training",
     "loading": "loading",
     "starting": "starting",
@@ -31,6 +31,7 @@ class Display:
         self._status: Status | None = None
         self._total = self._done = 0
         self._running: dict[str, str] = {}
+        self._compiled: dict[str, float] = {}
 
     @contextmanager
     def listening(self) -> Iterator[Listener]:
@@ -66,8 +67,10 @@ class Display:
                 f"{name.replace('_', ' ')} {content[name]:.4g}" for name in ("objective", "gap") if content.get(name)
             ]
             self._running[str(run)] = ", ".join(words)
+        elif isinstance(content, Compiled):
+            self._compiled[str(run)] = content
         else:
-            self._running[str(run)] = _PHASES.get(content, content)
+            self._running[str(run)] = _PHASES[content]
         self._refresh()
 
     def _refresh(self) -> None:
@@ -80,7 +83,10 @@ class Display:
         self._running.pop(str(run), None)
         place = f"{self._done}/{self._total}"
         if succeeded(record):
-            self._console.print(f"{place}  {run}: {_result(record)}", highlight=False, markup=False)
+            words = f"{place}  {run}: {_result(record)}"
+            if compiled := self._compiled.pop(str(run), 0.0):
+                words += f" (compiled for {compiled:.1f} s, once per machine)"
+            self._console.print(words, highlight=False, markup=False)
         else:
             words = f"{place}  {run}: {record['status'].upper()}: {record['reason']}"
             self._console.print(words, style="bold red", highlight=False, markup=False)
@@ -101,6 +107,4 @@ def _result(record: Mapping[str, Any]) -> str:
         words.append(f"test error {100 * record['test_error']:.2f} %")
     if record.get("reason"):
         words.append(record["reason"])
-    if record["compile_seconds"] > _COMPILED:
-        words.append(f"after {record['compile_seconds']:.1f} s of compiling, once per machine")
     return ", ".join(words)
