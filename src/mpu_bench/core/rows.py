@@ -61,20 +61,10 @@ def _dot_sparse(rows, i, w):
 
 
 def _dot_ones(rows, i, w):
-    # Four sums side by side, or each addition waits for the last one. Written out because the compiler would
-    # otherwise gather eight weights at a time, which is slower for the ten or so of a row.
-    columns, k, end = rows.columns, np.uint64(rows.starts[i]), np.uint64(rows.starts[i + np.uint32(1)])
-    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
-    while k + np.uint64(4) <= end:
-        first += w[columns[k]]
-        second += w[columns[k + np.uint64(1)]]
-        third += w[columns[k + np.uint64(2)]]
-        fourth += w[columns[k + np.uint64(3)]]
-        k += np.uint64(4)
-    while k < end:
-        first += w[columns[k]]
-        k += np.uint64(1)
-    return (first + second) + (third + fourth)
+    total = 0.0
+    for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
+        total += w[rows.columns[k]]
+    return total
 
 
 def _add_dense(rows, i, scale, w):

@@ -8,7 +8,7 @@ minimum. G_i = y_i w.x_i - 1 is the derivative, PG_i the projected one (zero whe
 M and m the largest and smallest PG_i of a pass.
 
 Counted: one inner product per example presented, n per certificate. The certificate is no part of the paper's
-algorithm: with ``stop`` above zero a gap between primal and dual ends the run as well. Each example
+algorithm: with ``stop`` above zero the gap between primal and dual ends the run, instead of the tolerance. Each example
 adds C max(0, -G_i) + alpha_i G_i to the gap, so the G_i of a pass estimate it for nothing: a small estimate ends a
 round of shrunk passes as a small M - m does, and one over all examples calls for the certificate.
 """
@@ -34,6 +34,8 @@ from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.solvers.linear.objective import certify, finite_squared_norms, hinge_sum
 
 # Places in State.progress
+_SHRUNK = 0.7  # the part of the gap wanted that ends a round of shrunk passes: gap over all is larger
+_EXACT = 1e-12  # changes below are rounding
 _AHEAD = np.uint32(6)  # places ahead that are fetched
 _POSITION, _ACTIVE, _COMPLETE, _STATUS = 0, 1, 2, 3
 # Places in State.numbers
@@ -64,9 +66,9 @@ class DCD(Solver):
     C : float
         The weight of the losses.
     tolerance : float
-        Stop when M - m <= tolerance over a pass without shrinking (LIBLINEAR's epsilon).
+        Stop when M - m <= tolerance over a pass without shrinking (LIBLINEAR's epsilon). Not used with ``stop``.
     stop : float
-        Stop as well when objective / dual - 1 <= stop; 0 leaves the stopping to the tolerance.
+        Above 0, stop when objective / dual - 1 <= stop instead.
     """
 
     name = "dcd"
@@ -152,7 +154,7 @@ def _present(state, C, allowed):
         elif alpha == C:
             projected = max(gradient, 0.0)
         largest, smallest = max(largest, projected), min(smallest, projected)
-        if abs(projected) > 1e-12:
+        if abs(projected) > _EXACT:
             alphas[i] = min(max(alpha - gradient / norms[i], 0.0), C)  # (9)
             change = alphas[i] - alpha
             add(rows, i, signs[i] * change, weights)  # (10)
@@ -173,13 +175,14 @@ def _end_pass(state, C, tolerance, stop):
     progress, numbers = state.progress, state.numbers
     n = len(state.order)
     largest, smallest = numbers[_LARGEST], numbers[_SMALLEST]
-    converged = largest - smallest <= tolerance
-    near = numbers[_GAP] <= stop * numbers[_DUAL]
+    converged = largest - smallest <= (tolerance if stop == 0.0 else _EXACT)
+    complete = progress[_COMPLETE] == 1
+    near = numbers[_GAP] <= (1.0 if complete else _SHRUNK) * stop * numbers[_DUAL]
     if not np.isfinite(numbers[_DUAL]):
         progress[_STATUS] = Status.DIVERGED
-    elif (converged and progress[_ACTIVE] == n) or (progress[_COMPLETE] and near and _gap_holds(state, C, stop)):
+    elif (converged and progress[_ACTIVE] == n) or (complete and near and _gap_holds(state, C, stop)):
         progress[_STATUS] = Status.DONE
-    if converged or (near and not progress[_COMPLETE]):  # on the active examples only: look at all of them again
+    if converged or (near and not complete):  # on the active examples only: look at all of them again
         progress[_ACTIVE] = n
         numbers[_OLD_LARGEST], numbers[_OLD_SMALLEST] = np.inf, -np.inf
     else:
