@@ -126,6 +126,7 @@ def test_a_card_may_extend_another(own):
             ":9: expect.train: the classes add up",
         ),
         (MINIMAL + "expect:\n  train: {rows: 2, classes: {a: 1, b: 1}}\n", "must count each of the classes: -1, +1"),
+        (MINIMAL.replace("points", "../points"), ":3: files: '../points' cannot be the name of a file"),
         (MINIMAL + "extends: adlut\n", ":8: extends: there is no dataset 'adlut'; did you mean 'adult'?"),
         (MINIMAL + "extends: points\n", ":8: extends: 'points' extends this card in turn"),
         (MINIMAL + "\tstorage: dense\n", ":8: is not YAML"),
@@ -142,6 +143,14 @@ def test_a_wrong_card_is_answered_with_file_line_and_key(own, text, said):
     assert message.startswith("datasets/points.yaml")
     assert said in message
     assert "\n" not in message
+
+
+def test_a_broken_card_does_not_disturb_the_others(own):
+    own("broken", "published: [1]\naliases: {\n")
+    own("other", "published: [1]\naliases: 3\noptions: positive\n")
+    assert catalog.card("a9a").name == "adult"
+    assert catalog.for_published("fw-table1", "reuters") == "reuters-money-fx"
+    assert "has no option 'positve'; did you mean 'positive'?" in complaint("other", {"positve": 1})
 
 
 def test_published_names_of_two_meanings():

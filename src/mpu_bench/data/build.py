@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,10 @@ from mpu_bench.errors import DataError, nearest
 
 DENSE_FROM = 0.5  #: the share of stored values from which dense rows (4 bytes a value) are smaller than pairs (8)
 _DIGITS_SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
+
+
+#: Reads the named files, one after the other.
+Read = Callable[[Sequence[str]], Iterator[Chunk]]
 
 
 @dataclass(frozen=True)
@@ -71,13 +76,14 @@ def _stream(card: Card, files: Mapping[str, RawFile]) -> Iterator[tuple[str, Chu
     if card.kind == "generated":
         yield from _generated(card)
         return
+    read = _READERS[card.kind](card, files)
     if card.split is None:
         for part, names in (("train", card.train), ("test", card.test)):
-            for chunk in _read(card, files, names):
-                yield part, chunk
+            if names or (card.kind, part) == ("embedded", "train"):
+                yield from ((part, chunk) for chunk in read(names))
         return
     splitter, row = steps.Splitter(card), 0
-    for chunk in _read(card, files, card.train):
+    for chunk in read(card.train):
         in_training = splitter.in_training(row, len(chunk.labels))
         row += len(chunk.labels)
         yield "train", chunk.take(in_training)
@@ -91,41 +97,33 @@ def _generated(card: Card) -> Iterator[tuple[str, Chunk]]:
         yield "test", Chunk(labels, values)
 
 
-def _read(card: Card, files: Mapping[str, RawFile], names: tuple[str, ...]) -> Iterator[Chunk]:
-    chosen = [files[name] for name in names]
-    if card.kind == "embedded":
-        yield _embedded(card)
-    elif card.kind == "svmlight":
-        yield from _svmlight(card, files, chosen)
-    elif card.kind == "delimited":
-        yield from _delimited(card, files, chosen)
-    elif chosen:
-        yield from _idx(card, chosen)
+def _idx(card: Card, files: Mapping[str, RawFile]) -> Read:
+    def read(names: Sequence[str]) -> Iterator[Chunk]:
+        images, labels = (files[name] for name in names)
+        for chunk in read_idx(images, labels, Labels(card.classes)):
+            if chunk.values.shape[1] != card.features:
+                raise DataError(f"{images.path}: has {chunk.values.shape[1]} pixels instead of {card.features}")
+            yield chunk
+
+    return read
 
 
-def _idx(card: Card, chosen: list[RawFile]) -> Iterator[Chunk]:
-    for chunk in read_idx(chosen[0], chosen[1], Labels(card.classes)):
-        if chunk.values.shape[1] != card.features:
-            raise DataError(f"{chosen[0].path}: has {chunk.values.shape[1]} pixels instead of {card.features}")
-        yield chunk
-
-
-def _svmlight(card: Card, files: Mapping[str, RawFile], chosen: list[RawFile]) -> Iterator[Chunk]:
+def _svmlight(card: Card, files: Mapping[str, RawFile]) -> Read:
     from mpu_bench.data.svmlight import NumericLabels, Rules, Topics, read_svmlight
 
     labels: NumericLabels = Labels(card.classes)
     if card.topic:
         labels = Topics(files[card.topic.file], card.topic.name)
     rules = Rules(labels, card.features, card.first_index, card.repeated_pairs == "drop")
-    for file in chosen:
-        yield from read_svmlight(file, rules)
+    return lambda names: chain.from_iterable(read_svmlight(files[name], rules) for name in names)
 
 
-def _delimited(card: Card, files: Mapping[str, RawFile], chosen: list[RawFile]) -> Iterator[Chunk]:
+def _delimited(card: Card, files: Mapping[str, RawFile]) -> Read:
+    """Read text; where there are categories, in a second pass, after one that collects them."""
     from mpu_bench.data import delimited
 
-    if card.columns is None or not chosen:
-        return
+    if card.columns is None:
+        raise TypeError(f"{card.name} has no columns")
     training = [files[name] for name in card.train]
     coded = bool(card.columns.categorical)
     coding = delimited.new_coding(training[0], card.columns, coded and card.scale == "unit-interval")
@@ -134,8 +132,20 @@ def _delimited(card: Card, files: Mapping[str, RawFile], chosen: list[RawFile]) 
         delimited.fit(coding, training, everything)
     if coding.features != card.features:
         raise DataError(f"{training[0].path}: comes to {coding.features} columns instead of {card.features}")
-    for file in chosen:
-        yield from delimited.read_delimited(file, coding, Labels(card.classes))
+    labels = Labels(card.classes)
+    return lambda names: chain.from_iterable(delimited.read_delimited(files[name], coding, labels) for name in names)
+
+
+def _embedded_reader(card: Card, _files: Mapping[str, RawFile]) -> Read:
+    return lambda _names: iter([_embedded(card)])
+
+
+_READERS: dict[str, Callable[[Card, Mapping[str, RawFile]], Read]] = {
+    "svmlight": _svmlight,
+    "delimited": _delimited,
+    "idx": _idx,
+    "embedded": _embedded_reader,
+}
 
 
 def _embedded(card: Card) -> Chunk:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -220,7 +221,7 @@ class Card(_Strict):
                 content_sha256=None if file.edited else file.content_sha256,
                 bytes=None if file.edited else file.bytes,
                 content_bytes=None if file.edited else file.content_bytes,
-                by_hand=file.by_hand,
+                by_hand=file.by_hand.strip() if file.by_hand else None,
             )
             for name, file in self.files.items()
         )
@@ -295,6 +296,8 @@ def _files_problem(card: Card) -> str | None:
     for name in sorted(set(card.files) - used):
         return f"files: '{name}' is listed, but neither 'train' nor 'test' uses it"
     for name, file in card.files.items():
+        if not re.fullmatch(r"\w[\w.+-]*", name):
+            return f"files: '{name}' cannot be the name of a file; use letters, digits and . + - _"
         if not file.urls and not file.by_hand:
             return f"files: '{name}' needs 'urls', or 'by_hand' to say where the user gets it"
     return None

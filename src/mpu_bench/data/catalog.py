@@ -49,7 +49,7 @@ def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
     path = _paths()[found]
     content = _content(path)
     chosen = dict(options or {})
-    allowed = content.get("options") or []
+    allowed = _texts(content.get("options"))
     for key in chosen:
         if key not in allowed:
             has = nearest(key, allowed) if allowed else "it has no options"
@@ -78,8 +78,8 @@ def for_published(table: str, dataset: str) -> str:
         If no card answers to it.
     """
     for name, path in _paths().items():
-        listed = (_content(path).get("published") or {}).get(table, ())
-        if dataset in ([listed] if isinstance(listed, str) else listed):
+        published = _readable(path).get("published")
+        if isinstance(published, dict) and dataset in _texts(published.get(table)):
             return name
     return _find(dataset)
 
@@ -116,11 +116,19 @@ def _find(name: str) -> str:
 
 
 def _aliases(path: Path) -> list[str]:
+    return _texts(_readable(path).get("aliases"))
+
+
+def _readable(path: Path) -> dict[str, Any]:
+    """Read a card's keys where they can be read: a broken card is complained of when it is asked for."""
     try:
-        aliases = _content(path).get("aliases")
-    except DataError:  # a broken card is complained of when it is asked for
-        return []
-    return [str(alias) for alias in ([aliases] if isinstance(aliases, str) else aliases or [])]
+        return _content(path)
+    except DataError:
+        return {}
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else [value] if isinstance(value, str) else []
 
 
 def _content(path: Path, below: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class RawFile:
         try:
             with open_content(self.path) as stream:
                 yield stream
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
             fault = fault_of(error)
             if fault is None:
                 raise

@@ -257,11 +257,9 @@ def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Pro
 
     place, began = folder(card, home), time.monotonic()
     temporary = place.with_name(f".{place.name}.{os.getpid()}")
-    sizes = [locked.content_bytes for file in _remote(card) if (locked := read_locked(file, home))]
-    total = sum(sizes) * (2 if card.columns and card.columns.categorical else 1) or None
     try:
         temporary.mkdir()
-        with progress.transfer(f"prepare {card.name}", total) as advance:
+        with progress.transfer(f"prepare {card.name}", _work(card, home)) as advance:
             files = {name: RawFile(name, file.path, advance) for name, file in fetched.items()}
             built = build(card, files, temporary)
         meta = {
@@ -287,6 +285,13 @@ def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Pro
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     return meta
+
+
+def _work(card: Card, home: Home) -> int | None:
+    """Count the bytes that a preparation reads; the training part twice if its categories must be collected."""
+    sizes = {file.name: locked.content_bytes for file in _remote(card) if (locked := read_locked(file, home))}
+    again = card.train if card.columns and card.columns.categorical else ()
+    return sum(sizes.values()) + sum(sizes.get(name, 0) for name in again) or None
 
 
 def _entries(place: Path) -> dict[str, dict[str, int]]:
