@@ -1,0 +1,60 @@
+"""What the README tells a user to write works as it stands there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def block(language: str, contains: str) -> str:
+    blocks = re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    (found,) = [each for each in blocks if contains in each]
+    return found
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Make a working folder with the README's card, its data, its solver and its config."""
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "datasets" / "mine.yaml").write_text(block("yaml", "kind: svmlight"), encoding="utf-8")
+    (tmp_path / "mirror").mkdir()
+    lines = [f"{1 if i % 2 else -1} {1 + i % 20}:{i % 7 + 1} {21 if i < 0 else 20}:1".split() for i in range(1000)]
+    rows = [f"{label} {first if first.split(':')[0] != '20' else '19:1'} {last}" for label, first, last in lines]
+    (tmp_path / "mirror" / "mine.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    (tmp_path / "my_solver.py").write_text(block("python", "class MySolver"), encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(block("yaml", "name: mine"), encoding="utf-8")
+    return tmp_path
+
+
+def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mpu_bench", "run", *arguments, "--mirror", "mirror", "--data", "home"]
+    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=200)
+
+
+def test_the_config_the_card_and_the_file_by_hand(place: Path) -> None:
+    done = run(place, "mine.yaml", "--profile", "ci")
+    assert done.returncode == 0, done.stderr
+    assert "mine: 800 x 20, 200 test rows" in done.stdout
+
+
+def test_the_solver_of_ones_own(place: Path) -> None:
+    text = "name: own\ndataset: mine\nstop: {passes: 3}\n" + block("yaml", "plugins: [my_solver.py]")
+    (place / "own.yaml").write_text(text, encoding="utf-8")
+    done = run(place, "own.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "my-solver" in done.stdout
+
+
+def test_every_shipped_config_and_verb_named_in_the_readme_is_there() -> None:
+    text = README.read_text(encoding="utf-8")
+    for name in re.findall(r"configs/([a-z0-9-]+)\.yaml", text):
+        assert (README.parent / "configs" / f"{name}.yaml").is_file()
+    makefile = (README.parent / "Makefile").read_text(encoding="utf-8")
+    for verb in re.findall(r"^make ([a-z-]+)", text, re.MULTILINE):
+        assert f"\n{verb}:" in makefile
