@@ -140,24 +140,24 @@ def _present(state, C, allowed):
         prefetch(alphas, soon)
         i = order[position]
         presented += 1
-        gradient = signs[i] * dot(rows, i, weights) - 1.0  # G, (12)
+        gradient = signs[i] * dot(rows, i, weights) - 1.0  # step (a)
         alpha = alphas[i]
         gap += C * max(-gradient, 0.0) + alpha * gradient  # this example's part of primal - dual
-        if (alpha == 0.0 and gradient > old_largest) or (alpha == C and gradient < old_smallest):  # shrink, (17)
+        if (alpha == 0.0 and gradient > old_largest) or (alpha == C and gradient < old_smallest):  # shrink
             active -= np.uint32(1)
             order[position], order[active] = order[active], i
             continue
         position += np.uint32(1)
-        projected = gradient  # PG, (8)
+        projected = gradient  # step (b)
         if alpha == 0.0:
             projected = min(gradient, 0.0)
         elif alpha == C:
             projected = max(gradient, 0.0)
         largest, smallest = max(largest, projected), min(smallest, projected)
         if abs(projected) > _EXACT:
-            alphas[i] = min(max(alpha - gradient / norms[i], 0.0), C)  # (9)
+            alphas[i] = min(max(alpha - gradient / norms[i], 0.0), C)  # step (c)
             change = alphas[i] - alpha
-            add(rows, i, signs[i] * change, weights)  # (10)
+            add(rows, i, signs[i] * change, weights)
             dual -= change * (gradient + change * norms[i] / 2.0)
             steps += 1
     numbers[_LARGEST], numbers[_SMALLEST], numbers[_GAP], numbers[_DUAL] = largest, smallest, gap, dual
