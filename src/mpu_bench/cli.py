@@ -171,6 +171,7 @@ def _execute(
     force: bool,
 ) -> int:
     from mpu_bench.experiment import runner
+    from mpu_bench.experiment.store import FILE
     from mpu_bench.report.terminal import Display
 
     code = FAILED
@@ -179,6 +180,8 @@ def _execute(
             code = 0 if runner.execute(experiment, runs, chosen, home, folder, pool, listener, force) else FAILED
     except KeyboardInterrupt:
         _say("interrupted; what is finished is kept, and the same command does the rest")
+        if not (folder / FILE).is_file():
+            return INTERRUPTED
         code = INTERRUPTED
     _report(folder)
     return code

@@ -121,7 +121,7 @@ class Lines:
                 self._write(f"{label}: {_state(now_done, total, (now_done - done) / max(now - began, 1e-9))}")
 
         yield advance
-        self._write(f"{label}: done, {size_text(now_done)}")
+        self._write(f"{label}: done, {size_text(now_done)}" if now_done else f"{label}: done")
 
     def note(self, line: str) -> None:
         """Write a line."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -110,7 +111,7 @@ class Pool:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=worker.serve, args=(theirs, os.getpid()), daemon=True)
-        with _environment(dict.fromkeys(_THREAD_VARIABLES, str(self.threads))):
+        with _environment(dict.fromkeys(_THREAD_VARIABLES, str(self.threads))), _deaf_to_interruption():
             process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -213,6 +214,19 @@ def _death(exit_code: int | None) -> str:
             hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
             return f"its process was ended by {name}{hint}"
     return f"its process ended with exit code {exit_code}"
+
+
+@contextmanager
+def _deaf_to_interruption() -> Iterator[None]:
+    """Let a process that is started here ignore Ctrl-C from its first moment: its parent decides what it means."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -147,24 +147,31 @@ class Store:
         """Keep one run, in one transaction; an earlier result under the same id is replaced."""
         columns = [*RECORD_COLUMNS, "environment"]
         values = {**record, "environment": environment["id"]}
-        with closing(self._database.cursor()) as cursor:
-            cursor.execute("BEGIN IMMEDIATE")
-            try:
-                cursor.execute("DELETE FROM checkpoints WHERE run_id = ?", (record["run_id"],))
-                cursor.execute(_insert("runs", columns), [values.get(name) for name in columns])
-                names = ["run_id", "position", *CHECKPOINT_COLUMNS]
-                cursor.executemany(
-                    _insert("checkpoints", names),
-                    [
-                        [record["run_id"], position, *(point[name] for name in CHECKPOINT_COLUMNS)]
-                        for position, point in enumerate(checkpoints)
-                    ],
-                )
-                cursor.execute(_insert("environments", ["id", "content"]), [environment["id"], json.dumps(environment)])
-                cursor.execute("COMMIT")
-            except BaseException:
-                cursor.execute("ROLLBACK")
-                raise
+        names = ["run_id", "position", *CHECKPOINT_COLUMNS]
+        points = [
+            [record["run_id"], position, *(point[name] for name in CHECKPOINT_COLUMNS)]
+            for position, point in enumerate(checkpoints)
+        ]
+        with self._transaction() as cursor:
+            cursor.execute("DELETE FROM checkpoints WHERE run_id = ?", (record["run_id"],))
+            cursor.execute(_insert("runs", columns), [values.get(name) for name in columns])
+            cursor.executemany(_insert("checkpoints", names), points)
+            cursor.execute(_insert("environments", ["id", "content"]), [environment["id"], json.dumps(environment)])
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Cursor]:
+        """Do all that is asked of the cursor, or nothing of it."""
+        try:
+            with closing(self._database.cursor()) as cursor:
+                cursor.execute("BEGIN IMMEDIATE")
+                try:
+                    yield cursor
+                    cursor.execute("COMMIT")
+                except BaseException:
+                    cursor.execute("ROLLBACK")
+                    raise
+        except sqlite3.Error as fault:
+            raise StoreError(f"{self.path}: cannot be written: {fault}; what was finished before is kept") from fault
 
     def save_plan(self, planned: Iterable[Mapping[str, Any]], facts: Mapping[str, Any]) -> None:
         """Remember which runs the experiment consists of, in which order.
@@ -177,15 +184,13 @@ class Store:
         facts : mapping
             What else to remember about the experiment: its config's text, the published table.
         """
-        with closing(self._database.cursor()) as cursor:
-            cursor.execute("BEGIN IMMEDIATE")
+        rows = [(position, each["run_id"], json.dumps(dict(each))) for position, each in enumerate(planned)]
+        with self._transaction() as cursor:
             cursor.execute("DELETE FROM plan")
-            rows = [(position, each["run_id"], json.dumps(dict(each))) for position, each in enumerate(planned)]
             cursor.executemany("INSERT INTO plan VALUES (?, ?, ?)", rows)
             cursor.executemany(
                 _insert("facts", ["name", "value"]), [(name, json.dumps(value)) for name, value in facts.items()]
             )
-            cursor.execute("COMMIT")
 
     def fact(self, name: str) -> Any:
         """Recall what `save_plan` was told, or None."""

@@ -44,7 +44,6 @@ Send = Callable[[tuple[Any, ...]], None]
 
 def serve(connection: Connection, parent: int) -> None:
     """Answer tasks until the parent says None, closes the pipe or dies."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interruption means
     _die_with(parent)
     _import_ahead()
     bench = Bench(connection.send, parent)
