@@ -20,7 +20,10 @@ from mpu_bench.errors import UserError, nearest
 Key = tuple[str | int, ...]
 
 
-class Loader(yaml.SafeLoader):
+_SafeLoader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster
+
+
+class Loader(_SafeLoader):  # type: ignore[valid-type,misc]
     """SafeLoader with numbers as people write them."""
 
 

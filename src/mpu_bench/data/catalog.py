@@ -8,12 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
-from mpu_bench import shipped
+from mpu_bench import located, shipped
 from mpu_bench.data.cards import Card
 from mpu_bench.errors import DataError, nearest
+from mpu_bench.located import Located
 
 __all__ = ["Card", "card", "for_published", "names"]
 
@@ -133,41 +133,27 @@ def _texts(value: Any) -> list[str]:
 
 def _content(path: Path, below: tuple[str, ...] = ()) -> dict[str, Any]:
     """Read a card's keys, with those of the card that it extends underneath."""
-    own = dict(_parse(path, path.stat().st_mtime_ns))
+    read = _read(path)
+    own = dict(read.data)
     base = own.pop("extends", None)
     if base is None:
         return own
-    line = _line(path, ("extends",))
+    place = read.place(("extends",))
     if base in (*below, path.stem):
-        raise DataError(f"{path}:{line}: extends: '{base}' extends this card in turn")
+        raise DataError(f"{place}: extends: '{base}' extends this card in turn")
     if base not in _paths():
-        raise DataError(f"{path}:{line}: extends: there is no dataset '{base}'; {nearest(str(base), _paths())}")
+        raise DataError(f"{place}: extends: there is no dataset '{base}'; {nearest(str(base), _paths())}")
     inherited = _content(_paths()[base], (*below, path.stem))
     return {**{key: value for key, value in inherited.items() if key not in _NOT_INHERITED}, **own}
 
 
+def _read(path: Path) -> Located:
+    return _read_once(path, path.stat().st_mtime_ns)
+
+
 @cache
-def _parse(path: Path, _changed: int) -> dict[str, Any]:
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_loader())
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: is not UTF-8 text") from None
-    except yaml.YAMLError as error:
-        raise DataError(f"{path}{_where(error)}: is not YAML: {getattr(error, 'problem', error)}") from None
-    if not isinstance(content, dict):
-        raise DataError(f"{path}: a card is a mapping of keys such as 'title', 'kind' and 'files'")
-    return content
-
-
-def _where(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    return f":{mark.line + 1}" if mark else ""
-
-
-def _loader() -> Any:
-    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+def _read_once(path: Path, _changed: int) -> Located:
+    return located.read(path, DataError)
 
 
 def _explain(error: ValidationError, path: Path, name: str, options: Mapping[str, Any]) -> str:
@@ -189,7 +175,7 @@ def _explain(error: ValidationError, path: Path, name: str, options: Mapping[str
     if blamed in options:
         return f"dataset '{name}' ({path}), option '{'.'.join(map(str, keys)) or blamed}': {_without(message, blamed)}"
     key = ".".join(map(str, keys))
-    return f"{path}:{_line(path, keys or (blamed,))}: {key + ': ' if key else ''}{message}"
+    return f"{_read(path).place(keys or (blamed,))}: {key + ': ' if key else ''}{message}"
 
 
 def _is_noise(key: object) -> bool:
@@ -199,20 +185,3 @@ def _is_noise(key: object) -> bool:
 
 def _without(message: str, key: object) -> str:
     return message.removeprefix(f"{key}: ")
-
-
-def _line(path: Path, keys: tuple[int | str, ...]) -> int:
-    """Find the line of a key, or of the nearest one above it that is there."""
-    node = yaml.compose(path.read_text(encoding="utf-8"), Loader=_loader())
-    line = 1
-    for key in keys:
-        if isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
-            node = node.value[key]
-            line = node.start_mark.line + 1
-            continue
-        pairs = node.value if isinstance(node, yaml.MappingNode) else []
-        found = next(((name, value) for name, value in pairs if name.value == str(key)), None)
-        if found is None:
-            break
-        line, node = found[0].start_mark.line + 1, found[1]
-    return line
