@@ -26,15 +26,20 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import nan
 from pathlib import Path
 
+import numpy as np
+
 from mpu_bench import solvers
+from mpu_bench.core.counters import INNER_PRODUCTS
 from mpu_bench.core.kernels import Linear
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Allowance, Solver, Status
 from mpu_bench.data import catalog, prepare
 from mpu_bench.data.home import Home
 from mpu_bench.errors import UserError
+from mpu_bench.solvers.linear.objective import hinge_sum
 
 PEER = "liblinear"
 TOLERANCES = (0.5, 0.3, 0.2, 0.15, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.02, 0.01, 0.003, 0.001)
@@ -49,10 +54,11 @@ class Measurement:
     seconds: float
     objective: float
     gap: float
+    products: int  #: inner products, 0 where the solver does not count them
 
 
-def train(solver: Solver, problem: Problem, seed: int, bound: float) -> tuple[float, float, float]:
-    """Train to the end; give seconds, objective and gap: the solver's own, or that to a bound of the optimum."""
+def train(solver: Solver, problem: Problem, seed: int, bound: float) -> tuple[float, float, float, int]:
+    """Train to the end; give seconds, objective, gap (its own, or that to a bound of the optimum) and products."""
     gc.collect()
     gc.disable()
     before = time.perf_counter()
@@ -65,7 +71,8 @@ def train(solver: Solver, problem: Problem, seed: int, bound: float) -> tuple[fl
     if status != Status.DONE:
         raise SystemExit(f"{solver.name} on {problem.name}: {status.name}")
     measures = solver.measures(state)
-    return seconds, measures.objective, measures.objective / bound - 1 if measures.gap is None else measures.gap
+    gap = measures.objective / bound - 1 if measures.gap is None else measures.gap
+    return seconds, measures.objective, gap, int(state.counters[INNER_PRODUCTS]) if solver.sliceable else 0
 
 
 def optimum(problem: Problem) -> float:
@@ -88,7 +95,17 @@ def loosest(problem: Problem, seeds: Sequence[int], bound: float, gap: float) ->
 def overhead(peer: Solver, problem: Problem, repeats: int) -> float:
     """Measure what a fit takes besides solving: stop after the first pass."""
     hasty = replace(peer, tolerance=1e9)
-    return statistics.median(train(hasty, problem, 0, 1.0)[0] for _ in range(repeats))
+    return min(train(hasty, problem, 0, 1.0)[0] for _ in range(repeats))
+
+
+def floor(problem: Problem) -> float:
+    """Measure the nanoseconds of one inner product with the rows in storage order, the least a visit can take."""
+    weights, times = np.ones(problem.features), []
+    for _ in range(21):
+        before = time.perf_counter()
+        hinge_sum(problem.train, problem.signs(), weights, 1.0)
+        times.append(time.perf_counter() - before)
+    return min(times) / problem.n * 1e9
 
 
 def measure(problem: Problem, repeats: int, gap: float) -> list[Measurement]:
@@ -100,29 +117,34 @@ def measure(problem: Problem, repeats: int, gap: float) -> list[Measurement]:
         train(solver, problem, 0, bound)  # compiles
     extra = overhead(peer, problem, repeats)
     print(f"\n{problem.name}: {problem.n} x {problem.features}, optimum {bound:.4f}")
+    print(f"  an inner product, row after row: {floor(problem):.1f} ns")
     print(f"  {PEER}: tolerance {peer.tolerance}; {extra * 1e3:.1f} ms of checks, conversion, first pass taken off")
     found = []
     for seed in seeds:
         turn = seed % len(contestants)
         for solver in contestants[turn:] + contestants[:turn]:
-            seconds, objective, reached = train(solver, problem, seed, bound)
+            seconds, *rest = train(solver, problem, seed, bound)
             seconds -= extra if solver is peer else 0.0
-            found.append(Measurement(problem.name, solver.name, seed, seconds, objective, reached))
+            found.append(Measurement(problem.name, solver.name, seed, seconds, *rest))
     return found
 
 
 def show(found: list[Measurement]) -> None:
     """Print medians, ranges and ratios to the peer."""
     peer = {each.seed: each.seconds for each in found if each.solver == PEER}
-    print("  solver      ms: median   min   max   ratio: median   min    max   objective: worst   gap: worst")
+    print(
+        "  solver      ms: median   min   max   ratio: median   min    max   objective: worst   gap: worst   ns/product"
+    )
     for name in (PEER, "dcd", "mpu"):
         own = [each for each in found if each.solver == name]
         times = [each.seconds * 1e3 for each in own]
         ratios = [each.seconds / peer[each.seed] for each in own]
+        nanoseconds = [each.seconds / each.products * 1e9 if each.products else nan for each in own]
         print(
             f"  {name:10} {statistics.median(times):10.1f} {min(times):5.1f} {max(times):5.1f}"
             f"   {statistics.median(ratios):13.2f} {min(ratios):5.2f} {max(ratios):6.2f}"
             f"   {max(each.objective for each in own):16.3f}   {max(each.gap for each in own):10.1e}"
+            f"   {statistics.median(nanoseconds):10.1f}"
         )
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any, ClassVar, Literal, NamedTuple, get_type_hints
 
-import numpy as np
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
 
 from mpu_bench.core.counters import UNLIMITED
@@ -106,9 +105,8 @@ class Solver(ABC):
             raise ConfigError(f"{self.name} is a linear solver; it cannot train with the kernel {kernel}")
         if problem.n == 0:
             raise DataError(f"{problem.name}: there are no training examples")
-        present = np.unique(problem.labels)
-        if len(present) < 2:
-            only = problem.classes[present[0]]
+        if problem.labels.min() == problem.labels.max():
+            only = problem.classes[problem.labels[0]]
             raise DataError(f"{problem.name}: all training examples are of class '{only}'; two classes are needed")
         if self.classes == "two" and len(problem.classes) > 2:
             count = len(problem.classes)
