@@ -26,8 +26,10 @@ from mpu_bench.core.kernels import Kernel, value
 from mpu_bench.core.model import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.random import generator, shuffle
-from mpu_bench.core.rows import Rows, add, dot, squared_norms, take
+from mpu_bench.core.rows import Rows, add, dot, prepare, squared_norms, take
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+
+_AHEAD = 6  # vectors ahead that are fetched
 
 
 class State(NamedTuple):
@@ -129,6 +131,7 @@ def _score(state, i):
     state.scores[:] = 0.0
     m = state.size[0]
     for j in range(m):
+        prepare(state.rows, state.stored[min(j + _AHEAD, m - 1)])
         vector = state.stored[j]
         product = dot(state.rows, vector, state.example)
         k = value(state.kernel, product, state.squared_norms[vector], state.squared_norms[i])
