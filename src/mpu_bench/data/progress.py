@@ -71,13 +71,9 @@ class Bar:
         """Follow a piece of work with a bar that stays when it is done."""
         from rich import progress as parts
 
-        columns = (
-            parts.TextColumn("{task.description}", markup=False),
-            parts.BarColumn(),
-            parts.DownloadColumn(),
-            parts.TransferSpeedColumn(),
-            parts.TimeRemainingColumn(),
-        )
+        label_column, elapsed = parts.TextColumn("{task.description}", markup=False), parts.TimeElapsedColumn()
+        measured = (parts.BarColumn(), parts.DownloadColumn(), parts.TransferSpeedColumn(), parts.TimeRemainingColumn())
+        columns = (label_column, *measured) if total else (label_column, parts.SpinnerColumn(), elapsed)
         with parts.Progress(*columns, console=self._console) as bar:
             task = bar.add_task(label, total=total, completed=done)
             yield lambda count: bar.advance(task, count)

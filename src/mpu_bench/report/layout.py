@@ -66,7 +66,7 @@ def _fits(table: Table, console: Console) -> bool:
 
 
 def _block(rows: Sequence[Summary], columns: Sequence[_Column], varying: Mapping[str, set[str]]) -> Table:
-    several = any(row["planned"] > 1 for row in rows)
+    several = any(row["planned"] > 1 or not row["count"] for row in rows)
     table = Table(
         title=_title(rows[0]), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False,
         show_edge=False,
@@ -79,10 +79,15 @@ def _block(rows: Sequence[Summary], columns: Sequence[_Column], varying: Mapping
         if _any(rows, f"published_{column.quantity}"):
             table.add_column("paper", justify="right", style="dim", overflow="fold")
     for row in rows:
-        runs = str(row["count"]) if row["count"] == row["planned"] else f"{row['count']} of {row['planned']}"
-        named = [_solver_text(row, varying), *([runs] if several else [])]
+        named = [_solver_text(row, varying), *([_runs_text(row)] if several else [])]
         table.add_row(*named, *_cells(row, rows, columns))
     return table
+
+
+def _runs_text(row: Summary) -> str:
+    if not row["count"]:
+        return str(row["status"])
+    return str(row["count"]) if row["count"] == row["planned"] else f"{row['count']} of {row['planned']}"
 
 
 def _title(row: Summary) -> str:
@@ -98,7 +103,7 @@ def _any(rows: Sequence[Summary], name: str) -> bool:
 
 def _cells(row: Summary, rows: Sequence[Summary], columns: Sequence[_Column]) -> list[str]:
     if not row["count"]:
-        return [row["status"]] if columns else []
+        return []
     cells = []
     for column in columns:
         mean, deviation = row[f"{column.quantity}_mean"], row[f"{column.quantity}_std"]
