@@ -16,7 +16,7 @@ pytestmark = pytest.mark.real_data
 
 @pytest.mark.parametrize(("config", "printed"), [("adult", 11434.4), ("web", 6605.17)])
 def test_table_1_of_mpu_2010(config: str, printed: float, tmp_path: Path, shared_home: Home) -> None:
-    tight = "solvers.dcd.tolerance=[0.06, 1.0e-4]"  # the second is the reference: its dual bounds the optimum
+    tight = "solvers.dcd.stop=[1.0e-4, 1.0e-7]"  # the second is the reference: its dual bounds the optimum
     command = [sys.executable, "-m", "mpu_bench", "run", config, "--set", tight, "--data", str(shared_home.folder)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=250)
     assert done.returncode == 0, done.stderr
