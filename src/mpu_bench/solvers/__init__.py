@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SOLVERS = {
     "mpu": "mpu_bench.solvers.linear.mpu:MPU",
     "dcd": "mpu_bench.solvers.linear.dcd:DCD",
+    "svmperf": "mpu_bench.solvers.linear.svmperf:SVMperf",
+    "pegasos": "mpu_bench.solvers.linear.pegasos:Pegasos",
     "perceptron": "mpu_bench.solvers.online.perceptron:Perceptron",
     "liblinear": "mpu_bench.solvers.peers.liblinear:Liblinear",
 }
