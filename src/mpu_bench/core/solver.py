@@ -47,7 +47,9 @@ class Measures(NamedTuple):
 
     ``objective``: the primal objective of the model. ``dual_objective``: of the dual variables, a lower bound of
     the optimum. ``gap``: objective / dual_objective - 1. ``margin``: min_i y_i w.x_i / ||w||. ``online_error``:
-    wrong predictions / examples presented, for online solvers.
+    wrong predictions / examples presented, for online solvers. ``margin_fraction``: what part of the maximum margin
+    the margin is at least, ``margin_fraction_wanted``: what was guaranteed before running. ``update_bound``: how many
+    updates a theorem allows.
     """
 
     objective: float | None = None
@@ -55,6 +57,9 @@ class Measures(NamedTuple):
     gap: float | None = None
     margin: float | None = None
     online_error: float | None = None
+    margin_fraction: float | None = None
+    margin_fraction_wanted: float | None = None
+    update_bound: float | None = None
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,18 @@ class Solver(ABC):
     def measures(self, state: Any) -> Measures:  # noqa: ARG002
         """Certify the present state. Never changes it, never counted, never timed."""
         return Measures()
+
+    @property
+    def minimises_l1_svm(self) -> bool:
+        """Whether, with the linear kernel, the objective is that of the L1-SVM with the parameter ``C``.
+
+        Then it can be set against the optimum of that problem.
+        """
+        return False
+
+    def remark(self, state: Any) -> str:  # noqa: ARG002
+        """Say what a reader of the final row must know about it, such as that the data are not separable."""
+        return ""
 
 
 def _bounds(hint: Any) -> list[Any]:

@@ -78,6 +78,11 @@ class DCD(Solver):
     tolerance: Annotated[float, Gt(0)] = 0.1
     stop: Annotated[float, Ge(0)] = 0.0
 
+    @property
+    def minimises_l1_svm(self) -> bool:
+        """Whether the objective is that of the L1-SVM: it is."""
+        return True
+
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start at alpha = 0."""
         self.check(problem, kernel)

@@ -112,6 +112,11 @@ class MPU(Solver):
         most = np.floor(most)
         return Rule(most, most / self.C, most / self.C + gap)
 
+    @property
+    def minimises_l1_svm(self) -> bool:
+        """Whether the objective is that of the L1-SVM: it is."""
+        return True
+
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start at a = 0."""
         self.check(problem, kernel)
