@@ -73,6 +73,8 @@ class Solver(ABC):
     kernels : ``"linear"`` or ``"any"``.
     classes : ``"two"`` or ``"any"``.
     sliceable : False for peers, whose one advance runs to the end whatever the allowance.
+    l1_svm : whether its objective, with the linear kernel, is that of the L1-SVM with the parameter C, so that it can
+        be set against the optimum of that problem.
     """
 
     name: ClassVar[str]
@@ -80,6 +82,7 @@ class Solver(ABC):
     kernels: ClassVar[Literal["linear", "any"]] = "linear"
     classes: ClassVar[Literal["two", "any"]] = "two"
     sliceable: ClassVar[bool] = True
+    l1_svm: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Refuse parameters outside their range.
@@ -137,14 +140,6 @@ class Solver(ABC):
     def measures(self, state: Any) -> Measures:  # noqa: ARG002
         """Certify the present state. Never changes it, never counted, never timed."""
         return Measures()
-
-    @property
-    def minimises_l1_svm(self) -> bool:
-        """Whether, with the linear kernel, the objective is that of the L1-SVM with the parameter ``C``.
-
-        Then it can be set against the optimum of that problem.
-        """
-        return False
 
     def remark(self, state: Any) -> str:  # noqa: ARG002
         """Say what a reader of the final row must know about it, such as that the data are not separable."""

@@ -19,7 +19,7 @@ from mpu_bench.core import counters
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.model import LinearModel, Model
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.solver import Allowance, Solver, Status
+from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.schema import Checkpoints, Stop
 
 #: what a checkpoint holds, in the order of curves.csv
@@ -29,13 +29,10 @@ CHECKPOINT_COLUMNS = (
     "cpu_seconds",
     *counters.NAMES,
     "support_vectors",
-    "objective",
-    "dual_objective",
-    "gap",
-    "margin",
+    *Measures._fields,
+    "deviation",
     "train_error",
     "test_error",
-    "online_error",
 )
 
 _SLICE_SECONDS = 0.1  # a slice lasts about this long, so that limits and interruptions are met in time

@@ -73,15 +73,11 @@ class DCD(Solver):
 
     name = "dcd"
     paper = "hsieh-2008"
+    l1_svm = True
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1
     stop: Annotated[float, Ge(0)] = 0.0
-
-    @property
-    def minimises_l1_svm(self) -> bool:
-        """Whether the objective is that of the L1-SVM: it is."""
-        return True
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start at alpha = 0."""

@@ -90,6 +90,7 @@ class MPU(Solver):
 
     name = "mpu"
     paper = "mpu-2010"
+    l1_svm = True
 
     C: Annotated[float, Gt(0)] = 1.0
     accuracy: Annotated[float, Gt(0), Lt(1)] = 1e-5
@@ -111,11 +112,6 @@ class MPU(Solver):
             )
         most = np.floor(most)
         return Rule(most, most / self.C, most / self.C + gap)
-
-    @property
-    def minimises_l1_svm(self) -> bool:
-        """Whether the objective is that of the L1-SVM: it is."""
-        return True
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start at a = 0."""

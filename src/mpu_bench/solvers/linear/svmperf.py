@@ -268,30 +268,34 @@ def _best_partner(gram, multipliers, slacks, gains):
 
 @njit(cache=True, nogil=True)
 def _drop_idle_planes(state):
-    """Count the idle rounds and close the gaps of planes idle for too long; plane 0 stays."""
-    m, kept = state.progress[_PLANES], 1
-    for j in range(1, m):
+    """Count the idle rounds, and put the last plane in the place of one that was idle for too long; plane 0 stays."""
+    m, planes, gram = state.progress[_PLANES], state.planes, state.gram
+    for j in range(m - 1, 0, -1):
         state.idle[j] = 0 if state.multipliers[j] > 0.0 else state.idle[j] + 1
         if state.idle[j] >= _IDLE_ROUNDS:
-            continue
-        if kept < j:
-            state.planes[kept] = state.planes[j]
-            state.gram[kept, :m] = state.gram[j, :m]
-            state.gram[:m, kept] = state.gram[:m, j]
-            state.offsets[kept], state.multipliers[kept] = state.offsets[j], state.multipliers[j]
-            state.idle[kept] = state.idle[j]
-        kept += 1
-    state.multipliers[kept:m] = 0.0
-    state.progress[_PLANES] = kept
+            m -= 1
+            planes[j] = planes[m]
+            gram[j, : m + 1] = gram[m, : m + 1]
+            gram[: m + 1, j] = gram[: m + 1, m]
+            gram[j, j] = gram[m, m]
+            state.offsets[j], state.multipliers[j], state.idle[j] = (
+                state.offsets[m],
+                state.multipliers[m],
+                state.idle[m],
+            )
+            state.multipliers[m] = 0.0
+    state.progress[_PLANES] = m
 
 
 @njit(cache=True, nogil=True)
 def _update_weights(state):
     """Compute w and the slacks afresh from the multipliers: moves leave rounding errors."""
-    m, weights, multipliers = state.progress[_PLANES], state.weights, state.multipliers
+    m, weights, slacks, multipliers = state.progress[_PLANES], state.weights, state.slacks, state.multipliers
     weights[:] = 0.0
-    state.slacks[:m] = state.offsets[:m]
+    slacks[:m] = state.offsets[:m]
     for j in range(m):
         if multipliers[j] > 0.0:
-            weights += multipliers[j] * state.planes[j]
-            state.slacks[:m] -= multipliers[j] * state.gram[j, :m]
+            for k in range(len(weights)):
+                weights[k] += multipliers[j] * state.planes[j, k]
+            for k in range(m):
+                slacks[k] -= multipliers[j] * state.gram[j, k]

@@ -54,16 +54,12 @@ class Liblinear(Solver):
 
     name = "liblinear"
     paper = "scikit-learn"
+    l1_svm = True
     sliceable = False
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1
     most_passes: Annotated[int, Ge(1)] = 10_000_000
-
-    @property
-    def minimises_l1_svm(self) -> bool:
-        """Whether the objective is that of the L1-SVM: it is."""
-        return True
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Convert the examples; nothing is trained yet."""
