@@ -159,26 +159,34 @@ def _experiment(file: Located, folder: Path) -> Experiment:
     for position, plugin in enumerate(plugins):
         _load_plugin(plugin, file.place(("plugins", position)))
     default_kernels = _kernels(content.kernel, ("kernel",), file)
+    datasets = _datasets(content, file)
+    labels = [dataset.label for dataset in datasets]
     choices = tuple(
         choice
         for position, entry in enumerate(content.solvers)
-        for choice in _solvers(entry, ("solvers", position), default_kernels, content.budget, file)
+        for choice in _solvers(entry, ("solvers", position), default_kernels, content.budget, labels, file)
     )
     if content.budget is not None and all(choice.vectors is None for choice in choices):
         raise ConfigError(
             f"{file.place(('budget',))}: budget: no solver of this config lives on a budget of vectors; remove the key"
         )
+    if content.stop.deviation is not None and not content.reference:
+        raise ConfigError(
+            f"{file.place(('stop', 'deviation'))}: stop.deviation: needs the optimum to deviate from; "
+            "set reference: true"
+        )
     return Experiment(
         name=content.name,
         source=file.source,
         description=content.description,
-        datasets=_datasets(content, file),
+        datasets=datasets,
         solvers=choices,
         seeds=tuple(range(content.seed, content.seed + content.repeats)),
         stop=content.stop,
         limits=content.limits,
         checkpoints=content.checkpoints,
         threads=content.threads,
+        reference=content.reference,
         published=_published(content, file),
         plugins=plugins,
     )
@@ -291,7 +299,12 @@ def parameters_model(name: str) -> type[BaseModel]:
 
 
 def _solvers(
-    entry: Any, key: Key, default_kernels: tuple[KernelChoice, ...], budget: Budget | None, file: Located
+    entry: Any,
+    key: Key,
+    default_kernels: tuple[KernelChoice, ...],
+    budget: Budget | None,
+    labels: Sequence[str],
+    file: Located,
 ) -> Iterator[SolverChoice]:
     name, parameters = _named(entry, key, file, "solver")
     if name not in solvers.SOLVERS:
@@ -304,11 +317,44 @@ def _solvers(
     model = parameters_model(name)
     budgeted = "vectors" in model.model_fields and "vectors" not in parameters and budget is not None
     sizes: Sequence[int | None] = budget.vectors if budgeted and budget is not None else [None]
-    _check_lists(parameters, below, file)
-    for combination, kernel, size in itertools.product(_sweep(parameters), kernels, sizes):
-        given = combination if size is None else combination | {"vectors": size}
-        checked = _validated(model, given, file, below).model_dump()
-        yield SolverChoice(name, checked, kernel, checked.get("vectors"))
+    for label, chosen in _by_dataset(parameters, labels, below, file):
+        _check_lists(chosen, below, file)
+        for combination, kernel, size in itertools.product(_sweep(chosen), kernels, sizes):
+            given = combination if size is None else combination | {"vectors": size}
+            checked = _validated(model, given, file, below).model_dump()
+            yield SolverChoice(name, checked, kernel, checked.get("vectors"), label)
+
+
+_BY_DATASET, _OTHERWISE = "per-dataset", "otherwise"
+
+
+def _by_dataset(
+    parameters: dict[str, Any], labels: Sequence[str], key: Key, file: Located
+) -> Iterator[tuple[str | None, dict[str, Any]]]:
+    """Write out ``{per-dataset: {adult: 0.06, otherwise: 0.1}}``: the parameters for each dataset's label."""
+    varying = {name for name, value in parameters.items() if isinstance(value, Mapping) and set(value) == {_BY_DATASET}}
+    if not varying:
+        yield None, parameters
+        return
+    for name in varying:
+        _check_by_dataset(parameters[name][_BY_DATASET], labels, (*key, name, _BY_DATASET), file)
+    for label in labels:
+        chosen = {
+            name: value[_BY_DATASET].get(label, value[_BY_DATASET].get(_OTHERWISE)) if name in varying else value
+            for name, value in parameters.items()
+        }
+        yield label, chosen
+
+
+def _check_by_dataset(values: Any, labels: Sequence[str], key: Key, file: Located) -> None:
+    name = located.dotted(key)
+    if not isinstance(values, Mapping):
+        raise ConfigError(
+            f"{file.place(key)}: {name}: must give a value for each dataset (adult: 0.06), not {values!r}"
+        )
+    for label in labels:
+        if label not in values and _OTHERWISE not in values:
+            raise ConfigError(f"{file.place(key)}: {name}: has no value for '{label}'; add it, or {_OTHERWISE}: VALUE")
 
 
 def _check_kernels(name: str, kernels: tuple[KernelChoice, ...], place: str) -> None:

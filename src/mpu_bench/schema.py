@@ -73,9 +73,14 @@ KERNELS: dict[str, type[Strict]] = {
 
 
 class Stop(Strict):
-    """What ends a run besides the solver's own rule; whichever comes first."""
+    """What ends a run besides the solver's own rule; whichever comes first.
+
+    ``gap`` is certified by the solver's own dual variables, ``deviation`` is the objective's from the reference
+    optimum (``reference: true``); both are looked at at checkpoints.
+    """
 
     gap: Positive | None = None
+    deviation: Positive | None = None
     passes: Positive | None = None
     seconds: Positive | None = None
     kernel_evaluations: Positive | None = None
@@ -130,6 +135,7 @@ class File(Strict):
     limits: Limits = Limits()
     checkpoints: Checkpoints = Checkpoints()
     threads: AtLeastOne = 1
+    reference: bool = False
     published: str | None = None
     plugins: list[str] = []
     profiles: dict[str, dict[str, Any]] = {}
@@ -157,12 +163,13 @@ class KernelChoice:
 
 @dataclass(frozen=True)
 class SolverChoice:
-    """A solver with one value for each of its parameters."""
+    """A solver with one value for each of its parameters, on all datasets or on the one of a label."""
 
     name: str
     parameters: Mapping[str, Any]
     kernel: KernelChoice
     vectors: int | None = None
+    only_for: str | None = None
 
 
 @dataclass(frozen=True)
@@ -179,6 +186,7 @@ class Experiment:
     limits: Limits
     checkpoints: Checkpoints
     threads: int
+    reference: bool
     published: str | None
     plugins: tuple[Path, ...]
 

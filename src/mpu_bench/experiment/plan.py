@@ -7,7 +7,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 from mpu_bench import solvers
 from mpu_bench.errors import ConfigError, nearest
-from mpu_bench.schema import Checkpoints, Experiment, KernelChoice, Stop, short
+from mpu_bench.schema import Checkpoints, DatasetChoice, Experiment, KernelChoice, SolverChoice, Stop, short
 
 FILTERS = ("solver", "dataset", "kernel", "seed", "budget")
 
@@ -68,27 +68,63 @@ class Run:
 
 
 def plan(experiment: Experiment) -> list[Run]:
-    """Write out every run, dataset by dataset so that each is loaded once."""
+    """Write out every run, dataset by dataset so that each is loaded once; reference optima come first."""
+    runs = []
+    for dataset in experiment.datasets:
+        chosen = [solver for solver in experiment.solvers if solver.only_for in (None, dataset.label)]
+        mine = [_run(experiment, dataset, solver, seed) for solver in chosen for seed in experiment.seeds]
+        runs += _references(mine) + mine if experiment.reference else mine
+    return runs
+
+
+def _run(experiment: Experiment, dataset: DatasetChoice, solver: SolverChoice, seed: int) -> Run:
+    return Run(
+        experiment=experiment.name,
+        dataset=dataset.name,
+        options=dataset.options,
+        label=dataset.label,
+        solver=solver.name,
+        parameters=solver.parameters,
+        kernel=solver.kernel,
+        vectors=solver.vectors,
+        seed=seed,
+        stop=experiment.stop,
+        checkpoints=experiment.checkpoints,
+        threads=experiment.threads,
+        plugins=experiment.plugins,
+    )
+
+
+REFERENCE = "reference"
+
+
+def _references(runs: Sequence[Run]) -> list[Run]:
+    """Plan the optimum of every linear L1-SVM that the runs of one dataset minimise."""
+    compared = {run.parameters["C"]: run for run in runs if _is_l1_svm(run)}
+    alike: dict[str, Any] = {"seed": 0, "stop": Stop(), "checkpoints": Checkpoints(), "threads": 1, "plugins": ()}
     return [
-        Run(
-            experiment=experiment.name,
-            dataset=dataset.name,
-            options=dataset.options,
-            label=dataset.label,
-            solver=solver.name,
-            parameters=solver.parameters,
-            kernel=solver.kernel,
-            vectors=solver.vectors,
-            seed=seed,
-            stop=experiment.stop,
-            checkpoints=experiment.checkpoints,
-            threads=experiment.threads,
-            plugins=experiment.plugins,
-        )
-        for dataset in experiment.datasets
-        for solver in experiment.solvers
-        for seed in experiment.seeds
+        replace(run, solver=REFERENCE, parameters=_defaults(REFERENCE) | {"C": C}, **alike)
+        for C, run in compared.items()
     ]
+
+
+def _is_l1_svm(run: Run) -> bool:
+    return solvers.load(run.solver).l1_svm and run.kernel.name == "linear" and run.solver != REFERENCE
+
+
+def _defaults(solver: str) -> dict[str, Any]:
+    return {field.name: field.default for field in fields(solvers.load(solver))}
+
+
+def reference_of(run: Run, runs: Sequence[Run]) -> Run | None:
+    """Find the run whose result is the optimum that this run's objective is set against."""
+    if not _is_l1_svm(run):
+        return None
+    for other in runs:
+        same_data = (other.dataset, other.options) == (run.dataset, run.options)
+        if other.solver == REFERENCE and same_data and other.parameters["C"] == run.parameters["C"]:
+            return other
+    return None
 
 
 def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:

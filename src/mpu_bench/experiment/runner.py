@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from mpu_bench.data.progress import Progress, Silent
 from mpu_bench.errors import DataError, FetchError, StoreError
 from mpu_bench.experiment import environment
 from mpu_bench.experiment.local import Outcome, Pool
-from mpu_bench.experiment.plan import Run, run_id
+from mpu_bench.experiment.plan import REFERENCE, Run, reference_of, run_id
 from mpu_bench.experiment.store import FINISHED, Store
 from mpu_bench.experiment.worker import Task
 from mpu_bench.schema import Experiment
@@ -156,15 +157,91 @@ def execute(
         store.save_plan([each.record() for each in planned], _facts(experiment))
         wanted = set(map(id, chosen))
         mine = [each for each in planned if id(each.run) in wanted]
+        references = {each.run_id: _reference(each, planned) for each in mine}
+        mine = [*filter(None, references.values()), *mine]
         finished = set() if force else store.finished()
         missing = _first_of_each([each for each in mine if each.run_id not in finished])
-        listener.planned(missing, len(mine) - len(missing))
-        machine = environment.describe(experiment.threads)
-        for each, outcome in _outcomes(missing, home, experiment, pool, listener):
-            record = each.record() | {k: v for k, v in outcome.record.items() if v is not None}
-            store.save(record, outcome.checkpoints, machine)
-            listener.finished(each.run, record)
+        listener.planned(missing, len({each.run_id for each in mine}) - len(missing))
+        session = _Session(experiment, home, store, pool, listener)
+        session.do([each for each in missing if each.run.solver == REFERENCE], {})
+        session.do([each for each in missing if each.run.solver != REFERENCE], references)
         return {each.run_id for each in mine} <= store.finished()
+
+
+def _reference(planned: Planned, others: Sequence[Planned]) -> Planned | None:
+    """Find the reference optimum that belongs to a run."""
+    found = reference_of(planned.run, [each.run for each in others])
+    return next((each for each in others if each.run is found), None)
+
+
+@dataclass
+class _Session:
+    """One invocation: where runs are done and where their results go."""
+
+    experiment: Experiment
+    home: Home
+    store: Store
+    pool: Pool
+    listener: Listener
+    machine: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.machine = environment.describe(self.experiment.threads)
+
+    def do(self, missing: Sequence[Planned], references: Mapping[str | None, Planned | None]) -> None:
+        """Do runs and keep each as soon as it is finished; a known optimum is recalled instead."""
+        tasks = {}
+        for each in missing:
+            reference = references.get(each.run_id)
+            task = Task(each.run, self.home, self._optimum(reference))
+            if each.unavailable:
+                self._keep(each, Outcome(task, {"status": "unavailable", "reason": each.unavailable}, []))
+            elif reference is not None and task.optimum is None and each.run.stop.deviation is not None:
+                self._keep(each, Outcome(task, {"status": "error", "reason": "its reference optimum failed"}, []))
+            elif (known := self._recall(each)) is not None:
+                self._keep(each, Outcome(task, *known))
+            else:
+                tasks[id(task)] = (each, task)
+
+        def told(task: Task, kind: str, content: Any) -> None:
+            self.listener.message(task.run, kind, content)
+
+        for outcome in self.pool.run([task for _, task in tasks.values()], self.experiment.limits, told):
+            each = tasks[id(outcome.task)][0]
+            self._keep(each, outcome)
+            self._remember(each, outcome)
+
+    def _keep(self, planned: Planned, outcome: Outcome) -> None:
+        record = planned.record() | {name: value for name, value in outcome.record.items() if value is not None}
+        self.store.save(record, outcome.checkpoints, self.machine)
+        self.listener.finished(planned.run, record)
+
+    def _optimum(self, reference: Planned | None) -> float | None:
+        if reference is None or reference.run_id is None:
+            return None
+        result = self.store.result(reference.run_id)
+        return None if result is None else result["dual_objective"]
+
+    def _recall(self, planned: Planned) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
+        """Read the optimum of an earlier experiment; optima are kept beside the prepared data."""
+        try:
+            kept = json.loads(self._kept(planned).read_text(encoding="utf-8"))
+            return kept["record"], kept["checkpoints"]
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def _remember(self, planned: Planned, outcome: Outcome) -> None:
+        if planned.run.solver != REFERENCE or outcome.record["status"] not in FINISHED:
+            return
+        path = self._kept(planned)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"record": outcome.record, "checkpoints": outcome.checkpoints})
+        partial = path.with_suffix(f".{os.getpid()}.part")
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+
+    def _kept(self, planned: Planned) -> Path:
+        return self.home.folder / "references" / f"{planned.run_id}.json"
 
 
 def _facts(experiment: Experiment) -> dict[str, Any]:
@@ -179,24 +256,6 @@ def _facts(experiment: Experiment) -> dict[str, Any]:
 def _first_of_each(planned: Sequence[Planned]) -> list[Planned]:
     """Leave out runs whose result is that of an earlier one (the same data under two labels)."""
     return list({each.run_id: each for each in reversed(planned)}.values())[::-1]
-
-
-def _outcomes(
-    missing: Sequence[Planned], home: Home, experiment: Experiment, pool: Pool, listener: Listener
-) -> Iterator[tuple[Planned, Outcome]]:
-    tasks = {}
-    for each in missing:
-        task = Task(each.run, home)
-        if each.unavailable:
-            yield each, Outcome(task, {"status": "unavailable", "reason": each.unavailable}, [])
-        else:
-            tasks[id(task)] = (each, task)
-
-    def told(task: Task, kind: str, content: Any) -> None:
-        listener.message(task.run, kind, content)
-
-    for outcome in pool.run([task for _, task in tasks.values()], experiment.limits, told):
-        yield tasks[id(outcome.task)][0], outcome
 
 
 @contextmanager

@@ -46,10 +46,14 @@ RECORD_COLUMNS = {
     "objective": "REAL",
     "dual_objective": "REAL",
     "gap": "REAL",
+    "deviation": "REAL",
     "train_error": "REAL",
     "test_error": "REAL",
     "online_error": "REAL",
     "margin": "REAL",
+    "margin_fraction": "REAL",
+    "margin_fraction_wanted": "REAL",
+    "update_bound": "REAL",
     "peak_memory_mb": "REAL",
     "run_id": "TEXT",
 }
@@ -206,6 +210,11 @@ class Store:
             result = found.get(row["run_id"], {"status": "not run", "reason": ""})
             records.append(dict.fromkeys(RECORD_COLUMNS) | result | planned)
         return records
+
+    def result(self, run_id: str) -> dict[str, Any] | None:
+        """Give the row of a finished run, planned or not; None where there is none."""
+        row = self._database.execute("SELECT * FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+        return dict(row) if row is not None and row["status"] in FINISHED else None
 
     def checkpoints(self) -> list[dict[str, Any]]:
         """Give the checkpoints of the planned runs, each with its run's id."""

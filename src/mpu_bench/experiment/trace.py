@@ -163,6 +163,7 @@ def train(
     stop: Stop,
     checkpoints: Checkpoints,
     progress: Callable[[dict[str, Any]], None] = lambda _checkpoint: None,
+    optimum: float | None = None,
 ) -> Trace:
     """Run a solver to its end or to the first rule of the config that holds.
 
@@ -171,10 +172,12 @@ def train(
     solver, problem, kernel, seed
         As `Solver.start` takes them.
     stop : Stop
-        A gap is looked at at checkpoints; the other rules after every slice.
+        Gap and deviation are looked at at checkpoints; the other rules after every slice.
     checkpoints : Checkpoints
     progress : function
         Told ``{"passes": ..., "seconds": ...}`` after every slice, with the values of the last checkpoint.
+    optimum : float, optional
+        What the deviation of the objective is measured from.
 
     Returns
     -------
@@ -198,14 +201,15 @@ def train(
         if not solver.sliceable and status is Status.RUNNING:
             rule = "the peer's own cap"
         if presented >= due or status is not Status.RUNNING or rule:
-            kept.append(checkpoint(solver, state, problem, clock))
+            kept.append(checkpoint(solver, state, problem, clock, optimum))
             due = next(count for count in due_at if count > presented)
-            rule = rule or _gap_rule(stop, kept[-1], status)
+            rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else "")
         progress({"passes": presented / problem.n, "seconds": clock.seconds, **_brief(kept)})
         if status is not Status.RUNNING or rule:
             model = solver.model(state)
             kept[-1]["train_error"] = error(model, problem.train, problem.labels)
-            return Trace(*_ending(status, rule, kept[-1]), kept, model)
+            ended, reason = _ending(status, rule, kept[-1])
+            return Trace(ended, "; ".join(filter(None, [reason, solver.remark(state)])), kept, model)
 
 
 def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
@@ -222,9 +226,11 @@ def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
         yield counters.UNLIMITED
 
 
-def _gap_rule(stop: Stop, last: dict[str, Any], status: Status) -> str:
-    met = stop.gap is not None and last["gap"] is not None and last["gap"] <= stop.gap
-    return f"gap {stop.gap:g}" if met and status is Status.RUNNING else ""
+def _accuracy_rule(stop: Stop, last: dict[str, Any]) -> str:
+    for name, limit in (("gap", stop.gap), ("deviation", stop.deviation)):
+        if limit is not None and last[name] is not None and last[name] <= limit:
+            return f"{name} {limit:g}"
+    return ""
 
 
 def _brief(kept: list[dict[str, Any]]) -> dict[str, Any]:
@@ -238,7 +244,9 @@ def _ending(status: Status, rule: str, last: dict[str, Any]) -> tuple[str, str]:
     return ("stopped", rule) if rule else ("done", "")
 
 
-def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock) -> dict[str, Any]:
+def checkpoint(
+    solver: Solver, state: Any, problem: Problem, clock: Clock, optimum: float | None = None
+) -> dict[str, Any]:
     """Evaluate the present state: counts, certificates, errors; keys as `CHECKPOINT_COLUMNS`.
 
     The training error of a kernel expansion costs n kernel values a vector, more than training itself: it is left
@@ -255,6 +263,7 @@ def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock) -> di
         "support_vectors": None if linear else model.support_vectors,
         "train_error": error(model, problem.train, problem.labels) if linear else None,
         "test_error": error(model, problem.test, problem.test_labels),
+        "deviation": None if optimum is None or measures.objective is None else measures.objective / optimum - 1,
         **counts,
         **measures._asdict(),
     }

@@ -29,10 +29,11 @@ _WARM_UP_EXAMPLES = 200
 
 @dataclass(frozen=True)
 class Task:
-    """A run and where its data are."""
+    """A run, where its data are, and the optimum its objective is set against."""
 
     run: Run
     home: Home
+    optimum: float | None = None
 
 
 class Compiled(float):
@@ -122,6 +123,7 @@ class Bench:
                 run.stop,
                 run.checkpoints,
                 self._progress,
+                task.optimum,
             )
         reason = "; ".join(filter(None, [traced.reason, *dict.fromkeys(str(each.message) for each in caught)]))
         last = traced.checkpoints[-1]

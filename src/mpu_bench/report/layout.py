@@ -27,14 +27,21 @@ class _Column(NamedTuple):
     form: str
     rank: int
     deviation: bool = False
+    goes_with: str = ""  #: shown only where this quantity is known too
 
 
 _COLUMNS = (
     _Column("objective", "objective", "{:.7g}", 1, deviation=True),
-    _Column("gap", "gap", "{:.1e}", 2),
+    _Column("deviation", "deviation", "{:.1e}", 2),
+    _Column("gap", "gap", "{:.1e}", 3),
     _Column("error %", "test_error_percent", "{:.2f}", 0, deviation=True),
     _Column("online %", "online_error_percent", "{:.2f}", 3, deviation=True),
     _Column("seconds", "train_seconds", "{:.3g}", 0),
+    _Column("margin", "margin", "{:.4g}", 9, goes_with="margin_fraction"),
+    _Column("of maximum", "margin_fraction", "{:.4f}", 1),
+    _Column("wanted", "margin_fraction_wanted", "{:.4f}", 2),
+    _Column("updates", "updates", "{:.3g}", 8, goes_with="update_bound"),
+    _Column("at most", "update_bound", "{:.3g}", 8),
     _Column("passes", "passes", "{:.3g}", 6),
     _Column("evaluations", "kernel_evaluations", "{:.2e}", 5),
     _Column("vectors", "support_vectors", "{:.0f}", 4),
@@ -49,7 +56,7 @@ def print_table(records: Sequence[Mapping[str, Any]], published_table: str | Non
     left_out: set[str] = set()
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         block = [row for row in rows if row["dataset"] == dataset]
-        columns = [column for column in _COLUMNS if _any(block, f"{column.quantity}_mean")]
+        columns = [column for column in _COLUMNS if _any(block, f"{column.goes_with or column.quantity}_mean")]
         table = _block(block, columns, varying)
         while any(column.rank for column in columns) and not _fits(table, console):
             last = max(columns, key=lambda column: column.rank)

@@ -34,6 +34,7 @@ QUANTITIES = (
     "objective",
     "dual_objective",
     "gap",
+    "deviation",
     "train_error",
     "test_error",
     "test_error_percent",
@@ -41,6 +42,9 @@ QUANTITIES = (
     "online_error",
     "online_error_percent",
     "margin",
+    "margin_fraction",
+    "margin_fraction_wanted",
+    "update_bound",
     "peak_memory_mb",
 )
 

@@ -23,6 +23,7 @@ SOLVERS = {
     "dcd": "mpu_bench.solvers.linear.dcd:DCD",
     "svmperf": "mpu_bench.solvers.linear.svmperf:SVMperf",
     "pegasos": "mpu_bench.solvers.linear.pegasos:Pegasos",
+    "reference": "mpu_bench.solvers.linear.reference:Reference",
     "perceptron": "mpu_bench.solvers.online.perceptron:Perceptron",
     "liblinear": "mpu_bench.solvers.peers.liblinear:Liblinear",
 }

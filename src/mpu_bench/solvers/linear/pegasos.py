@@ -75,6 +75,7 @@ class Pegasos(Solver):
 
     name = "pegasos"
     paper = "shalev-shwartz-2007"
+    l1_svm = True
 
     C: Annotated[float, Gt(0)] = 1.0
     batch: Annotated[int, Ge(1)] = 30

@@ -90,6 +90,7 @@ class SVMperf(Solver):
 
     name = "svmperf"
     paper = "joachims-2006"
+    l1_svm = True
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1
@@ -277,13 +278,9 @@ def _drop_idle_planes(state):
             planes[j] = planes[m]
             gram[j, : m + 1] = gram[m, : m + 1]
             gram[: m + 1, j] = gram[: m + 1, m]
-            gram[j, j] = gram[m, m]
-            state.offsets[j], state.multipliers[j], state.idle[j] = (
-                state.offsets[m],
-                state.multipliers[m],
-                state.idle[m],
-            )
-            state.multipliers[m] = 0.0
+            for array in (state.offsets, state.multipliers):
+                array[j] = array[m]
+            state.idle[j] = state.idle[m]
     state.progress[_PLANES] = m
 
 
