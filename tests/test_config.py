@@ -65,6 +65,18 @@ def test_every_list_is_swept_and_the_product_is_complete(read) -> None:
     assert len(solvers) == 6
 
 
+def test_parameters_may_differ_from_dataset_to_dataset(read) -> None:
+    text = """
+name: tried
+datasets: [adult, web, a1a]
+solvers: [{dcd: {C: [1, 2], tolerance: {per-dataset: {adult: 0.06, otherwise: [0.1, 0.2]}}}}, mpu]
+"""
+    experiment = read(text)
+    found = [(each.only_for, each.parameters.get("tolerance")) for each in experiment.solvers]
+    others = [(label, tolerance) for label in ("web", "a1a") for _ in range(2) for tolerance in (0.1, 0.2)]
+    assert found == [("adult", 0.06), ("adult", 0.06), *others, (None, None)]
+
+
 @pytest.mark.parametrize("name", config.names())
 def test_every_shipped_config_is_right(name: str) -> None:
     experiment = config.read(Path(name))
@@ -107,6 +119,10 @@ def test_every_shipped_config_is_right(name: str) -> None:
         ("solvers: [mpu]\npublished: mpu-table9", "published: no table 'mpu-table9': did you mean 'mpu-table"),
         ("solvers: [mpu]\nversion: 2", "line 4: version: this config is written for version 2"),
         ("solvers: [mpu]\nplugins: [absent.py]", "absent.py: no such file"),
+        ("solvers: [mpu]\nstop: {deviation: 0.01}", "line 4: stop.deviation: needs the optimum"),
+        ("solvers: [{mpu: {C: {per-dataset: {adult: 1}}}}]", "C.per-dataset: has no value for 'checkerboard'"),
+        ("solvers: [{mpu: {C: {per-dataset: 3}}}]", "must give a value for each dataset"),
+        ("solvers: [{mpu: {C: {per-dataset: {checkerboard: 0}}}}]", "solvers.mpu.C: must be greater than 0"),
         ("solvers: [mpu]\nname: x", "the key 'name' was already given on line 1"),
     ],
 )
