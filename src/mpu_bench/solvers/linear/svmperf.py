@@ -134,7 +134,8 @@ class SVMperf(Solver):
         """Certify the last w by the planes' multipliers."""
         weights = state.weights
         objective = primal(state.rows, state.signs, weights, self.C)
-        bound = float(state.multipliers @ state.offsets - weights @ weights / 2)
+        m = state.progress[_PLANES]
+        bound = float(state.multipliers[:m] @ state.offsets[:m] - weights @ weights / 2)
         gap = objective / bound - 1 if bound > 0 else None
         return Measures(objective, bound, gap, margin(state.rows, state.signs, weights))
 
