@@ -65,7 +65,7 @@ def test_options_replace_the_keys_they_name():
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("adult", {"positive": ["+1"]}, "has no option 'positive'; it has no options"),
+        ("adult", {"positive": ["+1"]}, "has no option 'positive'; choose from augment"),
         ("mnist", {"positve": [8]}, "has no option 'positve'; did you mean 'positive'?"),
         ("mnist", {"positive": ["x"]}, "option 'positive': there is no class 'x', choose from 0, 1"),
         ("mnist", {"positive": list(range(10))}, "option 'positive': must name some of the classes, but not all"),

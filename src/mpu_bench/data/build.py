@@ -91,10 +91,20 @@ def _stream(card: Card, files: Mapping[str, RawFile]) -> Iterator[tuple[str, Chu
 
 
 def _generated(card: Card) -> Iterator[tuple[str, Chunk]]:
-    for values, labels in generate.chunks(card.content or "", card.rows or 0, card.seed):
-        yield "train", Chunk(labels, values)
-    for values, labels in generate.chunks(card.content or "", card.test_rows or 0, card.seed, part="test"):
-        yield "test", Chunk(labels, values)
+    name, settings = str(card.content), {"seed": card.seed, "features": card.features, "margin": card.margin}
+    if name not in generate.GENERATORS:
+        raise DataError(f"{card.origin}: content: nothing generates '{name}'; {nearest(name, generate.GENERATORS)}")
+    made = generate.GENERATORS[name]
+    for key, has, given in (
+        ("features", made.features, card.features),
+        ("classes", made.classes, len(card.classes)),
+    ):
+        if has not in (None, given):
+            raise DataError(f"{card.origin}: {key}: '{name}' has {has}, not {given}")
+    for part, rows in (("train", card.rows), ("test", card.test_rows)):
+        yield from (
+            (part, Chunk(labels, values)) for values, labels in generate.blocks(name, part, rows or 0, settings)
+        )
 
 
 def _idx(card: Card, files: Mapping[str, RawFile]) -> Read:

@@ -8,7 +8,8 @@ preparation are always taken in this order, whatever the order of the keys:
 2. split into training and test part (``split``), unless the parts are files of their own;
 3. drop columns (``drop_columns``);  4. multiply (``multiply_by`` / ``divide_by``);
 5. scale by the training part's statistics (``scale``), or give each row unit length (``unit_rows``);
-6. store (``storage``) as float32; ``positive`` then makes two classes of the labels when the data are loaded.
+6. store (``storage``) as float32; ``positive`` then makes two classes of the labels when the data are loaded, and
+   ``augment``, which any dataset takes as an option, appends a constant feature to every row.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from mpu_bench.data.fetch import RemoteFile
 
 FORMAT_VERSION = 1  #: of the prepared arrays; a new number makes every prepared folder be made afresh
+UNIVERSAL_OPTIONS = ("augment",)  #: what may be chosen of any dataset, whatever its card's ``options`` say
 ANY_OTHER = "*"  #: in ``classes``: every label that no other class names
 
 Kind = Literal["svmlight", "delimited", "idx", "embedded", "generated"]
@@ -193,6 +196,7 @@ class Card(_Strict):
     rows: Annotated[Count | None, BeforeValidator(_whole)] = None
     test_rows: Annotated[Count | None, BeforeValidator(_whole)] = None
     seed: Seed = 0
+    margin: Annotated[float, Field(gt=0, lt=1)] | None = None
     split: Split | None = None
     drop_columns: Literal["none", "zero", "trailing-zero"] = "none"
     multiply_by: float | None = None
@@ -200,6 +204,7 @@ class Card(_Strict):
     scale: Scale = "none"
     unit_rows: bool = False
     storage: Storage = "auto"
+    augment: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Card:
@@ -260,11 +265,13 @@ class Card(_Strict):
     def preparation(self) -> dict[str, Any]:
         """Give everything that the stored arrays depend on, besides the content of the files.
 
-        ``positive`` is not among it: it is applied when the data are loaded, so that all two-class problems made of
-        one dataset share its arrays.
+        ``positive`` and ``augment`` are not among it: they are applied when the data are loaded, so that all problems
+        made of one dataset share its arrays.
         """
         descriptive = {"name", "title", "papers", "aliases", "published", "cite", "note", "options", "files"}
-        kept = self.model_dump(mode="json", exclude=descriptive | {"expect", "positive", "kept_features"})
+        kept = self.model_dump(mode="json", exclude=descriptive | {"expect", "positive", "augment", "kept_features"})
+        if self.margin is None:  # younger than the hashes of the other cards
+            del kept["margin"]
         if self.total and self.split:
             kept["total"] = self.total.rows
         return {"version": FORMAT_VERSION, **kept}
@@ -282,7 +289,7 @@ def digest(content: Any) -> str:
 
 
 def _first_problem(card: Card) -> str | None:
-    for check in (_files_problem, _kind_problem, _classes_problem, _split_problem, _steps_problem):
+    for check in (_files_problem, _kind_problem, _classes_problem, _split_problem, _steps_problem, _augment_problem):
         problem = check(card)
         if problem:
             return problem
@@ -315,6 +322,17 @@ def _kind_problem(card: Card) -> str | None:
         return f"kind '{card.kind}' needs 'content', the name of what is {card.kind}"
     if card.kind == "generated" and not card.rows:
         return "rows: kind 'generated' needs one at least"
+    return _separable_problem(card)
+
+
+def _separable_problem(card: Card) -> str | None:
+    separable = card.kind == "generated" and card.content == "separable"
+    if separable != (card.margin is not None):
+        return "margin: goes with content 'separable' of kind 'generated', and only with it"
+    if separable and (card.rows or 0) < 2:
+        return "rows: 'separable' needs two at least, whose margin is the one asked for"
+    if separable and card.features < 2:
+        return "features: 'separable' needs two at least"
     return None
 
 
@@ -362,3 +380,11 @@ def _steps_problem(card: Card) -> str | None:
     if card.drop_columns != "none" and card.storage != "dense":
         return "drop_columns: needs 'storage: dense'"
     return None
+
+
+def _augment_problem(card: Card) -> str | None:
+    try:
+        rounded = struct.unpack("<f", struct.pack("<f", card.augment or 1.0))[0]
+    except OverflowError:
+        rounded = 0
+    return None if rounded else f"augment: {card.augment:g} is beyond the range of float32"

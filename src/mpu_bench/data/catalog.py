@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mpu_bench import located, shipped
-from mpu_bench.data.cards import Card
+from mpu_bench.data.cards import UNIVERSAL_OPTIONS, Card
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.located import Located
 
@@ -33,7 +33,7 @@ def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
     name : str
         The dataset's name, or an alias of it.
     options : mapping, optional
-        Values for keys that the card's ``options`` declare as free.
+        Values for keys that the card's ``options`` declare as free, or that are free for every dataset (``augment``).
 
     Returns
     -------
@@ -49,11 +49,10 @@ def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
     path = _paths()[found]
     content = _content(path)
     chosen = dict(options or {})
-    allowed = _texts(content.get("options"))
+    allowed = [*_texts(content.get("options")), *UNIVERSAL_OPTIONS]
     for key in chosen:
         if key not in allowed:
-            has = nearest(key, allowed) if allowed else "it has no options"
-            raise DataError(f"dataset '{found}' ({path}) has no option '{key}'; {has}")
+            raise DataError(f"dataset '{found}' ({path}) has no option '{key}'; {nearest(key, allowed)}")
     try:
         return Card.model_validate({**content, **chosen, "name": found, "origin": str(path)})
     except ValidationError as error:

@@ -1,95 +1,64 @@
-"""The generated datasets, as streams of any length: checkerboard and waveform.
+"""The generated datasets, as streams of any length: checkerboard, waveform and separable.
 
-A stream is made of blocks of 65,536 rows, each from its own generator seeded by (seed, dataset and part, number of
-the block). So its content does not depend on how it is cut into chunks, a longer stream begins with the shorter
-one, and never more than a chunk is held.
+A stream is made of blocks of a fixed number of rows, each from its own generator seeded by (seed, dataset and part,
+number of the block). So a longer stream begins with the shorter one, and never more than a block is held.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from mpu_bench.errors import DataError, nearest
-
-BLOCK_ROWS = 65_536
 
 Block = tuple[NDArray[np.float32], NDArray[np.int32]]
 
 
 class Generator(NamedTuple):
-    """A generated dataset: its columns, its classes, and what makes a block of it."""
+    """A generated dataset: ``block(random, rows, **settings)`` makes a block of it, by those that it ``takes``.
 
-    features: int
+    ``features`` is None where a setting decides it.
+    """
+
+    features: int | None
     classes: int
-    block: Callable[[np.random.Generator, int], Block]
+    block: Callable[..., Block]
+    takes: tuple[str, ...] = ()
+    block_rows: int = 65_536
 
 
-def chunks(
-    name: str, rows: int, seed: int, chunk_rows: int = BLOCK_ROWS, part: Literal["train", "test"] = "train"
-) -> Iterator[Block]:
-    """Generate a dataset chunk by chunk.
+def blocks(name: str, part: str, rows: int, settings: Mapping[str, Any]) -> Iterator[Block]:
+    """Generate a dataset block by block.
 
     Parameters
     ----------
     name : str
-        ``"checkerboard"`` or ``"waveform"``.
+        One of `GENERATORS`.
+    part : str
+        ``"train"`` and ``"test"`` are independent streams; those of ``"separable"`` share the hyperplane.
     rows : int
         The length of the whole stream.
-    seed : int
-        Not negative; different seeds give independent streams.
-    chunk_rows : int
-        How many rows to hand out at once.
-    part : str
-        ``"train"`` and ``"test"`` are independent streams.
+    settings : mapping
+        ``seed``, not negative: different seeds give independent streams; ``features``, the number of columns d;
+        ``margin``, between 0 and 1, for ``"separable"``.
 
     Yields
     ------
     values : array of float32, shape (m, d)
     labels : array of int32, shape (m,)
-
-    Raises
-    ------
-    DataError
-        If there is no such generator.
     """
-    if name not in GENERATORS:
-        raise DataError(f"nothing generates '{name}'; {nearest(name, GENERATORS)}")
-    held: list[Block] = []
-    waiting = 0
-    for block in _blocks(name, rows, seed, part):
-        held.append(block)
-        waiting += len(block[1])
-        while waiting >= chunk_rows:
-            chunk, held = _cut(held, chunk_rows)
-            waiting -= chunk_rows
-            yield chunk
-    if waiting:
-        yield _joined(held)
-
-
-def _blocks(name: str, rows: int, seed: int, part: str) -> Iterator[Block]:
-    for number, first in enumerate(range(0, rows, BLOCK_ROWS)):
-        entropy = [seed, *f"{name} {part}".encode(), number]
-        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
-        values, labels = GENERATORS[name].block(random, BLOCK_ROWS)
-        kept = min(BLOCK_ROWS, rows - first)
+    made = GENERATORS[name]
+    chosen = {key: settings[key] for key in made.takes}
+    for number, first in enumerate(range(0, rows, made.block_rows)):
+        random = _random(settings["seed"], f"{name} {part}", number)
+        values, labels = made.block(random, made.block_rows, **chosen)
+        kept = min(made.block_rows, rows - first)
         yield values[:kept], labels[:kept]
 
 
-def _joined(held: list[Block]) -> Block:
-    if len(held) == 1:
-        return held[0]
-    return np.concatenate([values for values, _ in held]), np.concatenate([labels for _, labels in held])
-
-
-def _cut(held: list[Block], count: int) -> tuple[Block, list[Block]]:
-    values, labels = _joined(held)
-    rest = [(values[count:], labels[count:])] if len(labels) > count else []
-    return (values[:count], labels[:count]), rest
+def _random(seed: int, purpose: str, *more: int) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *purpose.encode(), *more])))
 
 
 def _checkerboard(random: np.random.Generator, rows: int) -> Block:
@@ -111,5 +80,47 @@ def _waveform(random: np.random.Generator, rows: int) -> Block:
 _TRIANGLES = np.maximum(6 - np.abs(np.arange(1, 22) - np.array([[11], [15], [7]])), 0).astype(np.float32)
 _FIRST: NDArray[Any] = _TRIANGLES[[0, 0, 1]]  #: of each class
 _SECOND: NDArray[Any] = _TRIANGLES[[1, 2, 2]]
+_PAIR_EVERY = 8
 
-GENERATORS = {"checkerboard": Generator(2, 2, _checkerboard), "waveform": Generator(21, 3, _waveform)}
+
+def direction(seed: int, features: int) -> NDArray[np.float64]:
+    """Give the unit vector that separates the rows of ``"separable"`` with the largest margin, shape (d,)."""
+    drawn: NDArray[np.float64] = _random(seed, "separable direction").standard_normal(features)
+    drawn /= np.sqrt((drawn**2).sum())
+    return drawn
+
+
+def _separable(random: np.random.Generator, rows: int, seed: int, features: int, margin: float) -> Block:
+    """Draw rows x of length 1 that the hyperplane through the origin with normal u separates with a known margin.
+
+    With z = x or -x by class, the first two of every eight rows are z = margin u + v and z = margin u - v, of
+    different classes, with v orthogonal to u; the others are (margin + slack) u + v with slack = (1 - margin) q^2,
+    q uniform on [0, 1). The margin of the best hyperplane through the origin is ``margin``, and it is u's alone:
+
+        u.z >= margin for every z, so u attains it;
+        and on a pair any unit w has min w.z <= mean w.z = margin w.u <= margin, with equality only for w = u.
+
+    Rounding to float32 moves each z by at most 2^-24, so it moves the margin by 6e-8 at most: by 6e-7 of it at 0.1.
+    """
+    u = direction(seed, features)
+    labels = random.integers(0, 2, rows, dtype=np.int32)
+    along = margin + (1 - margin) * random.random(rows) ** 2
+    across = random.standard_normal((rows, features))
+    first, second = slice(0, None, _PAIR_EVERY), slice(1, None, _PAIR_EVERY)
+    labels[second] = 1 - labels[first]
+    along[first] = along[second] = margin
+    across[second] = -across[first]
+    for _ in range(2):  # once more, because what is left of a vector almost along u is mostly rounding
+        across -= (across * u).sum(axis=1, keepdims=True) * u  # not by BLAS: it adds up in an order of its own
+        across /= np.sqrt((across**2).sum(axis=1, keepdims=True))
+    across *= np.sqrt(1 - along**2)[:, None]
+    across += along[:, None] * u
+    across *= (2 * labels - 1)[:, None]
+    return across.astype(np.float32), labels
+
+
+GENERATORS = {
+    "checkerboard": Generator(2, 2, _checkerboard),
+    "waveform": Generator(21, 3, _waveform),
+    "separable": Generator(None, 2, _separable, ("seed", "features", "margin"), 1024),
+}

@@ -99,6 +99,7 @@ def describe(card: Card, home: Home) -> Description:
         state = "embedded" if card.kind == "embedded" else "generated"
     n, n_test = (meta["n"], meta["n_test"]) if meta else card.expected_rows()
     d = meta["features"] if meta else card.kept_features or (card.features if card.drop_columns == "none" else None)
+    d = d + 1 if d is not None and card.augment is not None else d
     fingerprint = _fingerprint(card, meta["content"] if meta else _known_content(card, home))
     nbytes = sum(entry["bytes"] for entry in meta["arrays"].values()) if meta else 0
     place = folder(card, home)
@@ -120,7 +121,7 @@ def load(card: Card, home: Home, progress: Progress = _SILENT) -> Problem:
     Returns
     -------
     Problem
-        Its arrays are mapped into memory, copy on write: a change stays in this process.
+        Its arrays are mapped into memory, copy on write: a change stays in this process. Augmented rows are copies.
 
     Raises
     ------
@@ -166,7 +167,8 @@ def _fingerprint(card: Card, content: Mapping[str, str] | None) -> str | None:
     """Identify content and preparation; how the raw files are compressed does not matter."""
     if content is None:
         return None
-    return digest([card.preparation(), list(content.values()), card.positives])[:16]
+    augmented = [] if card.augment is None else [{"augment": card.augment}]
+    return digest([card.preparation(), list(content.values()), card.positives, *augmented])[:16]
 
 
 def _known_content(card: Card, home: Home) -> dict[str, str] | None:
@@ -331,13 +333,19 @@ def _remove(place: Path) -> None:
 def _problem(card: Card, place: Path, meta: Meta) -> Problem:
     from mpu_bench.core.problem import Problem
 
+    train, test, features = _rows(place, "train", meta), _rows(place, "test", meta), meta["features"]
+    if card.augment is not None:
+        from mpu_bench.data.augment import augment
+
+        train, test = augment(train, features, card.augment), augment(test, features, card.augment)
+        features += 1
     return Problem(
         name=card.name,
-        train=_rows(place, "train", meta),
+        train=train,
         labels=_labels(card, place, "train"),
-        test=_rows(place, "test", meta),
+        test=test,
         test_labels=_labels(card, place, "test"),
-        features=meta["features"],
+        features=features,
         classes=card.class_names,
         fingerprint=_fingerprint(card, meta["content"]) or "",
     )
