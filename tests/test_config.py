@@ -142,6 +142,7 @@ def test_a_mistake_is_told_with_line_key_and_remedy(read, text: str, message: st
         ("name: x\ndatasets: [adult, adult]\nsolvers: [mpu]", "line 2: 'adult' stands twice"),
         ("name: x\ndataset: {checkerboard: {rows: -5}}\nsolvers: [mpu]", "line 2: "),
         ("name: x\ndataset: {checkerboard: {rowz: 5}}\nsolvers: [mpu]", "rowz"),
+        ("name: x\ndataset: digits\nsolvers: [mpu]", "line 3: solver 'mpu' separates two classes and 'digits' has 10"),
         ("name: ../x\ndataset: adult\nsolvers: [mpu]", "line 1: name: "),
         ("dataset: adult\nsolvers: [mpu]", "the key 'name' is missing"),
     ],

@@ -166,6 +166,7 @@ def _experiment(file: Located, folder: Path) -> Experiment:
         for position, entry in enumerate(content.solvers)
         for choice in _solvers(entry, ("solvers", position), default_kernels, content.budget, labels, file)
     )
+    _check_classes(datasets, choices, file)
     if content.budget is not None and all(choice.vectors is None for choice in choices):
         raise ConfigError(
             f"{file.place(('budget',))}: budget: no solver of this config lives on a budget of vectors; remove the key"
@@ -326,6 +327,17 @@ def _solvers(
 
 
 _BY_DATASET, _OTHERWISE = "per-dataset", "otherwise"
+
+
+def _check_classes(datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], file: Located) -> None:
+    for dataset, choice in itertools.product(datasets, choices):
+        classes = catalog.card(dataset.name, dataset.options).class_names
+        together = choice.only_for in (None, dataset.label)
+        if together and len(classes) > 2 and solvers.load(choice.name).classes == "two":
+            raise ConfigError(
+                f"{file.place(('solvers',))}: solver '{choice.name}' separates two classes and '{dataset.label}' has "
+                f"{len(classes)}; name the positive ones: {dataset.name}: {{positive: [{classes[0]}]}}"
+            )
 
 
 def _by_dataset(

@@ -74,6 +74,11 @@ def test_a_run_over_its_memory_is_ended(outcomes) -> None:
     assert second["status"] == "done"
 
 
+def test_a_run_that_was_over_its_memory_between_two_looks_is_told(outcomes) -> None:
+    (only,) = (each.record for each in outcomes(["finish"], Limits(memory=10_000_000)))
+    assert only["status"] == "out-of-memory"
+
+
 def test_a_rule_of_the_config_stops_a_solver_that_would_run_on(outcomes) -> None:
     (only,) = (each.record for each in outcomes(["run-on"], more="stop: {seconds: 0.1}\n"))
     assert (only["status"], only["reason"]) == ("stopped", "seconds 0.1")

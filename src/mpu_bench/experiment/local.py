@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 import psutil
+from pydantic import ByteSize
 
 from mpu_bench.experiment import worker
 from mpu_bench.experiment.worker import Task
@@ -156,7 +157,7 @@ class Pool:
         assert task is not None
         try:
             while busy.task is not None and busy.connection.poll():
-                yield from self._hear(busy, busy.connection.recv(), listener)
+                yield from self._hear(busy, busy.connection.recv(), limits, listener)
         except (EOFError, ConnectionResetError):
             yield _failed(task, busy, "crashed", _death(self._replace(busy)))
             return
@@ -164,7 +165,7 @@ class Pool:
             self._replace(busy)
             yield _failed(task, busy, *exceeded)
 
-    def _hear(self, busy: _Worker, message: tuple[Any, ...], listener: Listener) -> Iterator[Outcome]:
+    def _hear(self, busy: _Worker, message: tuple[Any, ...], limits: Limits, listener: Listener) -> Iterator[Outcome]:
         task, (kind, *content) = busy.task, message
         assert task is not None
         if kind == "phase" and content[0] == "training":
@@ -175,10 +176,12 @@ class Pool:
             listener(task, kind, content[0])
             return
         busy.task = None
-        if kind == "result":
-            yield Outcome(task, *content)
-        else:
+        if kind == "failed":
             yield _failed(task, busy, *content)
+        elif limits.memory is not None and content[0]["peak_memory_mb"] * 2**20 > limits.memory:
+            yield _failed(task, busy, *_over_memory(limits.memory))  # it was over between two looks
+        else:
+            yield Outcome(task, *content)
 
 
 def _exceeded(busy: _Worker, limits: Limits) -> tuple[str, str] | None:
@@ -193,9 +196,11 @@ def _exceeded(busy: _Worker, limits: Limits) -> tuple[str, str] | None:
         return None
     with suppress(psutil.Error):
         busy.peak_memory = max(busy.peak_memory, psutil.Process(busy.process.pid).memory_info().rss)
-    if busy.peak_memory > limits.memory:
-        return "out-of-memory", f"used more than the limit of {limits.memory.human_readable()}"
-    return None
+    return _over_memory(limits.memory) if busy.peak_memory > limits.memory else None
+
+
+def _over_memory(limit: ByteSize) -> tuple[str, str]:
+    return "out-of-memory", f"used more than the limit of {limit.human_readable()}"
 
 
 def _failed(task: Task, busy: _Worker, status: str, reason: str) -> Outcome:
