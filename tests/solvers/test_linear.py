@@ -63,7 +63,7 @@ def test_mpu_keeps_the_accuracy_wanted_before_running(accuracy, C, data_seed, se
     patterns = problem.signs()[:, None] * matrix
     gap = rule.unlearning - rule.threshold
     assert gap == pytest.approx(3 * (matrix**2).sum(axis=1).max())
-    assert margin_perceptron.converged(patterns, *rule[:2], gap, state.weights, state.multiplicities)
+    assert margin_perceptron.converged(patterns, *rule[:2], gap, state.held.weights, state.multiplicities)
     _, _, optimum = exact(toys.binary, C, data_seed)
     assert solver.measures(state).objective < optimum * (1 + accuracy)  # (23) with b of Remark 4
 
@@ -95,7 +95,7 @@ def test_mpu_invariants(presented, C, seed):
     assert (counts >= 0).all()
     assert (counts <= most).all()
     # (6); the entries are integers, so exactly
-    np.testing.assert_array_equal(state.weights, (counts * problem.signs()) @ matrix)
+    np.testing.assert_array_equal(state.held.weights, (counts * problem.signs()) @ matrix)
     learned = counts[matrix.any(axis=1)].sum()
     assert learned <= state.counters[UPDATES]
     assert (state.counters[UPDATES] - learned) % 2 == 0  # each unlearning takes one learning back
@@ -127,7 +127,7 @@ def test_a_multiple_update_is_so_many_single_ones(seed, accuracy):
     gap = rule.unlearning - rule.threshold
     weights, counts, updates = margin_perceptron.present(patterns, order, rule.most, rule.threshold, gap)
     np.testing.assert_array_equal(state.multiplicities, counts)
-    np.testing.assert_array_equal(state.weights, weights)
+    np.testing.assert_array_equal(state.held.weights, weights)
     assert state.counters[UPDATES] == updates
     assert state.counters[PRESENTED] == problem.n
 
@@ -149,7 +149,7 @@ def test_mpu_converged_presents_all_examples_once_more_without_an_update():
     whole = toys.arrays_of(state)
     state = solver.start(problem, Linear(), 0)
     solver.advance(state, Allowance(presented=int(whole["counters"][PRESENTED]) - problem.n))
-    np.testing.assert_array_equal(state.weights, whole["weights"])
+    np.testing.assert_array_equal(state.held.weights, whole["held.weights"])
     assert state.counters[STEPS] == whole["counters"][STEPS]
 
 
