@@ -63,7 +63,9 @@ def build(card: Card, files: Mapping[str, RawFile], folder: Path) -> Built:
             ready = steps.on_chunk(chunk, card)
             parts[part].append(ready.dense(card.features) if dense else ready.sparse())
         _check(card, parts)
-        storage = _close(card, parts)
+        storage = _storage(card, parts)
+        for writer in parts.values():
+            writer.close(keep_values=storage != "ones")
     if storage == "dense" and not dense:
         for part in parts:
             make_dense(folder, part, card.features)
@@ -135,9 +137,8 @@ def _delimited(card: Card, files: Mapping[str, RawFile]) -> Read:
     if card.columns is None:
         raise TypeError(f"{card.name} has no columns")
     training = [files[name] for name in card.train]
-    coded = bool(card.columns.categorical)
-    coding = delimited.new_coding(training[0], card.columns, coded and card.scale == "unit-interval")
-    if coded:
+    coding = delimited.new_coding(training[0], card.columns, card.coded and card.scale == "unit-interval")
+    if card.coded:
         everything = steps.Splitter(card).in_training if card.split else lambda _first, count: np.ones(count, bool)
         delimited.fit(coding, training, everything)
     if coding.features != card.features:
@@ -146,19 +147,7 @@ def _delimited(card: Card, files: Mapping[str, RawFile]) -> Read:
     return lambda names: chain.from_iterable(delimited.read_delimited(files[name], coding, labels) for name in names)
 
 
-def _embedded_reader(card: Card, _files: Mapping[str, RawFile]) -> Read:
-    return lambda _names: iter([_embedded(card)])
-
-
-_READERS: dict[str, Callable[[Card, Mapping[str, RawFile]], Read]] = {
-    "svmlight": _svmlight,
-    "delimited": _delimited,
-    "idx": _idx,
-    "embedded": _embedded_reader,
-}
-
-
-def _embedded(card: Card) -> Chunk:
+def _embedded(card: Card, _files: Mapping[str, RawFile]) -> Read:
     """Give scikit-learn's 8 x 8 digits, the one dataset that comes with an installed package."""
     if card.content != "digits":
         raise DataError(
@@ -170,18 +159,19 @@ def _embedded(card: Card) -> Chunk:
     values, labels = digits.data.astype(np.uint8), digits.target.astype(np.uint8)
     if hashlib.sha256(values.tobytes() + labels.tobytes()).hexdigest() != _DIGITS_SHA256:
         raise DataError("this version of scikit-learn brings other digits; install scikit-learn >=1.5,<2")
-    return Chunk(labels.astype(np.int32), values)
+    return lambda _names: iter([Chunk(labels.astype(np.int32), values)])
 
 
-def _close(card: Card, parts: Mapping[str, PartWriter]) -> str:
-    """Complete the files, and decide how the rows are stored where the card leaves it open."""
-    storage = _storage(card, parts)
-    for writer in parts.values():
-        writer.close(keep_values=storage != "ones")
-    return storage
+_READERS: dict[str, Callable[[Card, Mapping[str, RawFile]], Read]] = {
+    "svmlight": _svmlight,
+    "delimited": _delimited,
+    "idx": _idx,
+    "embedded": _embedded,
+}
 
 
 def _storage(card: Card, parts: Mapping[str, PartWriter]) -> str:
+    """Decide how the rows are stored where the card leaves it open."""
     if card.storage in ("dense", "sparse"):
         return card.storage
     if all(writer.only_ones for writer in parts.values()):
@@ -199,8 +189,7 @@ def _finish(card: Card, folder: Path) -> int:
         features = steps.drop_columns(folder, card.drop_columns)
     if card.kept_features not in (None, features):
         raise DataError(f"{card.origin}: {features} columns are left instead of the {card.kept_features} expected")
-    dense = card.scale.startswith("standard") or (card.columns is None or not card.columns.categorical)
-    if card.scale != "none" and dense:
+    if card.scale != "none" and not card.coded:
         steps.scale(folder, card.scale)
     return features
 

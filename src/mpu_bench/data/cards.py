@@ -19,12 +19,11 @@ import json
 import re
 import struct
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-if TYPE_CHECKING:
-    from mpu_bench.data.fetch import RemoteFile
+from mpu_bench.data.home import RemoteFile
 
 FORMAT_VERSION = 1  #: of the prepared arrays; a new number makes every prepared folder be made afresh
 UNIVERSAL_OPTIONS = ("augment",)  #: what may be chosen of any dataset, whatever its card's ``options`` say
@@ -208,16 +207,14 @@ class Card(_Strict):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Card:
-        problem = _first_problem(self)
-        if problem:
-            raise ValueError(problem)
+        for check in _CHECKS:
+            if problem := check(self):
+                raise ValueError(problem)
         return self
 
     @property
     def remote_files(self) -> tuple[RemoteFile, ...]:
         """The raw files as the downloader wants them, training files first."""
-        from mpu_bench.data.fetch import RemoteFile
-
         return tuple(
             RemoteFile(
                 name=name,
@@ -235,6 +232,11 @@ class Card(_Strict):
     def multiplier(self) -> tuple[float, float]:
         """What every value is multiplied and divided by."""
         return self.multiply_by or 1.0, self.divide_by or 1.0
+
+    @property
+    def coded(self) -> bool:
+        """Whether there are categorical columns, whose every value gets a column of its own."""
+        return self.columns is not None and bool(self.columns.categorical)
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -288,14 +290,6 @@ def digest(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _first_problem(card: Card) -> str | None:
-    for check in (_files_problem, _kind_problem, _classes_problem, _split_problem, _steps_problem, _augment_problem):
-        problem = check(card)
-        if problem:
-            return problem
-    return None
-
-
 def _files_problem(card: Card) -> str | None:
     used = set(card.train) | set(card.test) | ({card.topic.file} if card.topic else set())
     for name in sorted(used - set(card.files)):
@@ -322,7 +316,7 @@ def _kind_problem(card: Card) -> str | None:
         return f"kind '{card.kind}' needs 'content', the name of what is {card.kind}"
     if card.kind == "generated" and not card.rows:
         return "rows: kind 'generated' needs one at least"
-    return _separable_problem(card)
+    return None
 
 
 def _separable_problem(card: Card) -> str | None:
@@ -370,12 +364,11 @@ def _split_problem(card: Card) -> str | None:
 def _steps_problem(card: Card) -> str | None:
     if card.unit_rows and card.scale != "none":
         return "unit_rows: give either 'unit_rows' or 'scale'"
-    coded = card.columns is not None and bool(card.columns.categorical)
     if card.scale.startswith("standard") and card.storage != "dense":
         return f"scale: '{card.scale}' fills every zero, so it needs 'storage: dense'"
-    if card.scale == "unit-interval" and not coded and card.storage != "dense":
+    if card.scale == "unit-interval" and not card.coded and card.storage != "dense":
         return "scale: 'unit-interval' needs 'storage: dense', or categorical columns"
-    if coded and card.scale not in ("none", "unit-interval"):
+    if card.coded and card.scale not in ("none", "unit-interval"):
         return "scale: beside categorical columns only 'unit-interval' or 'none'"
     if card.drop_columns != "none" and card.storage != "dense":
         return "drop_columns: needs 'storage: dense'"
@@ -388,3 +381,14 @@ def _augment_problem(card: Card) -> str | None:
     except OverflowError:
         rounded = 0
     return None if rounded else f"augment: {card.augment:g} is beyond the range of float32"
+
+
+_CHECKS = (
+    _files_problem,
+    _kind_problem,
+    _separable_problem,
+    _classes_problem,
+    _split_problem,
+    _steps_problem,
+    _augment_problem,
+)

@@ -103,7 +103,7 @@ def _find(name: str) -> str:
         return name
     owners: dict[str, str] = {}
     for owner, path in paths.items():  # the shipped cards come first
-        for alias in _aliases(path):
+        for alias in _texts(_readable(path).get("aliases")):
             owners.setdefault(alias, owner)
     if name in paths and paths.get(owners.get(name, ""), paths[name]) != paths[name]:
         raise DataError(
@@ -112,10 +112,6 @@ def _find(name: str) -> str:
     if name not in paths and name not in owners:
         raise DataError(f"there is no dataset '{name}'; {nearest(name, [*paths, *owners])}")
     return name if name in paths else owners[name]
-
-
-def _aliases(path: Path) -> list[str]:
-    return _texts(_readable(path).get("aliases"))
 
 
 def _readable(path: Path) -> dict[str, Any]:
@@ -172,7 +168,8 @@ def _explain(error: ValidationError, path: Path, name: str, options: Mapping[str
         message = f"should be a mapping, not {fault['input']!r}"
     blamed = keys[0] if keys else message.partition(":")[0]
     if blamed in options:
-        return f"dataset '{name}' ({path}), option '{'.'.join(map(str, keys)) or blamed}': {_without(message, blamed)}"
+        said = message.removeprefix(f"{blamed}: ")
+        return f"dataset '{name}' ({path}), option '{'.'.join(map(str, keys)) or blamed}': {said}"
     key = ".".join(map(str, keys))
     return f"{_read(path).place(keys or (blamed,))}: {key + ': ' if key else ''}{message}"
 
@@ -180,7 +177,3 @@ def _explain(error: ValidationError, path: Path, name: str, options: Mapping[str
 def _is_noise(key: object) -> bool:
     """Pydantic adds the branch of a union or a validator to the location of a fault."""
     return isinstance(key, str) and bool(re.search(r"\[|\(|^(int|float|str|constrained-)", key))
-
-
-def _without(message: str, key: object) -> str:
-    return message.removeprefix(f"{key}: ")

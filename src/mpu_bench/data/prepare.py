@@ -37,7 +37,6 @@ State = Literal["prepared", "fetched", "missing", "embedded", "generated"]
 Meta = dict[str, Any]
 
 _META = "meta.json"
-_FIELDS = {"dense": ("values",), "sparse": ("values", "columns", "starts"), "ones": ("columns", "starts")}
 _COMPRESSED = (".gz", ".bz2", ".xz", ".Z")
 _SILENT = Silent()
 
@@ -99,7 +98,8 @@ def describe(card: Card, home: Home) -> Description:
         state = "embedded" if card.kind == "embedded" else "generated"
     n, n_test = (meta["n"], meta["n_test"]) if meta else card.expected_rows()
     d = meta["features"] if meta else card.kept_features or (card.features if card.drop_columns == "none" else None)
-    d = d + 1 if d is not None and card.augment is not None else d
+    if d and card.augment is not None:
+        d += 1
     fingerprint = _fingerprint(card, meta["content"] if meta else _known_content(card, home))
     nbytes = sum(entry["bytes"] for entry in meta["arrays"].values()) if meta else 0
     place = folder(card, home)
@@ -156,8 +156,6 @@ def clean(card: Card, home: Home) -> int:
 
 
 def _missing(card: Card, home: Home) -> tuple[RemoteFile, ...]:
-    if not card.files:
-        return ()
     from mpu_bench.data.fetch import have
 
     return tuple(file for file in card.remote_files if not have(file, home))
@@ -174,7 +172,7 @@ def _fingerprint(card: Card, content: Mapping[str, str] | None) -> str | None:
 def _known_content(card: Card, home: Home) -> dict[str, str] | None:
     """Give the hashes of the contents of all raw files, if the data home or the card knows them."""
     known = {}
-    for file in card.remote_files if card.files else ():
+    for file in card.remote_files:
         locked = read_locked(file, home)
         plain = file.sha256[0] if len(file.sha256) == 1 and not file.name.endswith(_COMPRESSED) else None
         content = locked.content_sha256 if locked else file.content_sha256 or plain
@@ -190,15 +188,11 @@ def _valid_meta(card: Card, home: Home) -> Meta | None:
     try:
         meta: Meta = json.loads((place / _META).read_text("utf-8"))
         complete = all((place / name).stat().st_size == entry["bytes"] for name, entry in meta["arrays"].items())
-        contents = [(read_locked(file, home), meta["content"][file.name]) for file in _remote(card)]
+        contents = [(read_locked(file, home), meta["content"][file.name]) for file in card.remote_files]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     same = all(locked is None or locked.content_sha256 == content for locked, content in contents)
     return meta if complete and same else None
-
-
-def _remote(card: Card) -> tuple[RemoteFile, ...]:
-    return card.remote_files if card.files else ()
 
 
 def _is_sound(place: Path, meta: Meta) -> bool:
@@ -224,8 +218,6 @@ def _prepare(card: Card, home: Home, progress: Progress) -> Meta:
 
 
 def _fetch(card: Card, home: Home, progress: Progress) -> dict[str, Fetched]:
-    if not card.files:
-        return {}
     from mpu_bench.data.fetch import fetch
 
     return {file.name: fetch(file, home, progress) for file in card.remote_files}
@@ -291,8 +283,8 @@ def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Pro
 
 def _work(card: Card, home: Home) -> int | None:
     """Count the bytes that a preparation reads; the training part twice if its categories must be collected."""
-    sizes = {file.name: locked.content_bytes for file in _remote(card) if (locked := read_locked(file, home))}
-    again = card.train if card.columns and card.columns.categorical else ()
+    sizes = {file.name: locked.content_bytes for file in card.remote_files if (locked := read_locked(file, home))}
+    again = card.train if card.coded else ()
     return sum(sizes.values()) + sum(sizes.get(name, 0) for name in again) or None
 
 
@@ -355,10 +347,9 @@ def _rows(place: Path, part: str, meta: Meta) -> Rows:
     from mpu_bench.core.rows import Dense, Ones, Sparse
     from mpu_bench.data.arrays import open_array
 
-    arrays = [open_array(place / f"{part}-{field}.npy") for field in _FIELDS[meta["storage"]]]
-    if meta["storage"] == "dense":
-        return Dense(*arrays)
-    return Sparse(*arrays) if meta["storage"] == "sparse" else Ones(*arrays)
+    kind: Any = {"dense": Dense, "sparse": Sparse, "ones": Ones}[meta["storage"]]
+    made: Rows = kind(*(open_array(place / f"{part}-{field}.npy") for field in kind._fields))
+    return made
 
 
 def _labels(card: Card, place: Path, part: str) -> NDArray[np.int32]:
