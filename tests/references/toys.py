@@ -1,13 +1,13 @@
 """Small problems and the same matrix in every kind of rows."""
 
 import types
-from dataclasses import MISSING, fields
-from typing import Annotated, get_args, get_origin, get_type_hints
+from dataclasses import MISSING, fields, replace
+from typing import Annotated, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from mpu_bench import solvers
-from mpu_bench.core.kernels import Gaussian, Linear
+from mpu_bench.core.kernels import Gaussian, Kernel, Linear
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Ones, Sparse
 
@@ -45,6 +45,18 @@ def real(n=60, d=7, seed=0):
     return matrix, labels
 
 
+def separable(n=40, d=6, seed=0, margin=0.1):
+    """Give real values and labels that a vector of length one separates with at least the margin."""
+    random = np.random.default_rng(seed)
+    matrix, direction = random.normal(size=(n, d)), random.normal(size=d)
+    direction /= np.linalg.norm(direction)
+    labels = (matrix @ direction > 0).astype(np.int32)
+    labels[:2] = 0, 1
+    signs = 2.0 * labels - 1
+    short = np.maximum(0, margin - signs * (matrix @ direction))
+    return matrix + np.outer(signs * short, direction), labels
+
+
 def problem(matrix, labels, kind):
     rows = KINDS[kind](np.asarray(matrix))
     classes = tuple(f"class {c}" for c in range(labels.max() + 1))
@@ -57,6 +69,33 @@ def solver_named(name):
     hints = get_type_hints(solver, include_extras=True)
     required = {field.name: _small(hints[field.name]) for field in fields(solver) if _has_no_default(field)}
     return solver(**required)
+
+
+class Variant(NamedTuple):
+    """A solver with parameters and the kernel it trains with."""
+
+    name: str
+    parameters: dict
+    kernel: Kernel | None = None
+
+
+#: Further ways to run a solver, beside its defaults with the first kernel it can use.
+VARIANTS = {
+    "mpu, linear": Variant("mpu", {}, Linear()),
+    "mpu, hard": Variant("mpu", {"margin": "hard"}),
+}
+
+
+def variants():
+    """Name every solver with its defaults, and the further variants."""
+    return {name: Variant(name, {}) for name in solvers.SOLVERS} | VARIANTS
+
+
+def of_variant(name):
+    """Make the solver and the kernel of a variant."""
+    variant = variants()[name]
+    solver = replace(solver_named(variant.name), **variant.parameters)
+    return solver, kernel_of(solver) if variant.kernel is None else variant.kernel  # Linear() is an empty tuple
 
 
 def kernel_of(solver):

@@ -66,6 +66,8 @@ def test_mpu_keeps_the_accuracy_wanted_before_running(accuracy, C, data_seed, se
     assert margin_perceptron.converged(patterns, *rule[:2], gap, state.held.weights, state.multiplicities)
     _, _, optimum = exact(toys.binary, C, data_seed)
     assert solver.measures(state).objective < optimum * (1 + accuracy)  # (23) with b of Remark 4
+    most_updates = problem.n * rule.most * (2 * rule.threshold + gap) / (gap - state.squared_norms.max())
+    assert state.counters[UPDATES] <= most_updates  # (22), Theorem 2
 
 
 @few
@@ -80,6 +82,19 @@ def test_a_run_that_stops_by_its_certificate_has_the_gap(name, stop, C, data_see
     _, _, optimum = exact(toys.binary, C, data_seed)
     assert measures.dual_objective <= optimum * (1 + 1e-8)
     assert optimum * (1 - 1e-8) <= measures.objective <= optimum * (1 + stop)
+
+
+@few
+@given(presented=st.integers(0, 3000), C=costs, data_seed=seeds, seed=seeds)
+@pytest.mark.parametrize("name", ["mpu", "dcd"])
+def test_a_certificate_is_never_better_than_the_truth(name, presented, C, data_seed, seed):
+    problem = toys.problem(*toys.binary(seed=data_seed), "ones")
+    solver = solvers.load(name)(C=C)
+    state, _ = train(solver, problem, seed, Allowance(presented=presented))
+    measures, (_, _, optimum) = solver.measures(state), exact(toys.binary, C, data_seed)
+    assert measures.objective >= optimum * (1 - 1e-8)
+    assert measures.dual_objective <= optimum * (1 + 1e-8)
+    assert measures.gap is None or measures.gap >= measures.objective / optimum - 1 - 1e-8
 
 
 @few
