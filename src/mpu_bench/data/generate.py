@@ -94,8 +94,8 @@ def _separable(random: np.random.Generator, rows: int, seed: int, features: int,
     """Draw rows x of length 1 that the hyperplane through the origin with normal u separates with a known margin.
 
     With z = x or -x by class, the first two of every eight rows are z = margin u + v and z = margin u - v, of
-    different classes, with v orthogonal to u; the others are (margin + slack) u + v with slack = (1 - margin) q^2,
-    q uniform on [0, 1). The margin of the best hyperplane through the origin is ``margin``, and it is u's alone:
+    different classes, with v orthogonal to u; the others are (margin + slack) u + v, with slack uniform on
+    [0, 1 - margin). The margin of the best hyperplane through the origin is ``margin``, and it is u's alone:
 
         u.z >= margin for every z, so u attains it;
         and on a pair any unit w has min w.z <= mean w.z = margin w.u <= margin, with equality only for w = u.
@@ -104,7 +104,7 @@ def _separable(random: np.random.Generator, rows: int, seed: int, features: int,
     """
     u = direction(seed, features)
     labels = random.integers(0, 2, rows, dtype=np.int32)
-    along = margin + (1 - margin) * random.random(rows) ** 2
+    along = margin + (1 - margin) * random.random(rows)
     across = random.standard_normal((rows, features))
     first, second = slice(0, None, _PAIR_EVERY), slice(1, None, _PAIR_EVERY)
     labels[second] = 1 - labels[first]
