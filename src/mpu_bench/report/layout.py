@@ -38,7 +38,7 @@ _COLUMNS = (
     _Column("online %", "online_error_percent", "{:.2f}", 3, deviation=True),
     _Column("seconds", "train_seconds", "{:.3g}", 0),
     _Column("margin", "margin", "{:.4g}", 9, goes_with="margin_fraction"),
-    _Column("of maximum", "margin_fraction", "{:.4f}", 1),
+    _Column("of max ≥", "margin_fraction", "{:.4f}", 1),
     _Column("wanted", "margin_fraction_wanted", "{:.4f}", 2),
     _Column("updates", "updates", "{:.3g}", 8, goes_with="update_bound"),
     _Column("at most", "update_bound", "{:.3g}", 8),
@@ -148,6 +148,8 @@ def remarks(
     lines = [
         f"{each['dataset']} {each['solver']} seed={each['seed']}: {each['status']}: {each['reason']}" for each in failed
     ]
+    done = [record for record in records if record["status"] == "done" and record["reason"]]
+    lines += dict.fromkeys(f"{each['dataset']} {each['solver']}: {each['reason']}" for each in done)
     if missing := sum(record["status"] == "not run" for record in records):
         lines.append(f"{missing} of {len(records)} runs are not done yet")
     if len({json.dumps([each["processor"], each["cores"], each["threads"]]) for each in machines}) > 1:
