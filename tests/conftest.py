@@ -6,8 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from mpu_bench.data.home import Home
+
+settings.register_profile("project", deadline=None)  # machines are shared: no test is timed
+settings.load_profile("project")
 
 
 def pytest_configure() -> None:

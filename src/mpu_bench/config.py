@@ -331,8 +331,7 @@ _BY_DATASET, _OTHERWISE = "per-dataset", "otherwise"
 
 def _check_classes(datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], file: Located) -> None:
     for dataset, choice in itertools.product(datasets, choices):
-        classes = catalog.card(dataset.name, dataset.options).class_names
-        together = choice.only_for in (None, dataset.label)
+        classes, together = dataset.classes, choice.only_for in (None, dataset.label)
         if together and len(classes) > 2 and solvers.load(choice.name).classes == "two":
             raise ConfigError(
                 f"{file.place(('solvers',))}: solver '{choice.name}' separates two classes and '{dataset.label}' has "
@@ -411,7 +410,7 @@ def _dataset(entry: Any, key: Key, file: Located) -> DatasetChoice:
         card = catalog.card(name, options)
     except DataError as fault:
         raise ConfigError(f"{file.place(key)}: {fault}") from None
-    return DatasetChoice(card.name, options, label or (name if name in card.aliases else card.name))
+    return DatasetChoice(card.name, options, label or (name if name in card.aliases else card.name), card.class_names)
 
 
 def _published(content: File, file: Located) -> str | None:

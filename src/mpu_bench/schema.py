@@ -143,11 +143,12 @@ class File(Strict):
 
 @dataclass(frozen=True)
 class DatasetChoice:
-    """A dataset as a config names it: the card, the options that override it, the label in tables."""
+    """A dataset as a config names it: the card, the options that override it, the label in tables, its classes."""
 
     name: str
     options: Mapping[str, Any]
     label: str
+    classes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
