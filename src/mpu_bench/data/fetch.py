@@ -5,8 +5,7 @@ Every function raises `FetchError`, whose message names the file or address and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +18,7 @@ from mpu_bench.data.home import (
     Home,
     Locked,
     RemoteFile,
+    alone,
     is_web,
     mirror_folder,
     on_disk,
@@ -87,7 +87,11 @@ def fetch(file: RemoteFile, home: Home, progress: Progress = _SILENT, policy: Po
     known = _known(file, home)
     if known:
         return known
-    with _alone(file, home, progress):
+    with on_disk(home.folder):
+        home.path(file).parent.mkdir(parents=True, exist_ok=True)
+    with alone(
+        file.name, home, lambda: progress.note(f"{file.name}: another process is fetching it; waiting for that")
+    ):
         return _known(file, home) or _present(file, home, progress) or _obtain(file, home, progress, policy)
 
 
@@ -180,32 +184,6 @@ def _lock(file: RemoteFile, home: Home, digest: Digest, origin: str, path: Path)
     sizes = digest.bytes, digest.content_bytes
     write_locked(file, home, Locked(digest.sha256, digest.content_sha256, *sizes, origin, now, modified))
     return Fetched(home.path(file), digest.sha256, digest.content_sha256, origin)
-
-
-@contextmanager
-def _alone(file: RemoteFile, home: Home, progress: Progress) -> Iterator[None]:
-    """Keep other processes from fetching the same file meanwhile; the lock dies with its process."""
-    import filelock
-
-    path = home.folder / "busy" / file.name
-    with on_disk(home.folder):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        home.path(file).parent.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(path)
-        try:
-            lock.acquire(timeout=0)
-        except filelock.Timeout:
-            progress.note(f"{file.name}: another process is fetching it; waiting for that")
-            lock.acquire()
-        except NotImplementedError as error:
-            raise FetchError(
-                f"The file system of {home.folder} cannot lock files, which keeps processes from overwriting each "
-                "other's downloads. Choose a data home on another one with MPU_BENCH_DATA."
-            ) from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _obtain(file: RemoteFile, home: Home, progress: Progress, policy: Policy | None) -> Fetched:

@@ -7,12 +7,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from mpu_bench.errors import FetchError
 
@@ -170,6 +169,8 @@ def mirror_folder(mirror: str) -> Path | None:
     if is_web(mirror):
         return None
     if mirror.lower().startswith("file://"):
+        from urllib.request import url2pathname
+
         return Path(url2pathname(urlsplit(mirror).path))
     if "://" in mirror:
         raise FetchError(
@@ -286,6 +287,49 @@ def _disk_message(error: OSError, path: Path) -> str:
         case errno.EISDIR:
             return f"{place} is a folder where a file is needed. Move it away."
     return f"{place} could not be read or written: {error.strerror or error}."
+
+
+@contextmanager
+def alone(name: str, home: Home, waiting: Callable[[], None]) -> Iterator[None]:
+    """Keep other processes from the same work meanwhile; the lock dies with its process.
+
+    Parameters
+    ----------
+    name : str
+        Of the work.
+    home : Home
+    waiting : function
+        Called before waiting for another process.
+    """
+    import filelock
+
+    path = home.folder / "busy" / name
+    with on_disk(home.folder):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = filelock.FileLock(path)
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            waiting()
+            lock.acquire()
+        except NotImplementedError as error:
+            raise FetchError(
+                f"The file system of {home.folder} cannot lock files, which keeps processes from overwriting each "
+                "other's data. Choose a data home on another one with MPU_BENCH_DATA."
+            ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def folder_to_disk(path: Path) -> None:
+    """Bring a folder's list of names to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def size_text(count: int) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mpu_bench.data.content import chunks_of
-from mpu_bench.data.home import Home, RemoteFile, on_disk, size_text
+from mpu_bench.data.home import Home, RemoteFile, folder_to_disk, on_disk, size_text
 from mpu_bench.errors import FetchError
 
 
@@ -160,7 +160,7 @@ class Partial:
             self.path.replace(target)
             self._note.unlink(missing_ok=True)
             with suppress(OSError):  # not every system can do this with a folder
-                _folder_to_disk(target.parent)
+                folder_to_disk(target.parent)
 
     def discard(self) -> None:
         """Forget what has arrived."""
@@ -171,11 +171,3 @@ class Partial:
         with on_disk(self.path):
             self.path.unlink(missing_ok=True)
             self._note.unlink(missing_ok=True)
-
-
-def _folder_to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -14,15 +14,14 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mpu_bench.data.cards import Card, digest
-from mpu_bench.data.home import Home, RemoteFile, on_disk, read_locked
+from mpu_bench.data.home import Home, RemoteFile, alone, folder_to_disk, on_disk, read_locked
 from mpu_bench.data.progress import Progress, Silent
 
 if TYPE_CHECKING:
@@ -208,7 +207,9 @@ def _prepare(card: Card, home: Home, progress: Progress) -> Meta:
     """Fetch, build and store, unless another process has just done so."""
     fetched = _fetch(card, home, progress)
     place = folder(card, home)
-    with on_disk(place), _alone(card, home, progress):
+    busy = f"{card.name}: another process is preparing it; waiting for that"
+    with on_disk(place), alone(f"{place.name}.prepared", home, lambda: progress.note(busy)):
+        place.parent.mkdir(parents=True, exist_ok=True)
         meta = _valid_meta(card, home)
         if meta is not None and _is_sound(place, meta):
             return meta
@@ -221,27 +222,6 @@ def _fetch(card: Card, home: Home, progress: Progress) -> dict[str, Fetched]:
     from mpu_bench.data.fetch import fetch
 
     return {file.name: fetch(file, home, progress) for file in card.remote_files}
-
-
-@contextmanager
-def _alone(card: Card, home: Home, progress: Progress) -> Iterator[None]:
-    """Keep other processes from preparing the same data meanwhile; the lock dies with its process."""
-    import filelock
-
-    place = folder(card, home)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    busy = home.folder / "busy"
-    busy.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(busy / f"{place.name}.prepared")
-    try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        progress.note(f"{card.name}: another process is preparing it; waiting for that")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Progress) -> Meta:
@@ -274,7 +254,7 @@ def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Pro
         _write_meta(temporary, meta)
         _remove(place)
         temporary.rename(place)
-        _sync(place.parent)
+        folder_to_disk(place.parent)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -300,16 +280,7 @@ def _write_meta(place: Path, meta: Meta) -> None:
         json.dump(meta, stream, indent=1)
         stream.flush()
         os.fsync(stream.fileno())
-    _sync(place)
-
-
-def _sync(place: Path) -> None:
-    """Bring a folder's list of names to the disk."""
-    handle = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    folder_to_disk(place)
 
 
 def _remove(place: Path) -> None:

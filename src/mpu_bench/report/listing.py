@@ -12,7 +12,7 @@ from rich.table import Table
 
 from mpu_bench import config, schema, solvers
 from mpu_bench.data import catalog, prepare
-from mpu_bench.data.cards import Card
+from mpu_bench.data.cards import UNIVERSAL_OPTIONS, Card
 from mpu_bench.data.home import Home
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.plan import Run
@@ -118,8 +118,7 @@ def dataset_facts(card: Card, home: Home) -> Table:
         if words:
             made.add_row("", words)
     made.add_row("state", described.state)
-    if card.options:
-        made.add_row("options", ", ".join(card.options))
+    made.add_row("options", ", ".join([*card.options, *UNIVERSAL_OPTIONS]))
     for file in card.remote_files:
         made.add_row(file.name, "\n".join([*file.urls, *([file.by_hand] if file.by_hand else [])]))
     if described.fingerprint:
