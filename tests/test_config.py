@@ -123,6 +123,8 @@ def test_every_shipped_config_is_right(name: str) -> None:
         ("solvers: [{mpu: {C: {per-dataset: {adult: 1}}}}]", "C.per-dataset: has no value for 'checkerboard'"),
         ("solvers: [{mpu: {C: {per-dataset: 3}}}]", "must give a value for each dataset"),
         ("solvers: [{mpu: {C: {per-dataset: {checkerboard: 0}}}}]", "solvers.mpu.C: must be greater than 0"),
+        ("solvers: [{mpu: {C: {over-examples: 0}}}]", "solvers.mpu.C: must be greater than 0"),
+        ("solvers: [{mpu: {C: {over-exmples: 1}}}]", "solvers.mpu.C: must be a valid number"),
         ("solvers: [mpu]\nname: x", "the key 'name' was already given on line 1"),
     ],
 )

@@ -22,6 +22,7 @@ from mpu_bench.located import Key, Located
 from mpu_bench.schema import (
     FORMAT_VERSION,
     KERNELS,
+    OVER_EXAMPLES,
     Budget,
     DatasetChoice,
     Experiment,
@@ -322,8 +323,16 @@ def _solvers(
         _check_lists(chosen, below, file)
         for combination, kernel, size in itertools.product(_sweep(chosen), kernels, sizes):
             given = combination if size is None else combination | {"vectors": size}
-            checked = _validated(model, given, file, below).model_dump()
+            checked = _checked(model, given, file, below)
             yield SolverChoice(name, checked, kernel, checked.get("vectors"), label)
+
+
+def _checked(model: type[BaseModel], given: Mapping[str, Any], file: Located, key: Key) -> dict[str, Any]:
+    """Check one value for each parameter; one that depends on n is checked as if n were 1, and kept as it is."""
+    by_n = {name for name, value in given.items() if isinstance(value, Mapping) and set(value) == {OVER_EXAMPLES}}
+    numbers = {name: value[OVER_EXAMPLES] if name in by_n else value for name, value in given.items()}
+    checked = _validated(model, numbers, file, key).model_dump()
+    return checked | {name: {OVER_EXAMPLES: checked[name]} for name in by_n}
 
 
 _BY_DATASET, _OTHERWISE = "per-dataset", "otherwise"

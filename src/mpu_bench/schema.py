@@ -192,7 +192,9 @@ class Experiment:
     plugins: tuple[Path, ...]
 
 
-_DIVISORS = {"over-features": "d", "over-mean-squared-distance": "mean squared distance"}
+OVER_EXAMPLES = "over-examples"  #: ``{over-examples: 2}`` is 2 / n, for a solver's parameter
+
+_DIVISORS = {OVER_EXAMPLES: "n", "over-features": "d", "over-mean-squared-distance": "mean squared distance"}
 
 
 def _in_brackets(parameters: Mapping[str, Any]) -> str:

@@ -54,6 +54,10 @@ def test_kernels_by_the_data() -> None:
         assert resolve.kernel(choice, problem) == pytest.approx(kernel)
 
 
+def test_a_parameter_may_be_a_multiple_of_one_over_n() -> None:
+    assert resolve.solver("dcd", {"C": {"over-examples": 2.0}, "tolerance": 0.1}, 50).C == 0.04
+
+
 @pytest.mark.parametrize("kind", ["dense", "sparse", "ones"])
 def test_a_toy_has_the_types_and_classes_of_the_problem(kind: str) -> None:
     labels = np.array([0] * 500 + [1] * 3 + [2] * 40)

@@ -41,7 +41,8 @@ def execute(tmp_path: Path, pool: Pool):
 
 
 def test_every_linear_objective_is_set_against_the_optimum_of_its_own_problem(execute) -> None:
-    right, records = execute("solvers: [{dcd: {C: [0.1, 1], tolerance: 0.1}}, {mpu: {C: 1}}, perceptron]")
+    C = "[0.1, {over-examples: 100}]"
+    right, records = execute(f"solvers: [{{dcd: {{C: {C}, tolerance: 0.1}}}}, {{mpu: {{C: 0.1}}}}, perceptron]")
     assert right
     assert [record["solver"] for record in records] == ["reference", "reference", "dcd", "dcd", "mpu", "perceptron"]
     for record in records[:2]:

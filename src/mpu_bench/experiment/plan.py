@@ -100,11 +100,11 @@ REFERENCE = "reference"
 
 def _references(runs: Sequence[Run]) -> list[Run]:
     """Plan the optimum of every linear L1-SVM that the runs of one dataset minimise."""
-    compared = {run.parameters["C"]: run for run in runs if _is_l1_svm(run)}
+    compared = {json.dumps(run.parameters["C"]): run for run in runs if _is_l1_svm(run)}
     alike: dict[str, Any] = {"seed": 0, "stop": Stop(), "checkpoints": Checkpoints(), "threads": 1, "plugins": ()}
     return [
-        replace(run, solver=REFERENCE, parameters=_defaults(REFERENCE) | {"C": C}, **alike)
-        for C, run in compared.items()
+        replace(run, solver=REFERENCE, parameters=_defaults(REFERENCE) | {"C": run.parameters["C"]}, **alike)
+        for run in compared.values()
     ]
 
 

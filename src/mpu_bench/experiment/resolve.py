@@ -12,14 +12,17 @@ from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Ones, Rows, take
 from mpu_bench.core.solver import Solver
-from mpu_bench.schema import KernelChoice
+from mpu_bench.schema import OVER_EXAMPLES, KernelChoice
 
 _TOY_ROWS = 12
 
 
-def solver(name: str, parameters: Mapping[str, Any]) -> Solver:
-    """Make a solver with the parameters of a run."""
-    return solvers.load(name)(**parameters)
+def solver(name: str, parameters: Mapping[str, Any], n: int) -> Solver:
+    """Make a solver with the parameters of a run; one may be given as a multiple of 1 / n."""
+    settled = {
+        key: value[OVER_EXAMPLES] / n if isinstance(value, Mapping) else value for key, value in parameters.items()
+    }
+    return solvers.load(name)(**settled)
 
 
 def kernel(choice: KernelChoice, problem: Problem) -> Kernel:

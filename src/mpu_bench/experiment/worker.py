@@ -13,7 +13,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -116,7 +116,7 @@ class Bench:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             traced = trace.train(
-                resolve.solver(run.solver, run.parameters),
+                resolve.solver(run.solver, run.parameters, problem.n),
                 problem,
                 resolve.kernel(run.kernel, problem),
                 run.seed,
@@ -170,7 +170,8 @@ class Bench:
         few = Stop(passes=_WARM_UP_EXAMPLES / small.n)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            solver, kernel = resolve.solver(run.solver, run.parameters), resolve.kernel(run.kernel, small)
+            solver = resolve.solver(run.solver, run.parameters, problem.n)
+            kernel = resolve.kernel(run.kernel, small)
             trace.train(solver, small, kernel, run.seed, few, Checkpoints())
         self._warm.add(key)
         self.send(("phase", Compiled(trace.COMPILER.seconds - compiled)))
@@ -180,7 +181,7 @@ class Bench:
 def _variant(run: Run) -> tuple[Any, ...]:
     """Tell apart what may be other code: words and switches by value, numbers by type."""
     return tuple(
-        (name, type(value) if isinstance(value, float) or type(value) is int else value)
+        (name, repr(type(value)) if isinstance(value, float | Mapping) or type(value) is int else value)
         for name, value in sorted(run.parameters.items())
     )
 
