@@ -195,7 +195,7 @@ def _report(folder: Path) -> None:
     with Store(folder) as store:
         tables.write(store)
         _print_results(store)
-    _say(f"written to {folder}: runs.csv, table.csv, curves.csv, environment.json")
+    _say(f"written to {folder}: runs.csv, table.csv, curves.csv, bands.csv, environment.json")
 
 
 def _print_results(store: Store) -> None:

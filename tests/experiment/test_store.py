@@ -127,6 +127,8 @@ def test_csv_files_hold_what_the_store_holds(store: Store) -> None:
     assert float(row["test_error_mean"]) == pytest.approx(0.15)
     assert float(row["test_error_std"]) == pytest.approx(0.0707, abs=1e-4)
     assert len(rows_of(store.folder / "curves.csv")) == 2
+    (band,) = rows_of(store.folder / "bands.csv")
+    assert (band["count"], float(band["gap_mean"]), float(band["gap_std"])) == ("2", 1.0, 0.0)
     assert (store.folder / "environment.json").read_text().startswith("{")
     assert not list(store.folder.glob(".*.csv.*"))
 

@@ -217,9 +217,9 @@ class Store:
         return dict(row) if row is not None and row["status"] in FINISHED else None
 
     def checkpoints(self) -> list[dict[str, Any]]:
-        """Give the checkpoints of the planned runs, each with its run's id."""
+        """Give the checkpoints of the planned runs, each with its run's id and its ``place`` in `records`."""
         query = (
-            f"SELECT plan.run_id, {', '.join(CHECKPOINT_COLUMNS)} FROM plan JOIN checkpoints USING (run_id) "
+            f"SELECT plan.position AS place, plan.run_id, {', '.join(CHECKPOINT_COLUMNS)} FROM plan JOIN checkpoints USING (run_id) "
             "ORDER BY plan.position, checkpoints.position"
         )
         return [dict(row) for row in self._database.execute(query)]

@@ -1,4 +1,4 @@
-"""Records -> runs.csv, table.csv, curves.csv and environment.json."""
+"""Records -> runs.csv, table.csv, curves.csv, bands.csv and environment.json."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ from mpu_bench.experiment.trace import CHECKPOINT_COLUMNS
 from mpu_bench.report import published
 
 GROUP = ("dataset", "n", "d", "n_test", "classes", "solver", "parameters", "kernel", "budget_vectors")
+
+#: what tells the curves of curves.csv apart
+IDENTITY = ("dataset", "solver", "parameters", "kernel", "budget_vectors", "seed")
 
 #: what table.csv gives the mean, deviation and count over seeds of
 QUANTITIES = (
@@ -80,10 +83,7 @@ def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], published
     summary: Summary = group | {"count": len(finished), "planned": len(runs)}
     summary["status"] = ", ".join(dict.fromkeys(run["status"] for run in (failed or runs)))
     summary["reason"] = "; ".join(dict.fromkeys(run["reason"] for run in runs if run["reason"]))
-    for name in QUANTITIES:
-        values = [run[name] for run in finished if run[name] is not None]
-        summary[f"{name}_mean"] = statistics.fmean(values) if values else None
-        summary[f"{name}_std"] = statistics.stdev(values) if len(values) > 1 else None
+    summary |= _moments(finished, QUANTITIES)
     key = group | {"parameters": json.loads(group["parameters"])}
     printed = published.beside(published_table, key)
     return summary | {f"published_{name}": value for name, value in printed.items()}
@@ -110,25 +110,46 @@ def write(store: Store) -> None:
     """
     records = store.records()
     rows = summarize(records, store.fact("published"))
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    identity = {record["run_id"]: record for record in records}
-    curves = [
-        {name: identity[point["run_id"]][name] for name in ("dataset", "solver", "parameters", "kernel", "seed")}
-        | point
-        for point in store.checkpoints()
-    ]
-    curve_columns = ["dataset", "solver", "parameters", "kernel", "seed", *CHECKPOINT_COLUMNS, "run_id"]
+    curves = [{name: records[point["place"]][name] for name in IDENTITY} | point for point in store.checkpoints()]
+    bands = _bands(curves)
+    texts = {
+        "runs.csv": _csv_text(list(RECORD_COLUMNS), records),
+        "table.csv": _csv_text(_columns(rows), rows),
+        "curves.csv": _csv_text([*IDENTITY, *CHECKPOINT_COLUMNS, "run_id"], curves),
+        "bands.csv": _csv_text(_columns(bands), bands),
+        "environment.json": json.dumps({"machines": store.environments()}, indent=2) + "\n",
+    }
     try:
-        _write_text(store.folder / "runs.csv", _csv_text(list(RECORD_COLUMNS), records))
-        _write_text(store.folder / "table.csv", _csv_text(columns, rows))
-        _write_text(store.folder / "curves.csv", _csv_text(curve_columns, curves))
-        _write_text(store.folder / "environment.json", _environment_text(store))
+        for name, text in texts.items():
+            _write_text(store.folder / name, text)
     except OSError as fault:
         raise StoreError(f"{store.folder}: the tables cannot be written: {fault.strerror}") from None
 
 
-def _environment_text(store: Store) -> str:
-    return json.dumps({"machines": store.environments()}, indent=2) + "\n"
+def _columns(rows: Sequence[Summary]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _bands(curves: Sequence[Mapping[str, Any]]) -> list[Summary]:
+    """Average the curves over the seeds, at the checkpoints that every run has: mean and sample deviation."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    key = [name for name in IDENTITY if name != "seed"] + ["presented"]
+    for point in curves:
+        groups.setdefault(tuple(point[name] for name in key), []).append(point)
+    return [
+        dict(zip(key, values, strict=True)) | {"count": len(points)} | _moments(points, CHECKPOINT_COLUMNS)
+        for values, points in groups.items()
+    ]
+
+
+def _moments(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Summary:
+    """Give ``<name>_mean`` and ``<name>_std``, None where there is no value, or only one."""
+    moments: Summary = {}
+    for name in names:
+        values = [row[name] for row in rows if row[name] is not None]
+        moments[f"{name}_mean"] = statistics.fmean(values) if values else None
+        moments[f"{name}_std"] = statistics.stdev(values) if len(values) > 1 else None
+    return moments
 
 
 def _csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
