@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import Any
 from mpu_bench.errors import StoreError
 from mpu_bench.experiment.trace import CHECKPOINT_COLUMNS
 
-SCHEMA_VERSION = 1
 FILE = "runs.sqlite"
 
 #: a run's final row, in the order of runs.csv, with the type in SQLite
@@ -76,8 +76,8 @@ CREATE TABLE checkpoints (
 CREATE TABLE plan (position INTEGER PRIMARY KEY, run_id TEXT, record TEXT);
 CREATE TABLE environments (id TEXT PRIMARY KEY, content TEXT);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT);
-PRAGMA user_version = {SCHEMA_VERSION};
 """
+_FORMAT = zlib.crc32(_CREATE.encode()) & 0x7FFFFFFF  # no column can be added without changing it
 
 
 class Store:
@@ -122,11 +122,11 @@ class Store:
         version = self._database.execute("PRAGMA user_version").fetchone()[0]
         empty = not self._database.execute("SELECT name FROM sqlite_master").fetchall()
         if empty:
-            self._database.executescript(f"BEGIN; {_CREATE} COMMIT;")
-        elif version != SCHEMA_VERSION:
+            self._database.executescript(f"BEGIN; {_CREATE} PRAGMA user_version = {_FORMAT}; COMMIT;")
+        elif version != _FORMAT:
             raise StoreError(
-                f"{self.path}: was written by another version of mpu-bench (results format {version}, this one reads "
-                f"{SCHEMA_VERSION}); read it with that version, or move the folder away and run again"
+                f"{self.path}: was written by another version of mpu-bench, with other columns; read it with that "
+                "version, or move the folder away and run again"
             )
 
     def close(self) -> None:
