@@ -219,8 +219,8 @@ class Store:
     def checkpoints(self) -> list[dict[str, Any]]:
         """Give the checkpoints of the planned runs, each with its run's id and its ``place`` in `records`."""
         query = (
-            f"SELECT plan.position AS place, plan.run_id, {', '.join(CHECKPOINT_COLUMNS)} FROM plan JOIN checkpoints USING (run_id) "
-            "ORDER BY plan.position, checkpoints.position"
+            f"SELECT plan.position AS place, plan.run_id, {', '.join(CHECKPOINT_COLUMNS)} "
+            "FROM plan JOIN checkpoints USING (run_id) ORDER BY plan.position, checkpoints.position"
         )
         return [dict(row) for row in self._database.execute(query)]
 

@@ -136,8 +136,9 @@ def _bands(curves: Sequence[Mapping[str, Any]]) -> list[Summary]:
     key = [name for name in IDENTITY if name != "seed"] + ["presented"]
     for point in curves:
         groups.setdefault(tuple(point[name] for name in key), []).append(point)
+    averaged = [name for name in CHECKPOINT_COLUMNS if name not in key]
     return [
-        dict(zip(key, values, strict=True)) | {"count": len(points)} | _moments(points, CHECKPOINT_COLUMNS)
+        dict(zip(key, values, strict=True)) | {"count": len(points)} | _moments(points, averaged)
         for values, points in groups.items()
     ]
 
