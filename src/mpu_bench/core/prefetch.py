@@ -16,7 +16,7 @@ from numba.extending import intrinsic, overload
 
 
 def prefetch(array: Any, index: Any) -> None:
-    """Fetch the cache line of ``array[index]``; only a hint, and nothing at all in plain Python."""
+    """Fetch the cache line of ``array.flat[index]``; only a hint, and nothing at all in plain Python."""
 
 
 @intrinsic
@@ -38,5 +38,5 @@ def _compiled(array, index):
     def implementation(array, index):
         _prefetch(array, index)  # type: ignore[call-arg]
 
-    supported = isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C"
+    supported = isinstance(array, types.Array) and array.layout == "C"
     return implementation if supported and isinstance(index, types.Integer) else None

@@ -45,6 +45,9 @@ class Ones(NamedTuple):
 
 Rows = Dense | Sparse | Ones
 
+_LINE = 64  # bytes of a cache line
+_FETCHED_LINES = np.uint64(64)  # of a dense row at most: a page, after which the processor goes on by itself
+
 
 def _dot_dense(rows, i, w):
     total = 0.0
@@ -82,8 +85,11 @@ def _add_ones(rows, i, scale, w):
         w[rows.columns[k]] += scale
 
 
-def _prepare_dense(_rows, _i):
-    return None  # a long row in one piece: the processor sees it coming
+def _prepare_dense(rows, i):
+    width = np.uint64(rows.values.shape[1])
+    first, line = width * np.uint64(i), np.uint64(_LINE // rows.values.itemsize)
+    for j in range(np.uint64(0), min(width, _FETCHED_LINES * line), line):
+        prefetch(rows.values, first + j)
 
 
 def _prepare_sparse(rows, i):
@@ -137,6 +143,17 @@ prepare = dispatch("prepare", {Dense: _prepare_dense, Sparse: _prepare_sparse, O
 
 #: ``count(rows)``: the number of rows.
 count = dispatch("count", {Dense: _count_dense, Sparse: _count_by_starts, Ones: _count_by_starts})
+
+
+def new_weights(features: int) -> NDArray[np.float64]:
+    """Make a vector of zeros, shape (features,), that begins with a cache line.
+
+    Where every vector of eight doubles straddles two lines, `dot` and `add` of dense rows take up to 1.7 times as long.
+    """
+    spare = _LINE // 8
+    room = np.zeros(features + spare)
+    first = -room.ctypes.data % _LINE // 8
+    return room[first : first + features]
 
 
 @njit(cache=True, nogil=True)

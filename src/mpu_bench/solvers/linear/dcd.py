@@ -29,7 +29,7 @@ from mpu_bench.core.model import LinearModel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.random import generator, shuffle
-from mpu_bench.core.rows import Rows, add, dot, prepare
+from mpu_bench.core.rows import Rows, add, dot, new_weights, prepare
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.solvers.linear.objective import certify, finite_squared_norms, hinge_sum
 
@@ -90,7 +90,7 @@ class DCD(Solver):
             problem.signs(),
             np.maximum(finite_squared_norms(problem), np.finfo(np.float64).tiny),
             np.zeros(n),
-            np.zeros(problem.features),
+            new_weights(problem.features),
             np.arange(n, dtype=np.uint32),
             generator(seed, "dcd"),
             progress,

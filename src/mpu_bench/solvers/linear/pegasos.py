@@ -34,7 +34,7 @@ from mpu_bench.core.model import LinearModel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.random import below, generator
-from mpu_bench.core.rows import Rows, add, dot, prepare
+from mpu_bench.core.rows import Rows, add, dot, new_weights, prepare
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.solvers.linear.objective import finite_squared_norms, margin, primal
 
@@ -88,7 +88,7 @@ class Pegasos(Solver):
         return State(
             problem.train,
             problem.signs(),
-            np.zeros(problem.features),
+            new_weights(problem.features),
             np.zeros(self.batch, np.uint32),
             np.zeros(self.batch, np.uint32),
             generator(seed, "pegasos"),

@@ -40,7 +40,7 @@ from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, n
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.model import LinearModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, add, dot
+from mpu_bench.core.rows import Rows, add, dot, new_weights
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.solvers.linear.objective import finite_squared_norms, margin, primal
 
@@ -53,6 +53,7 @@ _BLOCK = 128  # examples whose violators are collected before they are added
 _POSITION, _PLANES, _STATUS = 0, 1, 2
 # Places in State.partial
 _LOSS, _VIOLATORS = 0, 1
+_NO_ROOM = -1  # no status: room for a plane is wanted
 
 
 class State(NamedTuple):
@@ -103,7 +104,7 @@ class SVMperf(Solver):
         state = State(
             problem.train,
             problem.signs(),
-            np.zeros(problem.features),
+            new_weights(problem.features),
             np.zeros((room, problem.features)),
             np.zeros(room),
             np.zeros((room, room)),
@@ -120,11 +121,9 @@ class SVMperf(Solver):
     def advance(self, state: State, allowance: Allowance) -> Status:
         """Present further examples."""
         last = int(state.counters[PRESENTED]) + allowance.presented
-        while state.progress[_STATUS] == Status.RUNNING and state.counters[PRESENTED] < last:
-            if state.progress[_PLANES] == len(state.planes):
-                _double_room(state)
-            _advance(state, self.C, self.tolerance, last)
-        return Status(state.progress[_STATUS])
+        while (ended := _advance(state, self.C, self.tolerance, last)) == _NO_ROOM:
+            _double_room(state)
+        return Status(ended)
 
     def model(self, state: State) -> LinearModel:
         """Give the last w."""
@@ -153,15 +152,17 @@ def _double_room(state: State) -> None:
 
 @njit(cache=True, nogil=True)
 def _advance(state, C, tolerance, last):
-    """Go on until so many examples are presented, the run is done or there is no room for a plane."""
+    """Go on until so many examples are presented or the run is done; gives the status, or that there is no room."""
     progress, counters, n = state.progress, state.counters, len(state.signs)
-    while progress[_STATUS] == Status.RUNNING and counters[PRESENTED] < last and progress[_PLANES] < len(state.planes):
+    while progress[_STATUS] == Status.RUNNING and counters[PRESENTED] < last:
+        if progress[_PLANES] == len(state.planes):
+            return _NO_ROOM
         first = progress[_POSITION]
         end = min(first + last - counters[PRESENTED], n)
         _present(state, first, end)
         if end == n:
             _end_round(state, C, tolerance)
-    return 0
+    return progress[_STATUS]
 
 
 @njit(cache=True, nogil=True)
