@@ -77,6 +77,22 @@ solvers: [{dcd: {C: [1, 2], tolerance: {per-dataset: {adult: 0.06, otherwise: [0
     assert found == [("adult", 0.06), ("adult", 0.06), *others, (None, None)]
 
 
+def test_a_kernel_may_differ_from_dataset_to_dataset(read) -> None:
+    text = """
+name: tried
+datasets: [adult, web]
+kernel: {per-dataset: {adult: {gaussian: {sigma2: [10, 20]}}, otherwise: linear}}
+solvers: [perceptron, {dcd: {kernel: linear}}]
+"""
+    found = [(each.name, each.only_for, str(each.kernel)) for each in read(text).solvers]
+    assert found == [
+        ("perceptron", "adult", "gaussian(sigma2=10)"),
+        ("perceptron", "adult", "gaussian(sigma2=20)"),
+        ("perceptron", "web", "linear"),
+        ("dcd", None, "linear"),
+    ]
+
+
 @pytest.mark.parametrize("name", config.names())
 def test_every_shipped_config_is_right(name: str) -> None:
     experiment = config.read(Path(name))

@@ -23,7 +23,6 @@ from mpu_bench.schema import (
     FORMAT_VERSION,
     KERNELS,
     OVER_EXAMPLES,
-    Budget,
     DatasetChoice,
     Experiment,
     File,
@@ -159,13 +158,12 @@ def _experiment(file: Located, folder: Path) -> Experiment:
     plugins = tuple((folder / plugin).resolve() for plugin in content.plugins)
     for position, plugin in enumerate(plugins):
         _load_plugin(plugin, file.place(("plugins", position)))
-    default_kernels = _kernels(content.kernel, ("kernel",), file)
     datasets = _datasets(content, file)
     labels = [dataset.label for dataset in datasets]
     choices = tuple(
         choice
         for position, entry in enumerate(content.solvers)
-        for choice in _solvers(entry, ("solvers", position), default_kernels, content.budget, labels, file)
+        for choice in _solvers(entry, ("solvers", position), content, labels, file)
     )
     _check_classes(datasets, choices, file)
     if content.budget is not None and all(choice.vectors is None for choice in choices):
@@ -300,26 +298,18 @@ def parameters_model(name: str) -> type[BaseModel]:
     return create_model(f"{name} parameters", __config__=strict, **fields)
 
 
-def _solvers(
-    entry: Any,
-    key: Key,
-    default_kernels: tuple[KernelChoice, ...],
-    budget: Budget | None,
-    labels: Sequence[str],
-    file: Located,
-) -> Iterator[SolverChoice]:
+def _solvers(entry: Any, key: Key, content: File, labels: Sequence[str], file: Located) -> Iterator[SolverChoice]:
     name, parameters = _named(entry, key, file, "solver")
     if name not in solvers.SOLVERS:
         raise ConfigError(f"{file.place(key)}: unknown solver '{name}': {nearest(name, solvers.SOLVERS)}")
     below = (*key, name)
-    kernels = default_kernels
-    if "kernel" in parameters:
-        kernels = _kernels(parameters.pop("kernel"), (*below, "kernel"), file)
-    _check_kernels(name, kernels, file.place((*below, "kernel") if (*below, "kernel") in file.places else ("kernel",)))
+    kernel_key = (*below, "kernel") if "kernel" in parameters else ("kernel",)
     model = parameters_model(name)
-    budgeted = "vectors" in model.model_fields and "vectors" not in parameters and budget is not None
-    sizes: Sequence[int | None] = budget.vectors if budgeted and budget is not None else [None]
-    for label, chosen in _by_dataset(parameters, labels, below, file):
+    budgeted = "vectors" in model.model_fields and "vectors" not in parameters and content.budget is not None
+    sizes: Sequence[int | None] = content.budget.vectors if budgeted and content.budget is not None else [None]
+    for label, chosen in _by_dataset({"kernel": content.kernel} | parameters, labels, below, file):
+        kernels = _kernels(chosen.pop("kernel"), kernel_key, file)
+        _check_kernels(name, kernels, file.place(kernel_key))
         _check_lists(chosen, below, file)
         for combination, kernel, size in itertools.product(_sweep(chosen), kernels, sizes):
             given = combination if size is None else combination | {"vectors": size}

@@ -17,6 +17,7 @@ MEASURED = {
     "accuracy_percent": "test_accuracy_percent",
     "test_error_percent": "test_error_percent",
     "support_vectors": "support_vectors",
+    "nu": "nu",
 }
 
 
@@ -38,7 +39,7 @@ def table(name: str) -> list[dict[str, str]]:
 
 
 def beside(name: str | None, record: Mapping[str, Any]) -> dict[str, float]:
-    """Find the printed numbers for a row of results, by dataset, solver and budget.
+    """Find the printed numbers for a row of results, by dataset, solver, bias and budget, as far as the table has them.
 
     Parameters
     ----------
@@ -61,8 +62,11 @@ def beside(name: str | None, record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _answers(row: Mapping[str, str], record: Mapping[str, Any]) -> bool:
-    names = {record["solver"], f"{record['solver']}-{record['parameters'].get('maintenance', '')}"}
-    if row["dataset"] != record["dataset"] or row.get("solver") not in names:
+    parameters = record["parameters"]
+    names = {record["solver"], f"{record['solver']}-{parameters.get('maintenance', '')}"}
+    if row["dataset"] != record["dataset"] or row.get("solver", record["solver"]) not in names:
+        return False
+    if "bias" in row and row["bias"] != ("yes" if parameters.get("bias") else "no"):
         return False
     budget = row.get("budget", "")
     return not budget or (record["budget_vectors"] is not None and float(budget) == record["budget_vectors"])
