@@ -17,10 +17,13 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.kernels import Gaussian, Kernel, Linear, value, values
+from mpu_bench.core.products import COLUMNS, Products, arrange, products_with
 from mpu_bench.core.rows import Rows, add, count, dot, prepare, squared_norms
 from mpu_bench.errors import DataError
 
 _AHEAD = 6  # rows ahead that are fetched
+_TOGETHER = 64  # rows that BLAS computes in one block
+_LARGE = 1 << 24  # bytes
 _FEWEST = 2  # rows there is always room for: a pair is asked for one after the other, and used together
 
 _chosen: list[int] = []  # the allowance set, if one was
@@ -29,16 +32,15 @@ _chosen: list[int] = []  # the allowance set, if one was
 class Gram(NamedTuple):
     """The kernel matrix of n examples of d features, with room for r rows."""
 
-    examples: Rows
+    products: Products
     kernel: Kernel
-    squared_norms: NDArray[np.float64]  #: ||x_i||^2 (n,)
+    squared_norms: NDArray[np.floating[Any]]  #: ||x_i||^2 (n,), as precise as the rows
     diagonal: NDArray[np.float64]  #: K(x_i, x_i) (n,)
     kept: NDArray[np.floating[Any]]  #: (r, n) float32 or float64
     places: NDArray[np.int32]  #: (n,) where a row is kept, or -1
     owners: NDArray[np.int32]  #: (r,) whose row is kept, or -1
     older: NDArray[np.int32]  #: (r + 1,) a ring of places from the newest to the oldest; r is where it closes
     newer: NDArray[np.int32]  #: (r + 1,) the same ring the other way round
-    example: NDArray[np.float64]  #: (d,) room for an example; zero between calls
 
 
 def allowance() -> int:
@@ -83,20 +85,30 @@ def build(
     _refuse_overflow(norms, kernel, dtype)
     n = len(norms)
     room = (allowance() if memory is None else memory) // max(n * dtype.itemsize, 1)
-    r = min(n, max(room, _FEWEST))
-    places = np.arange(r + 1, dtype=np.int32)
-    return Gram(
-        rows,
-        kernel,
-        norms,
-        kernel_diagonal(kernel, norms),
-        np.zeros((r, n), dtype),
-        np.full(n, -1, np.int32),
-        np.full(r, -1, np.int32),
-        np.roll(places, -1),
-        np.roll(places, 1),
-        np.zeros(features),
-    )
+    held = arrange(rows, features, dtype)
+    return Gram(held, kernel, norms.astype(dtype), kernel_diagonal(kernel, norms), *_room(room, n, dtype))
+
+
+def _room(r: int, n: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], ...]:
+    """Make room for r rows, at least two and at most n; the arrays of a Gram that know of rows."""
+    r = min(n, max(r, _FEWEST))
+    ring = np.arange(r + 1, dtype=np.int32)
+    nobody = np.full(r, -1, np.int32)
+    return _memory(r, n, dtype), np.full(n, -1, np.int32), nobody, np.roll(ring, -1), np.roll(ring, 1)
+
+
+def _memory(r: int, n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Give an array that takes memory only where it is written to.
+
+    numpy asks the system for large pages where it leaves the content open; for zeros it does not, and taking small
+    pages one by one can cost more than computing a row.
+    """
+    return (np.zeros if r * n * dtype.itemsize < _LARGE else np.empty)((r, n), dtype)
+
+
+def copy_without_rows(gram: Gram) -> Gram:
+    """Give a Gram of the same examples and kernel that keeps two rows, and none yet."""
+    return Gram(*gram[:4], *_room(_FEWEST, len(gram.places), gram.kept.dtype))
 
 
 def _refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[Any]) -> None:
@@ -136,7 +148,8 @@ def row(gram, i, counters):
     place = gram.places[i]
     if place < 0:
         place = _make_room(gram, i)
-        _compute(gram, np.uint32(i), gram.kept[place])
+        products_with(gram.products, np.int64(i), gram.kept[place])
+        _to_kernel(gram, np.int64(i), gram.kept[place])
         counters[KERNEL_COMPUTED] += n
     _renew(gram, place)
     return gram.kept[place]
@@ -164,14 +177,8 @@ def _renew(gram, place):
 
 
 @njit(cache=True, nogil=True)
-def _compute(gram, i, row):
-    """Compute row i."""
-    add(gram.examples, i, 1.0, gram.example)
-    last = np.uint32(len(row) - 1)
-    for j in range(np.uint32(len(row))):
-        prepare(gram.examples, min(np.uint32(j + _AHEAD), last))
-        row[j] = dot(gram.examples, np.uint32(j), gram.example)
-    add(gram.examples, i, -1.0, gram.example)  # exactly zero, at the cost of the row alone
+def _to_kernel(gram, i, row):
+    """Turn the inner products of example i into kernel values, in place."""
     values(gram.kernel, row, gram.squared_norms, gram.squared_norms[i])
     row[i] = gram.diagonal[i]
 
@@ -181,16 +188,53 @@ def prefetch(gram: Gram, indices: NDArray[np.integer[Any]], counters: NDArray[np
 
     At most as many as there is room for are computed, the first ones.
     """
-    for i in indices[: len(gram.owners)]:
-        if gram.places[i] < 0:
-            before = counters[KERNEL_EVALUATIONS]
-            row(gram, i, counters)
-            counters[KERNEL_EVALUATIONS] = before
+    wanted = [i for i in dict.fromkeys(indices[: len(gram.owners)].tolist()) if gram.places[i] < 0]
+    if gram.products.form != COLUMNS:  # the other forms are read faster than BLAS multiplies
+        _compute_rows(gram, np.array(wanted, np.int64), counters)
+        return
+    for start in range(0, len(wanted), _TOGETHER):
+        block = np.array(wanted[start : start + _TOGETHER])
+        products = np.ascontiguousarray(gram.products.columns[:, block].T) @ gram.products.columns
+        _keep_block(gram, block, products, counters)
+
+
+@njit(cache=True, nogil=True)
+def _compute_rows(gram, indices, counters):
+    for i in indices:
+        row(gram, i, counters)
+        counters[KERNEL_EVALUATIONS] -= len(gram.places)
+
+
+@njit(cache=True, nogil=True)
+def _keep_block(gram, indices, products, counters):
+    for k in range(len(indices)):
+        i = indices[k]
+        place = _make_room(gram, i)
+        gram.kept[place] = products[k]
+        _to_kernel(gram, i, gram.kept[place])
+        _renew(gram, place)
+        counters[KERNEL_COMPUTED] += len(gram.places)
 
 
 def fill(gram: Gram, counters: NDArray[np.int64]) -> None:
     """Compute all rows, or as many as there is room for."""
     prefetch(gram, np.arange(len(gram.owners)), counters)
+
+
+def expand(gram: Gram, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute ``sum_j coefficients_j K(x_j, x_i)`` for all i; shape (n,), counted nowhere, no row is kept."""
+    responses = np.zeros(len(coefficients))
+    _expand(copy_without_rows(gram), coefficients, responses, np.zeros(KERNEL_COMPUTED + 1, np.int64))
+    return responses
+
+
+@njit(cache=True, nogil=True)
+def _expand(gram, coefficients, responses, counters):
+    for j in range(len(coefficients)):
+        if coefficients[j] != 0.0:
+            values = row(gram, np.int64(j), counters)
+            for i in range(len(responses)):
+                responses[i] += coefficients[j] * np.float64(values[i])
 
 
 @njit(cache=True, nogil=True)

@@ -49,7 +49,7 @@ class LinearModel:
 
 @dataclass(frozen=True, eq=False)
 class KernelModel:
-    """f(x) = sum_j alpha_j K(x_j, x), or one such score per class.
+    """f(x) = sum_j alpha_j K(x_j, x) + b, or one such score per class.
 
     Attributes
     ----------
@@ -59,16 +59,20 @@ class KernelModel:
     kernel : Kernel
     features : int
         The number of columns of the vectors, d.
+    bias : float
+        b.
     """
 
     vectors: Rows
     coefficients: NDArray[np.float64]
     kernel: Kernel
     features: int
+    bias: float = 0.0
 
     def scores(self, rows: Rows) -> NDArray[np.float64]:
         """Score every row; shape (n, c)."""
         scores: NDArray[np.float64] = _kernel_scores(rows, self.vectors, self.coefficients, self.kernel, self.features)
+        scores += self.bias
         return scores
 
     def labels(self, rows: Rows) -> NDArray[np.int32]:
@@ -91,6 +95,7 @@ class KernelModel:
             kernel=type(self.kernel).__name__,
             coefficients=self.coefficients,
             features=self.features,
+            bias=self.bias,
             **arrays,
         )
 
@@ -116,7 +121,8 @@ def load(path: Path) -> Model:
     kernel_type = getattr(kernels, str(content["kernel"]))
     vectors = rows_type(*(content[f"vectors_{name}"] for name in rows_type._fields))
     kernel = kernel_type(*(content[f"kernel_{name}"].item() for name in kernel_type._fields))
-    return KernelModel(vectors, content["coefficients"], kernel, int(content["features"]))
+    bias = float(content.get("bias", 0.0))  # models saved before there was a bias have none
+    return KernelModel(vectors, content["coefficients"], kernel, int(content["features"]), bias)
 
 
 def labels_of(scores: NDArray[np.float64]) -> NDArray[np.int32]:
