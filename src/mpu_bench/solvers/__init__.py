@@ -26,6 +26,10 @@ SOLVERS = {
     "pegasos": "mpu_bench.solvers.linear.pegasos:Pegasos",
     "reference": "mpu_bench.solvers.linear.reference:Reference",
     "perceptron": "mpu_bench.solvers.online.perceptron:Perceptron",
+    "sbp": "mpu_bench.solvers.batch.sbp:SBP",
+    "pegasos-kernel": "mpu_bench.solvers.batch.pegasos_kernel:KernelPegasos",
+    "sdca": "mpu_bench.solvers.batch.sdca:SDCA",
+    "rff": "mpu_bench.solvers.batch.rff:RFF",
     "liblinear": "mpu_bench.solvers.peers.liblinear:Liblinear",
 }
 

@@ -1,0 +1,141 @@
+"""Random Fourier features of the Gaussian kernel, and the linear L1-SVM on them.
+
+    K(a, b) = exp(-gamma ||a - b||^2)  is about  P(a).P(b),    P(x) = 1/sqrt(k) (cos v_1.x, sin v_1.x, ..., sin v_k.x)
+
+Rahimi, Recht: "Random features for large-scale kernel machines", NIPS 2007, as it is compared with in Cotter,
+Shalev-Shwartz, Srebro: "The Kernelized Stochastic Batch Perceptron", ICML 2012, appendix A: k frequencies v, normal
+with variance 2 gamma = 1 / sigma^2 in each coordinate, make 2k features, and the linear problem
+
+    min_w  J(w) = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i w.P(x_i)),     C = 1 / (lambda n)
+
+is solved by dual coordinate descent (solvers/linear/dcd.py), which presents the examples and certifies J.
+
+Counted: the k n inner products of d dimensions that make the features; what the linear problem costs is left out, as in
+the paper's Figure 3. The features, single precision, take 8 k n bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, ClassVar, NamedTuple
+
+import numpy as np
+from annotated_types import Ge, Gt
+from numpy.typing import NDArray
+
+from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters
+from mpu_bench.core.kernels import Gaussian, Kernel, Linear
+from mpu_bench.core.model import LinearModel
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.rows import Dense, Rows, count, take, to_scipy
+from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+from mpu_bench.errors import ConfigError
+from mpu_bench.solvers.linear import dcd
+
+_BLOCK = 4096  # rows whose features are made at a time
+
+
+@dataclass(frozen=True, eq=False)
+class FourierModel(LinearModel):
+    """f(x) = w.P(x).
+
+    Attributes
+    ----------
+    weights : array of float64, shape (1, 2k)
+    frequencies : array of float64, shape (k, d)
+    """
+
+    frequencies: NDArray[np.float64]
+
+    def scores(self, rows: Rows) -> NDArray[np.float64]:
+        """Score every row; shape (n, 1)."""
+        blocks = _blocks(int(count(rows)))
+        parts = [features(take(rows, block), self.frequencies) @ self.weights.T for block in blocks]
+        return np.concatenate([np.empty((0, 1)), *parts])
+
+    def save(self, path: Path) -> None:
+        """Write the model to a ``.npz`` file."""
+        np.savez(path, model="fourier", weights=self.weights, frequencies=self.frequencies)
+
+
+class State(NamedTuple):
+    """What the algorithm works on; n examples of d features."""
+
+    frequencies: NDArray[np.float64]  #: v (k, d)
+    linear: dcd.State
+    counters: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RFF(Solver):
+    """Random Fourier features with dual coordinate descent.
+
+    Attributes
+    ----------
+    regularization : float
+        lambda, the weight of the squared norm against the mean loss; C = 1 / (lambda n).
+    pairs : int
+        k, the number of frequencies; each gives two features.
+    tolerance : float
+        Where dual coordinate descent stops.
+    """
+
+    name = "rff"
+    paper = "sbp-2012"
+    kernels: ClassVar = "any"
+
+    regularization: Annotated[float, Gt(0)]
+    pairs: Annotated[int, Ge(1)] = 1024
+    tolerance: Annotated[float, Gt(0)] = 0.01
+
+    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
+        """Draw the frequencies, make the features of all training examples, and start at alpha = 0.
+
+        Raises
+        ------
+        ConfigError
+            If the kernel is not Gaussian.
+        """
+        self.check(problem, kernel)
+        if not isinstance(kernel, Gaussian):
+            raise ConfigError(f"rff approximates Gaussian kernels; it cannot train with {kernel}")
+        n, counters = problem.n, new_counters()
+        random = np.random.Generator(np.random.PCG64([seed, *self.name.encode()]))
+        frequencies = random.normal(scale=np.sqrt(2.0 * kernel.gamma), size=(self.pairs, problem.features))
+        made = np.empty((n, 2 * self.pairs), np.float32)
+        for block in _blocks(n):
+            made[block] = features(take(problem.train, block), frequencies)
+        counters[INNER_PRODUCTS] = self.pairs * n
+        lifted = replace(problem, train=Dense(made), features=2 * self.pairs)
+        return State(frequencies, self._linear(n).start(lifted, Linear(), seed), counters)
+
+    def advance(self, state: State, allowance: Allowance) -> Status:
+        """Present further examples to the linear solver."""
+        status = self._linear(len(state.linear.signs)).advance(state.linear, allowance)
+        same = [PRESENTED, STEPS, UPDATES]
+        state.counters[same] = state.linear.counters[same]
+        return status
+
+    def model(self, state: State) -> FourierModel:
+        """Give w with the frequencies of its features."""
+        return FourierModel(state.linear.weights[np.newaxis].copy(), state.frequencies.copy())
+
+    def measures(self, state: State) -> Measures:
+        """Certify w on the features."""
+        return self._linear(len(state.linear.signs)).measures(state.linear)
+
+    def _linear(self, n: int) -> dcd.DCD:
+        return dcd.DCD(C=1.0 / (self.regularization * n), tolerance=self.tolerance)
+
+
+def features(rows: Rows, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute P(x) of every row, first the k cosines and then the k sines; shape (n, 2k)."""
+    k, d = frequencies.shape
+    angles = np.asarray(to_scipy(rows, d) @ frequencies.T)
+    pairs: NDArray[np.float64] = np.hstack([np.cos(angles), np.sin(angles)]) / np.sqrt(k)
+    return pairs
+
+
+def _blocks(n: int) -> list[NDArray[np.int64]]:
+    return [np.arange(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK)]
