@@ -30,7 +30,9 @@ SOLVERS = {
     "pegasos-kernel": "mpu_bench.solvers.batch.pegasos_kernel:KernelPegasos",
     "sdca": "mpu_bench.solvers.batch.sdca:SDCA",
     "rff": "mpu_bench.solvers.batch.rff:RFF",
+    "smo": "mpu_bench.solvers.batch.smo:SMO",
     "liblinear": "mpu_bench.solvers.peers.liblinear:Liblinear",
+    "libsvm": "mpu_bench.solvers.peers.libsvm:Libsvm",
 }
 
 
