@@ -24,14 +24,20 @@ def _index(matrix):
     return np.nonzero(matrix)[1].astype(np.uint32), starts.astype(np.uint32)
 
 
-def binary(n=60, d=12, seed=0):
-    """Give ones and zeros with labels that a linear function almost explains, an empty row and duplicates."""
+def binary(n=60, d=12, seed=0, agree=False):
+    """Give ones and zeros with labels that a linear function almost explains, an empty row and duplicates.
+
+    With ``agree`` duplicates are of one class, so that a kernel can separate the classes.
+    """
     random = np.random.default_rng(seed)
     matrix = (random.random((n, d)) < 0.4).astype(float)
     labels = (matrix @ random.normal(size=d) + 0.3 * random.normal(size=n) > 0).astype(np.int32)
     matrix[n // 2] = 0.0
     matrix[n // 3] = matrix[n // 4]
     labels[:2] = 0, 1
+    if agree:
+        _, first, inverse = np.unique(matrix, axis=0, return_index=True, return_inverse=True)
+        labels = labels[first][inverse.ravel()]
     return matrix, labels
 
 

@@ -48,7 +48,7 @@ def kind(request):
 
 @pytest.fixture
 def problem(kind):
-    return toys.problem(*toys.binary(), kind)
+    return toys.problem(*toys.binary(agree=True), kind)
 
 
 def run(solver, kernel, problem, seed=3, presented=ENOUGH):
@@ -135,7 +135,7 @@ def test_model_and_measures_leave_the_state_alone(solver, kernel, problem):
 
 
 def test_the_model_is_not_a_view_of_the_state(solver, kernel):
-    problem = toys.problem(*toys.binary(), "dense")
+    problem = toys.problem(*toys.binary(agree=True), "dense")
     state = solver.start(problem, kernel, 3)
     solver.advance(state, Allowance(presented=20))
     model = solver.model(state)
@@ -163,7 +163,7 @@ def test_counters_are_sane(solver, kernel, problem):
 def test_all_kinds_of_rows_agree(solver, kernel):
     scores = []
     for kind in ("dense", "sparse", "ones"):
-        problem = toys.problem(*toys.binary(), kind)
+        problem = toys.problem(*toys.binary(agree=True), kind)
         state, _ = run(solver, kernel, problem)
         scores.append(solver.model(state).scores(problem.test))
     np.testing.assert_allclose(scores[1], scores[0], rtol=1e-6, atol=1e-6)
@@ -180,7 +180,7 @@ def test_single_precision_rows_agree_with_double(solver, kernel):
 
 
 def test_meaningless_problems_are_refused(solver, kernel):
-    matrix, labels = toys.binary()
+    matrix, labels = toys.binary(agree=True)
     one_class = toys.problem(matrix, np.ones_like(labels), "ones")
     with pytest.raises(UserError, match="all training examples are of class 'class 1'"):
         solver.start(one_class, kernel, 0)
@@ -190,7 +190,7 @@ def test_meaningless_problems_are_refused(solver, kernel):
 
 
 def test_kernels_and_classes_a_solver_cannot_use_are_refused(solver, kernel):
-    matrix, labels = toys.binary()
+    matrix, labels = toys.binary(agree=True)
     if solver.kernels == "linear":
         with pytest.raises(UserError, match="linear solver"):
             solver.start(toys.problem(matrix, labels, "ones"), Gaussian(1.0), 0)
@@ -232,7 +232,7 @@ def test_compiled_and_plain_python_agree(tmp_path):
     for line in plain.stdout.splitlines():
         name, scores = line.split("\t")
         solver, kernel = toys.of_variant(name)
-        problem = toys.problem(*toys.binary(), "sparse")
+        problem = toys.problem(*toys.binary(agree=True), "sparse")
         state, _ = run(solver, kernel, problem, presented=200)
         compiled = solver.model(state).scores(problem.test).ravel()
         np.testing.assert_allclose(np.array(scores.split(), float), compiled, rtol=1e-9, atol=1e-9, err_msg=name)
@@ -248,7 +248,7 @@ for name in sorted(toys.variants()):
     except ModuleNotFoundError:
         continue
     if solver.sliceable:
-        problem = toys.problem(*toys.binary(), "sparse")
+        problem = toys.problem(*toys.binary(agree=True), "sparse")
         state = solver.start(problem, kernel, 3)
         solver.advance(state, Allowance(presented=200))
         scores = solver.model(state).scores(problem.test).ravel()

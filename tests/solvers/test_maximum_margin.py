@@ -12,6 +12,7 @@ from mpu_bench.core.counters import INNER_PRODUCTS, KERNEL_EVALUATIONS, PRESENTE
 from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.core.solver import Allowance, Status
 from mpu_bench.errors import ConfigError
+from mpu_bench.solvers.linear import maximum_margin
 from references import margin_perceptron, quadratic_programs, toys
 
 MPU, MarginPerceptron = solvers.load("mpu"), solvers.load("margin-perceptron")
@@ -165,15 +166,36 @@ def test_a_margin_below_the_smallest_one_asked_for_is_called_so():
     assert f"above {combined:.2g}" in solver.remark(state)
 
 
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(WIDTH)], ids=str)
 @pytest.mark.parametrize("solver", [MPU(margin="hard"), MarginPerceptron()], ids=lambda each: each.name)
-def test_opposite_duplicates_and_zero_rows_have_no_margin(solver):
+def test_equal_rows_of_opposite_classes_have_no_margin(solver, kernel):
     matrix, labels = toys.separable()
-    twice = toys.problem(np.vstack([matrix, matrix[:1]]), np.append(labels, 1 - labels[0]), "dense64")
-    state, status = train(solver, twice)
+    same = np.vstack([matrix, matrix[3:4], matrix[5:6]])  # of the same class, then not
+    problem = toys.problem(same, np.append(labels, [labels[3], 1 - labels[5]]), "dense64")
+    state, status = train(solver, problem, kernel=kernel)
     assert status == Status.DONE
-    assert "not separable with a margin above" in solver.remark(state)
-    with_zero = toys.problem(np.vstack([matrix, 0 * matrix[:2]]), np.append(labels, [0, 1]), "dense64")
-    state, status = train(solver, with_zero)
+    assert state.counters[PRESENTED] == 0
+    assert (
+        solver.remark(state) == "the data are not separable: training rows 5 and 41 are equal and of opposite classes"
+    )
+    assert not solver.model(state).scores(problem.test).any()
+    assert solver.measures(state).margin is None
+
+
+@pytest.mark.parametrize("kind", ["sparse", "ones"])
+def test_rows_that_only_look_alike_are_kept(kind):
+    matrix = np.array([[1.0, 0, 0, 1], [0, 1, 1, 0], [1, 0, 0, 1], [0, 1, 0, 1]])
+    held = MPU(margin="hard").start(toys.problem(matrix, np.array([1, 0, 1, 0], np.int32), kind), Linear(), 0).held
+    assert maximum_margin.opposite_rows(held) is None
+    held.signs[2] = -1.0
+    assert maximum_margin.opposite_rows(held) == (0, 2)
+
+
+@pytest.mark.parametrize("solver", [MPU(margin="hard"), MarginPerceptron()], ids=lambda each: each.name)
+def test_zero_rows_have_no_margin(solver):
+    matrix, labels = toys.separable()
+    problem = toys.problem(np.vstack([matrix, 0 * matrix[:2]]), np.append(labels, [0, 1]), "dense64")
+    state, status = train(solver, problem)
     assert status == Status.DONE
     assert state.counters[PRESENTED] == 0
     assert solver.remark(state) == "the data are not separable: 2 training rows are zero"

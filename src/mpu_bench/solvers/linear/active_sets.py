@@ -18,7 +18,7 @@ Besides convergence, three things end a run, looked at after the presentation of
   Hard margin: the smallest p_i seen stands for the smallest there is.
 - *There is no margin* (hard margin). a / sum_i I_i lies in the convex hull of the z_i, so no vector of length one has
   all its products with the z_i above ||a|| / sum_i I_i: once that is below the smallest margin asked for, the answer
-  is known. A zero z_i settles it at the start. In soft margin a zero z_i can never be learned and gets I_i = I at once.
+  is known. In soft margin a zero z_i can never be learned and gets I_i = I at once.
 - A number is no longer finite.
 
 All I_i are doubles that hold integers, exact below 2^53.
@@ -82,11 +82,16 @@ class State(NamedTuple):
     counters: NDArray[np.int64]
 
 
-def start(held: Responses, squared_norms: NDArray[np.float64], rule: Rule, generator: NDArray[np.uint64]) -> State:
-    """Start at a = 0."""
-    n, zero = len(squared_norms), squared_norms == 0.0
-    no_margin = bool(np.isinf(rule.most) and zero.any())
-    multiplicities = np.where(zero, 0.0 if np.isinf(rule.most) else rule.most, 0.0)
+def start(
+    held: Responses,
+    squared_norms: NDArray[np.float64],
+    rule: Rule,
+    generator: NDArray[np.uint64],
+    no_margin: bool = False,
+) -> State:
+    """Start at a = 0; ``no_margin`` where the answer is known already."""
+    n = len(squared_norms)
+    multiplicities = np.where((squared_norms == 0.0) & np.isfinite(rule.most), rule.most, 0.0)
     orders = np.zeros((3, n), np.uint32)
     orders[_ALL] = np.arange(n)
     shuffle(generator, orders[_ALL], n)

@@ -60,7 +60,7 @@ class MarginPerceptron(Solver):
         held, norms = responses_to_zero(problem, kernel)
         rule = self.rule(norms.max())
         maximum_margin.check_lengths(self.name, self.accuracy, rule, norms)
-        return active_sets.start(held, norms, rule, generator(seed, self.name))
+        return maximum_margin.start(held, norms, rule, generator(seed, self.name))
 
     def advance(self, state: State, allowance: Allowance) -> Status:
         """Present further examples."""

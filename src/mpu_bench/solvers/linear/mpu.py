@@ -99,9 +99,10 @@ class MPU(Solver):
         self.check(problem, kernel)
         held, norms = responses_to_zero(problem, kernel)
         rule = self.rule(norms.max())
-        if self.margin == "hard":
-            maximum_margin.check_lengths(self.name, self.accuracy, rule, norms)
-        return active_sets.start(held, norms, rule, generator(seed, self.name))
+        if self.margin == "soft":
+            return active_sets.start(held, norms, rule, generator(seed, self.name))
+        maximum_margin.check_lengths(self.name, self.accuracy, rule, norms)
+        return maximum_margin.start(held, norms, rule, generator(seed, self.name))
 
     def advance(self, state: State, allowance: Allowance) -> Status:
         """Present further examples."""
@@ -119,7 +120,7 @@ class MPU(Solver):
         b, counts = rule.threshold, state.multiplicities
         squared = float(squared_length(state.held, counts))
         loss, smallest = survey(state.held, b)
-        objective = (squared / 2 / b + self.C * loss) / b
+        objective = (squared / 2 / b + self.C * float(loss)) / b
         dual = (counts.sum() - recombined_squared_length(state.held, counts) / 2 / b) / b
         return Measures(
             objective,
