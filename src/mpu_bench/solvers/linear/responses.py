@@ -22,7 +22,7 @@ from mpu_bench.core.kernels import Kernel, Linear
 from mpu_bench.core.model import KernelModel, LinearModel, Model
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, add, dot, prepare, take
+from mpu_bench.core.rows import Rows, add, dot, new_weights, prepare, take
 from mpu_bench.errors import DataError
 from mpu_bench.solvers.linear.objective import combine, finite_squared_norms
 
@@ -60,7 +60,7 @@ def responses_to_zero(problem: Problem, kernel: Kernel) -> tuple[Responses, NDAr
     """
     norms = finite_squared_norms(problem)
     if isinstance(kernel, Linear):
-        return LinearResponses(problem.train, problem.signs(), np.zeros(problem.features)), norms
+        return LinearResponses(problem.train, problem.signs(), new_weights(problem.features)), norms
     diagonal = kernel_diagonal(kernel, norms)
     wrong = ~np.isfinite(diagonal) | (diagonal < 0.0)
     if wrong.any():
