@@ -109,7 +109,8 @@ def _references(runs: Sequence[Run]) -> list[Run]:
 
 
 def _is_l1_svm(run: Run) -> bool:
-    return solvers.load(run.solver).l1_svm and run.kernel.name == "linear" and run.solver != REFERENCE
+    soft = run.parameters.get("margin", "soft") == "soft"
+    return solvers.load(run.solver).l1_svm and soft and run.kernel.name == "linear" and run.solver != REFERENCE
 
 
 def _defaults(solver: str) -> dict[str, Any]:
