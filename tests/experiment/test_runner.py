@@ -110,3 +110,17 @@ def test_an_unprepared_dataset_is_looked_at_without_being_touched(tmp_path: Path
     (planned,) = runner.look(plan.plan(config.read(path)), home)
     assert [file.name for file in planned.description.missing] == ["a9a", "a9a.t"]
     assert not home.folder.exists()
+
+
+def test_only_the_data_of_the_chosen_runs_are_fetched(tmp_path: Path, pool: Pool) -> None:
+    path = tmp_path / "tried.yaml"
+    text = "name: tried\ndatasets: [adult, {digits: {positive: ['8']}}]\nreference: true\nsolvers: [dcd]\n"
+    path.write_text(text, encoding="utf-8")
+    experiment = config.read(path)
+    runs = plan.plan(experiment)
+    chosen = plan.only(runs, ["dataset=digits"])
+    home = Home(tmp_path / "home", offline=True)
+    assert runner.execute(experiment, runs, chosen, home, tmp_path / "results", pool, runner.Listener())
+    with Store(tmp_path / "results") as store:
+        states = [(record["dataset"], record["status"]) for record in store.records()]
+    assert states == [("adult", "not run")] * 2 + [("digits", "done")] * 2

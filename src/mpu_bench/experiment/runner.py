@@ -74,10 +74,14 @@ def look(runs: Sequence[Run], home: Home) -> list[Planned]:
     return _with_ids(runs, {key: _describe(*key_run, home) for key, key_run in _datasets(runs).items()})
 
 
-def prepare_data(runs: Sequence[Run], home: Home, progress: Progress) -> list[Planned]:
-    """Fetch and prepare the data of all runs; a dataset that cannot be had becomes a reason."""
+def prepare_data(runs: Sequence[Run], chosen: Sequence[Run], home: Home, progress: Progress) -> list[Planned]:
+    """Fetch and prepare the data of the chosen runs; a dataset that cannot be had becomes a reason."""
     found: dict[Dataset, Description | str] = {}
+    needed = _datasets(chosen)
     for key, (name, options) in _datasets(runs).items():
+        if key not in needed:
+            found[key] = _describe(name, options, home)
+            continue
         try:
             card = catalog.card(name, options)
             described = prepare.describe(card, home)
@@ -153,7 +157,7 @@ def execute(
         If the folder cannot be used, or another process is running into it.
     """
     with _alone_in(folder), Store(folder, create=True) as store:
-        planned = prepare_data(runs, home, listener.progress)
+        planned = prepare_data(runs, chosen, home, listener.progress)
         store.save_plan([each.record() for each in planned], _facts(experiment))
         wanted = set(map(id, chosen))
         mine = [each for each in planned if id(each.run) in wanted]
