@@ -9,12 +9,15 @@ Configs are checked against these annotations (`annotated_types`) before anythin
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any, ClassVar, Literal, NamedTuple, get_type_hints
 
+import numpy as np
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
+from numpy.typing import NDArray
 
 from mpu_bench.core.counters import UNLIMITED
 from mpu_bench.core.kernels import Kernel, Linear
@@ -49,7 +52,7 @@ class Measures(NamedTuple):
     the optimum. ``gap``: objective / dual_objective - 1. ``margin``: min_i y_i w.x_i / ||w||. ``online_error``:
     wrong predictions / examples presented, for online solvers. ``margin_fraction``: what part of the maximum margin
     the margin is at least, ``margin_fraction_wanted``: what was guaranteed before running. ``update_bound``: how many
-    updates a theorem allows.
+    updates a theorem allows. ``nu``: the mean hinge loss by the length of w (`mean_slack`).
     """
 
     objective: float | None = None
@@ -60,6 +63,20 @@ class Measures(NamedTuple):
     margin_fraction: float | None = None
     margin_fraction_wanted: float | None = None
     update_bound: float | None = None
+    nu: float | None = None
+
+
+def mean_slack(losses: NDArray[np.float64], squared_length: float) -> float | None:
+    """Give nu = (mean hinge loss) / ||w||, for which w / ||w|| solves sbp-2012's Problem 2.3 if w solves its 2.2.
+
+    Parameters
+    ----------
+    losses : array of float64, shape (n,)
+        The hinge loss of every example.
+    squared_length : float
+        ``||w||^2``; where it is not above zero there is no nu (None).
+    """
+    return float(losses.mean()) / math.sqrt(squared_length) if squared_length > 0 else None
 
 
 @dataclass(frozen=True)

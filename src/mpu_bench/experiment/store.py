@@ -54,6 +54,7 @@ RECORD_COLUMNS = {
     "margin_fraction": "REAL",
     "margin_fraction_wanted": "REAL",
     "update_bound": "REAL",
+    "nu": "REAL",
     "peak_memory_mb": "REAL",
     "run_id": "TEXT",
 }

@@ -42,6 +42,7 @@ _COLUMNS = (
     _Column("wanted", "margin_fraction_wanted", "{:.4f}", 2),
     _Column("updates", "updates", "{:.3g}", 8, goes_with="update_bound"),
     _Column("at most", "update_bound", "{:.3g}", 8),
+    _Column("nu", "nu", "{:.4g}", 2),
     _Column("passes", "passes", "{:.3g}", 6),
     _Column("evaluations", "kernel_evaluations", "{:.2e}", 5),
     _Column("vectors", "support_vectors", "{:.0f}", 4),

@@ -48,6 +48,7 @@ QUANTITIES = (
     "margin_fraction",
     "margin_fraction_wanted",
     "update_bound",
+    "nu",
     "peak_memory_mb",
 )
 

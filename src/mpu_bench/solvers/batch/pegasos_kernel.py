@@ -92,7 +92,8 @@ class KernelPegasos(Solver):
         """Evaluate the objective of the last w; there are no dual variables to certify it."""
         divisor = self._divisor(state)
         C = 1.0 / (self.regularization * len(state.signs))
-        return Measures(objective=primal(state.multiplicities / divisor, state.responses / divisor, C))
+        objective, nu = primal(state.multiplicities / divisor, state.responses / divisor, C)
+        return Measures(objective=objective, nu=nu)
 
     def _divisor(self, state: State) -> float:
         return self.regularization * max(int(state.counters[PRESENTED]), 1)

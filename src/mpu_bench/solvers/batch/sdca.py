@@ -32,7 +32,7 @@ from mpu_bench.core.model import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.random import below, generator
 from mpu_bench.core.rows import take
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+from mpu_bench.core.solver import Allowance, Measures, Solver, Status, mean_slack
 
 _EXACT = 1e-12  # derivatives below are rounding
 
@@ -88,14 +88,16 @@ class SDCA(Solver):
 
     def measures(self, state: State) -> Measures:
         """Certify w by alpha."""
-        objective = primal(state.alphas, state.responses, 1.0 / (self.regularization * len(state.signs)))
+        C = 1.0 / (self.regularization * len(state.signs))
+        objective, nu = primal(state.alphas, state.responses, C)
         dual = float(state.alphas.sum() - state.alphas @ state.responses / 2)
-        return Measures(objective, dual, gap=objective / dual - 1 if dual > 0 else None)
+        return Measures(objective, dual, objective / dual - 1 if dual > 0 else None, nu=nu)
 
 
-def primal(alphas: NDArray[np.float64], responses: NDArray[np.float64], C: float) -> float:
-    """Evaluate J of ``w = sum_i alpha_i y_i Phi(x_i)`` with its responses, both of shape (n,)."""
-    return float(alphas @ responses / 2 + C * np.maximum(0.0, 1.0 - responses).sum())
+def primal(alphas: NDArray[np.float64], responses: NDArray[np.float64], C: float) -> tuple[float, float | None]:
+    """Evaluate J, and nu, of ``w = sum_i alpha_i y_i Phi(x_i)`` with its responses, both of shape (n,)."""
+    squared, losses = float(alphas @ responses), np.maximum(0.0, 1.0 - responses)
+    return squared / 2 + C * float(losses.sum()), mean_slack(losses, squared)
 
 
 def expansion(problem: Problem, kernel: Kernel, alphas: NDArray[np.float64]) -> KernelModel:

@@ -40,7 +40,7 @@ from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.model import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, squared_norms, take
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+from mpu_bench.core.solver import Allowance, Measures, Solver, Status, mean_slack
 from mpu_bench.errors import ConfigError
 
 _BLOCK = 512  # errors that are looked at together; where the best is among them is looked up afterwards
@@ -195,7 +195,8 @@ class SMO(Solver):
         losses = np.maximum(0.0, state.signs * (errors - self.offset(state)))
         objective = squared / 2 + self.weight(len(errors)) * float(losses.sum())
         dual = float(np.abs(coefficients).sum()) - squared / 2
-        return Measures(objective, dual, gap=objective / dual - 1 if dual > 0 else None)
+        gap = objective / dual - 1 if dual > 0 else None
+        return Measures(objective, dual, gap, nu=mean_slack(losses, squared))
 
     def violation(self, state: State) -> float:
         """Give the largest violation of the optimality conditions over all examples; the tolerance is of this."""

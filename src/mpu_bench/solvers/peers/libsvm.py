@@ -23,7 +23,7 @@ from mpu_bench.core.kernels import Gaussian, Kernel, Polynomial
 from mpu_bench.core.model import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, take, to_scipy
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+from mpu_bench.core.solver import Allowance, Measures, Solver, Status, mean_slack
 from mpu_bench.errors import ConfigError
 
 
@@ -117,7 +117,8 @@ class Libsvm(Solver):
         losses = np.maximum(0.0, 1.0 - state.signs * (responses + state.bias[0]))
         objective = squared / 2 + self.C * float(losses.sum())
         dual = float(np.abs(state.coefficients).sum()) - squared / 2
-        return Measures(objective, dual, gap=objective / dual - 1 if dual > 0 else None)
+        gap = objective / dual - 1 if dual > 0 else None
+        return Measures(objective, dual, gap, nu=mean_slack(losses, squared))
 
 
 def _options(kernel: Kernel) -> dict[str, Any]:
