@@ -121,7 +121,7 @@ def _small(hint):
 def arrays_of(state, prefix=""):
     """Give every array of a state by its path."""
     found = {}
-    for name, part in state._asdict().items():
+    for name, part in (state._asdict() if hasattr(state, "_asdict") else vars(state)).items():
         if isinstance(part, np.ndarray):
             found[prefix + name] = part.copy()
         elif hasattr(part, "_asdict"):

@@ -119,6 +119,31 @@ def _squared_norm_ones(rows, i):
     return np.float64(rows.starts[i + np.uint32(1)] - rows.starts[i])
 
 
+def _pairs_dense(rows, i, columns, values):
+    m = 0
+    for j in range(rows.values.shape[1]):
+        if rows.values[i, j] != 0:
+            columns[m], values[m] = j, rows.values[i, j]
+            m += 1
+    return m
+
+
+def _pairs_sparse(rows, i, columns, values):
+    first = rows.starts[i]
+    m = np.int64(rows.starts[i + np.uint32(1)] - first)
+    for k in range(m):
+        columns[k], values[k] = rows.columns[first + np.uint32(k)], rows.values[first + np.uint32(k)]
+    return m
+
+
+def _pairs_ones(rows, i, columns, values):
+    first = rows.starts[i]
+    m = np.int64(rows.starts[i + np.uint32(1)] - first)
+    for k in range(m):
+        columns[k], values[k] = rows.columns[first + np.uint32(k)], 1
+    return m
+
+
 def _count_dense(rows):
     return rows.values.shape[0]
 
@@ -137,6 +162,10 @@ add = dispatch("add", {Dense: _add_dense, Sparse: _add_sparse, Ones: _add_ones})
 squared_norm = dispatch(
     "squared_norm", {Dense: _squared_norm_dense, Sparse: _squared_norm_sparse, Ones: _squared_norm_ones}
 )
+
+#: ``pairs(rows, i, columns, values)``: copies the columns and values of row ``i`` that are not zero to the beginning of
+#: two arrays of shape (d,), and says how many they are.
+pairs = dispatch("pairs", {Dense: _pairs_dense, Sparse: _pairs_sparse, Ones: _pairs_ones})
 
 #: ``prepare(rows, i)``: a hint that row ``i`` is needed soon.
 prepare = dispatch("prepare", {Dense: _prepare_dense, Sparse: _prepare_sparse, Ones: _prepare_ones})

@@ -18,6 +18,7 @@ from numba.core import event
 from mpu_bench.core import counters
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.model import LinearModel, Model
+from mpu_bench.core.offclock import off_clock_seconds
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.schema import Checkpoints, Stop
@@ -65,10 +66,10 @@ event.register("numba:compile", COMPILER)  # type: ignore[no-untyped-call]
 
 @dataclass
 class Clock:
-    """Adds up wall and processor seconds while it is entered, without those of the compiler.
+    """Adds up wall and processor seconds while it is entered, without those off the clock and those of the compiler.
 
     Workers compile before they train; should a solver reach a function only later, its compilation still does
-    not count as training.
+    not count as training. Nor does making the examples of a stream.
     """
 
     seconds: float = 0.0
@@ -76,15 +77,23 @@ class Clock:
     _started: tuple[float, float] = (0.0, 0.0)
 
     def __enter__(self) -> None:
-        compiled = COMPILER.seconds
-        self._started = (time.perf_counter() - compiled, time.process_time() - compiled)
+        self._started = _training_time()
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        compiled = COMPILER.seconds
-        self.seconds += time.perf_counter() - compiled - self._started[0]
-        self.cpu_seconds += time.process_time() - compiled - self._started[1]
+        seconds, cpu_seconds = _training_time()
+        self.seconds += seconds - self._started[0]
+        self.cpu_seconds += cpu_seconds - self._started[1]
+
+
+def _training_time() -> tuple[float, float]:
+    """Read the wall and the processor clock, set back by what was not training."""
+    seconds, cpu_seconds = off_clock_seconds()
+    return (
+        time.perf_counter() - COMPILER.seconds - seconds,
+        time.process_time() - COMPILER.seconds - cpu_seconds,
+    )
 
 
 @dataclass

@@ -1,0 +1,92 @@
+"""What the online solvers have in common: predict, then learn, one example after the other, pass after pass."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from annotated_types import Ge
+from numba import njit
+
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED
+from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+from mpu_bench.core.stream import Chunk
+
+
+@dataclass(frozen=True)
+class OnlineSolver(Solver):
+    """An online solver; its state has fields ``stream`` (`Stream`), ``counters`` and ``errors`` (1,) int64."""
+
+    kernels: ClassVar = "any"
+    classes: ClassVar = "any"
+    online: ClassVar = True
+
+    passes: Annotated[int, Ge(1)] = 1
+
+    def advance(self, state: Any, allowance: Allowance) -> Status:
+        """Present further examples."""
+        counters, total = state.counters, self.passes * state.stream.length
+        last = min(int(counters[PRESENTED]) + allowance.presented, total)
+        most = int(counters[KERNEL_EVALUATIONS]) + allowance.kernel_evaluations
+        while counters[PRESENTED] < last and counters[KERNEL_EVALUATIONS] < most:
+            presented = int(counters[PRESENTED])
+            chunk, position = state.stream.at(presented)
+            stop = min(len(chunk.order), position + last - presented)
+            self.present(state, chunk, position, stop, most)
+        return Status.DONE if counters[PRESENTED] == total else Status.RUNNING
+
+    @abstractmethod
+    def present(self, state: Any, chunk: Chunk, position: int, stop: int, most: int) -> None:
+        """Present the examples ``chunk.order[position:stop]``, or fewer.
+
+        Parameters
+        ----------
+        state : as `start` made it
+        chunk : Chunk
+        position, stop : int
+        most : int
+            Presents none once so many kernel evaluations have been asked for. Whoever needs more room for vectors
+            makes it here and may stop earlier.
+        """
+
+    def measures(self, state: Any) -> Measures:
+        """Give the wrong predictions / examples presented."""
+        presented = int(state.counters[PRESENTED])
+        return Measures(online_error=int(state.errors[0]) / presented if presented else None)
+
+
+@njit(cache=True, nogil=True)
+def best_wrong(scores, label):
+    """Choose the wrong class with the highest score, the lowest one on ties; with one score for two classes, 0."""
+    if len(scores) == 1:
+        return 0
+    rival = 1 if label == 0 else 0
+    for c in range(len(scores)):
+        if c != label and scores[c] > scores[rival]:
+            rival = c
+    return rival
+
+
+@njit(cache=True, nogil=True)
+def margin(scores, label, rival):
+    """Compute y f(x), or f_y(x) - f_r(x) for the best wrong class r."""
+    if len(scores) == 1:
+        return scores[0] if label == 1 else -scores[0]
+    return scores[label] - scores[rival]
+
+
+@njit(cache=True, nogil=True)
+def score(coefficients, kernel_row, scores):
+    """Compute ``f_c = sum_j coefficients[c, j] kernel_row[j]``, j over the vectors there, for every score c."""
+    for c in range(len(scores)):
+        scores[c] = _sum_of_products(coefficients[c], kernel_row)
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _sum_of_products(coefficients, kernel_row):
+    total = 0.0
+    for j in range(len(kernel_row)):
+        total += coefficients[j] * np.float64(kernel_row[j])
+    return total
