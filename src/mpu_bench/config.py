@@ -21,6 +21,7 @@ from mpu_bench.errors import ConfigError, DataError, nearest
 from mpu_bench.located import Key, Located
 from mpu_bench.schema import (
     FORMAT_VERSION,
+    FROM_REGULARIZATION,
     KERNELS,
     OVER_EXAMPLES,
     DatasetChoice,
@@ -28,6 +29,7 @@ from mpu_bench.schema import (
     File,
     KernelChoice,
     SolverChoice,
+    Stop,
 )
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -175,6 +177,7 @@ def _experiment(file: Located, folder: Path) -> Experiment:
             f"{file.place(('stop', 'deviation'))}: stop.deviation: needs the optimum to deviate from; "
             "set reference: true"
         )
+    _check_seconds_of(content.stop, labels, choices, file)
     return Experiment(
         name=content.name,
         source=file.source,
@@ -319,10 +322,44 @@ def _solvers(entry: Any, key: Key, content: File, labels: Sequence[str], file: L
 
 def _checked(model: type[BaseModel], given: Mapping[str, Any], file: Located, key: Key) -> dict[str, Any]:
     """Check one value for each parameter; one that depends on n is checked as if n were 1, and kept as it is."""
-    by_n = {name for name, value in given.items() if isinstance(value, Mapping) and set(value) == {OVER_EXAMPLES}}
-    numbers = {name: value[OVER_EXAMPLES] if name in by_n else value for name, value in given.items()}
+    derived = {
+        name for name, value in given.items() if isinstance(value, Mapping) and set(value) == {FROM_REGULARIZATION}
+    }
+    for name in derived:
+        _check_derived(name, given[name][FROM_REGULARIZATION], file.place((*key, name)))
+    plain: dict[str, Any] = {name: 1.0 if name in derived else value for name, value in given.items()}
+    by_n = {name for name, value in plain.items() if isinstance(value, Mapping) and set(value) == {OVER_EXAMPLES}}
+    numbers = {name: value[OVER_EXAMPLES] if name in by_n else value for name, value in plain.items()}
     checked = _validated(model, numbers, file, key).model_dump()
-    return checked | {name: {OVER_EXAMPLES: checked[name]} for name in by_n}
+    return checked | {name: {OVER_EXAMPLES: checked[name]} for name in by_n} | {name: given[name] for name in derived}
+
+
+def _check_derived(name: str, regularization: Any, place: str) -> None:
+    """Check ``nu: {from-regularization: lambda}``, where lambda may be ``{over-examples: number}``."""
+    number: Any = regularization
+    if isinstance(regularization, Mapping) and set(regularization) == {OVER_EXAMPLES}:
+        number = regularization[OVER_EXAMPLES]
+    if name != "nu":
+        raise ConfigError(f"{place}: {name}: only nu can be derived {FROM_REGULARIZATION}")
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < float("inf"):
+        raise ConfigError(
+            f"{place}: nu: {FROM_REGULARIZATION}: must be a number above 0 or {{{OVER_EXAMPLES}: 1}}, not {number!r}"
+        )
+
+
+def _check_seconds_of(stop: Stop, labels: Sequence[str], choices: Sequence[SolverChoice], file: Located) -> None:
+    """See that there is one run whose seconds are meant by ``stop: {seconds_of: ...}``."""
+    if stop.seconds_of is None:
+        return
+    name = stop.seconds_of.solver
+    for label, kernel in itertools.product(labels, {str(choice.kernel): choice for choice in choices}):
+        alike = [each for each in choices if each.only_for in (None, label) and str(each.kernel) == kernel]
+        count = sum(each.name == name for each in alike)
+        if count != 1 and len(alike) > count:
+            raise ConfigError(
+                f"{file.place(('stop', 'seconds_of'))}: stop.seconds_of: solver '{name}' must stand in this config "
+                f"once, with one value for each parameter, for {label} and the kernel {kernel}; there are {count}"
+            )
 
 
 _BY_DATASET, _OTHERWISE = "per-dataset", "otherwise"

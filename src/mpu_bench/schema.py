@@ -72,17 +72,26 @@ KERNELS: dict[str, type[Strict]] = {
 }
 
 
+class SecondsOf(Strict):
+    """``factor`` times the seconds that ``solver`` takes on the same data, with the same kernel and seed."""
+
+    solver: str
+    factor: Positive
+
+
 class Stop(Strict):
     """What ends a run besides the solver's own rule; whichever comes first.
 
     ``gap`` is certified by the solver's own dual variables, ``deviation`` is the objective's from the reference
-    optimum (``reference: true``); both are looked at at checkpoints.
+    optimum (``reference: true``); both are looked at at checkpoints. ``seconds_of`` does not hold
+    for the solver it names.
     """
 
     gap: Positive | None = None
     deviation: Positive | None = None
     passes: Positive | None = None
     seconds: Positive | None = None
+    seconds_of: SecondsOf | None = None
     kernel_evaluations: Positive | None = None
 
 
@@ -193,6 +202,7 @@ class Experiment:
 
 
 OVER_EXAMPLES = "over-examples"  #: ``{over-examples: 2}`` is 2 / n, for a solver's parameter
+FROM_REGULARIZATION = "from-regularization"  #: ``nu: {from-regularization: 0.1}`` is nu of the optimum at lambda 0.1
 
 _DIVISORS = {OVER_EXAMPLES: "n", "over-features": "d", "over-mean-squared-distance": "mean squared distance"}
 
@@ -204,7 +214,9 @@ def _in_brackets(parameters: Mapping[str, Any]) -> str:
 
 
 def short(value: Any) -> str:
-    """Write a parameter's value briefly: ``1e-05``, or ``4/d`` for ``{over-features: 4}``."""
+    """Write a parameter's value briefly: ``1e-05``, ``4/d`` for ``{over-features: 4}``, or ``nu(1/n)`` if derived."""
+    if isinstance(value, Mapping) and FROM_REGULARIZATION in value:
+        return f"nu({short(value[FROM_REGULARIZATION])})"
     if isinstance(value, Mapping):
         return ", ".join(f"{short(each)}/{_DIVISORS.get(name, name)}" for name, each in value.items())
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -92,6 +92,8 @@ class Solver(ABC):
     sliceable : False for peers, whose one advance runs to the end whatever the allowance.
     l1_svm : whether its objective, with the linear kernel, is that of the L1-SVM with the parameter C, so that it can
         be set against the optimum of that problem.
+    kernel_svm : whether its objective, with any kernel, is 1/2 ||w||^2 + C sum hinge, and of what bias: its parameters
+        are C or `regularization`, 1 / (C n), and for ``"either"`` also `bias`.
     """
 
     name: ClassVar[str]
@@ -100,6 +102,7 @@ class Solver(ABC):
     classes: ClassVar[Literal["two", "any"]] = "two"
     sliceable: ClassVar[bool] = True
     l1_svm: ClassVar[bool] = False
+    kernel_svm: ClassVar[Literal["", "no bias", "bias", "either"]] = ""
 
     def __post_init__(self) -> None:
         """Refuse parameters outside their range.

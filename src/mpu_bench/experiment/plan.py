@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,7 +16,17 @@ from typing import Any
 
 from mpu_bench import solvers
 from mpu_bench.errors import ConfigError, nearest
-from mpu_bench.schema import Checkpoints, DatasetChoice, Experiment, KernelChoice, SolverChoice, Stop, short
+from mpu_bench.schema import (
+    FROM_REGULARIZATION,
+    OVER_EXAMPLES,
+    Checkpoints,
+    DatasetChoice,
+    Experiment,
+    KernelChoice,
+    SolverChoice,
+    Stop,
+    short,
+)
 
 FILTERS = ("solver", "dataset", "kernel", "seed", "budget")
 
@@ -69,11 +80,15 @@ class Run:
 
 def plan(experiment: Experiment) -> list[Run]:
     """Write out every run, dataset by dataset so that each is loaded once; reference optima come first."""
-    runs = []
+    runs: list[Run] = []
     for dataset in experiment.datasets:
         chosen = [solver for solver in experiment.solvers if solver.only_for in (None, dataset.label)]
         mine = [_run(experiment, dataset, solver, seed) for solver in chosen for seed in experiment.seeds]
-        runs += _references(mine) + mine if experiment.reference else mine
+        optima = [optimum_of(run) if experiment.reference else None for run in mine]
+        for reference in (*optima, *map(nu_of, mine)):
+            if reference is not None and reference not in runs:
+                runs.append(reference)
+        runs += mine
     return runs
 
 
@@ -88,44 +103,97 @@ def _run(experiment: Experiment, dataset: DatasetChoice, solver: SolverChoice, s
         kernel=solver.kernel,
         vectors=solver.vectors,
         seed=seed,
-        stop=experiment.stop,
+        stop=_stop(experiment.stop, solver.name),
         checkpoints=experiment.checkpoints,
         threads=experiment.threads,
         plugins=experiment.plugins,
     )
 
 
-REFERENCE = "reference"
+def _stop(stop: Stop, solver: str) -> Stop:
+    """Leave out a rule that says how long the others may take by this solver."""
+    itself = stop.seconds_of is not None and stop.seconds_of.solver == solver
+    return stop.model_copy(update={"seconds_of": None}) if itself else stop
 
 
-def _references(runs: Sequence[Run]) -> list[Run]:
-    """Plan the optimum of every linear L1-SVM that the runs of one dataset minimise."""
-    compared = {json.dumps(run.parameters["C"]): run for run in runs if _is_l1_svm(run)}
-    alike: dict[str, Any] = {"seed": 0, "stop": Stop(), "checkpoints": Checkpoints(), "threads": 1, "plugins": ()}
-    return [
-        replace(run, solver=REFERENCE, parameters=_defaults(REFERENCE) | {"C": run.parameters["C"]}, **alike)
-        for run in compared.values()
-    ]
+REFERENCE, KERNEL_REFERENCE = REFERENCES = ("reference", "kernel-reference")
 
 
-def _is_l1_svm(run: Run) -> bool:
-    soft = run.parameters.get("margin", "soft") == "soft"
-    return solvers.load(run.solver).l1_svm and soft and run.kernel.name == "linear" and run.solver != REFERENCE
-
-
-def _defaults(solver: str) -> dict[str, Any]:
-    return {field.name: field.default for field in fields(solvers.load(solver))}
-
-
-def reference_of(run: Run, runs: Sequence[Run]) -> Run | None:
-    """Find the run whose result is the optimum that this run's objective is set against."""
-    if not _is_l1_svm(run):
+def optimum_of(run: Run) -> Run | None:
+    """Make the run whose result is the optimum that this run's objective is set against."""
+    solver = solvers.load(run.solver)
+    if run.solver in REFERENCES:
         return None
-    for other in runs:
-        same_data = (other.dataset, other.options) == (run.dataset, run.options)
-        if other.solver == REFERENCE and same_data and other.parameters["C"] == run.parameters["C"]:
-            return other
+    if solver.l1_svm and run.kernel.name == "linear" and run.parameters.get("margin", "soft") == "soft":
+        return _reference(run, REFERENCE, {"C": run.parameters["C"]})
+    if solver.kernel_svm:
+        bias = run.parameters["bias"] if solver.kernel_svm == "either" else solver.kernel_svm == "bias"
+        return _reference(run, KERNEL_REFERENCE, _weight(run.parameters) | {"bias": bias})
     return None
+
+
+def nu_of(run: Run) -> Run | None:
+    """Make the run whose result is the nu of ``nu: {from-regularization: ...}``."""
+    nu = run.parameters.get("nu")
+    if not isinstance(nu, Mapping):
+        return None
+    parameters = _weight({"regularization": nu[FROM_REGULARIZATION]}) | {"bias": run.parameters.get("bias", False)}
+    return _reference(run, KERNEL_REFERENCE, parameters)
+
+
+def _weight(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the parameters C or regularization; k/n of the latter as C = 1/k, so that equal problems are solved once."""
+    regularization = parameters.get("regularization")
+    if isinstance(regularization, Mapping):
+        return {"C": 1.0 / regularization[OVER_EXAMPLES]}
+    if regularization is not None:
+        return {"regularization": regularization}
+    return {"C": 1.0 if parameters.get("C") is None else parameters["C"]}
+
+
+def _reference(run: Run, solver: str, parameters: dict[str, Any]) -> Run:
+    defaults = {field.name: field.default for field in fields(solvers.load(solver))}
+    alike: dict[str, Any] = {"vectors": None, "seed": 0, "threads": 1, "plugins": ()}
+    return replace(
+        run, solver=solver, parameters=defaults | parameters, stop=Stop(), checkpoints=Checkpoints(), **alike
+    )
+
+
+def sources(run: Run, runs: Sequence[Run]) -> dict[str, Run]:
+    """Find the runs whose results this one needs: its ``optimum``, its ``nu``, the ``seconds`` it gets a part of."""
+    found = {"optimum": _same(optimum_of(run), runs), "nu": _same(nu_of(run), runs)}
+    if run.stop.seconds_of is not None:
+        found["seconds"] = _same_but_for_parameters(run, run.stop.seconds_of.solver, runs)
+    return {kind: source for kind, source in found.items() if source is not None}
+
+
+def _same(wanted: Run | None, runs: Sequence[Run]) -> Run | None:
+    """Find a run on the same data, whatever they are called."""
+    if wanted is None:
+        return None
+    alike = (each for each in runs if each.solver == wanted.solver)
+    return next((each for each in alike if replace(each, label=wanted.label) == wanted), None)
+
+
+def _same_but_for_parameters(run: Run, solver: str, runs: Sequence[Run]) -> Run | None:
+    own: dict[str, Any] = {"solver": solver, "parameters": {}, "vectors": None, "stop": Stop()}
+    alike = (each for each in runs if each.solver == solver)
+    return next((each for each in alike if replace(each, **own) == replace(run, **own)), None)
+
+
+def settled(run: Run, results: Mapping[str, Mapping[str, Any]]) -> tuple[Run, list[str]]:
+    """Put into a run what the results of its `sources` say; gives a remark on each, too."""
+    remarks = []
+    if "nu" in results:
+        nu, seconds = results["nu"]["nu"], results["nu"]["train_seconds"]
+        run = replace(run, parameters={**run.parameters, "nu": nu})
+        remarks.append(f"nu {nu:.6g} derived in {seconds:.3g} s, not counted")
+    if "seconds" in results and (share := run.stop.seconds_of) is not None:
+        theirs = results["seconds"]["train_seconds"]
+        seconds = min(share.factor * theirs, run.stop.seconds or math.inf)
+        run = replace(run, stop=run.stop.model_copy(update={"seconds": seconds, "seconds_of": None}))
+        remarks.append(f"{share.factor:g} of the {theirs:.4g} s of {share.solver}")
+    return run, remarks
 
 
 def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:
@@ -163,13 +231,14 @@ def _filtered(run: Run, key: str) -> str:
     return str(values[key])
 
 
-def run_id(run: Run, fingerprint: str) -> str:
+def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:
     """Make the key of a run's result: equal keys mean that the result may be reused.
 
-    It depends on the solver, its parameters and its source, the kernel, the stopping rules, the seed, the threads
-    and the content of the data; not on names, order, other runs, or limits.
+    It depends on the solver, its parameters and its source, the kernel, the stopping rules, the seed, the threads,
+    the content of the data, and the keys of results that are ``needed`` to settle it; not on names, order, other
+    runs, or limits.
     """
-    content = {
+    content: dict[str, Any] = {
         "solver": run.solver,
         "parameters": dict(run.parameters),
         "kernel": [run.kernel.name, dict(run.kernel.parameters)],
@@ -180,6 +249,8 @@ def run_id(run: Run, fingerprint: str) -> str:
         "data": fingerprint,
         "code": code_version(run.solver),
     }
+    if needed:
+        content["needed"] = list(needed)
     text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -19,7 +19,7 @@ from mpu_bench.data.progress import Progress, Silent
 from mpu_bench.errors import DataError, FetchError, StoreError
 from mpu_bench.experiment import environment
 from mpu_bench.experiment.local import Outcome, Pool
-from mpu_bench.experiment.plan import REFERENCE, Run, reference_of, run_id
+from mpu_bench.experiment.plan import REFERENCES, Run, run_id, settled, sources
 from mpu_bench.experiment.store import FINISHED, Store
 from mpu_bench.experiment.worker import Task
 from mpu_bench.schema import Experiment
@@ -57,6 +57,14 @@ class Planned:
             "seed": self.run.seed,
             "run_id": self.run_id,
         }
+
+
+Sources = Mapping[str, Planned]  # by what is taken from their results
+
+#: what of a result is taken
+_TAKEN = {"optimum": "dual_objective", "nu": "nu", "seconds": "train_seconds"}
+_SETTLING = ("nu", "seconds")  #: without which a run cannot be done
+_LEVELS = 2  #: a run needs another's seconds, and that one its optimum
 
 
 @dataclass
@@ -110,13 +118,19 @@ def _describe(name: str, options: Mapping[str, Any], home: Home) -> Description 
 
 
 def _with_ids(runs: Sequence[Run], found: Mapping[Dataset, Description | str]) -> list[Planned]:
-    return [_planned(run, found[_key(run)]) for run in runs]
+    return [_planned(run, found[_key(run)], runs) for run in runs]
 
 
-def _planned(run: Run, found: Description | str) -> Planned:
-    if isinstance(found, str):
-        return Planned(run, None, run_id(run, "unavailable"), found)
-    return Planned(run, found, None if found.fingerprint is None else run_id(run, found.fingerprint))
+def _planned(run: Run, found: Description | str, runs: Sequence[Run]) -> Planned:
+    fingerprint = "unavailable" if isinstance(found, str) else found.fingerprint
+    key = None if fingerprint is None else _run_id(run, fingerprint, runs)
+    return Planned(run, None, key, found) if isinstance(found, str) else Planned(run, found, key)
+
+
+def _run_id(run: Run, fingerprint: str, runs: Sequence[Run]) -> str:
+    """Make the key of a run; one that is settled by other results depends on theirs, but for the optimum."""
+    needed = sources(run, runs)
+    return run_id(run, fingerprint, [run_id(needed[kind], fingerprint) for kind in _SETTLING if kind in needed])
 
 
 def execute(
@@ -161,21 +175,25 @@ def execute(
         store.save_plan([each.record() for each in planned], _facts(experiment))
         wanted = set(map(id, chosen))
         mine = [each for each in planned if id(each.run) in wanted]
-        references = {each.run_id: _reference(each, planned) for each in mine}
-        mine = [*filter(None, references.values()), *mine]
+        needed = {each.run_id: _sources(each, planned) for each in planned}
+        for _ in range(_LEVELS):
+            mine = [*(source for each in mine for source in needed[each.run_id].values()), *mine]
         finished = set() if force else store.finished()
         missing = _first_of_each([each for each in mine if each.run_id not in finished])
         listener.planned(missing, len({each.run_id for each in mine}) - len(missing))
         session = _Session(experiment, home, store, pool, listener)
-        session.do([each for each in missing if each.run.solver == REFERENCE], {})
-        session.do([each for each in missing if each.run.solver != REFERENCE], references)
+        while missing:
+            waiting = {each.run_id for each in missing}
+            ready = [each for each in missing if not waiting & {s.run_id for s in needed[each.run_id].values()}]
+            session.do(ready, needed)
+            missing = [each for each in missing if each not in ready]
         return {each.run_id for each in mine} <= store.finished()
 
 
-def _reference(planned: Planned, others: Sequence[Planned]) -> Planned | None:
-    """Find the reference optimum that belongs to a run."""
-    found = reference_of(planned.run, [each.run for each in others])
-    return next((each for each in others if each.run is found), None)
+def _sources(planned: Planned, others: Sequence[Planned]) -> Sources:
+    """Find those whose results a run needs."""
+    found = sources(planned.run, [each.run for each in others])
+    return {kind: next(each for each in others if each.run is source) for kind, source in found.items()}
 
 
 @dataclass
@@ -192,39 +210,40 @@ class _Session:
     def __post_init__(self) -> None:
         self.machine = environment.describe(self.experiment.threads)
 
-    def do(self, missing: Sequence[Planned], references: Mapping[str | None, Planned | None]) -> None:
+    def do(self, missing: Sequence[Planned], needed: Mapping[str | None, Sources]) -> None:
         """Do runs and keep each as soon as it is finished; a known optimum is recalled instead."""
         tasks = {}
         for each in missing:
-            reference = references.get(each.run_id)
-            task = Task(each.run, self.home, self._optimum(reference))
+            results = self._results(needed[each.run_id])
+            run, remarks = settled(each.run, results)
+            task = Task(run, self.home, results["optimum"]["dual_objective"] if "optimum" in results else None)
             if each.unavailable:
                 self._keep(each, Outcome(task, {"status": "unavailable", "reason": each.unavailable}, []))
-            elif reference is not None and task.optimum is None and each.run.stop.deviation is not None:
-                self._keep(each, Outcome(task, {"status": "error", "reason": "its reference optimum failed"}, []))
+            elif missed := _missed(each.run, needed[each.run_id], results):
+                self._keep(each, Outcome(task, {"status": "error", "reason": missed}, []))
             elif (known := self._recall(each)) is not None:
                 self._keep(each, Outcome(task, *known))
             else:
-                tasks[id(task)] = (each, task)
+                tasks[id(task)] = (each, task, remarks)
 
         def told(task: Task, kind: str, content: Any) -> None:
-            self.listener.message(task.run, kind, content)
+            self.listener.message(tasks[id(task)][0].run, kind, content)
 
-        for outcome in self.pool.run([task for _, task in tasks.values()], self.experiment.limits, told):
-            each = tasks[id(outcome.task)][0]
-            self._keep(each, outcome)
+        for outcome in self.pool.run([task for _, task, _ in tasks.values()], self.experiment.limits, told):
+            each, _, remarks = tasks[id(outcome.task)]
+            self._keep(each, outcome, remarks)
             self._remember(each, outcome)
 
-    def _keep(self, planned: Planned, outcome: Outcome) -> None:
+    def _keep(self, planned: Planned, outcome: Outcome, remarks: Sequence[str] = ()) -> None:
         record = planned.record() | {name: value for name, value in outcome.record.items() if value is not None}
+        record["reason"] = "; ".join(filter(None, [record["reason"], *remarks]))
         self.store.save(record, outcome.checkpoints, self.machine)
         self.listener.finished(planned.run, record)
 
-    def _optimum(self, reference: Planned | None) -> float | None:
-        if reference is None or reference.run_id is None:
-            return None
-        result = self.store.result(reference.run_id)
-        return None if result is None else result["dual_objective"]
+    def _results(self, needed: Sources) -> dict[str, dict[str, Any]]:
+        """Look up what other runs found; left out are those that failed."""
+        rows = {kind: self.store.result(each.run_id) for kind, each in needed.items() if each.run_id is not None}
+        return {kind: row for kind, row in rows.items() if row is not None and row[_TAKEN[kind]] is not None}
 
     def _recall(self, planned: Planned) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
         """Read the optimum of an earlier experiment; optima are kept beside the prepared data."""
@@ -235,7 +254,7 @@ class _Session:
             return None
 
     def _remember(self, planned: Planned, outcome: Outcome) -> None:
-        if planned.run.solver != REFERENCE or outcome.record["status"] not in FINISHED:
+        if planned.run.solver not in REFERENCES or outcome.record["status"] not in FINISHED:
             return
         path = self._kept(planned)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -246,6 +265,13 @@ class _Session:
 
     def _kept(self, planned: Planned) -> Path:
         return self.home.folder / "references" / f"{planned.run_id}.json"
+
+
+def _missed(run: Run, needed: Sources, results: Mapping[str, Any]) -> str:
+    """Say which result it is that a run cannot be done without, if there is one."""
+    kinds = (*_SETTLING, *(["optimum"] if run.stop.deviation is not None else []))
+    lost = [kind for kind in kinds if kind in needed and kind not in results]
+    return f"{needed[lost[0]].run.solver} failed, whose {_TAKEN[lost[0]]} it needs" if lost else ""
 
 
 def _facts(experiment: Experiment) -> dict[str, Any]:

@@ -31,6 +31,7 @@ SOLVERS = {
     "sdca": "mpu_bench.solvers.batch.sdca:SDCA",
     "rff": "mpu_bench.solvers.batch.rff:RFF",
     "smo": "mpu_bench.solvers.batch.smo:SMO",
+    "kernel-reference": "mpu_bench.solvers.batch.reference:KernelReference",
     "liblinear": "mpu_bench.solvers.peers.liblinear:Liblinear",
     "libsvm": "mpu_bench.solvers.peers.libsvm:Libsvm",
 }

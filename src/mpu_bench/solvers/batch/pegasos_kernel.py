@@ -66,6 +66,7 @@ class KernelPegasos(Solver):
     name = "pegasos-kernel"
     paper = "sbp-2012"
     kernels: ClassVar = "any"
+    kernel_svm: ClassVar = "no bias"
 
     regularization: Annotated[float, Gt(0)]
     passes: Annotated[int, Ge(1)] = 10

@@ -17,9 +17,8 @@ iteration t counts in the sum of the iterates from t on, with the sum of the s s
 where S is the sum of all s and B_i += delta times the S before t. The sum of the responses is kept in the same way.
 Before s is small, where the difference would cancel, it is multiplied in. All sums are in double.
 
-Given lambda instead of nu, `start` solves the regularised problem by SMO (smo.py) to a violation of 1e-4 and takes nu
-from ||w*|| nu = (mean hinge loss of w*). That is done once for a problem in a process. It is timed, as all of `start`
-is, and not counted: experiments that measure time should be given nu.
+A config may give lambda instead of nu, ``nu: {from-regularization: {over-examples: 1}}``: then nu is that of the
+optimum of the regularised problem (reference.py), which is solved once, in a row of its own with its own seconds.
 
 Counted: n kernel evaluations an iteration, which is one example presented, one step, one update; the epochs of the
 paper are ``passes``, n iterations each. Measured is f of the average iterate, in the units of Problem 2.3: it rises
@@ -32,14 +31,13 @@ optimal as well (section 3.2). While f of the average is not above zero the mode
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
-from annotated_types import Ge
+from annotated_types import Ge, Lt
 from numba import njit
 from numpy.typing import NDArray
 
-from mpu_bench import solvers
 from mpu_bench.core import gram as kernel_matrix
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.gram import Gram, row
@@ -93,10 +91,8 @@ class SBP(Solver):
 
     Attributes
     ----------
-    nu : float or None
-        The slack allowed, a mean over the examples, in units of ||w|| = 1; at least 0. None: see `regularization`.
-    regularization : float or None
-        lambda, above 0, where nu is None: nu is that of the optimum of the regularised problem.
+    nu : float
+        The slack allowed, a mean over the examples, in units of ||w|| = 1.
     bias : bool
         Whether the model has a bias, which is not regularised.
     passes : int
@@ -107,20 +103,9 @@ class SBP(Solver):
     paper = "sbp-2012"
     kernels: ClassVar = "any"
 
-    nu: float | None
-    regularization: float | None = None
+    nu: Annotated[float, Ge(0), Lt(np.inf)]
     bias: bool = False
     passes: Annotated[int, Ge(1)] = 10
-
-    def __post_init__(self) -> None:
-        """Refuse parameters outside their range, and nu together with lambda."""
-        super().__post_init__()
-        if (self.nu is None) == (self.regularization is None):
-            raise ConfigError(f"{self.name}: give either nu or regularization (with nu: null)")
-        if self.nu is not None and not 0 <= self.nu < np.inf:
-            raise ConfigError(f"{self.name}: nu is {self.nu!r}; it must be at least 0 and finite")
-        if self.regularization is not None and not 0 < self.regularization < np.inf:
-            raise ConfigError(f"{self.name}: regularization is {self.regularization!r}; it must be above 0 and finite")
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start at w = 0.
@@ -133,9 +118,8 @@ class SBP(Solver):
             If all K(x, x) are zero.
         """
         self.check(problem, kernel)
-        nu = _matching_nu(problem, kernel, self.regularization, self.bias) if self.nu is None else self.nu
         gram = kernel_matrix.build(problem.train, problem.features, kernel)
-        _check_nu(nu, problem.name, float(gram.diagonal.max()))
+        _check_nu(self.nu, problem.name, float(gram.diagonal.max()))
         n, signs = problem.n, problem.signs()
         order = np.argsort(-signs, kind="stable") if self.bias else np.arange(n)
         work = Work(
@@ -148,7 +132,7 @@ class SBP(Solver):
             np.zeros(n),
             np.array([np.count_nonzero(signs > 0) if self.bias else n]),
             np.array([0.0, 0.0, np.inf]),
-            np.array([1.0, 0.0, 0.0, n * nu]),
+            np.array([1.0, 0.0, 0.0, n * self.nu]),
             np.zeros(n),
             generator(seed, "sbp"),
             new_counters(),
@@ -176,7 +160,7 @@ class SBP(Solver):
 
     def measures(self, state: State) -> Measures:
         """Evaluate f of the average iterate; larger is better."""
-        return Measures(objective=_average(state.work)[1])
+        return Measures(objective=_average(state.work)[1], nu=self.nu)
 
 
 def _check_nu(nu: float, name: str, largest: float) -> None:
@@ -188,25 +172,6 @@ def _check_nu(nu: float, name: str, largest: float) -> None:
             f"sbp: nu is {nu:.6g}; from 2 max sqrt(K(x, x)) = {most:.6g} on the slack covers all examples whatever the"
             " model: take a smaller nu"
         )
-
-
-_known_nu: dict[tuple[object, ...], float] = {}
-
-
-def _matching_nu(problem: Problem, kernel: Kernel, regularization: float | None, bias: bool) -> float:
-    """Solve the regularised problem, once; gives (mean hinge loss) / ||w|| of its optimum."""
-    labels = problem.labels.tobytes()  # a part of a dataset may go by the fingerprint of the whole
-    key = (problem.fingerprint, labels, type(kernel), kernel, regularization, bias)
-    if key not in _known_nu:
-        smo: Any = solvers.load("smo")
-        solver = smo(regularization=regularization, bias=bias, tolerance=1e-4)
-        state = solver.start(problem, kernel, 0)
-        solver.advance(state, Allowance())
-        alphas, found = np.abs(solver.model(state).coefficients), solver.measures(state)
-        squared_length = 2.0 * (alphas.sum() - found.dual_objective)
-        loss = (found.objective - squared_length / 2) / solver.weight(problem.n)
-        _known_nu[key] = max(float(loss / problem.n / np.sqrt(squared_length)), 0.0)  # rounding may put it below
-    return _known_nu[key]
 
 
 def _average(work: Work) -> tuple[NDArray[np.float64], float, float]:

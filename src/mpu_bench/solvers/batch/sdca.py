@@ -64,6 +64,7 @@ class SDCA(Solver):
     name = "sdca"
     paper = "sbp-2012"
     kernels: ClassVar = "any"
+    kernel_svm: ClassVar = "no bias"
 
     regularization: Annotated[float, Gt(0)]
     passes: Annotated[int, Ge(1)] = 10

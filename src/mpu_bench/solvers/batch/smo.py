@@ -99,6 +99,7 @@ class SMO(Solver):
     name = "smo"
     paper = "sbp-2012"
     kernels: ClassVar = "any"
+    kernel_svm: ClassVar = "either"
 
     C: float | None = None
     regularization: float | None = None

@@ -58,6 +58,7 @@ class Libsvm(Solver):
     name = "libsvm"
     paper = "scikit-learn"
     kernels: ClassVar = "any"
+    kernel_svm: ClassVar = "bias"
     sliceable = False
 
     C: Annotated[float, Gt(0)] = 1.0
