@@ -22,12 +22,18 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class LinearKernel(Strict):
+class KernelOptions(Strict):
+    """``normalize: true``, for any kernel, is K(a, b) / sqrt(K(a, a) K(b, b)): the cosine in feature space."""
+
+    normalize: bool | None = None
+
+
+class LinearKernel(KernelOptions):
     """K(a, b) = a.b."""
 
 
-class GaussianKernel(Strict):
-    """K(a, b) = exp(-gamma ||a - b||^2), by gamma or by sigma2 = 1 / (2 gamma).
+class GaussianKernel(KernelOptions):
+    """K(a, b) = exp(-gamma ||a - b||^2), by gamma or by sigma2 = 1 / (2 gamma); K(a, a) is 1 anyway.
 
     ``gamma`` may be ``{over-features: g}``, g / d, or ``{over-mean-squared-distance: g}``, g over the mean
     squared distance of two training rows.
@@ -57,7 +63,7 @@ class GaussianKernel(Strict):
         return self
 
 
-class PolynomialKernel(Strict):
+class PolynomialKernel(KernelOptions):
     """K(a, b) = (scale a.b + offset)^degree."""
 
     degree: AtLeastOne

@@ -37,7 +37,7 @@ def test_a_kernel_model(tmp_path, kind):
     np.testing.assert_array_equal(loaded.scores(rows), model.scores(rows))
 
 
-@pytest.mark.parametrize("kernel", [Linear(), Polynomial(0.5, 1.0, 3)], ids=str)
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(0.5, 1.0, 3), Polynomial(0.5, 1.0, 3, True)], ids=str)
 def test_every_kernel_survives_saving(tmp_path, kernel):
     matrix, _ = toys.binary(n=20)
     model = KernelModel(toys.KINDS["ones"](matrix), np.ones((20, 1)), kernel, matrix.shape[1])

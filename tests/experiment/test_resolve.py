@@ -49,6 +49,12 @@ def test_kernels_by_the_data() -> None:
         (KernelChoice("gaussian", {"gamma": {"over-features": 4}}), Gaussian(1.0)),
         (KernelChoice("gaussian", {"gamma": {"over-mean-squared-distance": 3}}), Gaussian(2.0)),
         (KernelChoice("polynomial", {"degree": 5, "scale": 1.0, "offset": 1.0}), Polynomial(1.0, 1.0, 5)),
+        (
+            KernelChoice("polynomial", {"normalize": True, "degree": 2, "scale": 1.0, "offset": 1.0}),
+            Polynomial(1.0, 1.0, 2, True),
+        ),
+        (KernelChoice("linear", {"normalize": True}), Polynomial(1.0, 0.0, 1, True)),
+        (KernelChoice("gaussian", {"normalize": True, "gamma": 2.0}), Gaussian(2.0)),
     ]
     for choice, kernel in made:
         assert resolve.kernel(choice, problem) == pytest.approx(kernel)

@@ -25,14 +25,20 @@ class Gaussian(NamedTuple):
 
 
 class Polynomial(NamedTuple):
-    """K(a, b) = (scale a.b + offset)^degree."""
+    """K(a, b) = (scale a.b + offset)^degree; normalized, K(a, b) / sqrt(K(a, a) K(b, b)), or 0 where that is 0 / 0."""
 
     scale: float
     offset: float
     degree: int
+    normalize: bool = False
 
 
 Kernel = Linear | Gaussian | Polynomial
+
+
+@njit(cache=True, inline="always")
+def _inverse_root(number):
+    return 1.0 / np.sqrt(number) if number > 0.0 else 0.0
 
 
 def _linear(_kernel, dot, _a2, _b2):
@@ -43,8 +49,10 @@ def _gaussian(kernel, dot, a2, b2):
     return np.exp(-kernel.gamma * max(a2 + b2 - 2.0 * dot, 0.0))
 
 
-def _polynomial(kernel, dot, _a2, _b2):
+def _polynomial(kernel, dot, a2, b2):
     base = kernel.scale * dot + kernel.offset
+    if kernel.normalize:  # the root of degree `degree` of what is divided by, so that nothing grows large
+        base *= _inverse_root(kernel.scale * a2 + kernel.offset) * _inverse_root(kernel.scale * b2 + kernel.offset)
     power = 1.0
     for _ in range(kernel.degree):
         power *= base
@@ -54,6 +62,8 @@ def _polynomial(kernel, dot, _a2, _b2):
 #: ``value(kernel, dot, a2, b2)``: the kernel of two rows with inner product ``dot`` and squared norms ``a2``, ``b2``.
 value = dispatch("value", {Linear: _linear, Gaussian: _gaussian, Polynomial: _polynomial})
 
+
+_TOGETHER = 512  # values that a power is taken of at a time
 
 _ABOVE = np.float32(12582912.0)  # 1.5 * 2^23: adding it rounds to an integer, taking it away gives that
 _LOG2_E = np.float32(1.44269504088896341)
@@ -101,13 +111,48 @@ def _gaussian_singles(gamma, products, norms, norm):
         products[j] = exp_single(negative * max(distance, _ZERO))
 
 
-def _polynomial_values(kernel, products, _norms, _norm):
+def _polynomial_values(kernel, products, norms, norm):
+    _bases(kernel, products, norms, norm)
+    scratch = np.empty(_TOGETHER, products.dtype)
+    for start in range(0, len(products), _TOGETHER):
+        _to_power(products[start : start + _TOGETHER], kernel.degree, scratch)
+
+
+@njit(cache=True, nogil=True)
+def _bases(kernel, products, norms, norm):
+    """Turn inner products into what the power is taken of."""
+    number = products.dtype.type
+    scale, offset = number(kernel.scale), number(kernel.offset)
+    if not kernel.normalize:
+        for j in range(len(products)):
+            products[j] = scale * products[j] + offset
+        return
+    one, zero, own = number(1), number(0), number(_inverse_root(kernel.scale * norm + kernel.offset))
     for j in range(len(products)):
-        base = kernel.scale * products[j] + kernel.offset
-        power = 1.0
-        for _ in range(kernel.degree):
-            power *= base
-        products[j] = power
+        square = scale * norms[j] + offset
+        root = np.sqrt(square if square > zero else one)
+        products[j] = (scale * products[j] + offset) * own / root if square > zero else zero
+
+
+@njit(cache=True, nogil=True)
+def _to_power(numbers, degree, bases):
+    """Raise to the degree by squaring and multiplying, all numbers at a time: in vector instructions."""
+    bases = bases[: len(numbers)]
+    bases[:] = numbers
+    if degree == 0:
+        numbers[:] = 1
+        return
+    bit = 1
+    while 2 * bit <= degree:
+        bit *= 2
+    while bit > 1:
+        bit //= 2
+        if degree & bit:
+            for j in range(len(numbers)):
+                numbers[j] *= numbers[j] * bases[j]
+        else:
+            for j in range(len(numbers)):
+                numbers[j] *= numbers[j]
 
 
 #: ``values(kernel, products, norms, norm)``: turns the inner products of rows with squared norms ``norms`` (n,) and one

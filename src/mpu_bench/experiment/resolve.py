@@ -28,10 +28,11 @@ def solver(name: str, parameters: Mapping[str, Any], n: int) -> Solver:
 def kernel(choice: KernelChoice, problem: Problem) -> Kernel:
     """Make the kernel of a run; a width may depend on the training rows."""
     parameters = choice.parameters
+    normalize = bool(parameters.get("normalize", False))
     if choice.name == "linear":
-        return Linear()
+        return Polynomial(1.0, 0.0, 1, normalize) if normalize else Linear()
     if choice.name == "polynomial":
-        return Polynomial(float(parameters["scale"]), float(parameters["offset"]), int(parameters["degree"]))
+        return Polynomial(float(parameters["scale"]), float(parameters["offset"]), int(parameters["degree"]), normalize)
     if "sigma2" in parameters:
         return Gaussian(0.5 / parameters["sigma2"])
     gamma = parameters["gamma"]
