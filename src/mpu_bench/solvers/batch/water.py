@@ -72,7 +72,7 @@ def one_level(responses, volume, guess):
         before = covered
         covered, filled = _pour(responses, level)
         if covered == before or (falling and covered > before):  # the same set; or rounding
-            return level
+            return level - (filled - volume) / max(covered, 1)  # rid of the rounding of a far guess
         falling = True
     return responses.min()
 
