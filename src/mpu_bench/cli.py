@@ -195,7 +195,7 @@ def _report(folder: Path) -> None:
     with Store(folder) as store:
         tables.write(store)
         _print_results(store)
-    _say(f"written to {folder}: runs.csv, table.csv, curves.csv, bands.csv, environment.json")
+    _say(f"written to {folder}: runs.csv, table.csv, curves.csv, bands.csv, comparison.csv, environment.json")
 
 
 def _print_results(store: Store) -> None:
@@ -236,6 +236,24 @@ def show(
 
     with Store(results) as store:
         _print_results(store)
+
+
+@app.command()
+def check(
+    results: Annotated[
+        list[Path] | None, typer.Argument(metavar="[RESULTS]...", help="Results folders; all of results/ by default.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="List every cell, not only those outside.")] = False,
+) -> None:
+    """Say which measured numbers differ from the printed ones by more than their config allows.
+
+    Exit code 0: none. 1: some. 2: bad input.
+    """
+    from mpu_bench.report import verdicts
+
+    cells = verdicts.of_folders(results or verdicts.folders(Path("results")))
+    verdicts.print_cells(cells, everything, _console())
+    raise typer.Exit(FAILED if verdicts.any_outside(cells) else 0)
 
 
 @app.command()

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ByteSize, ConfigDict, Field, field_validator, model_validator
 
+from mpu_bench.judging import Claim, Judging, Known, Rule
+
 FORMAT_VERSION = 1
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -142,7 +144,7 @@ class File(Strict):
     dataset: Any = None
     datasets: list[Any] | None = None
     kernel: Any = "linear"
-    repeats: AtLeastOne = 1
+    repeats: Annotated[int, Field(ge=1, le=100_000)] = 1
     seed: Annotated[int, Field(ge=0)] = 0
     solvers: Annotated[list[Any], Field(min_length=1)]
     budget: Budget | None = None
@@ -152,6 +154,9 @@ class File(Strict):
     threads: AtLeastOne = 1
     reference: bool = False
     published: str | None = None
+    compare: dict[str, dict[str, Rule]] = {}
+    known: list[Known] = []
+    claims: list[Claim] = []
     plugins: list[str] = []
     profiles: dict[str, dict[str, Any]] = {}
 
@@ -204,6 +209,7 @@ class Experiment:
     threads: int
     reference: bool
     published: str | None
+    judging: Judging
     plugins: tuple[Path, ...]
 
 

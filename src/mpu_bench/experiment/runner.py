@@ -280,6 +280,7 @@ def _facts(experiment: Experiment) -> dict[str, Any]:
         "config": experiment.source,
         "description": experiment.description,
         "published": experiment.published,
+        "judging": experiment.judging.model_dump(mode="json", by_alias=True, exclude_unset=True),
     }
 
 

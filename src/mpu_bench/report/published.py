@@ -55,13 +55,14 @@ def beside(name: str | None, record: Mapping[str, Any]) -> dict[str, float]:
     """
     if name is None:
         return {}
-    rows = [row for row in table(name) if _answers(row, record)]
+    rows = [row for row in table(name) if answers(row, record)]
     if len(rows) != 1:
         return {}
     return {MEASURED[column]: float(value) for column, value in rows[0].items() if column in MEASURED and value}
 
 
-def _answers(row: Mapping[str, str], record: Mapping[str, Any]) -> bool:
+def answers(row: Mapping[str, str], record: Mapping[str, Any]) -> bool:
+    """Tell whether a row of results is what a printed row is about."""
     parameters = record["parameters"]
     names = {record["solver"], f"{record['solver']}-{parameters.get('maintenance', '')}"}
     if row["dataset"] != record["dataset"] or row.get("solver", record["solver"]) not in names:

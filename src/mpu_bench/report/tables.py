@@ -1,4 +1,4 @@
-"""Records -> runs.csv, table.csv, curves.csv, bands.csv and environment.json."""
+"""Records -> runs.csv, table.csv, curves.csv, bands.csv, comparison.csv and environment.json."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import statistics
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from mpu_bench.errors import StoreError
 from mpu_bench.experiment.store import FINISHED, RECORD_COLUMNS, Store
 from mpu_bench.experiment.trace import CHECKPOINT_COLUMNS
-from mpu_bench.report import published
+from mpu_bench.judging import Judging
+from mpu_bench.report import comparison, published
 
 GROUP = ("dataset", "n", "d", "n_test", "classes", "solver", "parameters", "kernel", "budget_vectors")
 
@@ -111,13 +113,14 @@ def write(store: Store) -> None:
     """
     records = store.records()
     rows = summarize(records, store.fact("published"))
-    curves = [{name: records[point["place"]][name] for name in IDENTITY} | point for point in store.checkpoints()]
-    bands = _bands(curves)
+    curves = _curves(store)
+    bands = averaged_curves(curves)
     texts = {
         "runs.csv": _csv_text(list(RECORD_COLUMNS), records),
         "table.csv": _csv_text(_columns(rows), rows),
         "curves.csv": _csv_text([*IDENTITY, *CHECKPOINT_COLUMNS, "run_id"], curves),
         "bands.csv": _csv_text(_columns(bands), bands),
+        "comparison.csv": _csv_text(comparison.COLUMNS, [asdict(cell) for cell in _judged(store, rows, bands)]),
         "environment.json": json.dumps({"machines": store.environments()}, indent=2) + "\n",
     }
     try:
@@ -127,11 +130,26 @@ def write(store: Store) -> None:
         raise StoreError(f"{store.folder}: the tables cannot be written: {fault.strerror}") from None
 
 
+def judge(store: Store) -> list[comparison.Cell]:
+    """Set the results of a store against what its config says they answer."""
+    rows = summarize(store.records(), store.fact("published"))
+    return _judged(store, rows, averaged_curves(_curves(store)))
+
+
+def _judged(store: Store, rows: Sequence[Summary], bands: Sequence[Summary]) -> list[comparison.Cell]:
+    return comparison.compare(rows, bands, Judging.model_validate(store.fact("judging") or {}))
+
+
+def _curves(store: Store) -> list[Summary]:
+    records = store.records()
+    return [{name: records[point["place"]][name] for name in IDENTITY} | point for point in store.checkpoints()]
+
+
 def _columns(rows: Sequence[Summary]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def _bands(curves: Sequence[Mapping[str, Any]]) -> list[Summary]:
+def averaged_curves(curves: Sequence[Mapping[str, Any]]) -> list[Summary]:
     """Average the curves over the seeds, at the checkpoints that every run has: mean and sample deviation."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     key = [name for name in IDENTITY if name != "seed"] + ["presented"]

@@ -1,0 +1,177 @@
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from mpu_bench.judging import Claim, Judging, Known, Rule
+from mpu_bench.report import comparison, published
+from mpu_bench.report.comparison import BETTER, KNOWN, NOT_RUN, OUTSIDE, WITHIN
+
+
+def row(dataset, solver, budget=None, n=32561, count=1, parameters=None, **means):
+    quantities = {f"{name}_mean": value for name, value in means.items()}
+    deviations = {f"{name}_std": None for name in means}
+    named = {
+        "dataset": dataset,
+        "solver": solver,
+        "budget_vectors": budget,
+        "n": n,
+        "d": 123,
+        "n_test": 1,
+        "classes": 2,
+    }
+    state = {"parameters": json.dumps(parameters or {}), "count": count, "planned": 1, "status": "done", "reason": ""}
+    return named | state | deviations | quantities
+
+
+def judged(rows, curves=(), **judging):
+    cells = comparison.compare(rows, curves, Judging.model_validate(judging))
+    return {(cell.dataset, cell.solver, cell.column): cell for cell in cells}
+
+
+def test_every_printed_number_has_a_row_whatever_was_run():
+    cells = comparison.compare([], [], Judging.model_validate({"compare": {"mpu-table1": {}}}))
+    printed = published.table("mpu-table1")
+    datasets = {each["dataset"] for each in printed}
+    assert len(cells) == 2 * len(printed) + 2 * len(datasets)  # objective and seconds; n and d
+    assert {cell.verdict for cell in cells} == {NOT_RUN}
+    assert all(cell.reason for cell in cells)
+
+
+@pytest.mark.parametrize(
+    ("objective", "verdict"),
+    [(11434.4, WITHIN), (11435.5, WITHIN), (11436, OUTSIDE), (11433, BETTER), (11433.3, WITHIN)],
+)
+def test_a_number_is_judged_by_its_rule(objective, verdict):
+    rows = [row("adult", "mpu", objective=objective)]
+    cell = judged(rows, compare={"mpu-table1": {"objective": {"relative": 1e-4}}})["adult", "mpu", "objective"]
+    assert cell.verdict == verdict
+    assert cell.absolute_deviation == pytest.approx(objective - 11434.4)
+
+
+def test_facts_of_the_data_are_to_be_met():
+    found = judged([row("adult", "mpu", n=32560)], compare={"mpu-table1": {}})
+    assert found["adult", "", "d"].verdict == WITHIN
+    assert found["adult", "", "n"].verdict == OUTSIDE
+
+
+def test_a_part_of_the_data_answers_nothing():
+    found = judged([row("adult", "mpu", n=1000, objective=1.0)], compare={"mpu-table1": {"objective": {"relative": 1}}})
+    assert found["adult", "mpu", "objective"].verdict == NOT_RUN
+    assert "1000 rows" in found["adult", "mpu", "objective"].reason
+
+
+def test_seconds_are_compared_as_ratios_on_both_sides():
+    rules = {"compare": {"mpu-table1": {"seconds": {"ratio_to": "dcd", "factor": 2}}}}
+    rows = [row("adult", "mpu", train_seconds=0.06), row("adult", "dcd", train_seconds=0.04)]
+    cell = judged(rows, **rules)["adult", "mpu", "seconds / dcd's"]
+    assert (cell.published, cell.measured) == (pytest.approx(4 / 3), pytest.approx(1.5))
+    assert cell.verdict == WITHIN
+    rows[0] |= {"train_seconds_mean": 0.2}
+    assert judged(rows, **rules)["adult", "mpu", "seconds / dcd's"].verdict == OUTSIDE
+    rows[0] |= {"train_seconds_mean": 0.01}
+    assert judged(rows, **rules)["adult", "mpu", "seconds / dcd's"].verdict == BETTER
+    assert judged(rows[:1], **rules)["adult", "mpu", "seconds"].verdict == NOT_RUN
+
+
+def test_joint_deviations_count_where_both_are_known():
+    rule = {"compare": {"bpegasos-table1": {"accuracy_percent": {"deviations": 2}}}}
+    rows = [row("usps", "bpegasos", 100, 7291, parameters={"maintenance": "merging"}, test_accuracy_percent=92.7)]
+    rows[0]["test_accuracy_percent_std"] = 0.3
+    assert judged(rows, **rule)["usps", "bpegasos", "accuracy_percent"].verdict == WITHIN  # 2 * sqrt(.2^2 + .3^2) = .72
+    rows[0]["test_accuracy_percent_mean"] = 91.2
+    assert judged(rows, **rule)["usps", "bpegasos", "accuracy_percent"].verdict == OUTSIDE
+
+
+def test_what_is_known_is_no_fault_until_it_moves():
+    known = {"dataset": "adult", "column": "objective", "measured": 12000.0, "relative": 1e-3, "reason": "evidence"}
+    judging = {"compare": {"mpu-table1": {"objective": {"relative": 1e-4}}}, "known": [known]}
+    there = judged([row("adult", "mpu", objective=12001.0)], **judging)["adult", "mpu", "objective"]
+    assert (there.verdict, there.reason) == (KNOWN, "evidence")
+    moved = judged([row("adult", "mpu", objective=12100.0)], **judging)["adult", "mpu", "objective"]
+    assert moved.verdict == OUTSIDE
+    assert "12000" in moved.reason
+
+
+@given(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6), st.floats(1e-6, 0.5))
+def test_within_means_within(printed, measured, relative):
+    cell = replace(_CELL, published=printed, measured=measured)
+    within = comparison.judge(cell, Rule(relative=relative)) == WITHIN
+    assert within == (abs(measured - printed) <= relative * printed * (1 + 1e-12))
+
+
+_CELL = comparison.Cell("cell", "", "", "", "", "", "nu", 1.0, None, 1.0, None, 1, None, None, "", "", "")
+
+
+def curve(solver, values, dataset="adult"):
+    return [
+        {"dataset": dataset, "solver": solver, "parameters": "{}", "budget_vectors": None, "presented": 10**k,
+         "kernel_evaluations_mean": 10.0**k, "test_error_mean": value}
+        for k, value in enumerate(values, start=3)
+    ]  # fmt: skip
+
+
+BELOW = {
+    "claim": "SBP lies below Pegasos", "kind": "below", "quantity": "test_error",
+    "where": {"dataset": "adult", "solver": "sbp"}, "rows": [{"solver": "pegasos-kernel"}],
+}  # fmt: skip
+
+
+def test_a_curve_lies_below_another_up_to_a_point():
+    curves = curve("sbp", [0.2, 0.16, 0.15, 0.15]) + curve("pegasos-kernel", [0.3, 0.2, 0.16, 0.14])
+    whole = judged([], curves, claims=[BELOW])["adult", "sbp", BELOW["claim"]]
+    assert whole.verdict == OUTSIDE
+    part = judged([], curves, claims=[BELOW | {"up_to": 9e5}])["adult", "sbp", BELOW["claim"]]
+    assert part.verdict == WITHIN
+    missing = judged([], curves[:4], claims=[BELOW])["adult", "sbp", BELOW["claim"]]
+    assert missing.verdict == NOT_RUN
+
+
+def test_orders_rises_slopes_and_single_numbers():
+    rows = [
+        row("adult", "mpu", n=1000, train_seconds=1.0), row("adult", "dcd", n=1000, train_seconds=2.0),
+        row("web", "mpu", n=10000, train_seconds=10.5),
+    ]  # fmt: skip
+    claims = [
+        {"claim": "order", "kind": "order", "quantity": "train_seconds", "where": {"dataset": "adult"},
+         "rows": [{"solver": "mpu"}, {"solver": "dcd"}]},
+        {"claim": "wrong order", "kind": "order", "quantity": "train_seconds", "where": {"dataset": "adult"},
+         "rows": [{"solver": "dcd"}, {"solver": "mpu"}]},
+        {"claim": "linear", "kind": "slope", "quantity": "train_seconds", "against": "n", "where": {"solver": "mpu"},
+         "between": [0.9, 1.1]},
+        {"claim": "number", "kind": "number", "quantity": "train_seconds", "where": {"solver": "mpu"},
+         "printed": 5.75, "rule": {"relative": 0.01}},
+        {"claim": "overfits", "kind": "rises", "quantity": "test_error", "where": {"solver": "sbp"}, "by": 0.01},
+    ]  # fmt: skip
+    cells = comparison.compare(rows, curve("sbp", [0.2, 0.1, 0.12]), Judging.model_validate({"claims": claims}))
+    assert {cell.column: cell.verdict for cell in cells} == {
+        "order": WITHIN, "wrong order": OUTSIDE, "linear": WITHIN, "number": WITHIN, "overfits": WITHIN,
+    }  # fmt: skip
+
+
+def test_a_claim_that_is_known_not_to_hold_says_why():
+    curves = curve("sbp", [0.2]) + curve("pegasos-kernel", [0.1])
+    curves += [point | {"kernel_evaluations_mean": 1e4, "presented": 1e4} for point in curves]
+    cells = judged([], curves, claims=[BELOW], known=[{"claim": BELOW["claim"], "reason": "tried"}])
+    assert (cells["adult", "sbp", BELOW["claim"]].verdict, cells["adult", "sbp", BELOW["claim"]].reason) == (
+        KNOWN,
+        "tried",
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Rule,
+        lambda: Rule(ratio_to="dcd"),
+        lambda: Known(column="nu", reason="x"),
+        lambda: Known(reason="x", measured=1.0, relative=1.0),
+        lambda: Claim(claim="x", kind="order", quantity="nu"),
+    ],
+)
+def test_what_says_nothing_is_refused(wrong):
+    with pytest.raises(ValidationError, match=r"give|name|needs|go together"):
+        wrong()
