@@ -11,8 +11,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mpu_bench.core import kernels
-from mpu_bench.core.kernels import Kernel, value
-from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, add, count, dot, squared_norm, squared_norms
+from mpu_bench.core.kernels import Kernel
+from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, count, dot
+from mpu_bench.core.vectors import Precision, append, kernel_values, new_vectors, score
+
+_LEAST_TOGETHER, _MOST_TOGETHER = 16, 4096  # vectors that meet a row at once
+_HELD_VALUES = 1 << 24  # of the vectors that do: 64 MB in single precision
 
 _ROWS = {tuple_type.__name__: tuple_type for tuple_type in (Dense, Sparse, Ones)}
 
@@ -145,17 +149,28 @@ def _linear_scores(rows, weights):
     return scores
 
 
-@njit(cache=True, nogil=True)
-def _kernel_scores(rows, vectors, coefficients, kernel, features):
+def _kernel_scores(
+    rows: Rows, vectors: Rows, coefficients: NDArray[np.float64], kernel: Kernel, features: int
+) -> NDArray[np.float64]:
+    """Add up ``sum_j coefficients[j] K(x_j, x)`` for every row x, some of the vectors at a time.
+
+    Kernel values are as precise as the rows, in single precision to 1e-6 or so; sums are in double.
+    """
+    m = count(vectors)
     scores = np.zeros((count(rows), coefficients.shape[1]))
-    norms = squared_norms(vectors)
-    dense = np.zeros(features)
-    for i in range(count(rows)):
-        add(rows, np.uint32(i), 1.0, dense)
-        norm = squared_norm(rows, np.uint32(i))
-        for j in range(count(vectors)):
-            k = value(kernel, dot(vectors, np.uint32(j), dense), norms[j], norm)
-            for c in range(coefficients.shape[1]):
-                scores[i, c] += coefficients[j, c] * k
-        add(rows, np.uint32(i), -1.0, dense)  # zero again, at the cost of the row alone
+    precision: Precision = "double" if any(part.dtype == np.float64 for part in (*rows, *vectors)) else "single"
+    room = max(_LEAST_TOGETHER, min(m, _MOST_TOGETHER, _HELD_VALUES // features))
+    for first in range(0, m, room):
+        held = new_vectors(features, room, precision)
+        append(held, vectors, first, min(first + room, m))
+        _add_scores(held, kernel, rows, coefficients[first : first + room].T.copy(), scores)
     return scores
+
+
+@njit(cache=True, nogil=True)
+def _add_scores(held, kernel, rows, coefficients, scores):
+    kernel_row, more = np.empty_like(held.squared_norms), np.empty(len(coefficients))
+    for i in range(count(rows)):
+        kernel_values(held, kernel, rows, np.uint32(i), kernel_row)
+        score(coefficients, kernel_row[: held.size[0]], more)
+        scores[i] += more

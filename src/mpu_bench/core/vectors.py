@@ -72,6 +72,18 @@ def rows_of(vectors: Vectors) -> Dense:
 def put(vectors, place, rows, i):
     """Copy row i to a place, over what is there; the place may be the one after the last."""
     vectors.columns[:, place] = 0
+    _put_into_zeros(vectors, place, rows, i)
+
+
+@njit(cache=True, nogil=True)
+def append(vectors, rows, first, last):
+    """Copy the rows from first to last, last not among them, to places that nothing has been in."""
+    for i in range(first, last):
+        _put_into_zeros(vectors, vectors.size[0], rows, np.uint32(i))
+
+
+@njit(cache=True, nogil=True)
+def _put_into_zeros(vectors, place, rows, i):
     m = pairs(rows, i, vectors.chosen, vectors.scales)
     for k in range(m):
         vectors.columns[vectors.chosen[k], place] = vectors.scales[k]
@@ -116,3 +128,18 @@ def _sum_columns(vectors, pairs_there, out):
             s, c = scales[k], columns[chosen[k], start:stop]
             for j in range(len(sums)):
                 sums[j] += s * c[j]
+
+
+@njit(cache=True, nogil=True)
+def score(coefficients, kernel_row, scores):
+    """Compute ``f_c = sum_j coefficients[c, j] kernel_row[j]``, j over the vectors there, for every score c."""
+    for c in range(len(scores)):
+        scores[c] = _sum_of_products(coefficients[c], kernel_row)
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _sum_of_products(coefficients, kernel_row):
+    total = 0.0
+    for j in range(len(kernel_row)):
+        total += coefficients[j] * np.float64(kernel_row[j])
+    return total

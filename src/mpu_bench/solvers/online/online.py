@@ -6,13 +6,15 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
 from annotated_types import Ge
 from numba import njit
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.core.stream import Chunk
+from mpu_bench.core.vectors import score
+
+__all__ = ["OnlineSolver", "best_wrong", "margin", "score"]
 
 
 @dataclass(frozen=True)
@@ -75,18 +77,3 @@ def margin(scores, label, rival):
     if len(scores) == 1:
         return scores[0] if label == 1 else -scores[0]
     return scores[label] - scores[rival]
-
-
-@njit(cache=True, nogil=True)
-def score(coefficients, kernel_row, scores):
-    """Compute ``f_c = sum_j coefficients[c, j] kernel_row[j]``, j over the vectors there, for every score c."""
-    for c in range(len(scores)):
-        scores[c] = _sum_of_products(coefficients[c], kernel_row)
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _sum_of_products(coefficients, kernel_row):
-    total = 0.0
-    for j in range(len(kernel_row)):
-        total += coefficients[j] * np.float64(kernel_row[j])
-    return total
