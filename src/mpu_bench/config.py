@@ -68,6 +68,7 @@ def read(
     seed: int | None = None,
     repeats: int | None = None,
     threads: int | None = None,
+    kernel_memory: str | None = None,
 ) -> Experiment:
     """Read and check a config.
 
@@ -81,6 +82,8 @@ def read(
         ``key=value`` overrides, such as ``stop.seconds=5`` or ``solvers.mpu.C=10``.
     seed, repeats, threads : int, optional
         Override the keys of these names.
+    kernel_memory : str, optional
+        The same, with its unit: ``2GB``.
 
     Raises
     ------
@@ -93,9 +96,10 @@ def read(
         _apply_profile(file, profile)
     for setting in settings:
         _apply_setting(file, setting)
-    for key, value in (("seed", seed), ("repeats", repeats), ("threads", threads)):
+    options = {"seed": seed, "repeats": repeats, "threads": threads, "kernel_memory": kernel_memory}
+    for key, value in options.items():
         if value is not None:
-            file.overlay((), {key: value}, {(key,): f"--{key}"})
+            file.overlay((), {key: value}, {(key,): f"--{key.replace('_', '-')}"})
     return _experiment(file, Path(file.source).parent)
 
 
@@ -163,7 +167,7 @@ def _experiment(file: Located, folder: Path) -> Experiment:
     for position, plugin in enumerate(plugins):
         _load_plugin(plugin, file.place(("plugins", position)))
     datasets = _datasets(content, file)
-    labels = [dataset.label for dataset in datasets]
+    labels = list(dict.fromkeys(dataset.label for dataset in datasets))
     choices = tuple(
         choice
         for position, entry in enumerate(content.solvers)
@@ -191,6 +195,7 @@ def _experiment(file: Located, folder: Path) -> Experiment:
         limits=content.limits,
         checkpoints=content.checkpoints,
         threads=content.threads,
+        kernel_memory=content.kernel_memory,
         reference=content.reference,
         published=_published(content, file),
         judging=_judging(content, file),
@@ -422,16 +427,16 @@ def _datasets(content: File, file: Located) -> tuple[DatasetChoice, ...]:
     if (content.dataset is None) == (content.datasets is None):
         raise ConfigError(f"{file.source}: give either dataset: NAME or datasets: [NAME, ...]")
     if content.dataset is not None:
-        return (_dataset(content.dataset, ("dataset",), file),)
+        return _dataset(content.dataset, ("dataset",), file)
     entries = content.datasets or []
     if not entries:
         raise ConfigError(f"{file.place(('datasets',))}: datasets: an empty list names no dataset")
-    choices = tuple(_dataset(entry, ("datasets", position), file) for position, entry in enumerate(entries))
-    _check_labels(choices, file)
-    return choices
+    named = [_dataset(entry, ("datasets", position), file) for position, entry in enumerate(entries)]
+    _check_labels([choices[0] for choices in named], file)
+    return tuple(itertools.chain.from_iterable(named))
 
 
-def _check_labels(choices: tuple[DatasetChoice, ...], file: Located) -> None:
+def _check_labels(choices: Sequence[DatasetChoice], file: Located) -> None:
     seen: set[str] = set()
     for position, choice in enumerate(choices):
         if choice.label in seen:
@@ -442,14 +447,21 @@ def _check_labels(choices: tuple[DatasetChoice, ...], file: Located) -> None:
         seen.add(choice.label)
 
 
-def _dataset(entry: Any, key: Key, file: Located) -> DatasetChoice:
+def _dataset(entry: Any, key: Key, file: Located) -> tuple[DatasetChoice, ...]:
+    """Read a dataset with its options: one choice, or one for each of its ``splits``."""
     name, options = _named(entry, key, file, "dataset")
-    label = options.pop("as", None)
+    label, splits = options.pop("as", None), options.pop("splits", None)
     try:
         card = catalog.card(name, options)
+        label = label or (name if name in card.aliases else card.name)
+        if splits is None:
+            return (DatasetChoice(card.name, options, label, card.class_names),)
+        return tuple(
+            DatasetChoice(card.name, options | {"positive": positive}, label, two_classes, split)
+            for split, positive, two_classes in catalog.splits(card, splits)
+        )
     except DataError as fault:
         raise ConfigError(f"{file.place(key)}: {fault}") from None
-    return DatasetChoice(card.name, options, label or (name if name in card.aliases else card.name), card.class_names)
 
 
 def _published(content: File, file: Located) -> str | None:

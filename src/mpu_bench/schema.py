@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ByteSize, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, field_validator, model_validator
 
 from mpu_bench.judging import Claim, Judging, Known, Rule
 
@@ -16,6 +16,13 @@ FORMAT_VERSION = 1
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 AtLeastOne = Annotated[int, Field(ge=1)]
+
+
+def _bytes(memory: Any) -> Any:
+    return ByteSize._validate(memory, None) if isinstance(memory, str) else memory  # type: ignore[arg-type]
+
+
+Memory = Annotated[ByteSize, Field(gt=0), BeforeValidator(_bytes)]  #: bytes, or words such as 4 GB
 
 
 class Strict(BaseModel):
@@ -107,14 +114,7 @@ class Limits(Strict):
     """What a run may never exceed: its process is ended and the row says so."""
 
     seconds: Positive | None = None
-    memory: ByteSize | None = None
-
-    @field_validator("memory", mode="before")
-    @classmethod
-    def _bytes(cls, memory: Any) -> Any:
-        if isinstance(memory, str):
-            return ByteSize._validate(memory, None)  # type: ignore[arg-type]
-        return memory
+    memory: Memory | None = None
 
 
 class Checkpoints(Strict):
@@ -152,6 +152,7 @@ class File(Strict):
     limits: Limits = Limits()
     checkpoints: Checkpoints = Checkpoints()
     threads: AtLeastOne = 1
+    kernel_memory: Memory | None = None
     reference: bool = False
     published: str | None = None
     compare: dict[str, dict[str, Rule]] = {}
@@ -163,12 +164,16 @@ class File(Strict):
 
 @dataclass(frozen=True)
 class DatasetChoice:
-    """A dataset as a config names it: the card, the options that override it, the label in tables, its classes."""
+    """A dataset as a config names it: the card, the options that override it, the label in tables, its classes.
+
+    Of a sweep over ``splits`` every split of the classes is one such choice, and ``split`` names its positive classes.
+    """
 
     name: str
     options: Mapping[str, Any]
     label: str
     classes: tuple[str, ...]
+    split: str = ""
 
 
 @dataclass(frozen=True)
@@ -207,6 +212,7 @@ class Experiment:
     limits: Limits
     checkpoints: Checkpoints
     threads: int
+    kernel_memory: int | None
     reference: bool
     published: str | None
     judging: Judging

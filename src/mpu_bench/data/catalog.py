@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -15,8 +16,9 @@ from mpu_bench.data.cards import UNIVERSAL_OPTIONS, Card
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.located import Located
 
-__all__ = ["Card", "card", "for_published", "names"]
+__all__ = ["Card", "card", "for_published", "names", "splits"]
 
+_FIVE_AGAINST_FIVE = "five-against-five"
 _NOT_INHERITED = ("aliases", "published")
 
 
@@ -81,6 +83,40 @@ def for_published(table: str, dataset: str) -> str:
         if isinstance(published, dict) and dataset in _texts(published.get(table)):
             return name
     return _find(dataset)
+
+
+def splits(chosen: Card, how: Any) -> list[tuple[str, list[str], tuple[str, ...]]]:
+    """List the two-class problems that a dataset's classes can be split into.
+
+    Parameters
+    ----------
+    chosen : Card
+        With ten classes, and none of them named ``positive``.
+    how : str
+        ``"five-against-five"``: all 126 ways to set five of ten classes against the others.
+
+    Returns
+    -------
+    list
+        Of each problem a name made of its positive classes (the first class is always among them), the value of the
+        option ``positive``, and the names of its two classes.
+
+    Raises
+    ------
+    DataError
+        If there is no such sweep, or the dataset does not have ten classes.
+    """
+    if how != _FIVE_AGAINST_FIVE:
+        raise DataError(f"dataset '{chosen.name}': splits: is {how!r}; it must be {_FIVE_AGAINST_FIVE}")
+    if len(chosen.classes) != 10 or chosen.positive is not None or "positive" not in chosen.options:
+        raise DataError(
+            f"dataset '{chosen.name}': splits: {_FIVE_AGAINST_FIVE} needs ten classes and an option 'positive' that is "
+            f"not given; it has {len(chosen.class_names)} classes"
+        )
+    first, *others = chosen.classes
+    halves = [[first, *four] for four in itertools.combinations(others, 4)]
+    separator = "" if all(len(name) == 1 for name in chosen.classes) else "+"
+    return [(separator.join(half), half, ("rest", "+".join(half))) for half in halves]
 
 
 def _paths() -> dict[str, Path]:

@@ -28,7 +28,7 @@ from mpu_bench.schema import (
     short,
 )
 
-FILTERS = ("solver", "dataset", "kernel", "seed", "budget")
+FILTERS = ("solver", "dataset", "split", "kernel", "seed", "budget")
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ class Run:
     threads : int
     plugins : tuple of Path
         Files that define solvers of the user's own.
+    split : str
+        Which split of the classes it is, of a sweep over them.
     """
 
     experiment: str
@@ -71,11 +73,13 @@ class Run:
     checkpoints: Checkpoints
     threads: int
     plugins: tuple[Path, ...] = ()
+    split: str = ""
 
     def __str__(self) -> str:
         parameters = " ".join(f"{name}={short(value)}" for name, value in self.parameters.items())
         kernel = "" if self.kernel.name == "linear" else f" {self.kernel}"
-        return f"{self.label} {self.solver} {parameters}{kernel} seed={self.seed}"
+        data = f"{self.label}-{self.split}" if self.split else self.label
+        return f"{data} {self.solver} {parameters}{kernel} seed={self.seed}"
 
 
 def plan(experiment: Experiment) -> list[Run]:
@@ -107,6 +111,7 @@ def _run(experiment: Experiment, dataset: DatasetChoice, solver: SolverChoice, s
         checkpoints=experiment.checkpoints,
         threads=experiment.threads,
         plugins=experiment.plugins,
+        split=dataset.split,
     )
 
 
@@ -224,6 +229,7 @@ def _filtered(run: Run, key: str) -> str:
     values = {
         "solver": run.solver,
         "dataset": run.label,
+        "split": run.split,
         "kernel": run.kernel.name,
         "seed": run.seed,
         "budget": run.vectors,

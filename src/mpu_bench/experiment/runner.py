@@ -46,6 +46,7 @@ class Planned:
         return {
             "experiment": self.run.experiment,
             "dataset": self.run.label,
+            "split": self.run.split or None,
             "n": known.n if known else None,
             "d": known.d if known else None,
             "n_test": known.n_test if known else None,

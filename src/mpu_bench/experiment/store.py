@@ -23,6 +23,7 @@ FILE = "runs.sqlite"
 RECORD_COLUMNS = {
     "experiment": "TEXT",
     "dataset": "TEXT",
+    "split": "TEXT",
     "n": "INTEGER",
     "d": "INTEGER",
     "n_test": "INTEGER",
