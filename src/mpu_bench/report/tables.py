@@ -23,7 +23,7 @@ from mpu_bench.report import comparison, published
 GROUP = ("dataset", "n", "d", "n_test", "classes", "solver", "parameters", "kernel", "budget_vectors")
 
 #: what tells the curves of curves.csv apart
-IDENTITY = ("dataset", "solver", "parameters", "kernel", "budget_vectors", "seed")
+IDENTITY = ("dataset", "split", "solver", "parameters", "kernel", "budget_vectors", "seed")
 
 #: what table.csv gives the mean, deviation and count over seeds of
 QUANTITIES = (
@@ -58,7 +58,7 @@ Summary = dict[str, Any]
 
 
 def summarize(records: Sequence[Mapping[str, Any]], published_table: str | None) -> list[Summary]:
-    """Make one row per dataset, solver, parameters, kernel and budget, over the seeds.
+    """Make one row per dataset, solver, parameters, kernel and budget, over seeds and splits of the classes.
 
     Parameters
     ----------
@@ -150,9 +150,9 @@ def _columns(rows: Sequence[Summary]) -> list[str]:
 
 
 def averaged_curves(curves: Sequence[Mapping[str, Any]]) -> list[Summary]:
-    """Average the curves over the seeds, at the checkpoints that every run has: mean and sample deviation."""
+    """Average the curves over seeds and splits, at the checkpoints that every run has: mean and sample deviation."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    key = [name for name in IDENTITY if name != "seed"] + ["presented"]
+    key = [name for name in IDENTITY if name not in ("seed", "split")] + ["presented"]
     for point in curves:
         groups.setdefault(tuple(point[name] for name in key), []).append(point)
     averaged = [name for name in CHECKPOINT_COLUMNS if name not in key]
