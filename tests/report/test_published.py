@@ -24,6 +24,21 @@ def test_the_row_of_a_budgeted_solver_is_found_by_maintenance_and_budget() -> No
     assert published.beside("bpegasos-table1", record) == {"test_accuracy_percent": 92.0, "support_vectors": 100.0}
 
 
+@pytest.mark.parametrize(
+    ("bias", "kernel", "over_examples", "nu"),
+    [
+        (False, "gaussian(sigma2=10)", 1, 0.011),
+        (True, "gaussian(sigma2=100)", 0.01, 0.000579),
+        (True, "gaussian(sigma2=10)", 0.01, None),
+        (True, "gaussian(sigma2=100)", 1, None),
+    ],
+)
+def test_the_printed_nu_stands_beside_the_nu_of_the_same_problem(bias, kernel, over_examples, nu) -> None:
+    parameters = {"bias": bias, "regularization": {"over-examples": over_examples}}
+    record = {"dataset": "adult", "solver": "smo", "parameters": parameters, "budget_vectors": None, "kernel": kernel}
+    assert published.beside("sbp-table2", record) == ({} if nu is None else {"nu": nu})
+
+
 def test_nothing_stands_beside_what_the_paper_does_not_print() -> None:
     record = {"dataset": "digits", "solver": "mpu", "parameters": {}, "budget_vectors": None}
     assert published.beside("mpu-table1", record) == {}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from mpu_bench import shipped
 from mpu_bench.errors import StoreError, nearest
+from mpu_bench.schema import OVER_EXAMPLES
 
 #: column of a published CSV -> the measured quantity beside which it stands
 MEASURED = {
@@ -39,14 +41,14 @@ def table(name: str) -> list[dict[str, str]]:
 
 
 def beside(name: str | None, record: Mapping[str, Any]) -> dict[str, float]:
-    """Find the printed numbers for a row of results, by dataset, solver, bias and budget, as far as the table has them.
+    """Find the printed numbers for a row of results, as far as the table tells its rows apart.
 
     Parameters
     ----------
     name : str or None
         The published table.
     record : mapping
-        With ``dataset``, ``solver``, ``budget_vectors`` and ``parameters`` (a mapping).
+        With ``dataset``, ``solver``, ``budget_vectors``, ``kernel`` and ``parameters`` (a mapping).
 
     Returns
     -------
@@ -61,6 +63,15 @@ def beside(name: str | None, record: Mapping[str, Any]) -> dict[str, float]:
     return {MEASURED[column]: float(value) for column, value in rows[0].items() if column in MEASURED and value}
 
 
+def _is_regularization(printed: str, regularization: Any) -> bool:
+    """Tell whether a printed lambda such as ``1/(100n)`` is that of a run; one without lambda may have any."""
+    if regularization is None:
+        return True
+    divisor = printed.removeprefix("1/").strip("()").removesuffix("n") or "1"
+    over_examples = regularization.get(OVER_EXAMPLES) if isinstance(regularization, Mapping) else None
+    return over_examples is not None and math.isclose(over_examples, 1 / float(divisor))
+
+
 def answers(row: Mapping[str, str], record: Mapping[str, Any]) -> bool:
     """Tell whether a row of results is what a printed row is about."""
     parameters = record["parameters"]
@@ -68,6 +79,10 @@ def answers(row: Mapping[str, str], record: Mapping[str, Any]) -> bool:
     if row["dataset"] != record["dataset"] or row.get("solver", record["solver"]) not in names:
         return False
     if "bias" in row and row["bias"] != ("yes" if parameters.get("bias") else "no"):
+        return False
+    if row.get("sigma2") and f"(sigma2={float(row['sigma2']):g})" not in record["kernel"]:
+        return False
+    if row.get("lambda") and not _is_regularization(row["lambda"], parameters.get("regularization")):
         return False
     budget = row.get("budget", "")
     return not budget or (record["budget_vectors"] is not None and float(budget) == record["budget_vectors"])
