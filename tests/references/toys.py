@@ -90,9 +90,7 @@ VARIANTS = {
     "mpu, linear": Variant("mpu", {}, Linear()),
     "mpu, hard": Variant("mpu", {"margin": "hard"}),
     "sbp, bias": Variant("sbp", {"nu": 0.1, "bias": True}),
-    "sbp, no slack": Variant("sbp", {"nu": 0.0}),
     "smo, bias": Variant("smo", {"bias": True}),
-    "smo, linear": Variant("smo", {"C": 10.0}, Linear()),
 }
 
 

@@ -134,6 +134,21 @@ def test_model_and_measures_leave_the_state_alone(solver, kernel, problem):
             np.testing.assert_array_equal(array, before[name], err_msg=name)
 
 
+def test_objective_and_nu_are_those_of_the_model(solver, kernel, problem):
+    """From the model alone, in double; C = 1/(lambda n)."""
+    if not solver.kernel_svm:
+        pytest.skip("minimises something else")
+    state, _ = run(solver, kernel, problem)
+    model, measures = solver.model(state), solver.measures(state)
+    signs, scores = problem.signs(), model.scores(problem.train)[:, 0]
+    squared = float(model.coefficients[:, 0] @ (model.scores(model.vectors)[:, 0] - model.bias))
+    losses = np.maximum(0, 1 - signs * scores)
+    regularization = getattr(solver, "regularization", None)
+    C = (solver.C or 1.0) if regularization is None else 1 / (regularization * problem.n)
+    assert measures.objective == pytest.approx(squared / 2 + C * losses.sum(), rel=1e-4)
+    assert measures.nu == pytest.approx(losses.mean() / np.sqrt(squared), rel=1e-4)
+
+
 def test_the_model_is_not_a_view_of_the_state(solver, kernel):
     problem = toys.problem(*toys.binary(agree=True), "dense")
     state = solver.start(problem, kernel, 3)
