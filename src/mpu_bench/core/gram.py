@@ -1,15 +1,24 @@
 """Rows of the kernel matrix: computed when asked for, and kept as far as the memory allowance goes.
 
 A `Gram` has room for some rows. Where all n fit it becomes the whole matrix, row by row; else the row that was asked
-for the longest ago makes room for a new one. Values are float32 (``precision="single"``), which is what rows of tens
+for the longest ago makes room for a new one. Memory that is touched for the first time may cost more than
+computing a row again does; then the room begins small, and grows as rows that had to leave are asked for again: when
+computing them again has cost as much as memory for one row more. So at most about twice the least cost is paid,
+whatever comes. A row is computed by all threads where it is worth it; values do not depend on their number, nor on
+any of this.
+
+Values are float32 (``precision="single"``), which is what rows of tens
 of thousands of values cost in memory and time; sums over them are the caller's, in float64. ``precision="double"`` is
 for tests.
 """
 
 from __future__ import annotations
 
+import time
+from math import ceil
 from typing import Any, Literal, NamedTuple
 
+import numba
 import numpy as np
 import psutil
 from numba import njit
@@ -17,40 +26,54 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.kernels import Gaussian, Kernel, Linear, value, values
-from mpu_bench.core.products import COLUMNS, Products, arrange, products_with
+from mpu_bench.core.products import COLUMNS, Alone, Products, Threads, arrange, products_by
 from mpu_bench.core.rows import Rows, add, count, dot, prepare, squared_norms
 from mpu_bench.errors import DataError
 
 _AHEAD = 6  # rows ahead that are fetched
 _TOGETHER = 64  # rows that BLAS computes in one block
 _LARGE = 1 << 24  # bytes
+_FIRST = 1 << 26  # bytes there is room for at once, whatever memory costs
+_SAMPLE = 1 << 22  # bytes to see what memory costs
+_VALUE_COST = 0.4  # nanoseconds to turn an inner product into a kernel value
+_WORTH_THREADS = 50_000.0  # nanoseconds
 _FEWEST = 2  # rows there is always room for: a pair is asked for one after the other, and used together
 
+_NEVER, _LEFT = -1, -2  # instead of a place: never computed, or kept no more
+
 _chosen: list[int] = []  # the allowance set, if one was
+_sharing: list[int] = [1]  # processes among which what is free is shared
 
 
 class Gram(NamedTuple):
-    """The kernel matrix of n examples of d features, with room for r rows."""
+    """The kernel matrix of n examples of d features, with room for r rows, of which the first few may be open."""
 
     products: Products
     kernel: Kernel
     squared_norms: NDArray[np.floating[Any]]  #: ||x_i||^2 (n,), as precise as the rows
     diagonal: NDArray[np.float64]  #: K(x_i, x_i) (n,)
     kept: NDArray[np.floating[Any]]  #: (r, n) float32 or float64
-    places: NDArray[np.int32]  #: (n,) where a row is kept, or -1
+    places: NDArray[np.int32]  #: (n,) where a row is kept, or below 0
     owners: NDArray[np.int32]  #: (r,) whose row is kept, or -1
-    older: NDArray[np.int32]  #: (r + 1,) a ring of places from the newest to the oldest; r is where it closes
+    older: NDArray[np.int32]  #: (r + 1,) a ring of open places from the newest to the oldest; r is where it closes
     newer: NDArray[np.int32]  #: (r + 1,) the same ring the other way round
+    opened: NDArray[np.int64]  #: (2,) the number of open places, and of rows computed again since the last was opened
+    patience: int  #: how many rows are computed again before another place is opened
+    threads: Alone | Threads  #: that compute a row
 
 
 def allowance() -> int:
     """Give the bytes a Gram may take: what `set_allowance` said, else half of the free memory."""
-    return _chosen[0] if _chosen else int(psutil.virtual_memory().available) // 2
+    return _chosen[0] if _chosen else int(psutil.virtual_memory().available) // (2 * _sharing[0])
 
 
-def set_allowance(memory: int | None) -> None:
-    """Let each Gram built from now on take this many bytes; None: half of what is free when it is built."""
+def set_allowance(memory: int | None, processes: int = 1) -> None:
+    """Let each Gram built from now on take this many bytes.
+
+    None: half of what is free when it is built, or this process's share of that where several processes share it.
+    """
     _chosen[:] = [] if memory is None else [memory]
+    _sharing[:] = [processes]
 
 
 def build(
@@ -86,29 +109,69 @@ def build(
     n = len(norms)
     room = (allowance() if memory is None else memory) // max(n * dtype.itemsize, 1)
     held = arrange(rows, features, dtype)
-    return Gram(held, kernel, norms.astype(dtype), kernel_diagonal(kernel, norms), *_room(room, n, dtype))
+    kept = _memory(min(n, max(room, _FEWEST)), n, dtype)
+    cost = held.cost + _VALUE_COST * n
+    return Gram(
+        held,
+        kernel,
+        norms.astype(dtype),
+        kernel_diagonal(kernel, norms),
+        kept,
+        *_all_free(kept, _patience(kept, cost)),
+        _threads(cost),
+    )
 
 
-def _room(r: int, n: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], ...]:
-    """Make room for r rows, at least two and at most n; the arrays of a Gram that know of rows."""
-    r = min(n, max(r, _FEWEST))
-    ring = np.arange(r + 1, dtype=np.int32)
-    nobody = np.full(r, -1, np.int32)
-    return _memory(r, n, dtype), np.full(n, -1, np.int32), nobody, np.roll(ring, -1), np.roll(ring, 1)
+def _threads(cost: float) -> Alone | Threads:
+    """Choose the threads for rows of so many nanoseconds; the type, of which code is compiled, is one for all."""
+    most = numba.config.NUMBA_NUM_THREADS
+    return Alone() if most == 1 else Threads(most if cost > _WORTH_THREADS else 1)
 
 
 def _memory(r: int, n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Give an array that takes memory only where it is written to.
+    """Make room for r rows, or for as many as the system grants; it takes memory only where it is written to.
 
-    numpy asks the system for large pages where it leaves the content open; for zeros it does not, and taking small
-    pages one by one can cost more than computing a row.
+    numpy asks the system for large pages where it leaves the content open; for zeros it does not always, and taking
+    small pages one by one can cost more than computing a row.
     """
-    return (np.zeros if r * n * dtype.itemsize < _LARGE else np.empty)((r, n), dtype)
+    while True:
+        try:
+            return (np.zeros if r * n * dtype.itemsize < _LARGE else np.empty)((r, n), dtype)
+        except MemoryError:
+            if r <= min(n, _FEWEST):
+                raise
+            r = max(r // 2, _FEWEST)
+
+
+def _patience(kept: NDArray[Any], cost: float) -> int:
+    """Say how many rows can be computed, of so many nanoseconds each, in the time that memory for one row takes.
+
+    On a machine of one's own that is less than one; where a virtual machine's memory is not there before it is
+    touched it is ten and more for rows that are computed fast. None where the room is small anyway.
+    """
+    if kept.nbytes <= _FIRST:
+        return 0
+    before = time.perf_counter_ns()
+    kept.reshape(-1)[: _SAMPLE // kept.itemsize : 1024] = 0  # a value in every page
+    elapsed = time.perf_counter_ns() - before
+    return ceil(elapsed * kept[0].nbytes / _SAMPLE / cost - 0.5)
+
+
+def _all_free(kept: NDArray[Any], patience: int) -> tuple[Any, ...]:
+    """Give what a Gram knows of the places: the arrays, and the patience."""
+    r, n = kept.shape
+    first = r if patience == 0 else min(r, max(_FEWEST, _FIRST // kept[0].nbytes))
+    older, newer = np.full(r + 1, -1, np.int32), np.full(r + 1, -1, np.int32)
+    ring = np.append(np.arange(first, dtype=np.int32), np.int32(r))
+    older[ring], newer[ring] = np.roll(ring, -1), np.roll(ring, 1)
+    nobody, nowhere = np.full(r, -1, np.int32), np.full(n, _NEVER, np.int32)
+    return nowhere, nobody, older, newer, np.array([first, 0]), patience
 
 
 def copy_without_rows(gram: Gram) -> Gram:
     """Give a Gram of the same examples and kernel that keeps two rows, and none yet."""
-    return Gram(*gram[:4], *_room(_FEWEST, len(gram.places), gram.kept.dtype))
+    kept = _memory(min(_FEWEST, len(gram.places)), len(gram.places), gram.kept.dtype)
+    return Gram(*gram[:4], kept, *_all_free(kept, 0), gram.threads)
 
 
 def _refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[Any]) -> None:
@@ -148,8 +211,7 @@ def row(gram, i, counters):
     place = gram.places[i]
     if place < 0:
         place = _make_room(gram, i)
-        products_with(gram.products, np.int64(i), gram.kept[place])
-        _to_kernel(gram, np.int64(i), gram.kept[place])
+        _compute(gram, np.int64(i), gram.kept[place])
         counters[KERNEL_COMPUTED] += n
     _renew(gram, place)
     return gram.kept[place]
@@ -157,13 +219,26 @@ def row(gram, i, counters):
 
 @njit(cache=True, nogil=True)
 def _make_room(gram, i):
-    """Give row i the place of the row that was asked for the longest ago."""
+    """Give row i a new place, or that of the row that was asked for the longest ago."""
+    gram.opened[1] += gram.places[i] == _LEFT
+    if gram.opened[0] < len(gram.owners) and gram.opened[1] >= gram.patience:
+        _open(gram)
     place = gram.newer[len(gram.owners)]
     if gram.owners[place] >= 0:
-        gram.places[gram.owners[place]] = -1
+        gram.places[gram.owners[place]] = _LEFT
     gram.owners[place] = i
     gram.places[i] = place
     return place
+
+
+@njit(cache=True, nogil=True)
+def _open(gram):
+    """Open one place more, as the oldest of the ring."""
+    older, newer, head, place = gram.older, gram.newer, len(gram.owners), gram.opened[0]
+    oldest = newer[head]
+    older[place], newer[place] = head, oldest
+    older[oldest] = newer[head] = place
+    gram.opened[0], gram.opened[1] = place + 1, 0
 
 
 @njit(cache=True, nogil=True)
@@ -177,6 +252,13 @@ def _renew(gram, place):
 
 
 @njit(cache=True, nogil=True)
+def _compute(gram, i, row):
+    """Compute row i."""
+    products_by(gram.threads, gram.products, i, row)
+    _to_kernel(gram, i, row)
+
+
+@njit(cache=True, nogil=True)
 def _to_kernel(gram, i, row):
     """Turn the inner products of example i into kernel values, in place."""
     values(gram.kernel, row, gram.squared_norms, gram.squared_norms[i])
@@ -186,9 +268,9 @@ def _to_kernel(gram, i, row):
 def prefetch(gram: Gram, indices: NDArray[np.integer[Any]], counters: NDArray[np.int64]) -> None:
     """Compute those of the rows that are not kept, together; counted as computed, not as asked for.
 
-    At most as many as there is room for are computed, the first ones.
+    At most as many as there are open places for are computed, the first ones.
     """
-    wanted = [i for i in dict.fromkeys(indices[: len(gram.owners)].tolist()) if gram.places[i] < 0]
+    wanted = [i for i in dict.fromkeys(indices[: gram.opened[0]].tolist()) if gram.places[i] < 0]
     if gram.products.form != COLUMNS:  # the other forms are read faster than BLAS multiplies
         _compute_rows(gram, np.array(wanted, np.int64), counters)
         return
@@ -218,6 +300,8 @@ def _keep_block(gram, indices, products, counters):
 
 def fill(gram: Gram, counters: NDArray[np.int64]) -> None:
     """Compute all rows, or as many as there is room for."""
+    while gram.opened[0] < len(gram.owners):
+        _open(gram)
     prefetch(gram, np.arange(len(gram.owners)), counters)
 
 
