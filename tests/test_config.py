@@ -44,6 +44,7 @@ stop: {gap: 1.0e-4, passes: 100, seconds: 600, kernel_evaluations: 1.0e10}
 limits: {seconds: 1000, memory: 4 GB}
 checkpoints: {first: 0.5, per_decade: 4}
 threads: 2
+kernel_memory: 2 GB
 published: mpu-table1
 """
     )
@@ -54,6 +55,7 @@ published: mpu-table1
     assert experiment.solvers[2].parameters["C"] == 1
     assert experiment.seeds == (7, 8, 9)
     assert experiment.limits.memory == 4_000_000_000
+    assert experiment.kernel_memory == 2_000_000_000
     assert experiment.threads == 2
 
 
@@ -241,9 +243,15 @@ def test_a_wrong_setting_is_told(read, setting: str, message: str) -> None:
 
 
 def test_options_override_the_config(read) -> None:
-    experiment = read(HEAD + "solvers: [mpu]\n", seed=5, repeats=2, threads=2)
+    experiment = read(HEAD + "solvers: [mpu]\n", seed=5, repeats=2, threads=2, kernel_memory="500MB")
     assert experiment.seeds == (5, 6)
     assert experiment.threads == 2
+    assert experiment.kernel_memory == 500_000_000
+
+
+def test_a_wrong_size_of_memory_names_the_option(read) -> None:
+    for wrong in ("much", "0", "-1GB"):
+        assert "--kernel-memory: kernel_memory: " in refused(read, HEAD + "solvers: [mpu]\n", kernel_memory=wrong)
 
 
 @given(

@@ -128,6 +128,10 @@ def run(
     seed: Annotated[int | None, typer.Option(min=0, help="The first seed.")] = None,
     repeats: Annotated[int | None, typer.Option(min=1, help="How many seeds.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads of each run.")] = None,
+    kernel_memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="For kernel values that are kept: 2GB. Half of what is free by default."),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at once; their seconds then share the machine.")] = 1,
     force: Annotated[bool, typer.Option("--force", help="Do runs again that have a result.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")] = False,
@@ -148,7 +152,13 @@ def run(
     home = Home.from_options(data_folder, mirror, offline)
     with Pool(0 if dry_run else jobs, threads or 1) as pool:  # its processes import while this one reads the config
         experiment = configs.read(
-            config, profile=profile, settings=settings or [], seed=seed, repeats=repeats, threads=threads
+            config,
+            profile=profile,
+            settings=settings or [],
+            seed=seed,
+            repeats=repeats,
+            threads=threads,
+            kernel_memory=kernel_memory,
         )
         runs = plan.plan(experiment)
         chosen = plan.only(runs, only) if only else runs

@@ -54,6 +54,7 @@ def test_a_key_depends_on_what_changes_a_result_and_on_nothing_else(experiment: 
     run = plan.plan(experiment)[0]
     key = plan.run_id(run, "data")
     assert plan.run_id(dataclasses.replace(run, experiment="other", label="other"), "data") == key
+    assert plan.run_id(dataclasses.replace(run, kernel_memory=2**30), "data") == key
     assert plan.run_id(run, "other data") != key
     for change in (
         {"seed": 5},

@@ -18,14 +18,14 @@ from mpu_bench import __version__
 _PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "pandas")
 
 
-def describe(threads: int) -> dict[str, Any]:
+def describe(threads: int, kernel_memory: int | None = None) -> dict[str, Any]:
     """Collect what a reader must know before comparing seconds.
 
     Returns
     -------
     dict
         ``id`` (a hash of everything else), processor, cores, memory_gb, system, python, versions, blas,
-        threads, commit.
+        threads, kernel_memory (bytes; None: half of what was free), commit.
     """
     content: dict[str, Any] = {
         "processor": _processor(),
@@ -36,6 +36,7 @@ def describe(threads: int) -> dict[str, Any]:
         "versions": {"mpu-bench": __version__} | {name: _version(name) for name in _PACKAGES},
         "blas": _blas(),
         "threads": threads,
+        "kernel_memory": kernel_memory,
         "commit": _commit(),
     }
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]

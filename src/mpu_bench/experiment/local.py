@@ -111,7 +111,7 @@ class Pool:
     def _start(self) -> _Worker:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=worker.serve, args=(theirs, os.getpid()), daemon=True)
+        process = context.Process(target=worker.serve, args=(theirs, os.getpid(), self.jobs), daemon=True)
         with _environment(dict.fromkeys(_THREAD_VARIABLES, str(self.threads))), _deaf_to_interruption():
             process.start()
         theirs.close()

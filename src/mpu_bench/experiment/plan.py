@@ -58,6 +58,8 @@ class Run:
         Files that define solvers of the user's own.
     split : str
         Which split of the classes it is, of a sweep over them.
+    kernel_memory : int or None
+        Bytes for kernel values that are kept; None: half of what is free.
     """
 
     experiment: str
@@ -74,6 +76,7 @@ class Run:
     threads: int
     plugins: tuple[Path, ...] = ()
     split: str = ""
+    kernel_memory: int | None = None
 
     def __str__(self) -> str:
         parameters = " ".join(f"{name}={short(value)}" for name, value in self.parameters.items())
@@ -112,7 +115,15 @@ def _run(experiment: Experiment, dataset: DatasetChoice, solver: SolverChoice, s
         threads=experiment.threads,
         plugins=experiment.plugins,
         split=dataset.split,
+        kernel_memory=_kernel_memory(experiment),
     )
+
+
+def _kernel_memory(experiment: Experiment) -> int | None:
+    """Give what the config says; where it says only what a run may take at all, half of that."""
+    if experiment.kernel_memory is None and experiment.limits.memory is not None:
+        return experiment.limits.memory // 2
+    return experiment.kernel_memory
 
 
 def _stop(stop: Stop, solver: str) -> Stop:

@@ -209,7 +209,7 @@ class _Session:
     machine: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.machine = environment.describe(self.experiment.threads)
+        self.machine = environment.describe(self.experiment.threads, self.experiment.kernel_memory)
 
     def do(self, missing: Sequence[Planned], needed: Mapping[str | None, Sources]) -> None:
         """Do runs and keep each as soon as it is finished; a known optimum is recalled instead."""

@@ -43,11 +43,11 @@ class Compiled(float):
 Send = Callable[[tuple[Any, ...]], None]
 
 
-def serve(connection: Connection, parent: int) -> None:
+def serve(connection: Connection, parent: int, jobs: int = 1) -> None:
     """Answer tasks until the parent says None, closes the pipe or dies."""
     _die_with(parent)
     _import_ahead()
-    bench = Bench(connection.send, parent)
+    bench = Bench(connection.send, parent, jobs)
     try:
         while (task := connection.recv()) is not None:
             bench.answer(task)
@@ -78,6 +78,7 @@ class Bench:
 
     send: Send
     parent: int
+    jobs: int  #: workers that share the machine's memory
     _problem: tuple[Any, Any] | None = None
     _warm: set[tuple[Any, ...]] = field(default_factory=set)
 
@@ -102,9 +103,11 @@ class Bench:
 
     def _run(self, task: Task) -> tuple[Any, ...]:
         from mpu_bench import solvers
+        from mpu_bench.core import gram
         from mpu_bench.experiment import resolve, trace
 
         run = task.run
+        gram.set_allowance(run.kernel_memory, self.jobs)
         for plugin in run.plugins:
             solvers.load_plugin(plugin)
         self.send(("phase", "loading"))
