@@ -18,12 +18,17 @@ from mpu_bench.core.rows import Dense, pairs, squared_norm
 
 _BLOCK = 4096  # vectors whose sums are formed together; they stay in the nearest cache
 _TOGETHER = 4  # columns that are added at a time
+_GROUP = 64  # loops run over whole groups of vectors, which need no code for what is left over
 
 Precision = Literal["single", "double"]
 
 
 class Vectors(NamedTuple):
-    """Room for vectors of d features; the first m are there. Values are float32, or float64 in double precision."""
+    """Room for vectors of d features; the first m are there. Values are float32, or float64 in double precision.
+
+    What is computed for all vectors is computed for places up to the end of the last group as well, where there is
+    room (`padded`): these hold no vector, but finite numbers.
+    """
 
     columns: NDArray[np.floating[Any]]  #: (d, room)
     squared_norms: NDArray[np.floating[Any]]  #: (room,)
@@ -40,7 +45,7 @@ def new_vectors(features: int, room: int, precision: Precision = "single") -> Ve
     features : int
         d.
     room : int
-        How many vectors there is room for.
+        How many vectors there is room for; whole groups (`padded`) are fastest.
     precision : {"single", "double"}
         Of their values and of the kernel values.
     """
@@ -68,6 +73,12 @@ def rows_of(vectors: Vectors) -> Dense:
     return Dense(np.ascontiguousarray(vectors.columns[:, : vectors.size[0]].T))
 
 
+@njit(cache=True, nogil=True, inline="always")
+def padded(size):
+    """Round up to whole groups."""
+    return (size + (_GROUP - 1)) // _GROUP * _GROUP
+
+
 @njit(cache=True, nogil=True)
 def put(vectors, place, rows, i):
     """Copy row i to a place, over what is there; the place may be the one after the last."""
@@ -92,6 +103,29 @@ def _put_into_zeros(vectors, place, rows, i):
 
 
 @njit(cache=True, nogil=True)
+def put_between(vectors, place, first, second, share):
+    """Put ``share x_first + (1 - share) x_second`` at a place where there is a vector."""
+    total = 0.0
+    for k in range(len(vectors.columns)):
+        column = vectors.columns[k]
+        between = share * np.float64(column[first]) + (1.0 - share) * np.float64(column[second])
+        column[place] = between
+        total += np.float64(column[place]) ** 2
+    vectors.squared_norms[place] = total
+
+
+@njit(cache=True, nogil=True)
+def drop(vectors, place):
+    """Forget the vector at a place; the last one moves there."""
+    last = vectors.size[0] - 1
+    if place != last:
+        for k in range(len(vectors.columns)):
+            vectors.columns[k, place] = vectors.columns[k, last]
+        vectors.squared_norms[place] = vectors.squared_norms[last]
+    vectors.size[0] = last
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def kernel_values(vectors, kernel, rows, i, out):
     """Compute the kernel values of row i with all vectors.
 
@@ -102,44 +136,90 @@ def kernel_values(vectors, kernel, rows, i, out):
     kernel : Kernel
     rows : Rows
     i : uint32
-    out : array, shape (room,), as precise as the vectors
-        The first m get the values.
+    out : array like ``vectors.squared_norms``
+        The first m get the values; those up to ``padded(m)`` may be changed, too.
     """
-    products = out[: vectors.size[0]]
-    _sum_columns(vectors, pairs(rows, i, vectors.chosen, vectors.scales), products)
-    values(kernel, products, vectors.squared_norms[: len(products)], squared_norm(rows, i))
+    norm = squared_norm(rows, i)
+    _kernel_values(vectors, kernel, pairs(rows, i, vectors.chosen, vectors.scales), norm, out)
+
+
+@njit(cache=True, nogil=True)
+def stored_kernel_values(vectors, kernel, place, out):
+    """Compute the kernel values of the vector at a place with all vectors, as `kernel_values` does."""
+    m = 0
+    for k in range(len(vectors.columns)):
+        if vectors.columns[k, place] != 0:
+            vectors.chosen[m], vectors.scales[m] = k, vectors.columns[k, place]
+            m += 1
+    _kernel_values(vectors, kernel, m, np.float64(vectors.squared_norms[place]), out)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _sum_columns(vectors, pairs_there, out):
-    columns, chosen, scales = vectors.columns, vectors.chosen, vectors.scales
-    whole = pairs_there - pairs_there % _TOGETHER
-    for start in range(0, len(out), _BLOCK):
-        sums = out[start : start + _BLOCK]
-        sums[:] = 0
-        stop = start + len(sums)
-        for k in range(0, whole, _TOGETHER):
-            s0, s1, s2, s3 = scales[k], scales[k + 1], scales[k + 2], scales[k + 3]
-            c0, c1 = columns[chosen[k], start:stop], columns[chosen[k + 1], start:stop]
-            c2, c3 = columns[chosen[k + 2], start:stop], columns[chosen[k + 3], start:stop]
-            for j in range(len(sums)):
-                sums[j] += s0 * c0[j] + s1 * c1[j] + s2 * c2[j] + s3 * c3[j]
-        for k in range(whole, pairs_there):
-            s, c = scales[k], columns[chosen[k], start:stop]
-            for j in range(len(sums)):
-                sums[j] += s * c[j]
+def squared_distances(vectors, place, out):
+    """Compute ``||x_j - x_place||^2`` from the differences, so that close vectors have precise distances."""
+    m = np.uint64(min(padded(vectors.size[0]), len(out)))
+    columns, d = vectors.columns, vectors.columns.shape[0]
+    out[: np.int64(m)] = 0
+    for k in range(np.uint64(0), np.uint64(d - d % 2), np.uint64(2)):
+        here, there = columns[k, place], columns[k + np.uint64(1), place]
+        for j in range(np.uint64(0), m):
+            out[j] += (columns[k, j] - here) ** 2 + (columns[k + np.uint64(1), j] - there) ** 2
+    if d % 2 == 1:
+        here = columns[d - 1, place]
+        for j in range(np.uint64(0), m):
+            out[j] += (columns[np.uint64(d - 1), j] - here) ** 2
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _kernel_values(vectors, kernel, pairs_there, norm, out):
+    m = min(padded(vectors.size[0]), len(out))
+    if m <= _BLOCK:
+        _sum_columns(vectors.columns, vectors.chosen, vectors.scales, pairs_there, 0, m, out)
+    else:
+        for start in range(0, m, _BLOCK):
+            stop = min(start + _BLOCK, m)
+            _sum_columns(vectors.columns, vectors.chosen, vectors.scales, pairs_there, start, stop, out)
+    values(kernel, out[:m], vectors.squared_norms[:m], norm)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"}, forceinline=True)
+def _sum_columns(columns, chosen, scales, pairs_there, start, stop, out):
+    """Add up the columns chosen, each by its scale: the first few write, the others, four at a time, add."""
+    start, stop = np.uint64(start), np.uint64(stop)
+    few = pairs_there % _TOGETHER
+    if few == 0:
+        for j in range(start, stop):
+            out[j] = 0
+    elif few == 1:
+        s0, c0 = scales[0], chosen[0]
+        for j in range(start, stop):
+            out[j] = s0 * columns[c0, j]
+    elif few == 2:
+        s0, s1, c0, c1 = scales[0], scales[1], chosen[0], chosen[1]
+        for j in range(start, stop):
+            out[j] = s0 * columns[c0, j] + s1 * columns[c1, j]
+    else:
+        s0, s1, s2, c0, c1, c2 = scales[0], scales[1], scales[2], chosen[0], chosen[1], chosen[2]
+        for j in range(start, stop):
+            out[j] = s0 * columns[c0, j] + s1 * columns[c1, j] + s2 * columns[c2, j]
+    for k in range(few, pairs_there, _TOGETHER):
+        s0, s1, s2, s3 = scales[k], scales[k + 1], scales[k + 2], scales[k + 3]
+        c0, c1, c2, c3 = chosen[k], chosen[k + 1], chosen[k + 2], chosen[k + 3]
+        for j in range(start, stop):
+            out[j] += s0 * columns[c0, j] + s1 * columns[c1, j] + s2 * columns[c2, j] + s3 * columns[c3, j]
 
 
 @njit(cache=True, nogil=True)
 def score(coefficients, kernel_row, scores):
-    """Compute ``f_c = sum_j coefficients[c, j] kernel_row[j]``, j over the vectors there, for every score c."""
+    """Compute ``f_c = sum_j coefficients[c, j] kernel_row[j]``, j over the kernel row, for every score c."""
     for c in range(len(scores)):
-        scores[c] = _sum_of_products(coefficients[c], kernel_row)
+        scores[c] = weighted_sum(coefficients, c, kernel_row, len(kernel_row))
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _sum_of_products(coefficients, kernel_row):
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, forceinline=True)
+def weighted_sum(coefficients, c, kernel_row, m):
+    """Compute ``sum_j coefficients[c, j] kernel_row[j]`` over the first m."""
     total = 0.0
-    for j in range(len(kernel_row)):
-        total += coefficients[j] * np.float64(kernel_row[j])
+    for j in range(np.uint64(0), np.uint64(m)):
+        total += coefficients[c, j] * np.float64(kernel_row[j])
     return total
