@@ -1,11 +1,17 @@
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
+from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.stream import Stream
+from mpu_bench.errors import DataError
+from mpu_bench.experiment import resolve, trace
+from mpu_bench.schema import Checkpoints, Stop
+from mpu_bench.solvers.linear.dcd import DCD
+from mpu_bench.solvers.online.perceptron import Perceptron
 from references import toys
 
 
@@ -19,7 +25,9 @@ def streamed(n, block_rows):
 
     rows, labels = make(0)
     values = {field.name: getattr(whole, field.name) for field in fields(Problem)} | {"train": rows, "labels": labels}
-    return whole, StreamedProblem(**values, length=n, block_rows=block_rows, make=make)
+    counts = tuple(np.bincount(whole.labels).tolist())
+    more = {"counts": counts, "mean_squared_distance": resolve.mean_squared_distance(whole.train, whole.features)}
+    return whole, StreamedProblem(**values, length=n, block_rows=block_rows, make=make, **more)
 
 
 @pytest.mark.parametrize("block_rows", [7, 20, 60, 100])
@@ -44,3 +52,71 @@ def test_the_order_is_a_function_of_the_seed():
     _, problem = streamed(60, 20)
     orders = [Stream(problem, seed).at(0)[0].order.tolist() for seed in (1, 1, 2)]
     assert orders[0] == orders[1] != orders[2]
+
+
+def damaged(problem, number, row, value=None, label=None):
+    """Damage a row of a block."""
+    make = problem.make
+
+    def make_damaged(asked):
+        rows, labels = make(asked)
+        rows, labels = Dense(rows.values.copy()), labels.copy()
+        if asked == number and value is not None:
+            rows.values[row, 3] = value
+        if asked == number and label is not None:
+            labels[row] = label
+        return rows, labels
+
+    return replace(problem, make=make_damaged)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_number_that_is_not_finite_is_refused_with_its_row(value):
+    _, problem = streamed(60, 20)
+    stream = Stream(damaged(problem, 1, 4, value), 0)
+    with pytest.raises(DataError, match="toy: training example 25 holds a number that is not finite"):
+        stream.at(59)
+
+
+def test_a_label_beyond_the_classes_is_refused_with_its_row():
+    _, problem = streamed(60, 20)
+    with pytest.raises(DataError, match="toy: training example 41 is of class 2, counted from 0; there are 2"):
+        Stream(damaged(problem, 2, 0, label=2), 0).at(59)
+
+
+def test_batch_solvers_refuse_a_stream():
+    _, problem = streamed(1200, 500)
+    with pytest.raises(DataError) as caught:
+        DCD().start(problem, Linear(), 0)
+    said = "toy is a stream of 1,200 examples; dcd needs them all in memory: leave out stream: true, or name an online"
+    assert said in str(caught.value)
+
+
+def test_a_stream_of_one_class_is_refused():
+    _, problem = streamed(60, 20)
+    problem = replace(problem, counts=(0, 60))
+    with pytest.raises(DataError, match="toy: all training examples are of class 'class 1'; two classes are needed"):
+        Perceptron().start(problem, Linear(), 0)
+
+
+def test_classes_may_come_later_than_the_first_block():
+    """The three classes come one after the other; what is learned is what one shuffled block would teach."""
+    random = np.random.default_rng(0)
+    labels = np.repeat(np.arange(3, dtype=np.int32), 100)
+    values = (4 * np.eye(3)[labels] + random.normal(size=(300, 3))).astype(np.float32)
+
+    def make(number):
+        part = slice(100 * number, 100 * number + 100)
+        return Dense(values[part]), labels[part]
+
+    rows = Dense(values)
+    whole = Problem("late", rows, labels, rows, labels, 3, ("z", "m", "a"), "late")
+    problem = StreamedProblem(
+        **(vars(whole) | {"train": make(0)[0], "labels": make(0)[1]}),
+        length=300, block_rows=100, make=make, counts=(100, 100, 100), mean_squared_distance=1.0,
+    )  # fmt: skip
+    assert len(set(resolve.toy(problem).labels)) == 3
+    solver = Perceptron(passes=5)
+    traced = trace.train(solver, problem, Gaussian(0.1), 0, Stop(), Checkpoints())
+    assert traced.checkpoints[-1]["test_error"] < 0.1
+    assert traced.checkpoints[-1]["train_error"] is None

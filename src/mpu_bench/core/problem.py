@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.rows import Rows, count
+from mpu_bench.core.rows import Ones, Rows, Sparse, count
+from mpu_bench.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,10 @@ class Problem:
         """Give a block's rows and labels, and the number of its first row among all."""
         return self.train, self.labels, 0
 
+    def only_class(self) -> int | None:
+        """Give the class that all training examples are of, None if there are several; there must be an example."""
+        return int(self.labels[0]) if self.labels.min() == self.labels.max() else None
+
     def signs(self) -> NDArray[np.float64]:
         """Give the training labels as -1.0 and +1.0, shape (n,); only for two classes."""
         return signs_of(self.labels)
@@ -78,11 +83,17 @@ class StreamedProblem(Problem):
         The rows of a block; the last may have fewer.
     make : function
         ``make(number)`` gives the rows and the labels of a block.
+    counts : tuple of int
+        The examples of every class.
+    mean_squared_distance : float
+        The mean of ||x - x'||^2 over all pairs of training rows.
     """
 
     length: int
     block_rows: int
     make: Callable[[int], tuple[Rows, NDArray[np.int32]]]
+    counts: tuple[int, ...]
+    mean_squared_distance: float
 
     @property
     def n(self) -> int:
@@ -95,9 +106,40 @@ class StreamedProblem(Problem):
         return -(-self.length // self.block_rows)
 
     def block(self, number: int) -> tuple[Rows, NDArray[np.int32], int]:
-        """Make a block's rows and labels; also gives the number of its first row among all."""
+        """Make a block's rows and labels; also gives the number of its first row among all.
+
+        Raises
+        ------
+        DataError
+            If a row holds a number that is not finite, or its label is none of the classes.
+        """
         rows, labels = self.make(number)
-        return rows, labels, number * self.block_rows
+        first = number * self.block_rows
+        _check(self, rows, labels, first)
+        return rows, labels, first
+
+    def only_class(self) -> int | None:
+        """Give the class that all training examples are of, None if there are several."""
+        present = np.flatnonzero(self.counts)
+        return int(present[0]) if len(present) == 1 else None
+
+
+def _check(problem: StreamedProblem, rows: Rows, labels: NDArray[np.int32], first: int) -> None:
+    """Refuse what no file that is prepared could hold."""
+    unknown = np.flatnonzero((labels < 0) | (labels >= len(problem.classes)))
+    if len(unknown):
+        i = int(unknown[0])
+        raise DataError(
+            f"{problem.name}: training example {first + i + 1:,} is of class {labels[i]}, counted from 0; there are "
+            f"{len(problem.classes)}"
+        )
+    if isinstance(rows, Ones) or np.isfinite(rows.values).all():
+        return
+    place = int(np.flatnonzero(~np.isfinite(rows.values))[0])
+    row = place // problem.features
+    if isinstance(rows, Sparse):
+        row = int(np.searchsorted(rows.starts, place, "right")) - 1
+    raise DataError(f"{problem.name}: training example {first + row + 1:,} holds a number that is not finite")
 
 
 def signs_of(labels: NDArray[np.int32]) -> NDArray[np.float64]:

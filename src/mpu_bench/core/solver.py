@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import UNLIMITED
 from mpu_bench.core.kernels import Kernel, Linear
 from mpu_bench.core.model import Model
-from mpu_bench.core.problem import Problem
+from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.errors import ConfigError, DataError
 
 
@@ -89,6 +89,7 @@ class Solver(ABC):
     paper : the paper that describes it, by the project's name of it (``mpu-2010``), or the peer's package.
     kernels : ``"linear"`` or ``"any"``.
     classes : ``"two"`` or ``"any"``.
+    online : whether it takes its examples one by one from a `Stream`, so that they need not all be in memory.
     sliceable : False for peers, whose one advance runs to the end whatever the allowance.
     l1_svm : whether its objective, with the linear kernel, is that of the L1-SVM with the parameter C, so that it can
         be set against the optimum of that problem.
@@ -100,6 +101,7 @@ class Solver(ABC):
     paper: ClassVar[str]
     kernels: ClassVar[Literal["linear", "any"]] = "linear"
     classes: ClassVar[Literal["two", "any"]] = "two"
+    online: ClassVar[bool] = False
     sliceable: ClassVar[bool] = True
     l1_svm: ClassVar[bool] = False
     kernel_svm: ClassVar[Literal["", "no bias", "bias", "either"]] = ""
@@ -127,15 +129,22 @@ class Solver(ABC):
         ConfigError
             If the solver is linear and the kernel is not.
         DataError
-            If there are no examples, if all are of one class, or if there are too many classes.
+            If there are no examples, if all are of one class, if there are too many classes, or if the examples are a
+            stream and the solver needs them all.
         """
         if self.kernels == "linear" and not isinstance(kernel, Linear):
             raise ConfigError(f"{self.name} is a linear solver; it cannot train with the kernel {kernel}")
         if problem.n == 0:
             raise DataError(f"{problem.name}: there are no training examples")
-        if problem.labels.min() == problem.labels.max():
-            only = problem.classes[problem.labels[0]]
-            raise DataError(f"{problem.name}: all training examples are of class '{only}'; two classes are needed")
+        if isinstance(problem, StreamedProblem) and not self.online:
+            raise DataError(
+                f"{problem.name} is a stream of {problem.n:,} examples; {self.name} needs them all in memory: "
+                "leave out stream: true, or name an online solver"
+            )
+        if (only := problem.only_class()) is not None:
+            raise DataError(
+                f"{problem.name}: all training examples are of class '{problem.classes[only]}'; two classes are needed"
+            )
         if self.classes == "two" and len(problem.classes) > 2:
             count = len(problem.classes)
             raise DataError(

@@ -127,7 +127,12 @@ class PartWriter:
         with np.errstate(over="ignore"):
             values = chunk.values.astype(np.float32, copy=False)
         if not np.isfinite(values).all():
-            raise DataError("a value is too large for float32")
+            place = int(np.flatnonzero(~np.isfinite(values))[0])
+            lengths = np.full(len(chunk.labels), self._dense) if chunk.lengths is None else chunk.lengths
+            row = self.rows + int(np.searchsorted(np.cumsum(lengths), place, "right")) + 1
+            raise DataError(
+                f"row {row:,} of the {self.part} part holds a value that is no number or too large for float32"
+            )
         if self._dense is None:
             self._append_sparse(chunk, values)
         else:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from mpu_bench.data import generate, steps
+from mpu_bench.data import generate, steps, streams
 from mpu_bench.data.arrays import PartWriter, make_dense
 from mpu_bench.data.cards import Card, Part
 from mpu_bench.data.formats import Chunk, Labels, RawFile, read_idx
@@ -27,11 +27,15 @@ Read = Callable[[Sequence[str]], Iterator[Chunk]]
 
 @dataclass(frozen=True)
 class Built:
-    """What came out: the tuple of core.rows that the files make, the columns, and the counts of each class."""
+    """What came out: the tuple of core.rows that the files make, the columns, and the counts of each class.
+
+    ``measured`` is what a stream must know of its training part, which is not stored.
+    """
 
     storage: str
     features: int
     counts: dict[str, list[int]]
+    measured: dict[str, list[float]] = field(default_factory=dict)
 
 
 def build(card: Card, files: Mapping[str, RawFile], folder: Path) -> Built:
@@ -59,13 +63,16 @@ def build(card: Card, files: Mapping[str, RawFile], folder: Path) -> Built:
         parts = {
             part: stack.enter_context(PartWriter(folder, part, len(card.classes), dense)) for part in ("train", "test")
         }
-        for part, chunk in _stream(card, files):
+        for part, chunk in _read(card, files):
             ready = steps.on_chunk(chunk, card)
             parts[part].append(ready.dense(card.features) if dense else ready.sparse())
-        _check(card, parts)
+        if not card.stream:
+            _check(card, parts)
         storage = _storage(card, parts)
         for writer in parts.values():
             writer.close(keep_values=storage != "ones")
+    if card.stream:
+        return _measured(card, folder, [int(count) for count in parts["test"].counts])
     if storage == "dense" and not dense:
         for part in parts:
             make_dense(folder, part, card.features)
@@ -73,7 +80,7 @@ def build(card: Card, files: Mapping[str, RawFile], folder: Path) -> Built:
     return Built(storage, features, {part: [int(count) for count in writer.counts] for part, writer in parts.items()})
 
 
-def _stream(card: Card, files: Mapping[str, RawFile]) -> Iterator[tuple[str, Chunk]]:
+def _read(card: Card, files: Mapping[str, RawFile]) -> Iterator[tuple[str, Chunk]]:
     """Read everything, each chunk with the part that it belongs to."""
     if card.kind == "generated":
         yield from _generated(card)
@@ -92,8 +99,18 @@ def _stream(card: Card, files: Mapping[str, RawFile]) -> Iterator[tuple[str, Chu
         yield "test", chunk.take(~in_training)
 
 
+def _measured(card: Card, folder: Path, test_counts: list[int]) -> Built:
+    """Measure a training part that is not stored, and scale the test part by it."""
+    measured = streams.measure(card)
+    if (chosen := streams.scaling(card, measured)) is not None:
+        steps.rescale(folder / "test-values.npy", chosen)
+    for path in folder.glob("train-*.npy"):
+        path.unlink()
+    return Built("dense", card.features, {"train": streams.Streamed(card).counts(), "test": test_counts}, measured)
+
+
 def _generated(card: Card) -> Iterator[tuple[str, Chunk]]:
-    name, settings = str(card.content), {"seed": card.seed, "features": card.features, "margin": card.margin}
+    name, settings = str(card.content), streams.settings(card)
     if name not in generate.GENERATORS:
         raise DataError(f"{card.origin}: content: nothing generates '{name}'; {nearest(name, generate.GENERATORS)}")
     made = generate.GENERATORS[name]
@@ -103,7 +120,7 @@ def _generated(card: Card) -> Iterator[tuple[str, Chunk]]:
     ):
         if has not in (None, given):
             raise DataError(f"{card.origin}: {key}: '{name}' has {has}, not {given}")
-    for part, rows in (("train", card.rows), ("test", card.test_rows)):
+    for part, rows in (("train", 0 if card.stream else card.rows), ("test", card.test_rows)):
         yield from (
             (part, Chunk(labels, values)) for values, labels in generate.blocks(name, part, rows or 0, settings)
         )

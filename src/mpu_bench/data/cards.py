@@ -8,8 +8,10 @@ preparation are always taken in this order, whatever the order of the keys:
 2. split into training and test part (``split``), unless the parts are files of their own;
 3. drop columns (``drop_columns``);  4. multiply (``multiply_by`` / ``divide_by``);
 5. scale by the training part's statistics (``scale``), or give each row unit length (``unit_rows``);
-6. store (``storage``) as float32; ``positive`` then makes two classes of the labels when the data are loaded, and
-   ``augment``, which any dataset takes as an option, appends a constant feature to every row.
+6. store (``storage``) as float32, or with ``stream``, of a generated dataset, keep the statistics only and make the
+   training rows again whenever they are presented;
+7. when the data are loaded, make two classes of the labels (``positive``) and append a constant feature to every row
+   (``augment``, which any dataset takes as an option).
 """
 
 from __future__ import annotations
@@ -196,6 +198,7 @@ class Card(_Strict):
     test_rows: Annotated[Count | None, BeforeValidator(_whole)] = None
     seed: Seed = 0
     margin: Annotated[float, Field(gt=0, lt=1)] | None = None
+    stream: bool = False
     split: Split | None = None
     drop_columns: Literal["none", "zero", "trailing-zero"] = "none"
     multiply_by: float | None = None
@@ -274,6 +277,8 @@ class Card(_Strict):
         kept = self.model_dump(mode="json", exclude=descriptive | {"expect", "positive", "augment", "kept_features"})
         if self.margin is None:  # younger than the hashes of the other cards
             del kept["margin"]
+        if not self.stream:  # likewise
+            del kept["stream"]
         if self.total and self.split:
             kept["total"] = self.total.rows
         return {"version": FORMAT_VERSION, **kept}
@@ -375,6 +380,16 @@ def _steps_problem(card: Card) -> str | None:
     return None
 
 
+def _stream_problem(card: Card) -> str | None:
+    if not card.stream:
+        return None
+    if card.kind != "generated":
+        return "stream: only generated datasets can be made again block by block"
+    if card.storage != "dense" or card.drop_columns != "none":
+        return "stream: needs 'storage: dense' and all columns"
+    return None
+
+
 def _augment_problem(card: Card) -> str | None:
     try:
         rounded = struct.unpack("<f", struct.pack("<f", card.augment or 1.0))[0]
@@ -390,5 +405,6 @@ _CHECKS = (
     _classes_problem,
     _split_problem,
     _steps_problem,
+    _stream_problem,
     _augment_problem,
 )

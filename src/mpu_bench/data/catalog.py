@@ -212,4 +212,4 @@ def _explain(error: ValidationError, path: Path, name: str, options: Mapping[str
 
 def _is_noise(key: object) -> bool:
     """Pydantic adds the branch of a union or a validator to the location of a fault."""
-    return isinstance(key, str) and bool(re.search(r"\[|\(|^(int|float|str|constrained-)", key))
+    return isinstance(key, str) and bool(re.search(r"\[|\(|^(int|float|str)$|^constrained-", key))

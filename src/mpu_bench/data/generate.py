@@ -48,13 +48,17 @@ def blocks(name: str, part: str, rows: int, settings: Mapping[str, Any]) -> Iter
     values : array of float32, shape (m, d)
     labels : array of int32, shape (m,)
     """
+    for number in range(-(-rows // GENERATORS[name].block_rows)):
+        yield block(name, part, number, rows, settings)
+
+
+def block(name: str, part: str, number: int, rows: int, settings: Mapping[str, Any]) -> Block:
+    """Generate one block of a stream, counted from 0; parameters as those of `blocks`."""
     made = GENERATORS[name]
-    chosen = {key: settings[key] for key in made.takes}
-    for number, first in enumerate(range(0, rows, made.block_rows)):
-        random = _random(settings["seed"], f"{name} {part}", number)
-        values, labels = made.block(random, made.block_rows, **chosen)
-        kept = min(made.block_rows, rows - first)
-        yield values[:kept], labels[:kept]
+    random = _random(settings["seed"], f"{name} {part}", number)
+    values, labels = made.block(random, made.block_rows, **{key: settings[key] for key in made.takes})
+    kept = min(made.block_rows, rows - number * made.block_rows)
+    return values[:kept], labels[:kept]
 
 
 def _random(seed: int, purpose: str, *more: int) -> np.random.Generator:

@@ -244,6 +244,7 @@ def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Pro
             "features": built.features,
             "classes": list(card.classes),
             "counts": built.counts,
+            "measured": built.measured,
             "content": {name: file.content_sha256 for name, file in fetched.items()},
             "origins": {name: file.origin for name, file in fetched.items()},
             "arrays": _entries(temporary),
@@ -296,22 +297,28 @@ def _remove(place: Path) -> None:
 def _problem(card: Card, place: Path, meta: Meta) -> Problem:
     from mpu_bench.core.problem import Problem
 
-    train, test, features = _rows(place, "train", meta), _rows(place, "test", meta), meta["features"]
+    test, features = _rows(place, "test", meta), meta["features"]
+    train = test if card.stream else _rows(place, "train", meta)
     if card.augment is not None:
         from mpu_bench.data.augment import augment
 
         train, test = augment(train, features, card.augment), augment(test, features, card.augment)
         features += 1
-    return Problem(
+    whole = Problem(
         name=card.name,
         train=train,
-        labels=_labels(card, place, "train"),
+        labels=_labels(card, place, "test" if card.stream else "train"),
         test=test,
         test_labels=_labels(card, place, "test"),
         features=features,
         classes=card.class_names,
         fingerprint=_fingerprint(card, meta["content"]) or "",
     )
+    if not card.stream:
+        return whole
+    from mpu_bench.data import streams
+
+    return streams.problem(whole, card, meta["measured"], meta["counts"]["train"], _class_of_each(card))
 
 
 def _rows(place: Path, part: str, meta: Meta) -> Rows:
@@ -324,12 +331,15 @@ def _rows(place: Path, part: str, meta: Meta) -> Rows:
 
 
 def _labels(card: Card, place: Path, part: str) -> NDArray[np.int32]:
-    import numpy as np
-
     from mpu_bench.data.arrays import open_array
 
     labels: NDArray[np.int32] = open_array(place / f"{part}-labels.npy")
-    if card.positive is None:
-        return labels
-    is_positive = np.array([name in card.positive for name in card.classes], np.int32)
-    return is_positive[labels]
+    return labels if card.positive is None else _class_of_each(card)[labels]
+
+
+def _class_of_each(card: Card) -> NDArray[np.int32]:
+    """Give the class of the problem that each class of the card is in."""
+    import numpy as np
+
+    names = list(card.classes)
+    return np.array([i if card.positive is None else name in card.positive for i, name in enumerate(names)], np.int32)

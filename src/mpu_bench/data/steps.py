@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +98,21 @@ def _keep_columns(path: Path, used: NDArray[np.bool_]) -> None:
     written.path.replace(path)
 
 
+class Scaling(NamedTuple):
+    """What is taken from every column, and what it is then divided by; (d,) each."""
+
+    shift: NDArray[np.float64]
+    width: NDArray[np.float64]
+
+    def __call__(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Scale rows."""
+        return ((values.astype(np.float64) - self.shift) / self.width).astype(np.float32)
+
+
+#: begins anew to hand out dense rows one piece after the other, cut as `pieces_of` does
+Pieces = Callable[[], Iterator[NDArray[np.float32]]]
+
+
 def scale(folder: Path, how: str) -> None:
     """Scale stored dense rows in place, both parts by the statistics of the training part.
 
@@ -102,36 +120,61 @@ def scale(folder: Path, how: str) -> None:
     ----------
     folder : Path
     how : str
+        As `scaling` takes it.
+    """
+    train = open_array(folder / "train-values.npy")
+    chosen = scaling(partial(pieces_of, train), train.shape, how)
+    del train
+    for part in ("train", "test"):
+        rescale(folder / f"{part}-values.npy", chosen)
+
+
+def rescale(path: Path, chosen: Scaling) -> None:
+    """Scale stored dense rows in place."""
+    values = open_array(path, mode="r+")
+    for piece in pieces_of(values):
+        piece[:] = chosen(piece)
+
+
+def pieces_of(values: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
+    """Cut rows into pieces that are worked on at once."""
+    for first, last in pieces(len(values), 8 * values.shape[1]):
+        yield values[first:last]
+
+
+def scaling(rows: Pieces, shape: tuple[int, ...], how: str) -> Scaling:
+    """Choose how to scale columns.
+
+    Parameters
+    ----------
+    rows : function
+        Hands out the training part.
+    shape : (int, int)
+        Its rows and columns.
+    how : str
         ``"standard"``: every column to mean 0 and deviation 1; ``"standard-overall"``: the same with one mean and
         one deviation for all values; ``"unit-interval"``: every column to [0, 1]. The deviation is that of the
         population; a column that never changes becomes 0.
     """
-    train = open_array(folder / "train-values.npy")
-    shift, width = _range(train) if how == "unit-interval" else _moments(train, overall=how == "standard-overall")
-    width = np.where(width > 0, width, 1.0)
-    del train
-    for part in ("train", "test"):
-        values = open_array(folder / f"{part}-values.npy", mode="r+")
-        for first, last in pieces(len(values), 8 * values.shape[1]):
-            values[first:last] = (values[first:last].astype(np.float64) - shift) / width
-        del values
+    shift, width = _range(rows) if how == "unit-interval" else moments(rows, shape, how == "standard-overall")
+    return Scaling(shift, np.where(width > 0, width, 1.0))
 
 
 Statistics = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def _range(values: NDArray[np.float32]) -> Statistics:
-    low = values.min(axis=0).astype(np.float64)
-    return low, values.max(axis=0) - low
+def _range(rows: Pieces) -> Statistics:
+    low = np.min([piece.min(axis=0) for piece in rows()], axis=0).astype(np.float64)
+    return low, np.max([piece.max(axis=0) for piece in rows()], axis=0) - low
 
 
-def _moments(values: NDArray[np.float32], overall: bool) -> Statistics:
+def moments(rows: Pieces, shape: tuple[int, ...], overall: bool = False) -> Statistics:
     """Give mean and deviation of every column, or of all values (repeated), in two passes in float64."""
-    n, d = values.shape
+    n, d = shape
     total, squares = np.zeros(d), np.zeros(d)
-    for first, last in pieces(n, 8 * d):
-        total += values[first:last].sum(axis=0, dtype=np.float64)
+    for piece in rows():
+        total += piece.sum(axis=0, dtype=np.float64)
     mean = np.full(d, total.sum() / (n * d)) if overall else total / n
-    for first, last in pieces(n, 8 * d):
-        squares += ((values[first:last] - mean) ** 2).sum(axis=0)
+    for piece in rows():
+        squares += ((piece - mean) ** 2).sum(axis=0)
     return mean, np.sqrt(np.full(d, squares.sum() / (n * d)) if overall else squares / n)

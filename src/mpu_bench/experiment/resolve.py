@@ -9,7 +9,7 @@ import numpy as np
 
 from mpu_bench import solvers
 from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
-from mpu_bench.core.problem import Problem
+from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense, Ones, Rows, take
 from mpu_bench.core.solver import Solver
 from mpu_bench.schema import OVER_EXAMPLES, KernelChoice
@@ -39,8 +39,14 @@ def kernel(choice: KernelChoice, problem: Problem) -> Kernel:
     if not isinstance(gamma, Mapping):
         return Gaussian(float(gamma))
     rule, factor = next(iter(gamma.items()))
-    scale = problem.features if rule == "over-features" else mean_squared_distance(problem.train, problem.features)
+    scale = problem.features if rule == "over-features" else _mean_squared_distance_of(problem)
     return Gaussian(factor / scale)
+
+
+def _mean_squared_distance_of(problem: Problem) -> float:
+    if isinstance(problem, StreamedProblem):
+        return problem.mean_squared_distance
+    return mean_squared_distance(problem.train, problem.features)
 
 
 def mean_squared_distance(rows: Rows, features: int) -> float:
@@ -55,13 +61,19 @@ def mean_squared_distance(rows: Rows, features: int) -> float:
 
 
 def toy(problem: Problem) -> Problem:
-    """Cut a few rows of each class out of a problem: the same types, small enough to compile on."""
+    """Cut a few rows of each class out of a problem: the same types, small enough to compile on.
+
+    The sample of a stream may lack classes; its labels are then made up.
+    """
     chosen = _few_of_each(problem.labels, len(problem.classes))
+    labels = problem.labels[chosen]
+    if isinstance(problem, StreamedProblem):
+        labels = np.arange(len(chosen), dtype=np.int32) % np.int32(len(problem.classes))
     chosen_test = np.arange(min(problem.n_test, _TOY_ROWS))
     return Problem(
         name=problem.name,
         train=take(problem.train, chosen),
-        labels=problem.labels[chosen],
+        labels=labels,
         test=take(problem.test, chosen_test),
         test_labels=problem.test_labels[chosen_test],
         features=problem.features,

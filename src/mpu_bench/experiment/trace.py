@@ -19,7 +19,7 @@ from mpu_bench.core import counters
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.model import LinearModel, Model
 from mpu_bench.core.offclock import off_clock_seconds
-from mpu_bench.core.problem import Problem
+from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.schema import Checkpoints, Stop
 
@@ -216,7 +216,7 @@ def train(
         progress({"passes": presented / problem.n, "seconds": clock.seconds, **_brief(kept)})
         if status is not Status.RUNNING or rule:
             model = solver.model(state)
-            kept[-1]["train_error"] = error(model, problem.train, problem.labels)
+            kept[-1]["train_error"] = train_error(model, problem)
             ended, reason = _ending(status, rule, kept[-1])
             return Trace(ended, "; ".join(filter(None, [reason, solver.remark(state)])), kept, model)
 
@@ -270,13 +270,18 @@ def checkpoint(
         "train_seconds": clock.seconds,
         "cpu_seconds": clock.cpu_seconds,
         "support_vectors": None if linear else model.support_vectors,
-        "train_error": error(model, problem.train, problem.labels) if linear else None,
+        "train_error": train_error(model, problem) if linear else None,
         "test_error": error(model, problem.test, problem.test_labels),
         "deviation": None if optimum is None or measures.objective is None else measures.objective / optimum - 1,
         **counts,
         **measures._asdict(),
     }
     return {name: values[name] for name in CHECKPOINT_COLUMNS}
+
+
+def train_error(model: Model, problem: Problem) -> float | None:
+    """Give the share of training examples with a wrong label; None for a stream, which would be made once more."""
+    return None if isinstance(problem, StreamedProblem) else error(model, problem.train, problem.labels)
 
 
 def error(model: Model, rows: Any, labels: np.ndarray[Any, Any]) -> float | None:

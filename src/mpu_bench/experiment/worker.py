@@ -113,15 +113,17 @@ class Bench:
         self.send(("phase", "loading"))
         problem = self._load(task)
         _check_classes(solvers.load(run.solver), problem)
+        solver, kernel = resolve.solver(run.solver, run.parameters, problem.n), resolve.kernel(run.kernel, problem)
+        solver.check(problem, kernel)
         compile_seconds = self._warm_up(run, problem)
         self.send(("phase", "training"))
         _forget_peak_memory()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             traced = trace.train(
-                resolve.solver(run.solver, run.parameters, problem.n),
+                solver,
                 problem,
-                resolve.kernel(run.kernel, problem),
+                kernel,
                 run.seed,
                 run.stop,
                 run.checkpoints,
