@@ -267,6 +267,20 @@ def check(
 
 
 @app.command()
+def plot(
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder, such as results/adult.")],
+    figure: Annotated[str | None, typer.Option(help="Which one; all that there are data for by default.")] = None,
+    against: Annotated[str | None, typer.Option(metavar="AXIS", help="For curves: train_seconds, passes ...")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to; RESULTS/figures by default.")] = None,
+) -> None:
+    """Draw the figures of a results folder, as SVG and PDF."""
+    from mpu_bench.report import figures
+
+    for path in figures.plot(results, figure, against, out):
+        _say(f"written: {path}")
+
+
+@app.command()
 def clean(
     results: Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder, such as results/adult.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,

@@ -12,8 +12,8 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from mpu_bench.experiment.store import FINISHED
+from mpu_bench.report import naming
 from mpu_bench.report.tables import Summary, summarize
-from mpu_bench.schema import short
 
 
 class _Column(NamedTuple):
@@ -53,7 +53,7 @@ _ABSENT_IF_ZERO = ("kernel_evaluations", "support_vectors")  # a linear solver h
 def print_table(records: Sequence[Mapping[str, Any]], published_table: str | None, console: Console) -> None:
     """Print a block per dataset, leaving out columns that the screen has no room for."""
     rows = summarize(records, published_table)
-    varying = _varying(rows)
+    varying = naming.varying(rows)
     left_out: set[str] = set()
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         block = [row for row in rows if row["dataset"] == dataset]
@@ -87,7 +87,7 @@ def _block(rows: Sequence[Summary], columns: Sequence[_Column], varying: Mapping
         if _any(rows, f"published_{column.quantity}"):
             table.add_column("paper", justify="right", style="dim", overflow="fold")
     for row in rows:
-        named = [_solver_text(row, varying), *([_runs_text(row)] if several else [])]
+        named = [naming.solver_text(row, varying), *([_runs_text(row)] if several else [])]
         table.add_row(*named, *_cells(row, rows, columns))
     return table
 
@@ -121,24 +121,6 @@ def _cells(row: Summary, rows: Sequence[Summary], columns: Sequence[_Column]) ->
             printed = row.get(f"published_{column.quantity}")
             cells.append("" if printed is None else f"{printed:g}")
     return cells
-
-
-def _varying(rows: Sequence[Summary]) -> dict[str, set[str]]:
-    """Find, for each solver, the parameters that do not have one value throughout."""
-    values: dict[str, dict[str, set[str]]] = {}
-    for row in rows:
-        named = json.loads(row["parameters"]) | {"kernel": row["kernel"]}
-        for name, value in named.items():
-            values.setdefault(row["solver"], {}).setdefault(name, set()).add(json.dumps(value))
-    return {solver: {name for name, found in each.items() if len(found) > 1} for solver, each in values.items()}
-
-
-def _solver_text(row: Summary, varying: Mapping[str, set[str]]) -> str:
-    named = json.loads(row["parameters"])
-    words = [f"{name}={short(value)}" for name, value in named.items() if name in varying[row["solver"]]]
-    if row["kernel"] != "linear":
-        words.append(row["kernel"])
-    return " ".join([row["solver"], *words])
 
 
 def remarks(

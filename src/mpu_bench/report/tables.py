@@ -132,8 +132,17 @@ def write(store: Store) -> None:
 
 def judge(store: Store) -> list[comparison.Cell]:
     """Set the results of a store against what its config says they answer."""
-    rows = summarize(store.records(), store.fact("published"))
-    return _judged(store, rows, averaged_curves(_curves(store)))
+    return _judged(store, summaries(store), averaged(store))
+
+
+def summaries(store: Store) -> list[Summary]:
+    """Give the rows of table.csv."""
+    return summarize(store.records(), store.fact("published"))
+
+
+def averaged(store: Store) -> list[Summary]:
+    """Give the rows of bands.csv."""
+    return averaged_curves(_curves(store))
 
 
 def _judged(store: Store, rows: Sequence[Summary], bands: Sequence[Summary]) -> list[comparison.Cell]:

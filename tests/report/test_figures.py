@@ -1,0 +1,100 @@
+import json
+
+import pytest
+
+from mpu_bench.errors import ConfigError, StoreError
+from mpu_bench.experiment.environment import describe
+from mpu_bench.experiment.store import RECORD_COLUMNS, Store
+from mpu_bench.experiment.trace import CHECKPOINT_COLUMNS
+from mpu_bench.report import figures, series
+
+
+def row(dataset, solver, n=1000, budget=None, parameters=None, **means):
+    named = {"dataset": dataset, "solver": solver, "n": n, "budget_vectors": budget, "kernel": "linear"}
+    return (
+        named | {"parameters": json.dumps(parameters or {})} | {f"{name}_mean": value for name, value in means.items()}
+    )
+
+
+def band(dataset, solver, presented, budget=None, **means):
+    return row(dataset, solver, budget=budget, **means) | {"presented": presented}
+
+
+CURVES = [
+    band(dataset, solver, 10**k, kernel_evaluations=float(10**k), train_seconds=0.1 * k, passes=k, inner_products=0,
+         test_error=worse + 1 / k, deviation=10.0**-k)
+    for dataset in ("adult", "web") for solver, worse in (("sbp", 0.1), ("sdca", 0.2)) for k in range(1, 6)
+]  # fmt: skip
+
+
+def test_a_curve_may_be_drawn_against_every_axis_on_which_all_solvers_are_counted():
+    assert series.axes(CURVES) == ["kernel_evaluations", "train_seconds", "passes"]
+    uncounted = [*CURVES, band("adult", "liblinear", 1, train_seconds=1.0, passes=1, test_error=0.2)]
+    assert series.axes(uncounted) == ["train_seconds", "passes"]
+
+
+def test_curves_have_a_panel_per_dataset_and_a_series_per_solver():
+    figure = series.make("test-error", [], CURVES)
+    assert [panel.title for panel in figure.panels] == ["adult", "web"]
+    assert [each.label for each in figure.panels[0].series] == ["sbp", "sdca"]
+    assert figure.panels[0].series[0].y[0] == pytest.approx(110)
+    against = series.make("test-error", [], CURVES, "train_seconds").panels[0]
+    assert against.x_label == "training seconds"
+    assert against.series[0].x == pytest.approx((0.1, 0.2, 0.3, 0.4, 0.5))
+    assert series.make("objective", [], CURVES).panels[0].y_log
+
+
+def test_printed_numbers_stand_beside_the_measured():
+    rows = [
+        row("usps", "bpegasos", budget=size, parameters={"maintenance": "merging", "vectors": size}, test_error=0.1)
+        | {"published_test_accuracy_percent": accuracy}
+        for size, accuracy in ((100, 92.0), (500, 93.9))
+    ]
+    rows.append(row("usps", "perceptron", test_error=0.05))
+    panel = series.make("budget", rows, []).panels[0]
+    found = {each.label: each for each in panel.series}
+    assert found["bpegasos, printed"].y == pytest.approx((8.0, 6.1))
+    assert found["perceptron"].x == (100, 500)  # no budget: the same at every size
+
+
+def test_seconds_against_length_need_several_lengths():
+    alike = {"train_seconds": 1.0}
+    assert series.make("length", [row("a", "fw", 10, **alike), row("b", "mfw", 20, **alike)], []) is None
+    figure = series.make("length", [row("a", "fw", 20, **alike), row("b", "fw", 10, **alike)], [])
+    assert figure.panels[0].series[0].x == (10, 20)
+
+
+@pytest.fixture
+def results(tmp_path):
+    with Store(tmp_path / "made-up", create=True) as store:
+        planned = [dict.fromkeys(RECORD_COLUMNS) | {
+            "experiment": "made-up", "dataset": "adult", "n": 100, "solver": solver, "parameters": "{}",
+            "kernel": "linear", "seed": 0, "run_id": solver,
+        } for solver in ("sbp", "sdca")]  # fmt: skip
+        store.save_plan(planned, {"name": "made-up", "published": None, "judging": {}})
+        for each in planned:
+            points = [dict.fromkeys(CHECKPOINT_COLUMNS) | {
+                "presented": k, "passes": k / 100, "train_seconds": k, "kernel_evaluations": 100 * k,
+                "test_error": 1 / k, "support_vectors": k,
+            } for k in (10, 100, 1000)]  # fmt: skip
+            result = {"status": "done", "reason": "", "test_error": 0.1, "train_seconds": 1.0}
+            store.save(each | result, points, describe(1))
+    return tmp_path / "made-up"
+
+
+def test_plot_writes_svg_and_pdf_that_repeat_byte_for_byte(results):
+    written = figures.plot(results, None, None, None)
+    assert [path.name for path in written] == ["test-error.svg", "test-error.pdf"]
+    before = [path.read_bytes() for path in written]
+    assert [path.read_bytes() for path in figures.plot(results, "test-error", None, None)] == before
+    assert "kernel evaluations" in written[0].read_text()
+    assert not [path for path in written[0].parent.iterdir() if path not in written]
+
+
+def test_wrong_names_are_refused_with_the_nearest(results, tmp_path):
+    with pytest.raises(ConfigError, match="test-error"):
+        figures.plot(results, "test-errors", None, None)
+    with pytest.raises(ConfigError, match="train_seconds"):
+        figures.plot(results, None, "seconds", None)
+    with pytest.raises(StoreError, match="no data"):
+        figures.plot(results, "budget", None, tmp_path)
