@@ -10,7 +10,7 @@ import pytest
 
 from mpu_bench import config
 from mpu_bench.data.home import Home
-from mpu_bench.experiment import plan
+from mpu_bench.experiment import local, plan
 from mpu_bench.experiment.local import Outcome, Pool
 from mpu_bench.experiment.worker import Task
 from mpu_bench.schema import Limits
@@ -28,9 +28,10 @@ def pool() -> Iterator[Pool]:
 def outcomes(tmp_path: Path, shared_home: Home, pool: Pool):
     def run(behaviours: list[str], limits: Limits | None = None, more: str = "") -> list[Outcome]:
         path = tmp_path / "tried.yaml"
+        written = behaviours[0] if len(behaviours) == 1 else f"[{', '.join(behaviours)}]"
         path.write_text(
             f"name: tried\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\nplugins: [{PLUGIN}]\n"
-            f"solvers:\n  - misbehaving: {{how: [{', '.join(behaviours)}]}}\n{more}",
+            f"solvers:\n  - misbehaving: {{how: {written}}}\n{more}",
             encoding="utf-8",
         )
         runs = plan.plan(config.read(path))
@@ -82,6 +83,14 @@ def test_a_run_that_was_over_its_memory_between_two_looks_is_told(outcomes) -> N
 def test_a_rule_of_the_config_stops_a_solver_that_would_run_on(outcomes) -> None:
     (only,) = (each.record for each in outcomes(["run-on"], more="stop: {seconds: 0.1}\n"))
     assert (only["status"], only["reason"]) == ("stopped", "seconds 0.1")
+
+
+def test_evaluating_a_model_costs_no_seconds_of_a_rule(outcomes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_GRACE_SECONDS", 0.9)
+    more = "stop: {seconds: 0.1}\ncheckpoints: {first: 0.01, per_decade: 20}\n"
+    (only,) = outcomes(["run-on, look: 0.1"], more=more)
+    assert (only.record["status"], only.record["reason"]) == ("stopped", "seconds 0.1")
+    assert 0.1 * len(only.checkpoints) > 1.5 * 0.1 + 0.9
 
 
 def test_a_worker_is_kept_warm(outcomes, pool: Pool) -> None:

@@ -23,13 +23,14 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Misbehaving(Solver):
-    """Does ``how`` after ``passes`` passes."""
+    """Does ``how`` after ``passes`` passes; takes ``look`` seconds to be measured."""
 
     name = "misbehaving"
     paper = "none"
 
     how: str = "finish"
     passes: Annotated[int, Ge(1)] = 3
+    look: float = 0.0
 
     def start(self, problem, kernel, seed):
         return State(np.zeros(problem.features), new_counters())
@@ -77,4 +78,5 @@ class Misbehaving(Solver):
         return LinearModel(state.weights[np.newaxis])
 
     def measures(self, state):
+        time.sleep(self.look)
         return Measures(objective=float(state.weights.sum()))

@@ -58,6 +58,7 @@ class _Worker:
     connection: Connection
     task: Task | None = None
     training_since: float | None = None
+    heard: float = 0.0  #: when it last said how far it is
     peak_memory: int = 0
     measured: dict[str, Any] = field(default_factory=dict)
 
@@ -169,8 +170,9 @@ class Pool:
         task, (kind, *content) = busy.task, message
         assert task is not None
         if kind == "phase" and content[0] == "training":
-            busy.training_since = time.monotonic()
+            busy.training_since = busy.heard = time.monotonic()
         if kind == "progress":
+            busy.heard = time.monotonic()
             busy.measured = content[0]
         if kind in ("phase", "progress"):
             listener(task, kind, content[0])
@@ -187,10 +189,10 @@ class Pool:
 def _exceeded(busy: _Worker, limits: Limits) -> tuple[str, str] | None:
     """Say which limit a run exceeds now, if any."""
     assert busy.task is not None
-    allowed = limits.seconds
-    if allowed is None and busy.task.run.stop.seconds is not None:
-        allowed = _GRACE_FACTOR * busy.task.run.stop.seconds + _GRACE_SECONDS
-    if allowed is not None and busy.training_since is not None and time.monotonic() - busy.training_since > allowed:
+    allowed, since = limits.seconds, busy.training_since
+    if allowed is None and busy.task.run.stop.seconds is not None:  # evaluating, off the clock, may take longer
+        allowed, since = _GRACE_FACTOR * busy.task.run.stop.seconds + _GRACE_SECONDS, busy.training_since and busy.heard
+    if allowed is not None and since is not None and time.monotonic() - since > allowed:
         return "timeout", f"still training after {allowed:g} seconds"
     if limits.memory is None:
         return None
