@@ -6,6 +6,7 @@ rows share it. A new kernel is one tuple, one function and one line in `_VALUES`
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -91,6 +92,41 @@ def exp_single(x):
     return power * exponent.view(np.float32) if x >= _LEAST else _ZERO
 
 
+_HIGHER = 6755399441055744.0  # 1.5 * 2^52
+_LOG2_E_DOUBLE = 1.4426950408889634
+_LN_2_UPPER, _LN_2_LOWER = 6.93145751953125e-1, 1.42860682030941723212e-6  # their sum is ln 2; the first has 20 bits
+_LEAST_DOUBLE = -708.0  # exp of a little less is below the normal numbers
+_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13 = (1.0 / math.factorial(k) for k in range(1, 14))
+_EXPONENT_BIAS, _MANTISSA_BITS = np.int64(1023), np.int64(52)
+
+
+@njit(cache=True, inline="always")
+def exp_double(x):
+    """Compute exp of a float64 up to 0, to 1e-15; zero where it is below 3e-308: `exp_single` with Taylor's series."""
+    less_one, power_of_two = _exp_parts(x)
+    return (less_one + 1.0) * power_of_two if x >= _LEAST_DOUBLE else 0.0
+
+
+@njit(cache=True, inline="always")
+def expm1_double(x):
+    """Compute exp(x) - 1 of a float64 up to 0, to 1e-15 of it however small."""
+    less_one, power_of_two = _exp_parts(x)
+    return less_one * power_of_two + (power_of_two - 1.0)
+
+
+@njit(cache=True, inline="always")
+def _exp_parts(x):
+    """Write exp(x) as (1 + a) 2^k; gives a and 2^k."""
+    clipped = max(x, _LEAST_DOUBLE)
+    shifted = clipped * _LOG2_E_DOUBLE + _HIGHER
+    k = shifted - _HIGHER
+    r = (clipped - k * _LN_2_UPPER) - k * _LN_2_LOWER
+    power = (((((_13 * r + _12) * r + _11) * r + _10) * r + _9) * r + _8) * r + _7
+    power = (((((power * r + _6) * r + _5) * r + _4) * r + _3) * r + _2) * r + _1
+    exponent = np.int64((np.int64(k) + _EXPONENT_BIAS) << _MANTISSA_BITS)
+    return power * r, exponent.view(np.float64)
+
+
 def _linear_values(_kernel, _products, _norms, _norm):
     return None
 
@@ -99,8 +135,13 @@ def _gaussian_values(kernel, products, norms, norm):
     if products.itemsize == 4:
         _gaussian_singles(kernel.gamma, products, norms, norm)
         return
+    _gaussian_doubles(kernel.gamma, products, norms, norm)
+
+
+@njit(cache=True, nogil=True)
+def _gaussian_doubles(gamma, products, norms, norm):
     for j in range(len(products)):
-        products[j] = np.exp(-kernel.gamma * max(norm + norms[j] - 2.0 * products[j], 0.0))
+        products[j] = exp_double(-gamma * max((norm + norms[j]) - 2.0 * products[j], 0.0))
 
 
 @njit(cache=True, nogil=True)
