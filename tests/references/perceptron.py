@@ -4,22 +4,28 @@ import numpy as np
 
 
 def train(gram, labels, classes, order):
-    """Present examples in the order given; gives (coefficients (n, c), errors, evaluations)."""
-    columns = 1 if classes == 2 else classes
-    coefficients, errors, evaluations = np.zeros((len(labels), columns)), 0, 0
+    """Present examples in the order given, to one machine or to one per class.
+
+    Gives (coefficients (n, c), errors of the machines (c,), wrong predictions, evaluations).
+    """
+    machines = 1 if classes == 2 else classes
+    coefficients, errors, wrong, evaluations = np.zeros((len(labels), machines)), np.zeros(machines, int), 0, 0
     for i in order:
-        evaluations += int(coefficients.any(axis=1).sum())
+        evaluations += int((coefficients != 0).sum())
         scores = gram[i] @ coefficients
-        if columns == 1:
-            y = 2 * labels[i] - 1
-            if y * scores[0] <= 0:
-                coefficients[i, 0] += y
-                errors += 1
-            continue
-        wrong = scores.copy()
-        wrong[labels[i]] = -np.inf
-        if scores[labels[i]] <= wrong.max():
-            coefficients[i, labels[i]] += 1
-            coefficients[i, np.argmax(wrong)] -= 1
-            errors += 1
-    return coefficients, errors, evaluations
+        wrong += is_wrong(scores, labels[i])
+        signs = signs_for(labels[i], machines)
+        mistaken = signs * scores <= 0
+        coefficients[i] += mistaken * signs
+        errors += mistaken
+    return coefficients, errors, wrong, evaluations
+
+
+def is_wrong(scores, label):
+    if len(scores) == 1:
+        return (2 * label - 1) * scores[0] <= 0
+    return scores[label] <= np.delete(scores, label).max()
+
+
+def signs_for(label, machines):
+    return np.array([2 * label - 1]) if machines == 1 else np.where(np.arange(machines) == label, 1, -1)

@@ -4,11 +4,14 @@
 
 Rosenblatt: "The Perceptron", Psychological Review 65, 1958, in the form the budgeted algorithms of Dekel,
 Shalev-Shwartz, Singer ("The Forgetron", NIPS 2005) are compared with: predict, and on an error (y f(x) <= 0) store
-the example with weight 1. A repeated error on a stored vector adds 1 to its weight. With more than two classes one
-f per class is learned (the multi-class Perceptron): on an error, f_y(x) <= f_r(x) for the best wrong class r, the
-example gets +1 for y and -1 for r.
+the example with weight 1. A repeated error on a stored vector adds 1 to its weight.
 
-Counted: |S| kernel evaluations per example presented; an error is one step and one update.
+With more than two classes one machine per class learns its class against the rest (one-against-rest), as those with
+a budget do (budget_perceptrons.py); they share a store, in which each has its own vectors. The class with the highest
+score is predicted, and the online error is that of this prediction.
+
+Counted: |S| kernel evaluations per machine and example presented, computed once for all machines; an error of a machine
+is an update, an example that causes any is a step.
 """
 
 from __future__ import annotations
@@ -26,18 +29,20 @@ from mpu_bench.core.model import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import Precision, Vectors, enlarged, kernel_values, new_vectors, put, rows_of
+from mpu_bench.errors import DataError
 from mpu_bench.solvers.online.online import OnlineSolver, best_wrong, margin, score
 
 _FIRST_ROOM = 64  # vectors
 
 
 class Hypothesis(NamedTuple):
-    """f over m stored vectors; c scores (1 for two classes)."""
+    """f over m stored vectors; c scores, of one machine for two classes, else of one per class."""
 
     vectors: Vectors
     coefficients: NDArray[np.float64]  #: (c, room)
     kernel_row: NDArray[np.floating[Any]]  #: (room,) K(x_j, x) of the example presented
     scores: NDArray[np.float64]  #: (c,) its scores
+    sizes: NDArray[np.int64]  #: (c,) |S|, how many of the vectors each machine uses
 
 
 @dataclass
@@ -72,10 +77,14 @@ class Perceptron(OnlineSolver):
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start with nothing stored: f = 0."""
         self.check(problem, kernel)
-        scores = 1 if len(problem.classes) == 2 else len(problem.classes)
+        machines = machines_for(problem)
         vectors = new_vectors(problem.features, _FIRST_ROOM, self.precision)
         hypothesis = Hypothesis(
-            vectors, np.zeros((scores, _FIRST_ROOM)), np.zeros_like(vectors.squared_norms), np.zeros(scores)
+            vectors,
+            np.zeros((machines, _FIRST_ROOM)),
+            np.zeros_like(vectors.squared_norms),
+            np.zeros(machines),
+            np.zeros(machines, np.int64),
         )
         places = np.full(problem.n if self.passes > 1 else 0, -1, np.int32)
         return State(Stream(problem, seed), kernel, hypothesis, places, np.zeros(1, np.int64), new_counters())
@@ -84,8 +93,9 @@ class Perceptron(OnlineSolver):
         """Predict and learn; ends early where the room for vectors does."""
         if state.hypothesis.vectors.size[0] == len(state.hypothesis.kernel_row):
             state.hypothesis = _with_more_room(state.hypothesis)
-        _present(state.hypothesis, state.kernel, state.places, chunk, position, stop, most, state.counters)
-        state.errors[0] = state.counters[STEPS]
+        f, errors, counters = state.hypothesis, state.errors, state.counters
+        _present(f, state.kernel, state.places, chunk, position, stop, most, errors, counters)
+        refuse_overflow(f.scores, state.kernel)
 
     def model(self, state: State) -> KernelModel:
         """Give the expansion over the stored vectors."""
@@ -94,55 +104,76 @@ class Perceptron(OnlineSolver):
         return KernelModel(vectors, state.hypothesis.coefficients[:, :m].T.copy(), state.kernel, d)
 
 
+def machines_for(problem: Problem) -> int:
+    """Say how many machines separate the classes: one for two, else one per class."""
+    return 1 if len(problem.classes) == 2 else len(problem.classes)
+
+
+def refuse_overflow(scores: NDArray[np.float64], kernel: Kernel) -> None:
+    """Refuse scores that are not finite.
+
+    Raises
+    ------
+    DataError
+        Naming the kernel.
+    """
+    if not np.isfinite(scores).all():
+        raise DataError(
+            f"a score is not finite: values of the kernel {kernel} are too large for the precision of kernel values;"
+            " scale the features down (a card's step for that is `scale`) or take normalize: true"
+        )
+
+
 def _with_more_room(hypothesis: Hypothesis) -> Hypothesis:
-    scores, room = hypothesis.coefficients.shape
-    return Hypothesis(
-        enlarged(hypothesis.vectors, 2 * room),
-        np.hstack([hypothesis.coefficients, np.zeros((scores, room))]),
-        np.zeros(2 * room, hypothesis.kernel_row.dtype),
-        hypothesis.scores,
+    machines, room = hypothesis.coefficients.shape
+    return hypothesis._replace(
+        vectors=enlarged(hypothesis.vectors, 2 * room),
+        coefficients=np.hstack([hypothesis.coefficients, np.zeros((machines, room))]),
+        kernel_row=np.zeros(2 * room, hypothesis.kernel_row.dtype),
     )
 
 
 @njit(cache=True, nogil=True)
-def _present(f, kernel, places, chunk, position, stop, most, counters):
+def sign_for(c, label, scores):
+    """Give y = +-1 of an example for the c-th machine: whether it is of its class, for two classes the second."""
+    return 1.0 if label == (1 if len(scores) == 1 else c) else -1.0
+
+
+@njit(cache=True, nogil=True)
+def _present(f, kernel, places, chunk, position, stop, most, errors, counters):
     for p in range(position, stop):
         m = f.vectors.size[0]
         if counters[KERNEL_EVALUATIONS] >= most or m == len(f.kernel_row):
             return
         i = chunk.order[p]
+        label = chunk.labels[i]
         kernel_values(f.vectors, kernel, chunk.rows, i, f.kernel_row)
         score(f.coefficients, f.kernel_row[:m], f.scores)
-        counters[KERNEL_EVALUATIONS] += m
+        if not np.isfinite(f.scores).all():
+            return
+        counters[KERNEL_EVALUATIONS] += f.sizes.sum()
         counters[KERNEL_COMPUTED] += m
         counters[PRESENTED] += 1
-        label = chunk.labels[i]
-        rival = best_wrong(f.scores, label)
-        if margin(f.scores, label, rival) <= 0.0:
-            place = _place(f.vectors, places, chunk, i)
-            _add(f.coefficients, place, label, rival)
-            counters[STEPS] += 1
-            counters[UPDATES] += 1
+        errors[0] += margin(f.scores, label, best_wrong(f.scores, label)) <= 0.0
+        updates = counters[UPDATES]
+        for c in range(len(f.scores)):
+            sign = sign_for(c, label, f.scores)
+            if sign * f.scores[c] <= 0.0:
+                place = _place(f.vectors, places, chunk, i, m)
+                f.sizes[c] += f.coefficients[c, place] == 0.0
+                f.coefficients[c, place] += sign
+                counters[UPDATES] += 1
+        counters[STEPS] += counters[UPDATES] > updates
 
 
 @njit(cache=True, nogil=True)
-def _place(vectors, places, chunk, i):
-    """Find where the example is stored; if it is not, store it."""
+def _place(vectors, places, chunk, i, m):
+    """Find where the example is stored; if it is not, store it after the m vectors there were."""
     number = chunk.first + np.int64(i)
     if len(places) > 0 and places[number] >= 0:
         return np.int64(places[number])
-    place = vectors.size[0]
-    put(vectors, place, chunk.rows, i)
-    if len(places) > 0:
-        places[number] = place
-    return place
-
-
-@njit(cache=True, nogil=True)
-def _add(coefficients, place, label, rival):
-    """Add the example to the hypothesis with weight 1."""
-    if len(coefficients) == 1:
-        coefficients[0, place] += 1.0 if label == 1 else -1.0
-    else:
-        coefficients[label, place] += 1.0
-        coefficients[rival, place] -= 1.0
+    if vectors.size[0] == m:
+        put(vectors, m, chunk.rows, i)
+        if len(places) > 0:
+            places[number] = m
+    return m

@@ -1,0 +1,124 @@
+"""The Forgetron: weights shrink before the oldest vector leaves, just enough for a bound on the mistakes.
+
+    f(x) = sum_j sigma_j y_j K(x_j, x)   over the active set I, |I| <= B
+
+Dekel, Shalev-Shwartz, Singer: "The Forgetron: A Kernel-Based Perceptron on a Fixed Budget", NIPS 2005, Figure 1. On
+a mistake (y f(x) <= 0) insert the example with weight 1 (step 1). If there are more than B vectors then, all weights
+are scaled by the largest phi in (0, 1] with
+
+    Psi(sigma_r, phi, mu_r) + Q <= 15/32 M,   Psi(sigma, phi, mu) = (sigma phi)^2 + 2 sigma phi (1 - phi mu)    (4)
+
+(step 2) and the oldest, r, leaves (step 3). M counts the mistakes, Q adds up the Psi, and mu_r = y_r f'(x_r) is the
+margin of r under f', the hypothesis after the insertion. If K(x, x) <= 1, B >= 83 and ||g|| <= sqrt((B + 1) /
+log(B + 1)) / 4, then M <= 2 ||g||^2 + 4 sum_t hinge(g; x_t, y_t) (Theorem 2). Where K(x, x) is far above 1 and
+above all other kernel values, mu is so large that nothing ever shrinks, and the Forgetron is `perceptron-oldest`:
+use ``normalize: true`` then.
+
+phi is found as a root of a quadratic, and scaling costs O(B), as a mistake does anyway.
+
+Counted: |S| kernel evaluations per example presented, and the B + 1 of the vector that leaves with all stored; of these
+only K(x_r, x_r) is computed, the others are at hand in a matrix of B x B kernel values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
+from mpu_bench.core.kernels import value
+from mpu_bench.solvers.online.budget_perceptrons import (
+    RULES,
+    BudgetPerceptron,
+    State,
+    budget_of,
+    kernel_matrices,
+    remember,
+)
+
+_SHARE = 15 / 32
+_ROUNDING = 1e-5
+
+
+class Shrinking(NamedTuple):
+    """What is remembered of c machines."""
+
+    damage: NDArray[np.float64]  #: (c,) Q
+    kernel_matrix: NDArray[np.floating[Any]]  #: (c, B, B) K(x_i, x_j) by place; the diagonal is not used
+
+
+@dataclass(frozen=True)
+class Forgetron(BudgetPerceptron):
+    """The Forgetron; `BudgetPerceptron` has the parameters."""
+
+    name = "forgetron"
+    paper = "forgetron-2005"
+
+    def rule(self, machines: int, seed: int) -> Shrinking:  # noqa: ARG002
+        """Start with Q = 0."""
+        return Shrinking(np.zeros(machines), kernel_matrices(machines, self.vectors, self.precision))
+
+    def remark(self, state: State) -> str:
+        """Say where the mistake bound does not hold because kernel values are too large."""
+        norms = state.machines.vectors.squared_norms.max()
+        largest = value(state.kernel, norms, norms, norms)
+        return "" if largest <= 1 + _ROUNDING else f"K(x, x) is up to {largest:.3g}; Theorem 2 asks for at most 1"
+
+
+def _shrink_and_drop_oldest(rule, c, f, kernel, counters):
+    m, mistakes, budget = f.vectors.size[0], f.mistakes[0], budget_of(f)
+    kernel_row, r = f.kernel_row[:m], (mistakes - 1) % budget  # r = min I, once all places are taken
+    if m == budget:
+        mu = _margin(f, kernel, rule.kernel_matrix[c, r], r)
+        counters[KERNEL_EVALUATIONS] += budget + 1
+        counters[KERNEL_COMPUTED] += 1
+        phi, rule.damage[c] = shrink(abs(f.coefficients[r]), mu, rule.damage[c], mistakes)
+        if phi < 1.0:
+            f.coefficients[:] = phi * f.coefficients
+    remember(rule.kernel_matrix[c], r, kernel_row)
+    return r
+
+
+RULES[Shrinking] = _shrink_and_drop_oldest
+
+
+@njit(cache=True, nogil=True)
+def _margin(f, kernel, row, r):
+    """Compute ``mu = y_r f'(x_r)`` from the kernel values of the stored vectors with x_r."""
+    norm = np.float64(f.vectors.squared_norms[r])
+    total = f.coefficients[r] * value(kernel, norm, norm, norm) + f.coefficients[len(row)] * f.kernel_row[r]
+    for j in range(len(row)):
+        if j != r:
+            total += f.coefficients[j] * row[j]
+    return total if f.coefficients[r] > 0 else -total
+
+
+@njit(cache=True, nogil=True)
+def shrink(sigma, mu, damage, mistakes):
+    """Choose phi.
+
+    Parameters
+    ----------
+    sigma, mu : float
+        The weight and the margin of the vector that leaves; sigma > 0.
+    damage : float
+        Q, at most 15/32 (M - 1).
+    mistakes : int
+        M.
+
+    Returns
+    -------
+    phi : float
+        The largest in (0, 1] for which (4) holds.
+    damage : float
+        Q + Psi(sigma, phi, mu), at most 15/32 M.
+    """
+    # (4) is a phi^2 + b phi <= room, with b > 0 and room > 0
+    a, b, room = sigma * (sigma - 2.0 * mu), 2.0 * sigma, _SHARE * mistakes - damage
+    if a + b <= room:
+        return 1.0, min(damage + a + b, _SHARE * mistakes)
+    return 2.0 * room / (b + np.sqrt(b * b + 4.0 * a * room)), _SHARE * mistakes
