@@ -1,0 +1,79 @@
+"""CVM: the Core Vector Machine of Tsang, Kwok, Cheung (JMLR 6, 2005); frank-wolfe-2012, Algorithm 1.
+
+An iteration adds the point i* farthest from the centre to the core set and finds the minimal ball of the core set
+anew, by SMO from the weights it had. The problem, the symbols, how the farthest point is searched, what is counted and
+measured: `solvers/meb/ball.py`.
+
+SMO ends when no response with weight is above the least one by more than eps' r^2 / 2: then no point of the core set
+is farther than (1 + eps) r, and the next i* is a new one. `updates` counts SMO's iterations; the kernel values it works
+with are those of the core set, which were asked for when its points were added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS
+from mpu_bench.core.kernels import Kernel
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.solver import Status
+from mpu_bench.errors import ConfigError
+from mpu_bench.solvers.meb.ball import CONSTANT, MORE_ROOM, OFFSET, SQUARED_RADIUS, BallSolver, State, farthest_point
+from mpu_bench.solvers.meb.core_set import add_slot, total
+from mpu_bench.solvers.meb.simplex import minimise
+
+_DONE, _RUNNING = int(Status.DONE), int(Status.RUNNING)
+_CONSTANT = 1e-6  # how much K(x, x) may vary, relative: rows of length one are not quite that
+
+
+@dataclass(frozen=True)
+class CVM(BallSolver):
+    """The Core Vector Machine."""
+
+    name = "cvm"
+
+    remembers: ClassVar[bool] = False
+
+    def check_diagonal(self, problem: Problem, kernel: Kernel, diagonal: NDArray[np.float64]) -> None:
+        """Refuse a kernel with which K(x, x) is not constant."""
+        super().check_diagonal(problem, kernel, diagonal)
+        least, most = float(diagonal.min()), float(diagonal.max())
+        if most - least > _CONSTANT * most:
+            raise ConfigError(
+                f"cvm: K(x, x) must be the same for all x, for only then the SVM is a minimal enclosing ball; with the"
+                f" kernel {kernel} on {problem.name} it goes from {least:.4g} to {most:.4g}; fw and mfw can train with"
+                " it, and cvm with a gaussian kernel"
+            )
+
+    def iterate(self, state: State, last: int, most: int) -> int:
+        """Add points to the core set."""
+        held = (state.examples, state.core, state.history, state.search, state.ball)
+        status: int = _iterate(*held, self.eps, last, most, state.counters)
+        return status
+
+
+@njit(cache=True, nogil=True)
+def _iterate(examples, core, history, search, ball, eps, last, most, counters):
+    while counters[PRESENTED] < last and counters[KERNEL_EVALUATIONS] < most:
+        if core.vectors.size[0] == len(core.members):
+            return MORE_ROOM
+        i, s = farthest_point(examples, core, history, search, ball, eps, counters)  # step 14
+        counters[PRESENTED] += 1
+        if i < 0:  # step 8
+            return _DONE
+        if core.slots[i] < 0:
+            counters[KERNEL_EVALUATIONS] += core.vectors.size[0]
+            add_slot(core, examples, np.uint32(i), s)  # step 10
+        tolerance = (eps + eps * eps / 2.0) * ball[SQUARED_RADIUS]
+        squared_length = ball[CONSTANT] - ball[SQUARED_RADIUS]
+        squared_length = minimise(core, examples, squared_length, tolerance, counters)  # steps 11, 12
+        ball[SQUARED_RADIUS] = ball[CONSTANT] - squared_length  # step 13
+        ball[OFFSET] = total(core.coefficients)
+        history.first[0] += 1  # every weight may have changed
+        counters[STEPS] += 1
+    return _RUNNING

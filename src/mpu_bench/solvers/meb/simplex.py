@@ -1,0 +1,81 @@
+"""Sequential minimal optimization of the core set's weights: step 11 of Algorithm 1, and the ball all start from.
+
+    minimise   R = sum_ij alpha_i alpha_j k~_ij   over   sum_j alpha_j = 1,  alpha_j >= 0,   j in the core set
+
+with responses s_j = sum_i alpha_i k~_ij, half the gradient of R. Working set selection by second order information
+(Fan, Chen, Lin, JMLR 6, 2005): weight moves to the i with the least response from the j, of those that have weight,
+with the largest gain (s_j - s_i)^2 / (k~_ii + k~_jj - 2 k~_ij). It starts from the weights at hand.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mpu_bench.core.counters import UPDATES
+from mpu_bench.solvers.meb.core_set import row
+
+_LEAST_CURVATURE = 1e-12  # of a pair, where k~_ii + k~_jj - 2 k~_ij is not above zero
+
+
+@njit(cache=True, nogil=True)
+def minimise(core, examples, squared_length, tolerance, counters):
+    """Move weights until no response with weight is more than a tolerance above the least one; gives R.
+
+    ``squared_length`` is R at the weights at hand. The scale of the core set is 1 here.
+    """
+    m = core.vectors.size[0]
+    s, signs, coefficients = core.responses[:m], core.signs, core.coefficients
+    while True:
+        i, most = _extremes(s, coefficients)
+        if most - s[i] <= tolerance:
+            break
+        row_i = row(core, examples, core.members[i], counters)
+        j = _best_partner(s, coefficients, signs, core.diagonal, row_i, i)
+        row_j = row(core, examples, core.members[j], counters)
+        curvature = core.diagonal[i] + core.diagonal[j] - 2.0 * signs[i] * signs[j] * (np.float64(row_i[j]) + 1.0)
+        curvature = max(curvature, _LEAST_CURVATURE)
+        weight = signs[j] * coefficients[j]
+        t = min((s[j] - s[i]) / curvature, weight)
+        squared_length += t * (t * curvature - 2.0 * (s[j] - s[i]))
+        coefficients[i] += signs[i] * t
+        coefficients[j] = 0.0 if t == weight else coefficients[j] - signs[j] * t
+        _move(s, signs, t * signs[i], row_i, -t * signs[j], row_j)
+        # the rows hold K alone: the diagonal of k~ has 1/C more
+        s[i] += t / examples.C
+        s[j] -= t / examples.C
+        counters[UPDATES] += 1
+    core.active[0] = m
+    return squared_length
+
+
+@njit(cache=True, nogil=True)
+def _extremes(s, coefficients):
+    """Find the place of the least response, and the largest response with weight."""
+    least, most = 0, -np.inf
+    for j in range(len(s)):
+        if s[j] < s[least]:
+            least = j
+        if coefficients[j] != 0.0 and s[j] > most:
+            most = s[j]
+    return least, most
+
+
+@njit(cache=True, nogil=True)
+def _best_partner(s, coefficients, signs, diagonal, row_i, i):
+    """Find the place with weight from which moving weight to place i gains the most."""
+    best, best_gain = i, -1.0
+    for j in range(len(s)):
+        rise = s[j] - s[i]
+        if rise > 0.0 and coefficients[j] != 0.0:
+            curvature = diagonal[i] + diagonal[j] - 2.0 * signs[i] * signs[j] * (np.float64(row_i[j]) + 1.0)
+            gain = rise * rise / max(curvature, _LEAST_CURVATURE)
+            if gain > best_gain:
+                best, best_gain = j, gain
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _move(s, signs, change_i, row_i, change_j, row_j):
+    for k in range(len(s)):
+        s[k] += signs[k] * (change_i * (np.float64(row_i[k]) + 1.0) + change_j * (np.float64(row_j[k]) + 1.0))
