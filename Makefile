@@ -33,8 +33,9 @@ format: setup  ## let ruff put the code into form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: setup  ## seconds as ratios to a peer, in one run (fetches Adult and Web)
+bench: setup  ## seconds as ratios to a peer, in one run; some minutes (fetches the papers' smaller datasets)
 	$(BIN)/python scripts/bench.py linear
+	$(BIN)/python scripts/bench_kernel.py
 
 reproduce-tables: setup  ## run the configs of the papers' tables; what has a result is kept
 	@status=0; for config in $(CONFIGS); do \

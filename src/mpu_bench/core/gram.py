@@ -34,7 +34,8 @@ _AHEAD = 6  # rows ahead that are fetched
 _TOGETHER = 64  # rows that BLAS computes in one block
 _LARGE = 1 << 24  # bytes
 _FIRST = 1 << 26  # bytes there is room for at once, whatever memory costs
-_SAMPLE = 1 << 22  # bytes to see what memory costs
+_SAMPLE = 1 << 21  # bytes, a large page, to see what memory costs; and how many of them
+_SAMPLES = 5
 _VALUE_COST = 0.4  # nanoseconds to turn an inner product into a kernel value
 _WORTH_THREADS = 50_000.0  # nanoseconds
 _FEWEST = 2  # rows there is always room for: a pair is asked for one after the other, and used together
@@ -151,9 +152,12 @@ def _patience(kept: NDArray[Any], cost: float) -> int:
     """
     if kept.nbytes <= _FIRST:
         return 0
-    before = time.perf_counter_ns()
-    kept.reshape(-1)[: _SAMPLE // kept.itemsize : 1024] = 0  # a value in every page
-    elapsed = time.perf_counter_ns() - before
+    times = []
+    for sample in kept.reshape(-1)[: _SAMPLES * _SAMPLE // kept.itemsize].reshape(_SAMPLES, -1):
+        before = time.perf_counter_ns()
+        sample[::512] = 0  # a value in every page
+        times.append(time.perf_counter_ns() - before)
+    elapsed = sorted(times)[_SAMPLES // 2]  # others may have had the processor meanwhile
     return ceil(elapsed * kept[0].nbytes / _SAMPLE / cost - 0.5)
 
 
