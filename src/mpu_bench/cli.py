@@ -281,6 +281,19 @@ def plot(
 
 
 @app.command()
+def report(
+    results: Annotated[
+        list[Path] | None, typer.Argument(metavar="[RESULTS]...", help="Results folders; all of results/ by default.")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The page's folder.")] = Path("results/page"),
+) -> None:
+    """Write a page of results that opens from disk: tables, figures, verdicts, how to repeat each row."""
+    from mpu_bench.report import page, verdicts
+
+    _say(f"written: {page.write(results or verdicts.folders(Path('results')), out)}")
+
+
+@app.command()
 def clean(
     results: Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder, such as results/adult.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,

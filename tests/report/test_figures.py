@@ -3,10 +3,8 @@ import json
 import pytest
 
 from mpu_bench.errors import ConfigError, StoreError
-from mpu_bench.experiment.environment import describe
-from mpu_bench.experiment.store import RECORD_COLUMNS, Store
-from mpu_bench.experiment.trace import CHECKPOINT_COLUMNS
 from mpu_bench.report import figures, series
+from references import made_up
 
 
 def row(dataset, solver, n=1000, budget=None, parameters=None, **means):
@@ -60,26 +58,13 @@ def test_printed_numbers_stand_beside_the_measured():
 def test_seconds_against_length_need_several_lengths():
     alike = {"train_seconds": 1.0}
     assert series.make("length", [row("a", "fw", 10, **alike), row("b", "mfw", 20, **alike)], []) is None
-    figure = series.make("length", [row("a", "fw", 20, **alike), row("b", "fw", 10, **alike)], [])
-    assert figure.panels[0].series[0].x == (10, 20)
+    figure = series.make("length", [row(f"w{n}a", "fw", n, **alike) for n in (20, 10, 40)], [])
+    assert figure.panels[0].series[0].x == (10, 20, 40)
 
 
 @pytest.fixture
 def results(tmp_path):
-    with Store(tmp_path / "made-up", create=True) as store:
-        planned = [dict.fromkeys(RECORD_COLUMNS) | {
-            "experiment": "made-up", "dataset": "adult", "n": 100, "solver": solver, "parameters": "{}",
-            "kernel": "linear", "seed": 0, "run_id": solver,
-        } for solver in ("sbp", "sdca")]  # fmt: skip
-        store.save_plan(planned, {"name": "made-up", "published": None, "judging": {}})
-        for each in planned:
-            points = [dict.fromkeys(CHECKPOINT_COLUMNS) | {
-                "presented": k, "passes": k / 100, "train_seconds": k, "kernel_evaluations": 100 * k,
-                "test_error": 1 / k, "support_vectors": k,
-            } for k in (10, 100, 1000)]  # fmt: skip
-            result = {"status": "done", "reason": "", "test_error": 0.1, "train_seconds": 1.0}
-            store.save(each | result, points, describe(1))
-    return tmp_path / "made-up"
+    return made_up.results(tmp_path)
 
 
 def test_plot_writes_svg_and_pdf_that_repeat_byte_for_byte(results):

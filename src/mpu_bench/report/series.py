@@ -19,6 +19,7 @@ AXES = {
     "passes": "passes over the data",
 }
 _PERCENT = {"test_error": "test error, %", "online_error": "online error, %", "train_error": "training error, %"}
+_LENGTHS = 3  #: of the data, that seconds can be drawn against
 _CURVES = _PERCENT | {"deviation": "relative deviation of the objective", "gap": "relative duality gap"}
 
 
@@ -216,7 +217,7 @@ def _length(rows: Sequence[Row], _bands: Sequence[Row], _against: str | None) ->
     for row in there:
         budget = f" B={row['budget_vectors']:.0f}" if row["budget_vectors"] else ""
         groups.setdefault(naming.short_text(row, varied, ("vectors",)) + budget, []).append(row)
-    if not any(len({row["n"] for row in points}) > 1 for points in groups.values()):
+    if not any(len({row["n"] for row in points}) >= _LENGTHS for points in groups.values()):
         return None
     series = []
     for label, points in groups.items():

@@ -1,0 +1,149 @@
+"""The report page, in the text and in a real browser (skipped where there is none)."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from mpu_bench.report import page
+from references import made_up
+
+CONTRAST = 4.5  # what text needs to be read (WCAG AA)
+
+
+@pytest.fixture
+def written(tmp_path):
+    return page.write([made_up.results(tmp_path), made_up.results(tmp_path, "second", 0.3)], tmp_path / "page")
+
+
+def test_the_page_needs_no_network_and_is_small(written):
+    text = written.read_text()
+    assert not re.findall(r'(?:src|href)="(?:https?:)?//', text)
+    assert sorted(path.name for path in written.parent.iterdir()) == ["index.html", "page.css", "page.js"]
+    assert sum(path.stat().st_size for path in written.parent.iterdir()) < 100_000
+
+
+def test_words_from_configs_are_only_words(written):
+    text = written.read_text()
+    assert "<b>odd</b>" not in text
+    assert "&lt;b&gt;odd" in text
+    assert text.count("</script>") == 2
+    data = re.search(r'<script type="application/json" id="figures">(.*?)</script>', text, re.S)
+    assert set(json.loads(data[1])) == {"made-up-test-error", "second-test-error"}
+
+
+def test_every_row_says_how_to_repeat_it(written):
+    assert "mpu-bench run configs/made-up.yaml --only dataset=adult --only solver=sbp" in written.read_text()
+
+
+def test_writing_again_replaces_the_page(written, tmp_path):
+    (written.parent / "page.js").write_text("broken")
+    page.write([tmp_path / "made-up"], written.parent)
+    assert "broken" not in (written.parent / "page.js").read_text()
+
+
+@pytest.fixture
+def browser(written, tmp_path, monkeypatch):
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("needs chromium and chromedriver")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    options = Options()
+    options.binary_location = chromium
+    for flag in ("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-sync",
+                 "disable-background-networking", "disable-component-update", f"user-data-dir={tmp_path / 'chromium'}",
+                 "window-size=1200,900"):  # fmt: skip
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    opened = webdriver.Chrome(options, Service(driver))
+    try:
+        opened.get(written.as_uri())
+        yield opened
+        assert opened.get_log("browser") == []
+    finally:
+        opened.quit()
+
+
+VISIBLE = "return [...document.querySelectorAll('table.filtered')[0].tBodies[0].rows].filter(r => !r.hidden).length"
+
+NAMELESS = """
+return [...document.querySelectorAll('input, button, svg[role]')].filter(
+  (e) => !(e.labels?.length || e.getAttribute('aria-label') || e.textContent.trim())).length
+"""
+
+CONTRASTS = """
+const numbers = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map(Number);
+const light = (colour) => {
+  const [r, g, b] = numbers(colour).map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const behind = (element) => {
+  for (; element; element = element.parentElement) {
+    const colour = getComputedStyle(element).backgroundColor;
+    if (!/, 0\\)$/.test(colour)) return colour;
+  }
+};
+return [...document.querySelectorAll('body *')].filter((e) => [...e.childNodes].some((n) => n.nodeType === 3
+  && n.textContent.trim()) && e.checkVisibility() && e.tagName !== 'SCRIPT' && !(e instanceof SVGElement)).map((e) => {
+  const [a, b] = [light(getComputedStyle(e).color), light(behind(e))].sort((x, y) => y - x);
+  return [(a + 0.05) / (b + 0.05), e.outerHTML.slice(0, 80)];
+});
+"""
+
+
+def test_in_a_browser(browser):
+    find = browser.find_elements
+    by_css = "css selector"
+    # figures: drawn, and drawn anew against another axis
+    figure = find(by_css, "figure.drawn")[0]
+    assert len(figure.find_elements(by_css, ".panels > svg")) == 1
+    caption = figure.find_element(by_css, ".caption")
+    assert caption.text == "test error against kernel evaluations"
+    figure.find_elements(by_css, "input[type=radio]")[1].click()
+    assert caption.text == "test error against training seconds"
+    assert "training seconds" in figure.find_element(by_css, ".panels > svg").get_attribute("aria-label")
+    # filtering by words and by verdicts
+    table = find(by_css, "table.filtered")[0]
+    everything = browser.execute_script(VISIBLE)
+    field = find(by_css, ".filter")[0]
+    field.send_keys("libsvm 14.9")
+    assert browser.execute_script(VISIBLE) == 1
+    field.clear()
+    field.send_keys(" ")
+    assert browser.execute_script(VISIBLE) == everything
+    find(by_css, ".verdict")[0].click()
+    assert browser.execute_script(VISIBLE) < everything
+    find(by_css, ".verdict")[0].click()
+    # sorting, by keyboard
+    heading = table.find_elements(by_css, "thead th")[4]
+    heading.find_element(by_css, "button").send_keys("\n")
+    assert heading.get_attribute("aria-sort") == "ascending"
+    read = (
+        "return [...arguments[0].tBodies[0].rows].map(r => parseFloat(r.cells[4].textContent)).filter(v => !isNaN(v))"
+    )
+    rising = browser.execute_script(read, table)
+    assert rising == sorted(rising)
+    heading.find_element(by_css, "button").send_keys("\n")
+    assert browser.execute_script(read, table) == rising[::-1]
+    # labels
+    assert browser.execute_script(NAMELESS) == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read(browser, scheme):
+    media = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+    contrasts = browser.execute_script(CONTRASTS)
+    assert len(contrasts) > 50
+    assert [each for each in contrasts if each[0] < CONTRAST] == []
+
+
+def test_a_phone_is_wide_enough(browser):
+    phone = {"width": 375, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 375
