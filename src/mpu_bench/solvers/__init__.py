@@ -25,6 +25,8 @@ SOLVERS = {
     "svmperf": "mpu_bench.solvers.linear.svmperf:SVMperf",
     "pegasos": "mpu_bench.solvers.linear.pegasos:Pegasos",
     "reference": "mpu_bench.solvers.linear.reference:Reference",
+    "bpegasos": "mpu_bench.solvers.online.bpegasos:BPegasos",
+    "pegasos-multiclass": "mpu_bench.solvers.online.pegasos_multiclass:PegasosMulticlass",
     "perceptron": "mpu_bench.solvers.online.perceptron:Perceptron",
     "perceptron-oldest": "mpu_bench.solvers.online.budget_perceptrons:PerceptronOldest",
     "perceptron-random": "mpu_bench.solvers.online.budget_perceptrons:PerceptronRandom",

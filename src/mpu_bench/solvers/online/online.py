@@ -32,12 +32,16 @@ class OnlineSolver(Solver):
         counters, total = state.counters, self.passes * state.stream.length
         last = min(int(counters[PRESENTED]) + allowance.presented, total)
         most = int(counters[KERNEL_EVALUATIONS]) + allowance.kernel_evaluations
-        while counters[PRESENTED] < last and counters[KERNEL_EVALUATIONS] < most:
+        while counters[PRESENTED] < last and counters[KERNEL_EVALUATIONS] < most and not self.ended(state):
             presented = int(counters[PRESENTED])
             chunk, position = state.stream.at(presented)
             stop = min(len(chunk.order), position + last - presented)
             self.present(state, chunk, position, stop, most)
-        return Status.DONE if counters[PRESENTED] == total else Status.RUNNING
+        return Status.DONE if counters[PRESENTED] == total or self.ended(state) else Status.RUNNING
+
+    def ended(self, state: Any) -> bool:  # noqa: ARG002
+        """Tell whether the run ends before all examples have been presented."""
+        return False
 
     @abstractmethod
     def present(self, state: Any, chunk: Chunk, position: int, stop: int, most: int) -> None:

@@ -1,0 +1,281 @@
+"""Multi-class Pegasos on a budget of B vectors.
+
+    minimise lambda/2 ||w||^2 + mean_t max(0, 1 + f_r(x_t) - f_y(x_t)),   r the best wrong class,
+
+by one step for every example t = 1, 2, ... with the rate eta = 1 / (lambda t): Algorithm 1 of Wang, Crammer, Vucetic,
+"Multi-Class Pegasos on a Budget", ICML 2010.
+
+    1.  w <- (1 - eta lambda) w
+    2.  if the loss, measured before, is above zero:
+    3.      w <- w + eta (phi(x) for class y, -phi(x) for class r)
+    5.      if there are more than B vectors:
+    6.          one of them, p, leaves: by ``maintenance``
+    8.      w <- w / max(1, sqrt(lambda) ||w||)
+
+- ``random``: a vector chosen uniformly, the new one included, is dropped;
+- ``smallest``: the vector with the smallest ||alpha_p||^2 K(x_p, x_p) is dropped, the oldest of those within 1e-9;
+- ``projection``: the smallest is projected on the span of the others (`projection`), always in double precision;
+- ``merging``: the smallest is merged with the partner that loses least (`merging`); Gaussian kernels only. What it
+  becomes counts as the newest.
+
+||w||^2 is carried along: O(B) a step, O(B^2) for ``projection``. Two classes have one function (`expansion`).
+
+Counted, with |S| = B + 1 where one of them leaves: |S| kernel evaluations per example scored, and per vector that
+leaves |S| for random and smallest, |S| for projection (which has them, and computes none), 3 |S| for merging (x_p, the
+partner and what they become). A step with a loss is one step and one update.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from annotated_types import Ge, Gt
+from numba import njit
+from numpy.typing import NDArray
+
+from mpu_bench.core.compilation import dispatch
+from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
+from mpu_bench.core.kernels import Gaussian, Kernel
+from mpu_bench.core.model import KernelModel
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.random import below, generator
+from mpu_bench.core.stream import Chunk, Stream
+from mpu_bench.core.vectors import Precision, kernel_values, stored_kernel_values
+from mpu_bench.errors import ConfigError
+from mpu_bench.solvers.online.expansion import (
+    Expansion,
+    add_to_average,
+    change_squared_norm,
+    expansion_of,
+    forget,
+    insert,
+    new_expansion,
+    overlap,
+    project_on_ball,
+    score_example,
+    shrink,
+    smallest,
+    with_more_room,
+)
+from mpu_bench.solvers.online.merging import Merging, merge, new_merging
+from mpu_bench.solvers.online.online import OnlineSolver, best_wrong, margin
+from mpu_bench.solvers.online.projection import Projection, extend, new_projection, project
+
+
+_NO_LIMIT = 1 << 62
+
+
+class Unlimited(NamedTuple):
+    """No vector ever leaves."""
+
+
+class Random(NamedTuple):
+    """A random one is dropped."""
+
+    generator: NDArray[np.uint64]
+    kernel_row: NDArray[np.floating[Any]]  #: (room,) of the vector that leaves
+
+
+class Smallest(NamedTuple):
+    """The smallest is dropped."""
+
+    kernel_row: NDArray[np.floating[Any]]  #: (room,) of the vector that leaves
+
+
+Maintenance = Unlimited | Random | Smallest | Projection | Merging
+
+
+@dataclass
+class State:
+    """What the algorithm works on."""
+
+    stream: Stream
+    kernel: Kernel
+    w: Expansion
+    maintenance: Maintenance
+    regularization: float
+    budget: int
+    errors: NDArray[np.int64]
+    counters: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class BPegasos(OnlineSolver):
+    """Multi-class Pegasos on a budget.
+
+    Attributes
+    ----------
+    vectors : int
+        The budget B; merging needs two.
+    maintenance : {"merging", "projection", "smallest", "random"}
+        What is done with a vector too many.
+    regularization : float
+        lambda.
+    average : bool
+        Give the average of the hypotheses after every step in place of the last. It takes part in projections and
+        merges; with dropped vectors it would need more than B of them, so that random and smallest have none.
+    passes : int
+        How often every example is presented.
+    precision : {"single", "double"}
+        Of kernel values; projection always has double. Coefficients are in double.
+    """
+
+    name = "bpegasos"
+    paper = "bpegasos-2010"
+
+    vectors: Annotated[int, Ge(1)] = 100
+    maintenance: Literal["merging", "projection", "smallest", "random"] = "merging"
+    regularization: Annotated[float, Gt(0)] = 1e-4
+    average: bool = False
+    precision: Precision = "single"
+
+    def __post_init__(self) -> None:
+        """Refuse parameters outside their range, and those that do not go together."""
+        super().__post_init__()
+        if self.maintenance == "merging" and self.vectors < 2:
+            raise ConfigError(f"bpegasos: vectors is {self.vectors}; merging needs a budget of at least 2")
+        if self.average and self.maintenance in {"random", "smallest"}:
+            raise ConfigError(
+                f"bpegasos: average: true does not go with maintenance: {self.maintenance}, "
+                "whose average needs the dropped vectors; use merging or projection"
+            )
+
+    def check(self, problem: Problem, kernel: Kernel) -> None:
+        """Refuse a problem or a kernel that cannot be trained on."""
+        super().check(problem, kernel)
+        if self.maintenance == "merging" and not isinstance(kernel, Gaussian):
+            raise ConfigError(
+                f"bpegasos: maintenance: merging needs a Gaussian kernel, not {kernel}; "
+                "use projection, smallest or random"
+            )
+
+    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
+        """Start with w = 0."""
+        self.check(problem, kernel)
+        precision: Precision = "double" if self.maintenance == "projection" else self.precision
+        w = new_expansion(len(problem.classes), problem.features, self.vectors + 1, precision, self.average)
+        rule = self._rule(w, seed)
+        stream, errors = Stream(problem, seed), np.zeros(1, np.int64)
+        return State(stream, kernel, w, rule, self.regularization, self.vectors, errors, new_counters())
+
+    def _rule(self, w: Expansion, seed: int) -> Maintenance:
+        match self.maintenance:
+            case "random":
+                return Random(generator(seed, "vectors dropped"), np.zeros_like(w.kernel_row))
+            case "smallest":
+                return Smallest(np.zeros_like(w.kernel_row))
+            case "projection":
+                return new_projection(self.vectors)
+            case "merging":
+                return new_merging(w)
+
+    def present(self, state: State, chunk: Chunk, position: int, stop: int, most: int) -> None:
+        """Take the steps of Algorithm 1."""
+        present(state, chunk, position, stop, most)
+
+    def model(self, state: State) -> KernelModel:
+        """Give the last hypothesis, or the average."""
+        return model_of(state)
+
+
+def present(state: State, chunk: Chunk, position: int, stop: int, most: int) -> None:
+    """Take the steps of Algorithm 1 with a budget or without; ends early where there is no room for a vector."""
+    if state.w.vectors.size[0] == len(state.w.norms):
+        state.w = with_more_room(state.w)
+    vectors_at_most = state.budget if isinstance(state.maintenance, Unlimited) else _NO_LIMIT
+    limits = (state.regularization, state.budget, most, vectors_at_most)
+    _present(state.w, state.maintenance, state.kernel, limits, chunk, position, stop, state.errors, state.counters)
+
+
+def model_of(state: State) -> KernelModel:
+    """Give the hypothesis of a state."""
+    vectors, coefficients = expansion_of(state.w, int(state.counters[PRESENTED]))
+    return KernelModel(vectors, np.ascontiguousarray(coefficients), state.kernel, vectors.values.shape[1])
+
+
+@njit(cache=True, nogil=True)
+def _present(w, maintenance, kernel, limits, chunk, position, stop, errors, counters):
+    regularization, budget, most, vectors_at_most = limits
+    for place in range(position, stop):
+        m = w.vectors.size[0]
+        if counters[KERNEL_EVALUATIONS] >= most or m == len(w.norms) or m >= vectors_at_most:
+            return
+        i = chunk.order[place]
+        kernel_values(w.vectors, kernel, chunk.rows, i, w.kernel_row)
+        score_example(w)
+        counters[PRESENTED] += 1
+        counters[KERNEL_EVALUATIONS] += m
+        counters[KERNEL_COMPUTED] += m
+        label = chunk.labels[i]
+        rival = best_wrong(w.scores, label)
+        ahead = margin(w.scores, label, rival)
+        if ahead <= 0.0:
+            errors[0] += 1
+        t = np.float64(counters[PRESENTED])
+        shrink(w, 1.0 - 1.0 / t)  # line 1, eta lambda = 1 / t
+        if ahead < 1.0:  # line 2
+            rate = 1.0 / (regularization * t)
+            insert(w, kernel, chunk.rows, i, label, rival, rate, (1.0 - 1.0 / t) * ahead)  # line 3
+            maintain(maintenance, w, kernel, budget, counters)  # lines 5 to 7
+            project_on_ball(w, regularization)  # line 8
+            counters[STEPS] += 1
+            counters[UPDATES] += 1
+        add_to_average(w)
+
+
+def _maintain_none(_rule, _w, _kernel, _budget, _counters):
+    return None
+
+
+def _maintain_random(rule, w, kernel, budget, counters):
+    m = w.vectors.size[0]
+    if m > budget:
+        _remove(w, kernel, np.int64(below(rule.generator, np.uint32(m))), rule.kernel_row, counters)
+
+
+def _maintain_smallest(rule, w, kernel, budget, counters):
+    if w.vectors.size[0] > budget:
+        _remove(w, kernel, smallest(w), rule.kernel_row, counters)
+
+
+def _maintain_projection(rule, w, _kernel, budget, counters):
+    m = w.vectors.size[0]
+    if m <= budget:
+        extend(rule, w)
+    else:
+        counters[KERNEL_EVALUATIONS] += m
+        project(rule, w)
+
+
+def _maintain_merging(rule, w, kernel, budget, counters):
+    m = w.vectors.size[0]
+    if m > budget:
+        counters[KERNEL_EVALUATIONS] += 3 * m
+        counters[KERNEL_COMPUTED] += 3 * m
+        merge(rule, w, kernel)
+
+
+#: ``maintain(rule, w, kernel, budget, counters)``: lets one vector go if there are more than the budget.
+maintain = dispatch(
+    "maintain",
+    {
+        Unlimited: _maintain_none,
+        Random: _maintain_random,
+        Smallest: _maintain_smallest,
+        Projection: _maintain_projection,
+        Merging: _maintain_merging,
+    },
+)
+
+
+@njit(cache=True, nogil=True)
+def _remove(w, kernel, p, kernel_row, counters):
+    """Drop a vector: ||w - alpha_p phi_p||^2 = ||w||^2 - 2 sum_i alpha_pi f_i(x_p) + ||alpha_p||^2 K(x_p, x_p)."""
+    m = w.vectors.size[0]
+    counters[KERNEL_EVALUATIONS] += m
+    counters[KERNEL_COMPUTED] += m
+    stored_kernel_values(w.vectors, kernel, p, kernel_row)
+    change_squared_norm(w, w.norms[p] - 2.0 * overlap(w, p, kernel_row))
+    forget(w, p)

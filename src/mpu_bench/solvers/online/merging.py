@@ -1,0 +1,265 @@
+"""Merging two vectors of a Gaussian expansion into one: which partner, where, and at what loss.
+
+The vector p is merged with a partner n into z = h x_p + (1 - h) x_n, with the coefficients that fit best,
+
+    alpha_zi = alpha_pi K(x_p, z) + alpha_ni K(x_n, z)   for every class i.
+
+With g = gamma ||x_p - x_n||^2, a = exp(-g h^2) = K(x_n, z), b = exp(-g (1 - h)^2) = K(x_p, z) and, in units of
+||alpha_p||^2, q = alpha_p.alpha_n and v = ||alpha_n||^2 >= 1, the best h maximises ||alpha_z||^2 and the loss is what
+is missing of the squared norm:
+
+    F(h) = b^2 + 2 q a b + v a^2,     L = 1 + v + 2 q exp(-g) - max F.
+
+So classes enter by q alone. F' vanishes where h = M(h),
+
+    M(h) = (r^2 + q r) / (r^2 + 2 q r + v),   r = b / a = exp(-g (1 - 2 h)),
+
+and as v >= 1 the maximum is at h <= 1/2, below 0 where the two work against each other; F' > 0 where h < M(h).
+
+v grows to 1e6 and more on long streams: the loss must not be computed as a difference of numbers of that size. In
+
+    L = (1 - b^2) + v (1 - a^2) - 2 q (a b - exp(-g))
+
+each bracket is an expm1. Of all partners one Newton step after the other is taken in vector registers, which also
+says how much F could still gain; only those whose loss could then be the smallest are solved to the last digit.
+(Wang, Crammer, Vucetic: "Multi-Class Pegasos on a Budget", ICML 2010, section 4.3, (20) to (22).)
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from mpu_bench.core.kernels import exp_double, exp_single, expm1_double
+from mpu_bench.core.vectors import padded, put_between, squared_distances, weighted_sum
+from mpu_bench.solvers.online.expansion import Expansion, change_squared_norm, forget, give_age, refresh_norm, smallest
+
+_FARTHEST = 700.0  # exp(-700) is still a normal number
+_MOST_STEPS = 100  # for one partner; halving alone needs no more
+_EXACT = 1e-15  # relative change of h that ends them
+
+
+class Merging(NamedTuple):
+    """The rule, and the room it works in."""
+
+    distances: NDArray[np.floating[Any]]  #: (2, room) gamma ||x_p - x_j||^2 and gamma ||x_n - x_j||^2
+    values: NDArray[np.floating[Any]]  #: (room,) kernel values
+    products: NDArray[np.float64]  #: (room,) coefficients_p . coefficients_j
+    least: NDArray[np.float64]  #: (room,)
+    losses: NDArray[np.float64]  #: (room,)
+    scores: NDArray[np.float64]  #: (c, 3) f_i of x_p, x_n and z, at scale 1
+
+
+def new_merging(w: Expansion) -> Merging:
+    """Make room to merge the vectors of w."""
+    room, single = len(w.norms), w.vectors.squared_norms
+    sums = (np.zeros(room), np.zeros(room), np.zeros(room))
+    return Merging(np.zeros((2, room), single.dtype), np.zeros_like(single), *sums, np.zeros((len(w.scores), 3)))
+
+
+@njit(cache=True, nogil=True)
+def merge(work, w, kernel):
+    """Merge the smallest vector with the partner that loses least.
+
+    What the sum of squares loses is known, but the sum of products of w with the change needs the rows of x_p, x_n
+    and z. That of z follows from the others: ||z - x||^2 = h ||x_p - x||^2 + (1 - h) ||x_n - x||^2 - h (1 - h)
+    ||x_p - x_n||^2.
+    """
+    p, m = smallest(w), w.vectors.size[0]
+    if w.norms[p] == 0.0:
+        forget(w, p)
+        return
+    _distances(w.vectors, kernel.gamma, p, work.distances[0])
+    _products(w.coefficients, p, padded(m), work.products)
+    n, h, loss = best_partner(work.distances[0], work.products, w.norms, p, m, work.least, work.losses)
+    _distances(w.vectors, kernel.gamma, n, work.distances[1])
+    g = np.float64(work.distances[0, n])
+    _scores(work, w, 0, 1.0, 0.0)
+    _scores(work, w, 1, 0.0, 0.0)
+    _scores(work, w, 2, h, h * (1.0 - h) * g)
+    a, b, overlap = np.exp(-g * h * h), np.exp(-g * (1.0 - h) ** 2), 0.0
+    for c in range(len(w.scores)):
+        alpha_p, alpha_n = w.coefficients[c, p], w.coefficients[c, n]
+        alpha_z = b * alpha_p + a * alpha_n  # (22)
+        overlap += alpha_z * work.scores[c, 2] - alpha_p * work.scores[c, 0] - alpha_n * work.scores[c, 1]
+        if w.average.shape[1] > 0:
+            w.average[c, n] = b * w.average[c, p] + a * w.average[c, n]
+        w.coefficients[c, n] = alpha_z
+    change_squared_norm(w, 2.0 * overlap + loss * w.norms[p])
+    put_between(w.vectors, n, p, n, h)  # (20)
+    refresh_norm(w, n, 1.0)
+    give_age(w, n)
+    forget(w, p)
+
+
+@njit(cache=True, nogil=True)
+def _distances(vectors, gamma, place, out):
+    squared_distances(vectors, place, out)
+    factor = out.dtype.type(gamma)
+    for j in range(np.uint64(0), np.uint64(padded(vectors.size[0]))):
+        out[j] *= factor
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _products(coefficients, p, m, out):
+    out[:m] = 0.0
+    for c in range(len(coefficients)):
+        here = coefficients[c, p]
+        for j in range(np.uint64(0), np.uint64(m)):
+            out[j] += here * coefficients[c, j]
+
+
+@njit(cache=True, nogil=True)
+def _scores(work, w, which, h, less):
+    """Compute f of h x_p + (1 - h) x_n; ``less`` is h (1 - h) times their distance."""
+    m = padded(w.vectors.size[0])
+    if work.values.itemsize == 4:
+        _singles(work.distances, np.float32(h), np.float32(less), m, work.values)
+    else:
+        _doubles(work.distances, h, less, m, work.values)
+    for c in range(len(w.scores)):
+        work.scores[c, which] = weighted_sum(w.coefficients, c, work.values, m)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _singles(distances, h, less, m, out):
+    rest = np.float32(1.0) - h
+    for j in range(np.uint64(0), np.uint64(m)):
+        out[j] = exp_single(-max(h * distances[0, j] + rest * distances[1, j] - less, np.float32(0.0)))
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _doubles(distances, h, less, m, out):
+    for j in range(np.uint64(0), np.uint64(m)):
+        out[j] = exp_double(-max(h * distances[0, j] + (1.0 - h) * distances[1, j] - less, 0.0))
+
+
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath={"contract"})
+def _fixed_point(g, q, v, h):
+    """Compute M(h), its derivative and the denominator."""
+    r = exp_double(-g * (1.0 - 2.0 * h))
+    denominator = max(r * r + 2.0 * q * r + v, 1e-300)
+    inverse = 1.0 / denominator
+    there = (r * r + q * r) * inverse
+    slope = 2.0 * g * (2.0 * r * r + q * r - there * (2.0 * r * r + 2.0 * q * r)) * inverse
+    return there, slope, denominator
+
+
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath={"contract"})
+def _loss(g, q, v, h):
+    """Compute the loss at h: all three arguments of expm1 are <= 0."""
+    both = 2.0 * g * h * (1.0 - h)  # a b = exp(both - g)
+    product = exp_double(max(both, 0.0) - g) * expm1_double(-abs(both))
+    product = product if both <= 0.0 else -product
+    return -expm1_double(-2.0 * g * (1.0 - h) * (1.0 - h)) - v * expm1_double(-2.0 * g * h * h) - 2.0 * q * product
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def solve(g, q, v):
+    """Find the best place to merge at.
+
+    Parameters
+    ----------
+    g : float
+        gamma ||x_p - x_n||^2, not negative.
+    q, v : float
+        alpha_p.alpha_n and ||alpha_n||^2 >= 1 in units of ||alpha_p||^2.
+
+    Returns
+    -------
+    h, loss : float
+        The loss in units of ||alpha_p||^2.
+    """
+    g = min(g, _FARTHEST)
+    low, high = -1.0, 0.5
+    while low >= _fixed_point(g, q, v, low)[0] and low > -1e150:
+        low, high = 2.0 * low, low
+    h = min(max(_fixed_point(g, q, v, 0.0)[0], low), high)
+    for _ in range(_MOST_STEPS):
+        there, slope, _ = _fixed_point(g, q, v, h)
+        if h < there:
+            low = h
+        else:
+            high = h
+        further = h - (h - there) / (1.0 - slope) if slope < 1.0 else low - 1.0
+        if not low <= further <= high:
+            further = 0.5 * (low + high)
+        done = abs(further - h) <= _EXACT * abs(further)
+        h = further
+        if done:
+            break
+    return h, _loss(g, q, v, h)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def screen(distances, products, norms, unit, m, least, losses):
+    """Compute for every partner a loss that merging has at most, and one that it has at least, or almost so.
+
+    Parameters
+    ----------
+    distances : array
+        g of every partner.
+    products, norms : array
+        alpha_p.alpha_n and ||alpha_n||^2.
+    unit : float
+        ||alpha_p||^2 > 0.
+    m : int
+        How many there are.
+    least, losses : array of float64
+        Get the lower and the upper number, in units of ||alpha_p||^2.
+    """
+    inverse = 1.0 / unit
+    for j in range(np.uint64(0), np.uint64(m)):
+        g = min(np.float64(distances[j]), _FARTHEST)
+        q, v = products[j] * inverse, max(norms[j] * inverse, 1.0)
+        h = min(_fixed_point(g, q, v, 0.0)[0], 0.5)
+        h, _ = _newton(g, q, v, h)
+        h, _ = _newton(g, q, v, h)
+        h, gain = _newton(g, q, v, h)
+        losses[j] = _loss(g, q, v, h)
+        least[j] = losses[j] - gain
+
+
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath={"contract"})
+def _newton(g, q, v, h):
+    """Take a step from h; also gives what F gains by it, to second order, or more."""
+    there, slope, denominator = _fixed_point(g, q, v, h)
+    away = h - there
+    step = away / (1.0 - slope) if slope < 0.99 else away
+    return min(h - step, 0.5), 2.0 * g * denominator * abs(away * step)
+
+
+@njit(cache=True, nogil=True)
+def best_partner(distances, products, norms, p, m, least, losses):
+    """Choose the partner of p with the least loss; the first on ties.
+
+    Parameters
+    ----------
+    distances, products, norms : array
+        As for `screen`; those of p itself do not matter but for ``norms[p] > 0``, the least of all.
+    p, m : int
+    least, losses : array of float64
+        Room for `screen`.
+
+    Returns
+    -------
+    partner : int
+    h, loss : float
+        Where to merge, and the loss in units of ||alpha_p||^2.
+    """
+    unit = norms[p]
+    screen(distances, products, norms, unit, m, least, losses)
+    losses[p] = np.inf
+    bound = np.inf
+    for j in range(m):
+        bound = min(bound, losses[j])
+    partner, h, loss = -1, 0.0, np.inf
+    for j in range(m):
+        if j != p and not least[j] > bound * (1.0 + 1e-12):
+            place, exact = solve(np.float64(distances[j]), products[j] / unit, max(norms[j] / unit, 1.0))
+            if exact < loss:
+                partner, h, loss = j, place, exact
+    return partner, h, loss
