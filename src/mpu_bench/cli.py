@@ -294,6 +294,37 @@ def report(
 
 
 @app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")],
+    second: Annotated[Path, typer.Argument(metavar="RESULTS", help="Another of the same experiment.")],
+) -> None:
+    """Set two results folders side by side: counts, accuracies, seconds.
+
+    Exit code 0: they agree. 1: some run differs. 2: bad input.
+    """
+    from mpu_bench.report import against
+
+    left, right = against.read(first), against.read(second)
+    found = against.compare(left, right)
+    against.print_differences(left, right, found, _console())
+    raise typer.Exit(FAILED if any(each.faults for each in found) else 0)
+
+
+@app.command()
+def export(
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder, such as results/adult.")],
+    to: Annotated[str, typer.Option(help="csv, md, tex or parquet.")] = "csv",
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The file; else the text is printed.")] = None,
+) -> None:
+    """Give the table of a results folder in another form."""
+    from mpu_bench.report import export as exports
+
+    text = exports.export(results, to, out)
+    if text is not None:
+        typer.echo(text, nl=False)
+
+
+@app.command()
 def clean(
     results: Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder, such as results/adult.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,

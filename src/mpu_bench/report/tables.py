@@ -181,6 +181,11 @@ def _moments(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Summary
     return moments
 
 
+def as_csv(rows: Sequence[Summary]) -> str:
+    """Write rows with whatever columns they have."""
+    return _csv_text(_columns(rows), rows)
+
+
 def _csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
