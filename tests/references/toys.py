@@ -89,7 +89,7 @@ class Variant(NamedTuple):
 VARIANTS = {
     "mpu, linear": Variant("mpu", {}, Linear()),
     "mpu, hard": Variant("mpu", {"margin": "hard"}),
-    "projectron++, eta": Variant("projectron++", {"eta": 0.3}),
+    "projectron++, eta": Variant("projectron++", {"eta": 0.9}),
     "projectron++, vectors": Variant("projectron++", {"vectors": 8}),
     "sbp, bias": Variant("sbp", {"nu": 0.1, "bias": True}),
     "smo, bias": Variant("smo", {"bias": True}),
