@@ -121,10 +121,9 @@ def _squared_norm_ones(rows, i):
 
 def _pairs_dense(rows, i, columns, values):
     m = 0
-    for j in range(rows.values.shape[1]):
-        if rows.values[i, j] != 0:
-            columns[m], values[m] = j, rows.values[i, j]
-            m += 1
+    for j in range(rows.values.shape[1]):  # without a branch, which nobody could foresee
+        columns[m], values[m] = j, rows.values[i, j]
+        m += rows.values[i, j] != 0
     return m
 
 
@@ -164,7 +163,7 @@ squared_norm = dispatch(
 )
 
 #: ``pairs(rows, i, columns, values)``: copies the columns and values of row ``i`` that are not zero to the beginning of
-#: two arrays of shape (d,), and says how many they are.
+#: two arrays of shape (d,), and says how many they are. What is behind them may change, too.
 pairs = dispatch("pairs", {Dense: _pairs_dense, Sparse: _pairs_sparse, Ones: _pairs_ones})
 
 #: ``prepare(rows, i)``: a hint that row ``i`` is needed soon.

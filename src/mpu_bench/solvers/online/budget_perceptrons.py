@@ -36,9 +36,11 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.random import below, generator
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.core.vectors import Precision, Vectors, kernel_values, new_vectors, put, rows_of
+from mpu_bench.core.vectors import Precision, Vectors, kernel_values, new_vectors, padded, put, rows_of
 from mpu_bench.solvers.online.online import OnlineSolver, best_wrong, margin, score
-from mpu_bench.solvers.online.perceptron import machines_for, refuse_overflow, sign_for
+from mpu_bench.solvers.online.perceptron import machines_for, refuse_overflow, sign_for, step_of_all
+
+_ARRAYS = [name for name in Vectors._fields if name != "step"]
 
 
 class Machine(NamedTuple):
@@ -88,8 +90,10 @@ class BudgetPerceptron(OnlineSolver):
         """Start with nothing stored: f = 0."""
         self.check(problem, kernel)
         count = machines_for(problem)
-        stored = [new_vectors(problem.features, self.vectors, self.precision) for _ in range(count)]
-        vectors = Vectors(*(np.stack(arrays) for arrays in zip(*stored, strict=True)))
+        room, step = int(padded(self.vectors)), step_of_all(problem)
+        stored = [new_vectors(problem.features, room, self.precision, step) for _ in range(count)]
+        stacked: dict[str, Any] = {name: np.stack([getattr(each, name) for each in stored]) for name in _ARRAYS}
+        vectors = stored[0]._replace(**stacked)
         machines = Machine(
             vectors,
             np.zeros((count, self.vectors + 1)),
@@ -181,7 +185,7 @@ def machine(machines, c):
     """Give one of the machines; its arrays are views."""
     v = machines.vectors
     return Machine(
-        Vectors(v.columns[c], v.squared_norms[c], v.size[c], v.chosen[c], v.scales[c]),
+        Vectors(v.columns[c], v.squared_norms[c], v.size[c], v.chosen[c], v.scales[c], v.step),
         machines.coefficients[c],
         machines.kernel_row[c],
         machines.score[c],

@@ -28,7 +28,7 @@ from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.model import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.core.vectors import Precision, Vectors, enlarged, kernel_values, new_vectors, put, rows_of
+from mpu_bench.core.vectors import Precision, Vectors, enlarged, kernel_values, new_vectors, put, rows_of, step_of
 from mpu_bench.errors import DataError
 from mpu_bench.solvers.online.online import OnlineSolver, best_wrong, margin, score
 
@@ -78,7 +78,7 @@ class Perceptron(OnlineSolver):
         """Start with nothing stored: f = 0."""
         self.check(problem, kernel)
         machines = machines_for(problem)
-        vectors = new_vectors(problem.features, _FIRST_ROOM, self.precision)
+        vectors = new_vectors(problem.features, _FIRST_ROOM, self.precision, step_of_all(problem))
         hypothesis = Hypothesis(
             vectors,
             np.zeros((machines, _FIRST_ROOM)),
@@ -107,6 +107,11 @@ class Perceptron(OnlineSolver):
 def machines_for(problem: Problem) -> int:
     """Say how many machines separate the classes: one for two, else one per class."""
     return 1 if len(problem.classes) == 2 else len(problem.classes)
+
+
+def step_of_all(problem: Problem) -> float:
+    """Give the step that all rows have, 0 where there is none or where they are not all there."""
+    return step_of(problem.train) if problem.blocks == 1 else 0.0
 
 
 def refuse_overflow(scores: NDArray[np.float64], kernel: Kernel) -> None:
