@@ -425,10 +425,11 @@ def test_dense_text_may_be_stored_sparse(world, numbers):
     assert np.array_equal(problem.train.values, values[:, :2].astype(np.float32).ravel())
 
 
-def test_values_beyond_float32_are_refused(world):
-    world.offer("1,1e39,2,a\n" * 40, "table")
-    with pytest.raises(DataError, match="too large for float32"):
-        world.load(TABLE, name="table")
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_values_beyond_float32_are_refused_with_their_row(world, storage):
+    world.offer("1,0,2,a\n" * 30 + "1,1e39,2,a\n" * 10, "table")
+    with pytest.raises(DataError, match=r"row 31 of the train part holds a value .* too large for float32"):
+        world.load(TABLE, {"storage": storage}, name="table")
     assert world.left() == []
 
 
