@@ -4,9 +4,9 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED
 from mpu_bench.core.kernels import Gaussian, Linear
+from mpu_bench.core.model import FourierModel, fourier_features, load
 from mpu_bench.core.solver import Allowance, Status
 from mpu_bench.errors import UserError
-from mpu_bench.solvers.batch.rff import FourierModel, features
 from references import quadratic_programs, toys
 
 RFF = solvers.load("rff")
@@ -56,14 +56,16 @@ def test_a_model_scores_new_rows_in_blocks_and_is_saved(toy, tmp_path, monkeypat
     rows = toys.problem(matrix, labels, "sparse").test
     angles = matrix @ model.frequencies.T
     expected = np.hstack([np.cos(angles), np.sin(angles)]) @ model.weights.T / np.sqrt(5)
-    np.testing.assert_allclose(features(rows, model.frequencies) @ model.weights.T, expected)
-    monkeypatch.setattr("mpu_bench.solvers.batch.rff._BLOCK", 7)
+    (whole,) = fourier_features(rows, model.frequencies)
+    np.testing.assert_allclose(whole @ model.weights.T, expected)
+    monkeypatch.setattr("mpu_bench.core.model._BLOCK", 7)
     np.testing.assert_allclose(model.scores(rows), expected)
     assert (model.labels(rows) == (expected[:, 0] > 0)).all()
     assert model.support_vectors == 0
     model.save(tmp_path / "model.npz")
-    with np.load(tmp_path / "model.npz") as stored:
-        np.testing.assert_array_equal(stored["frequencies"], model.frequencies)
+    loaded = load(tmp_path / "model.npz")
+    assert isinstance(loaded, FourierModel)
+    np.testing.assert_array_equal(loaded.scores(rows), model.scores(rows))
 
 
 def test_other_kernels_and_bad_parameters_are_refused(toy):

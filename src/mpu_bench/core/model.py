@@ -1,10 +1,11 @@
-"""What a solver leaves behind: a linear model or a kernel expansion, with scores, labels, save and load."""
+"""What a solver leaves behind: a linear model, one on Fourier features or a kernel expansion; scores, save and load."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numba import njit
@@ -12,13 +13,36 @@ from numpy.typing import NDArray
 
 from mpu_bench.core import kernels
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, count, dot
-from mpu_bench.core.vectors import Precision, append, kernel_values, new_vectors, score
+from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, count, dot, take, to_scipy
+from mpu_bench.core.vectors import Precision, Vectors, append, kernel_values, new_vectors, score
 
 _LEAST_TOGETHER, _MOST_TOGETHER = 16, 4096  # vectors that meet a row at once
 _HELD_VALUES = 1 << 24  # of the vectors that do: 64 MB in single precision
 
+_BLOCK = 4096  # rows whose Fourier features are made at a time
+
 _ROWS = {tuple_type.__name__: tuple_type for tuple_type in (Dense, Sparse, Ones)}
+
+
+class Model(Protocol):
+    """What is asked of every model."""
+
+    @property
+    def linear(self) -> bool:
+        """Whether it is evaluated without kernel values."""
+
+    @property
+    def support_vectors(self) -> int:
+        """How many vectors it keeps."""
+
+    def scores(self, rows: Rows) -> NDArray[np.float64]:
+        """Score every row."""
+
+    def labels(self, rows: Rows) -> NDArray[np.int32]:
+        """Predict class indices, shape (n,)."""
+
+    def save(self, path: Path) -> None:
+        """Write the model to a ``.npz`` file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +55,11 @@ class LinearModel:
     """
 
     weights: NDArray[np.float64]
+
+    @property
+    def linear(self) -> bool:
+        """Whether it is evaluated without kernel values."""
+        return True
 
     def scores(self, rows: Rows) -> NDArray[np.float64]:
         """Score every row; shape (n, c)."""
@@ -49,6 +78,37 @@ class LinearModel:
     def save(self, path: Path) -> None:
         """Write the model to a ``.npz`` file."""
         np.savez(path, model="linear", weights=self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class FourierModel(LinearModel):
+    """f(x) = w.P(x) with P(x) = 1/sqrt(k) (cos v_1.x, ..., cos v_k.x, sin v_1.x, ..., sin v_k.x).
+
+    Attributes
+    ----------
+    weights : array of float64, shape (c, 2k); c = 1 for two classes
+    frequencies : array of float64, shape (k, d)
+    """
+
+    frequencies: NDArray[np.float64]
+
+    def scores(self, rows: Rows) -> NDArray[np.float64]:
+        """Score every row; shape (n, c)."""
+        parts = [features @ self.weights.T for features in fourier_features(rows, self.frequencies)]
+        return np.concatenate([np.empty((0, len(self.weights))), *parts])
+
+    def save(self, path: Path) -> None:
+        """Write the model to a ``.npz`` file."""
+        np.savez(path, model="fourier", weights=self.weights, frequencies=self.frequencies)
+
+
+def fourier_features(rows: Rows, frequencies: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    """Compute P(x) of some rows after the other, first the k cosines and then the k sines; shape (rows, 2k)."""
+    (k, d), n = frequencies.shape, int(count(rows))
+    for first in range(0, n, _BLOCK):
+        part = take(rows, np.arange(first, min(first + _BLOCK, n)))
+        angles = np.asarray(to_scipy(part, d) @ frequencies.T)
+        yield np.hstack([np.cos(angles), np.sin(angles)]) / np.sqrt(k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +133,11 @@ class KernelModel:
     features: int
     bias: float = 0.0
 
+    @property
+    def linear(self) -> bool:
+        """Whether it is evaluated without kernel values."""
+        return False
+
     def scores(self, rows: Rows) -> NDArray[np.float64]:
         """Score every row; shape (n, c)."""
         scores: NDArray[np.float64] = _kernel_scores(rows, self.vectors, self.coefficients, self.kernel, self.features)
@@ -90,21 +155,8 @@ class KernelModel:
 
     def save(self, path: Path) -> None:
         """Write the model to a ``.npz`` file."""
-        arrays: dict[str, Any] = {f"vectors_{name}": array for name, array in self.vectors._asdict().items()}
-        arrays |= {f"kernel_{name}": number for name, number in self.kernel._asdict().items()}
-        np.savez(
-            path,
-            model="kernel",
-            rows=type(self.vectors).__name__,
-            kernel=type(self.kernel).__name__,
-            coefficients=self.coefficients,
-            features=self.features,
-            bias=self.bias,
-            **arrays,
-        )
-
-
-Model = LinearModel | KernelModel
+        parts = expansion_to_arrays(self.vectors, self.kernel, self.features)
+        np.savez(path, model="kernel", coefficients=self.coefficients, bias=self.bias, **parts)
 
 
 def load(path: Path) -> Model:
@@ -121,12 +173,31 @@ def load(path: Path) -> Model:
         raise ValueError(f"{path}: not a saved model")
     if str(content["model"]) == "linear":
         return LinearModel(content["weights"])
+    if str(content["model"]) == "fourier":
+        return FourierModel(content["weights"], content["frequencies"])
+    if str(content["model"]) == "multiclass":
+        from mpu_bench.core import multiclass
+
+        return multiclass.from_arrays(content)
+    vectors, kernel, features = expansion_from_arrays(content)
+    bias = float(content.get("bias", 0.0))  # models saved before there was a bias have none
+    return KernelModel(vectors, content["coefficients"], kernel, features, bias)
+
+
+def expansion_to_arrays(vectors: Rows, kernel: Kernel, features: int) -> dict[str, Any]:
+    """Name what is to be saved of vectors of so many features and their kernel."""
+    named: dict[str, Any] = {f"vectors_{name}": array for name, array in vectors._asdict().items()}
+    named |= {f"kernel_{name}": number for name, number in kernel._asdict().items()}
+    return named | {"rows": type(vectors).__name__, "kernel": type(kernel).__name__, "features": features}
+
+
+def expansion_from_arrays(content: Mapping[str, Any]) -> tuple[Rows, Kernel, int]:
+    """Read what `expansion_to_arrays` has named."""
     rows_type = _ROWS[str(content["rows"])]
     kernel_type = getattr(kernels, str(content["kernel"]))
     vectors = rows_type(*(content[f"vectors_{name}"] for name in rows_type._fields))
     kernel = kernel_type(*(content[f"kernel_{name}"].item() for name in kernel_type._fields))
-    bias = float(content.get("bias", 0.0))  # models saved before there was a bias have none
-    return KernelModel(vectors, content["coefficients"], kernel, int(content["features"]), bias)
+    return vectors, kernel, int(content["features"])
 
 
 def labels_of(scores: NDArray[np.float64]) -> NDArray[np.int32]:
@@ -152,19 +223,25 @@ def _linear_scores(rows, weights):
 def _kernel_scores(
     rows: Rows, vectors: Rows, coefficients: NDArray[np.float64], kernel: Kernel, features: int
 ) -> NDArray[np.float64]:
-    """Add up ``sum_j coefficients[j] K(x_j, x)`` for every row x, some of the vectors at a time.
+    """Add up ``sum_j coefficients[j] K(x_j, x)`` for every row x, some of the vectors at a time."""
+    scores = np.zeros((count(rows), coefficients.shape[1]))
+    for first, held in held_vectors(vectors, rows, features):
+        _add_scores(held, kernel, rows, coefficients[first : first + held.size[0]].T.copy(), scores)
+    return scores
 
-    Kernel values are as precise as the rows, in single precision to 1e-6 or so; sums are in double.
+
+def held_vectors(vectors: Rows, rows: Rows, features: int) -> Iterator[tuple[int, Vectors]]:
+    """Give the vectors that rows are to meet by columns, some at a time, with the number of the first of them.
+
+    Kernel values are as precise as the rows, in single precision to 1e-6 or so.
     """
     m = count(vectors)
-    scores = np.zeros((count(rows), coefficients.shape[1]))
     precision: Precision = "double" if any(part.dtype == np.float64 for part in (*rows, *vectors)) else "single"
     room = max(_LEAST_TOGETHER, min(m, _MOST_TOGETHER, _HELD_VALUES // features))
     for first in range(0, m, room):
         held = new_vectors(features, room, precision)
         append(held, vectors, first, min(first + room, m))
-        _add_scores(held, kernel, rows, coefficients[first : first + room].T.copy(), scores)
-    return scores
+        yield first, held
 
 
 @njit(cache=True, nogil=True)

@@ -17,7 +17,6 @@ the paper's Figure 3. The features, single precision, take 8 k n bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -26,37 +25,12 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.kernels import Gaussian, Kernel, Linear
-from mpu_bench.core.model import LinearModel
+from mpu_bench.core.model import FourierModel, fourier_features
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Dense, Rows, count, take, to_scipy
+from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.linear import dcd
-
-_BLOCK = 4096  # rows whose features are made at a time
-
-
-@dataclass(frozen=True, eq=False)
-class FourierModel(LinearModel):
-    """f(x) = w.P(x).
-
-    Attributes
-    ----------
-    weights : array of float64, shape (1, 2k)
-    frequencies : array of float64, shape (k, d)
-    """
-
-    frequencies: NDArray[np.float64]
-
-    def scores(self, rows: Rows) -> NDArray[np.float64]:
-        """Score every row; shape (n, 1)."""
-        blocks = _blocks(int(count(rows)))
-        parts = [features(take(rows, block), self.frequencies) @ self.weights.T for block in blocks]
-        return np.concatenate([np.empty((0, 1)), *parts])
-
-    def save(self, path: Path) -> None:
-        """Write the model to a ``.npz`` file."""
-        np.savez(path, model="fourier", weights=self.weights, frequencies=self.frequencies)
 
 
 class State(NamedTuple):
@@ -103,11 +77,9 @@ class RFF(Solver):
         n, counters = problem.n, new_counters()
         random = np.random.Generator(np.random.PCG64([seed, *self.name.encode()]))
         frequencies = random.normal(scale=np.sqrt(2.0 * kernel.gamma), size=(self.pairs, problem.features))
-        made = np.empty((n, 2 * self.pairs), np.float32)
-        for block in _blocks(n):
-            made[block] = features(take(problem.train, block), frequencies)
+        made = [part.astype(np.float32) for part in fourier_features(problem.train, frequencies)]
         counters[INNER_PRODUCTS] = self.pairs * n
-        lifted = replace(problem, train=Dense(made), features=2 * self.pairs)
+        lifted = replace(problem, train=Dense(np.concatenate(made)), features=2 * self.pairs)
         return State(frequencies, self._linear(n).start(lifted, Linear(), seed), counters)
 
     def advance(self, state: State, allowance: Allowance) -> Status:
@@ -127,15 +99,3 @@ class RFF(Solver):
 
     def _linear(self, n: int) -> dcd.DCD:
         return dcd.DCD(C=1.0 / (self.regularization * n), tolerance=self.tolerance)
-
-
-def features(rows: Rows, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute P(x) of every row, first the k cosines and then the k sines; shape (n, 2k)."""
-    k, d = frequencies.shape
-    angles = np.asarray(to_scipy(rows, d) @ frequencies.T)
-    pairs: NDArray[np.float64] = np.hstack([np.cos(angles), np.sin(angles)]) / np.sqrt(k)
-    return pairs
-
-
-def _blocks(n: int) -> list[NDArray[np.int64]]:
-    return [np.arange(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK)]
