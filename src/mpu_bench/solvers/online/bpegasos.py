@@ -63,7 +63,6 @@ from mpu_bench.solvers.online.merging import Merging, merge, new_merging
 from mpu_bench.solvers.online.online import OnlineSolver, best_wrong, margin
 from mpu_bench.solvers.online.projection import Projection, extend, new_projection, project
 
-
 _NO_LIMIT = 1 << 62
 
 

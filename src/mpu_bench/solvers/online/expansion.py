@@ -194,15 +194,21 @@ def add_to_average(w):
 @njit(cache=True, nogil=True)
 def smallest(w):
     """Choose the vector with the least ``||alpha_p||^2 K(x_p, x_p)``; of those within 1e-9 of it, the oldest."""
-    m = w.vectors.size[0]
-    least = np.inf
-    for j in range(m):
-        least = min(least, w.norms[j])
+    m, norms, ages = w.vectors.size[0], w.norms, w.ages
+    limit = _least(norms, m) * (1.0 + 1e-9)
     chosen = np.int64(-1)
-    for j in range(m):
-        if w.norms[j] <= least * (1.0 + 1e-9) and (chosen < 0 or w.ages[j] < w.ages[chosen]):
-            chosen = j
+    for j in range(np.uint64(0), np.uint64(m)):
+        if norms[j] <= limit and (chosen < 0 or ages[j] < ages[chosen]):
+            chosen = np.int64(j)
     return chosen
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
+def _least(numbers, m):
+    least = np.inf
+    for j in range(np.uint64(0), np.uint64(m)):
+        least = min(least, numbers[j])
+    return least
 
 
 @njit(cache=True, nogil=True)

@@ -34,30 +34,45 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mpu_bench.core.kernels import exp_double, exp_single, expm1_double
-from mpu_bench.core.vectors import padded, put_between, squared_distances, weighted_sum
+from mpu_bench.core.vectors import padded, put_between, squared_distances
 from mpu_bench.solvers.online.expansion import Expansion, change_squared_norm, forget, give_age, refresh_norm, smallest
 
 _FARTHEST = 700.0  # exp(-700) is still a normal number
+_SINGLE = 1.0 + 1e-4  # `bound` is in single precision
+_FEW = 4  # candidates that are solved at once
 _MOST_STEPS = 100  # for one partner; halving alone needs no more
 _EXACT = 1e-15  # relative change of h that ends them
+
+
+class Candidates(NamedTuple):
+    """Room to choose among partners."""
+
+    places: NDArray[np.int64]  #: (room,) where they are
+    distances: NDArray[np.float64]  #: (room,)
+    products: NDArray[np.float64]  #: (room,)
+    norms: NDArray[np.float64]  #: (room,)
+    least: NDArray[np.float64]  #: (room,)
+    losses: NDArray[np.float64]  #: (room,)
 
 
 class Merging(NamedTuple):
     """The rule, and the room it works in."""
 
     distances: NDArray[np.floating[Any]]  #: (2, room) gamma ||x_p - x_j||^2 and gamma ||x_n - x_j||^2
-    values: NDArray[np.floating[Any]]  #: (room,) kernel values
+    values: NDArray[np.floating[Any]]  #: (3, room) K(x_p, x_j), K(x_n, x_j), K(z, x_j)
     products: NDArray[np.float64]  #: (room,) coefficients_p . coefficients_j
-    least: NDArray[np.float64]  #: (room,)
-    losses: NDArray[np.float64]  #: (room,)
-    scores: NDArray[np.float64]  #: (c, 3) f_i of x_p, x_n and z, at scale 1
+    candidates: Candidates
+
+
+def new_candidates(room: int) -> Candidates:
+    """Make room for so many partners."""
+    return Candidates(np.zeros(room, np.int64), *(np.zeros(room) for _ in range(5)))
 
 
 def new_merging(w: Expansion) -> Merging:
     """Make room to merge the vectors of w."""
-    room, single = len(w.norms), w.vectors.squared_norms
-    sums = (np.zeros(room), np.zeros(room), np.zeros(room))
-    return Merging(np.zeros((2, room), single.dtype), np.zeros_like(single), *sums, np.zeros((len(w.scores), 3)))
+    room, dtype = len(w.norms), w.vectors.squared_norms.dtype
+    return Merging(np.zeros((2, room), dtype), np.zeros((3, room), dtype), np.zeros(room), new_candidates(room))
 
 
 @njit(cache=True, nogil=True)
@@ -74,17 +89,16 @@ def merge(work, w, kernel):
         return
     _distances(w.vectors, kernel.gamma, p, work.distances[0])
     _products(w.coefficients, p, padded(m), work.products)
-    n, h, loss = best_partner(work.distances[0], work.products, w.norms, p, m, work.least, work.losses)
+    n, h, loss = best_partner(work.distances[0], work.products, w.norms, p, m, work.candidates)
     _distances(w.vectors, kernel.gamma, n, work.distances[1])
     g = np.float64(work.distances[0, n])
-    _scores(work, w, 0, 1.0, 0.0)
-    _scores(work, w, 1, 0.0, 0.0)
-    _scores(work, w, 2, h, h * (1.0 - h) * g)
+    _values(work.distances, h, h * (1.0 - h) * g, padded(m), work.values)
     a, b, overlap = np.exp(-g * h * h), np.exp(-g * (1.0 - h) ** 2), 0.0
     for c in range(len(w.scores)):
         alpha_p, alpha_n = w.coefficients[c, p], w.coefficients[c, n]
         alpha_z = b * alpha_p + a * alpha_n  # (22)
-        overlap += alpha_z * work.scores[c, 2] - alpha_p * work.scores[c, 0] - alpha_n * work.scores[c, 1]
+        of_p, of_n, of_z = _weighted_sums(w.coefficients, c, work.values, padded(m))
+        overlap += alpha_z * of_z - alpha_p * of_p - alpha_n * of_n
         if w.average.shape[1] > 0:
             w.average[c, n] = b * w.average[c, p] + a * w.average[c, n]
         w.coefficients[c, n] = alpha_z
@@ -113,28 +127,41 @@ def _products(coefficients, p, m, out):
 
 
 @njit(cache=True, nogil=True)
-def _scores(work, w, which, h, less):
-    """Compute f of h x_p + (1 - h) x_n; ``less`` is h (1 - h) times their distance."""
-    m = padded(w.vectors.size[0])
-    if work.values.itemsize == 4:
-        _singles(work.distances, np.float32(h), np.float32(less), m, work.values)
+def _values(distances, h, less, m, out):
+    """Compute the rows of x_p, x_n and z = h x_p + (1 - h) x_n; ``less`` is h (1 - h) times their distance."""
+    if out.itemsize == 4:
+        _singles(distances, np.float32(h), np.float32(less), m, out)
     else:
-        _doubles(work.distances, h, less, m, work.values)
-    for c in range(len(w.scores)):
-        work.scores[c, which] = weighted_sum(w.coefficients, c, work.values, m)
+        _doubles(distances, h, less, m, out)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _singles(distances, h, less, m, out):
-    rest = np.float32(1.0) - h
+    rest, zero = np.float32(1.0) - h, np.float32(0.0)
     for j in range(np.uint64(0), np.uint64(m)):
-        out[j] = exp_single(-max(h * distances[0, j] + rest * distances[1, j] - less, np.float32(0.0)))
+        of_p, of_n = distances[0, j], distances[1, j]
+        out[0, j], out[1, j] = exp_single(-of_p), exp_single(-of_n)
+        out[2, j] = exp_single(-max(h * of_p + rest * of_n - less, zero))
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _doubles(distances, h, less, m, out):
     for j in range(np.uint64(0), np.uint64(m)):
-        out[j] = exp_double(-max(h * distances[0, j] + (1.0 - h) * distances[1, j] - less, 0.0))
+        of_p, of_n = distances[0, j], distances[1, j]
+        out[0, j], out[1, j] = exp_double(-of_p), exp_double(-of_n)
+        out[2, j] = exp_double(-max(h * of_p + (1.0 - h) * of_n - less, 0.0))
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _weighted_sums(coefficients, c, values, m):
+    """Compute f_c of the three rows, at scale 1."""
+    of_p, of_n, of_z = 0.0, 0.0, 0.0
+    for j in range(np.uint64(0), np.uint64(m)):
+        here = coefficients[c, j]
+        of_p += here * np.float64(values[0, j])
+        of_n += here * np.float64(values[1, j])
+        of_z += here * np.float64(values[2, j])
+    return of_p, of_n, of_z
 
 
 @njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath={"contract"})
@@ -232,8 +259,30 @@ def _newton(g, q, v, h):
     return min(h - step, 0.5), 2.0 * g * denominator * abs(away * step)
 
 
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def bound(distances, products, norms, unit, m, least):
+    """Compute a number that the loss of every partner exceeds, as `screen` gives it, but for rounding to single.
+
+    With c the cosine of alpha_p and alpha_n the loss is 1 - exp(-2 g) (1 + 2 g c^2) for v -> infinity, and never less
+    than v / (sqrt(v) + 1)^2 of that.
+    """
+    inverse = np.float32(1.0 / unit)
+    one, least_number = np.float32(1.0), np.float32(1e-30)
+    for j in range(np.uint64(0), np.uint64(m)):
+        g2 = np.float32(2.0) * min(np.float32(distances[j]), np.float32(_FARTHEST))
+        v = max(np.float32(norms[j]) * inverse, one)
+        q = np.float32(products[j]) * inverse
+        off = max(one - q * q / v, np.float32(0.0))  # 1 - c^2
+        k2 = exp_single(-g2)
+        # 1 - exp(-y) (1 + y), by its series where it would cancel
+        series = np.float32(0.5) * g2 * g2 * (one - g2 * (np.float32(2.0 / 3.0) - np.float32(0.25) * g2))
+        along = one - k2 * (one + g2) if g2 > np.float32(0.1) else series
+        root = np.sqrt(v) + one
+        least[j] = max((along + off * g2 * k2) * v / (root * root), least_number) - least_number
+
+
 @njit(cache=True, nogil=True)
-def best_partner(distances, products, norms, p, m, least, losses):
+def best_partner(distances, products, norms, p, m, work):
     """Choose the partner of p with the least loss; the first on ties.
 
     Parameters
@@ -241,8 +290,7 @@ def best_partner(distances, products, norms, p, m, least, losses):
     distances, products, norms : array
         As for `screen`; those of p itself do not matter but for ``norms[p] > 0``, the least of all.
     p, m : int
-    least, losses : array of float64
-        Room for `screen`.
+    work : Candidates
 
     Returns
     -------
@@ -251,15 +299,46 @@ def best_partner(distances, products, norms, p, m, least, losses):
         Where to merge, and the loss in units of ||alpha_p||^2.
     """
     unit = norms[p]
-    screen(distances, products, norms, unit, m, least, losses)
-    losses[p] = np.inf
-    bound = np.inf
+    bound(distances, products, norms, unit, padded(m), work.least)
+    work.least[p] = np.inf
+    partner = _first_least(work.least, m)
+    h, loss = solve(np.float64(distances[partner]), products[partner] / unit, max(norms[partner] / unit, 1.0))
+    count = 0
     for j in range(m):
-        bound = min(bound, losses[j])
-    partner, h, loss = -1, 0.0, np.inf
-    for j in range(m):
-        if j != p and not least[j] > bound * (1.0 + 1e-12):
-            place, exact = solve(np.float64(distances[j]), products[j] / unit, max(norms[j] / unit, 1.0))
-            if exact < loss:
-                partner, h, loss = j, place, exact
+        if j != partner and work.least[j] <= loss * _SINGLE:
+            work.places[count] = j
+            count += 1
+    if count > _FEW:
+        count = _fewer(work, distances, products, norms, unit, count, loss)
+    for k in range(count):
+        j = work.places[k]
+        there, exact = solve(np.float64(distances[j]), products[j] / unit, max(norms[j] / unit, 1.0))
+        if exact < loss or (exact == loss and j < partner):
+            partner, h, loss = j, there, exact
     return partner, h, loss
+
+
+@njit(cache=True, nogil=True)
+def _first_least(numbers, m):
+    place = np.int64(0)
+    for j in range(1, m):
+        if numbers[j] < numbers[place]:
+            place = j
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _fewer(work, distances, products, norms, unit, count, loss):
+    """Keep the candidates that `screen` leaves."""
+    for k in range(count):
+        j = work.places[k]
+        work.distances[k], work.products[k], work.norms[k] = distances[j], products[j], norms[j]
+    screen(work.distances, work.products, work.norms, unit, (count + 7) // 8 * 8, work.least, work.losses)
+    for k in range(count):
+        loss = min(loss, work.losses[k])
+    left = 0
+    for k in range(count):
+        if not work.least[k] > loss * (1.0 + 1e-12):
+            work.places[left] = work.places[k]
+            left += 1
+    return left
