@@ -74,8 +74,8 @@ class Libsvm(Solver):
             If the kernel is one that LIBSVM does not take.
         """
         self.check(problem, kernel)
-        if isinstance(kernel, Polynomial) and (kernel.scale <= 0 or kernel.degree < 1):
-            raise ConfigError(f"libsvm: takes polynomials of a scale and a degree above 0 only, not {kernel}")
+        if isinstance(kernel, Polynomial) and (kernel.scale <= 0 or kernel.degree < 1 or kernel.normalize):
+            raise ConfigError(f"libsvm: takes polynomials of scale and degree above 0, not normalized, no {kernel}")
         return State(
             problem.train,
             problem.features,
