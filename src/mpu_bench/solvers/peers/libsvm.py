@@ -75,7 +75,7 @@ class Libsvm(Solver):
         """
         self.check(problem, kernel)
         if isinstance(kernel, Polynomial) and (kernel.scale <= 0 or kernel.degree < 1 or kernel.normalize):
-            raise ConfigError(f"libsvm: takes polynomials of scale and degree above 0, not normalized, no {kernel}")
+            raise ConfigError(f"libsvm: wants a scale and a degree above 0 and no normalize, not {kernel}")
         return State(
             problem.train,
             problem.features,
