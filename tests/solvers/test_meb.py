@@ -105,6 +105,15 @@ def test_a_sample_of_all_points_is_the_exact_search(name):
     assert exact.ball[ball.SQUARED_RADIUS] == sampled.ball[ball.SQUARED_RADIUS]
 
 
+def test_a_sample_larger_than_the_data_is_all_points_and_said_so():
+    problem, solver = toys.problem(*toys.real(n=40), "dense"), solvers.load("mfw")(sampling="all")
+    exact, _ = trained(solver, problem, presented=50)
+    sampled, _ = trained(replace(solver, sampling=59), problem, presented=50)
+    np.testing.assert_array_equal(weights(exact), weights(sampled))
+    assert solver.remark(exact) == ""
+    assert "only 40 examples" in replace(solver, sampling=59).remark(sampled)
+
+
 def test_mfw_drops_vectors_and_fw_does_not():
     """The same points are searched; Algorithm 3 ends with fewer of them, after fewer steps."""
     problem = toys.problem(*toys.real(n=150), "dense")
@@ -213,8 +222,6 @@ def test_cvm_takes_rows_of_one_length():
 @pytest.mark.parametrize("name", ["cvm", "fw", "mfw"])
 def test_bad_parameters_are_refused(name):
     solver, problem = solvers.load(name), toys.problem(*toys.real(), "dense")
-    with pytest.raises(ConfigError, match=f"{name}: sampling is 61, but toy has only 60 training examples"):
-        solver(sampling=61).start(problem, GAUSSIAN, 0)
     for wrong in ({"C": 0.0}, {"C": -1.0}, {"eps": 0.0}, {"sampling": 0}, {"confirm": -1}, {"confirm": "some"}):
         with pytest.raises(ConfigError, match=f"{name}: {next(iter(wrong))} is"):
             solver(**wrong)

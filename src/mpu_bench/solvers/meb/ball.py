@@ -13,7 +13,8 @@ distance of a point from the centre is g_i = Delta^2 + R - 2 s_i (20).
 The ball at the start is that of 20 random points. An algorithm ends when g_i* <= (1 + eps)^2 r^2 for the farthest point
 i* it knows; where that is the farthest of all, (1 - eps') g* <= g <= g* with eps' = 2 eps + eps^2 (41).
 
-    sampling   i* is the farthest of this many different random points, uniform over all (5.2.3), or of `all`
+    sampling   i* is the farthest of this many different random points, uniform over all (5.2.3), or of `all`; of all
+               as well where there are not so many, as among a pair of small classes
     confirm    a sample that ends it is believed (0), or k fresh samples are asked, or `all` points
 
 Counted: for every point scored, and for the response of a new vertex, as many kernel evaluations as weights are above
@@ -106,6 +107,7 @@ class State:
     history: History
     search: Search
     ball: NDArray[np.float64]  #: Delta^2, r^2, the scale of weights and responses, sum_j y_j alpha_j / scale
+    done: NDArray[np.bool_]  #: (1,)
     counters: NDArray[np.int64]
 
 
@@ -147,13 +149,8 @@ class BallSolver(Solver):
                 raise ConfigError(f"{self.name}: {name} is {number!r}; it must be 'all' or an integer from {least} on")
 
     def check(self, problem: Problem, kernel: Kernel) -> None:
-        """Refuse what a solver refuses, a sample larger than the data, and kernel values that are not finite."""
+        """Refuse what a solver refuses, and kernel values it cannot work with."""
         super().check(problem, kernel)
-        if self.sampling != "all" and self.sampling > problem.n:
-            raise ConfigError(
-                f"{self.name}: sampling is {self.sampling}, but {problem.name} has only {problem.n} training examples;"
-                " give at most so many, or `sampling: all`"
-            )
         if not isinstance(kernel, Gaussian):
             self.check_diagonal(problem, kernel, kernel_diagonal(kernel, squared_norms(problem.train)))
 
@@ -169,14 +166,24 @@ class BallSolver(Solver):
         """Start from the minimal ball of 20 random points."""
         self.check(problem, kernel)
         n = problem.n
-        sampled = n if self.sampling == "all" else self.sampling
+        sampled = n if self.sampling == "all" else min(self.sampling, n)
         confirmations = -1 if self.confirm == "all" else self.confirm
         order = np.arange(n, dtype=np.uint32)
         search = Search(order, generator(seed, "ball"), sampled, 0 if sampled == n else confirmations)
         core = core_set.new_core_set(n, problem.features, max(_FIRST_ROOM, FIRST_POINTS), self.cache_mb)
         examples = core_set.examples_of(problem.train, problem.labels, kernel, self.C)
         history = _new_history(n, problem.features, 0, 0)
-        state = State(problem.train, examples, problem.features, core, history, search, np.zeros(4), new_counters())
+        state = State(
+            problem.train,
+            examples,
+            problem.features,
+            core,
+            history,
+            search,
+            np.zeros(4),
+            np.zeros(1, np.bool_),
+            new_counters(),
+        )
         _first_ball(examples, core, search, state.ball, state.counters)
         state.history = self.history(state)
         return state
@@ -194,9 +201,12 @@ class BallSolver(Solver):
         """Take further steps, making room where the core set needs it."""
         last = int(state.counters[PRESENTED]) + allowance.presented
         most = int(state.counters[KERNEL_EVALUATIONS]) + allowance.kernel_evaluations
+        if state.done[0]:
+            return Status.DONE
         while (status := self.iterate(state, last, most)) == MORE_ROOM:
             state.core = core_set.with_more_room(state.core, self.cache_mb)
             state.history = self.history(state)
+        state.done[0] = status == Status.DONE
         return Status(status)
 
     @abstractmethod
@@ -209,6 +219,13 @@ class BallSolver(Solver):
         coefficients = state.core.coefficients[support, np.newaxis] * state.ball[SCALE]
         vectors = take(state.rows, state.core.members[support])
         return KernelModel(vectors, coefficients, state.examples.kernel, state.features, float(coefficients.sum()))
+
+    def remark(self, state: State) -> str:
+        """Say where a sample was to be larger than the data."""
+        n = len(state.examples.labels)
+        if self.sampling == "all" or self.sampling <= n:
+            return ""
+        return f"sampling is {self.sampling}, but there are only {n} examples: all were searched (`sampling: all`)"
 
     def measures(self, state: State) -> Measures:
         """Certify the ball by its farthest point, of all."""
