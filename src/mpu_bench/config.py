@@ -96,11 +96,14 @@ def read(
         _apply_profile(file, profile)
     for setting in settings:
         _apply_setting(file, setting)
-    options = {"seed": seed, "repeats": repeats, "threads": threads, "kernel_memory": kernel_memory}
-    for key, value in options.items():
+    given = {"seed": seed, "repeats": repeats, "threads": threads, "kernel_memory": kernel_memory}
+    options = [*(["--profile", profile] if profile is not None else []), *(f"--set={setting}" for setting in settings)]
+    for key, value in given.items():
         if value is not None:
-            file.overlay((), {key: value}, {(key,): f"--{key.replace('_', '-')}"})
-    return _experiment(file, Path(file.source).parent)
+            option = f"--{key.replace('_', '-')}"
+            file.overlay((), {key: value}, {(key,): option})
+            options += [option, str(value)]
+    return _experiment(file, Path(file.source).parent, tuple(options))
 
 
 def _check_version(file: Located) -> None:
@@ -161,7 +164,7 @@ def _step_into(target: Any, step: str, place: str) -> tuple[Any, list[str | int]
     raise ConfigError(f"{place}: '{step}' stands below a value that holds no keys")
 
 
-def _experiment(file: Located, folder: Path) -> Experiment:
+def _experiment(file: Located, folder: Path, options: tuple[str, ...]) -> Experiment:
     content = _validated(File, file.data, file, ())
     plugins = tuple((folder / plugin).resolve() for plugin in content.plugins)
     for position, plugin in enumerate(plugins):
@@ -200,6 +203,8 @@ def _experiment(file: Located, folder: Path) -> Experiment:
         published=_published(content, file),
         judging=_judging(content, file),
         plugins=plugins,
+        paper=content.paper,
+        options=options,
     )
 
 
@@ -477,6 +482,11 @@ def _judging(content: File, file: Located) -> Judging:
         _check_table(table, key, file)
         for column, rule in rules.items():
             _check_column(table, column, (*key, column), file)
+            if "dataset" not in _printed_rows(table)[0]:
+                raise ConfigError(
+                    f"{file.place((*key, column))}: {located.dotted((*key, column))}: {table} has no column 'dataset', "
+                    "by which results are set beside its rows; say what answers it as a claim"
+                )
             if rule.ratio_to is not None and rule.ratio_to not in solvers.SOLVERS:
                 raise ConfigError(
                     f"{file.place((*key, column, 'ratio_to'))}: {located.dotted((*key, column, 'ratio_to'))}: unknown "
@@ -488,6 +498,9 @@ def _judging(content: File, file: Located) -> Judging:
             _check_table(claim.printed.table, key, file)
             _check_column(claim.printed.table, claim.printed.column, key, file)
             _check_row(claim.printed, key, file)
+        if claim.of is not None:
+            _check_table(claim.of, ("claims", position, "of"), file)
+            _check_column(claim.of, claim.quantity, ("claims", position, "quantity"), file)
     _check_known(content, file)
     return Judging(compare=content.compare, known=content.known, claims=content.claims)
 

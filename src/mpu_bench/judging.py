@@ -90,10 +90,13 @@ class Claim(_Strict):
     least ``share`` of the way from ``from`` to ``up_to`` (on a log axis).
     ``rises``: the curve of ``where`` ends at least ``by`` above its lowest point.
     ``slope``: the slope of log ``quantity`` against log ``against`` over the rows ``where`` lies in ``between``.
+    ``statistic``: of ``solvers`` over the datasets that all of them have, by ``test`` (``alternative`` is Wilcoxon's);
+    of the results, or where ``of`` names a printed table, of its column ``quantity``. It is the p-value that is
+    compared where the printed column is ``p_value``, else the statistic.
     """
 
     claim: Annotated[str, Field(min_length=1)]
-    kind: Literal["number", "order", "below", "rises", "slope"]
+    kind: Literal["number", "order", "below", "rises", "slope", "statistic"]
     quantity: str
     against: str = "kernel_evaluations"
     where: Where = Where()
@@ -106,6 +109,10 @@ class Claim(_Strict):
     up_to: float | None = None
     by: float | None = None
     between: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    test: Literal["wilcoxon", "friedman"] | None = None
+    alternative: Literal["two-sided", "less", "greater"] = "two-sided"
+    solvers: list[str] = []
+    of: str | None = None
 
     @model_validator(mode="after")
     def _is_complete(self) -> Claim:
@@ -115,10 +122,13 @@ class Claim(_Strict):
             "below": ("rows",),
             "rises": ("by",),
             "slope": ("between",),
+            "statistic": ("test", "solvers", "printed", "rule"),
         }
         missing = [name for name in needed[self.kind] if getattr(self, name) in (None, [])]
         if missing:
             raise ValueError(f"a claim of the kind '{self.kind}' needs {' and '.join(missing)}")
+        if self.kind == "statistic" and len(self.solvers) < (3 if self.test == "friedman" else 2):
+            raise ValueError("a test needs the solvers it compares: two, or for friedman three or more")
         return self
 
 

@@ -6,13 +6,15 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, field_validator, model_validator
 
 from mpu_bench.judging import Claim, Judging, Known, Rule
 
 FORMAT_VERSION = 1
+Paper = Literal["mpu-2010", "forgetron-2005", "bpegasos-2010", "sbp-2012", "frank-wolfe-2012"]
+PAPERS: tuple[str, ...] = get_args(Paper)
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 AtLeastOne = Annotated[int, Field(ge=1)]
@@ -154,6 +156,7 @@ class File(Strict):
     threads: AtLeastOne = 1
     kernel_memory: Memory | None = None
     reference: bool = False
+    paper: Paper | None = None
     published: str | None = None
     compare: dict[str, dict[str, Rule]] = {}
     known: list[Known] = []
@@ -200,7 +203,10 @@ class SolverChoice:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a config file says, checked and with every sweep written out."""
+    """What a config file says, checked and with every sweep written out.
+
+    ``paper`` is the one whose table or figure it is, ``options`` are the words of a command that changed the config.
+    """
 
     name: str
     source: str
@@ -217,6 +223,8 @@ class Experiment:
     published: str | None
     judging: Judging
     plugins: tuple[Path, ...]
+    paper: str | None
+    options: tuple[str, ...]
 
 
 OVER_EXAMPLES = "over-examples"  #: ``{over-examples: 2}`` is 2 / n, for a solver's parameter

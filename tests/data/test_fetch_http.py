@@ -378,3 +378,26 @@ class TestNetwork:
         assert "network connection" not in text
         for fix in ("--mirror", str(home.folder / "files" / "a9a"), "Ask the authors."):
             assert fix in text
+
+
+class TestLimit:
+    @pytest.mark.parametrize(
+        ("expected", "answer", "asked"),
+        [(300_000, Answer(), 0), (None, Answer(), 1), (None, Answer(length=False, chunked=True), 1)],
+        ids=["the card says it", "the server says it", "nobody says it"],
+    )
+    def test_a_file_above_the_limit_is_refused(
+        self, expected: int | None, answer: Answer, asked: int, server: Server, tmp_path: Path, policy: Policy
+    ) -> None:
+        url = server.put("a9a", DATA, answer)
+        file = RemoteFile("a9a", (url,), bytes=expected)
+        told = failure(file, Home(tmp_path, limit=200_000), policy)
+        assert "more than the limit of 200" in told
+        assert server.count("a9a") == asked
+        assert fetch(file, Home(tmp_path, limit=300_000), policy=policy).path.read_bytes() == DATA
+
+    def test_a_mirror_that_is_a_folder_has_none(self, tmp_path: Path) -> None:
+        (tmp_path / "mirror").mkdir()
+        (tmp_path / "mirror" / "a9a").write_bytes(DATA)
+        home = Home(tmp_path / "home", (str(tmp_path / "mirror"),), offline=True, limit=1000)
+        assert fetch(known("http://127.0.0.1:1/a9a"), home).path.read_bytes() == DATA

@@ -96,6 +96,7 @@ def download(url: str, label: str, partial: Partial, progress: Progress, policy:
         If the disk cannot be written.
     """
     furthest, tries = partial.size, 0
+    partial.check_limit()
     with requests.Session() as session:
         session.headers.update({"User-Agent": f"mpu-bench/{version('mpu-bench')}", "Accept-Encoding": "identity"})
         while not partial.complete:
@@ -137,10 +138,12 @@ def _transfer(
         if looks_like_a_page(head):
             raise Unfit("an HTML page came instead of data; a login page of the network, or a moved file, answers so")
         _position(response, partial)
+        partial.check_limit()
         partial.check_room()
         with progress.transfer(f"fetch {label}", partial.identity.total, partial.size) as advance, partial:
             for block in chain([head], blocks):
                 partial.write(block)
+                partial.check_limit()
                 advance(len(block))
     _check_length(partial)
 

@@ -84,11 +84,14 @@ class Home:
         Web addresses or local folders, tried before a file's own addresses as ``<mirror>/<name>``.
     offline : bool
         Whether the network is out of bounds. A mirror that is a folder still serves.
+    limit : int or None
+        The most bytes of one file that may come over the network.
     """
 
     folder: Path
     mirrors: tuple[str, ...] = ()
     offline: bool = False
+    limit: int | None = None
 
     @classmethod
     def from_options(cls, folder: Path | None = None, mirror: str | None = None, offline: bool = False) -> Home:

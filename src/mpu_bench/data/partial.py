@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from mpu_bench.data.content import chunks_of
+from mpu_bench.data.content import Unfit, chunks_of
 from mpu_bench.data.home import Home, RemoteFile, folder_to_disk, on_disk, size_text
 from mpu_bench.errors import FetchError
 
@@ -68,6 +68,7 @@ class Partial:
         self._stream: BinaryIO | None = None
         # without any validator only a known hash can tell that the rest belongs to another file
         self._needs_validator = not file.hashes
+        self._expected, self._limit = file.bytes or 0, home.limit
         self.pieced = self._load()
 
     def _load(self) -> bool:
@@ -129,6 +130,17 @@ class Partial:
                 f"The disk is full: {self.path.parent} has {size_text(free)} free and {size_text(missing)} are needed. "
                 "Free some space, or choose a data home on another disk with MPU_BENCH_DATA."
             )
+
+    def check_limit(self) -> None:
+        """Refuse a file that is larger than may come over the network, as soon as its size is known.
+
+        Raises
+        ------
+        Unfit
+        """
+        size = max(self._expected, self.identity.total or 0, self.size)
+        if self._limit is not None and size > self._limit:
+            raise Unfit(f"{size_text(size)} are more than the limit of {size_text(self._limit)} a file (--data-limit)")
 
     def write(self, chunk: bytes) -> None:
         """Append what arrived; only inside the ``with`` block that opens the part."""

@@ -62,6 +62,8 @@ class Description:
         The size of the prepared arrays on disk, 0 if they are not there.
     folder : Path
         Where the prepared arrays are, or would be.
+    pairs : tuple of int
+        Training rows of the two largest and of the two smallest classes; empty if they are not counted yet.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Description:
     missing: tuple[RemoteFile, ...]
     nbytes: int
     folder: Path
+    pairs: tuple[int, ...] = ()
 
 
 def folder(card: Card, home: Home) -> Path:
@@ -103,8 +106,18 @@ def describe(card: Card, home: Home) -> Description:
     nbytes = sum(entry["bytes"] for entry in meta["arrays"].values()) if meta else 0
     place = folder(card, home)
     return Description(
-        card.name, card.title, state, fingerprint, n, d, n_test, card.class_names, missing, nbytes, place
-    )
+        card.name, card.title, state, fingerprint, n, d, n_test, card.class_names, missing, nbytes, place,
+        _pairs(card, meta) if meta else (),
+    )  # fmt: skip
+
+
+def _pairs(card: Card, meta: Meta) -> tuple[int, int]:
+    """Count the training rows of the two largest classes of the problem, and of the two smallest."""
+    rows = dict.fromkeys(_class_of_each(card).tolist(), 0)
+    for index, count in zip(_class_of_each(card).tolist(), meta["counts"]["train"], strict=True):
+        rows[index] += count
+    counts = sorted(rows.values())
+    return sum(counts[-2:]), sum(counts[:2])
 
 
 def load(card: Card, home: Home, progress: Progress = _SILENT) -> Problem:

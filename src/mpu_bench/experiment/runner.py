@@ -12,6 +12,7 @@ from typing import Any
 
 import filelock
 
+from mpu_bench import shipped
 from mpu_bench.data import catalog, prepare
 from mpu_bench.data.fetch import Home
 from mpu_bench.data.prepare import Description
@@ -173,7 +174,7 @@ def execute(
     """
     with _alone_in(folder), Store(folder, create=True) as store:
         planned = prepare_data(runs, chosen, home, listener.progress)
-        store.save_plan([each.record() for each in planned], _facts(experiment))
+        store.save_plan([each.record() for each in planned], _facts(experiment, planned))
         wanted = set(map(id, chosen))
         mine = [each for each in planned if id(each.run) in wanted]
         needed = {each.run_id: _sources(each, planned) for each in planned}
@@ -275,13 +276,18 @@ def _missed(run: Run, needed: Sources, results: Mapping[str, Any]) -> str:
     return f"{needed[lost[0]].run.solver} failed, whose {_TAKEN[lost[0]]} it needs" if lost else ""
 
 
-def _facts(experiment: Experiment) -> dict[str, Any]:
+def _facts(experiment: Experiment, planned: Sequence[Planned]) -> dict[str, Any]:
+    source = Path(experiment.source)
+    is_shipped = source.parent == shipped.folder("configs")
     return {
         "name": experiment.name,
-        "config": experiment.source,
+        "config": source.stem if is_shipped else experiment.source,
+        "options": list(experiment.options),
         "description": experiment.description,
+        "paper": experiment.paper,
         "published": experiment.published,
         "judging": experiment.judging.model_dump(mode="json", by_alias=True, exclude_unset=True),
+        "pairs": {each.run.label: each.description.pairs for each in planned if each.description},
     }
 
 

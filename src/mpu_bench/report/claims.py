@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpu_bench.judging import Claim, Where
+from mpu_bench.errors import StoreError
+from mpu_bench.judging import Claim, Printed, Where
+from mpu_bench.report import published, statistics
 
 Row = Mapping[str, Any]
 
@@ -146,4 +148,24 @@ def _slope(claim: Claim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
     return Answer(low <= slope <= high, slope, len(x), f"between {low:g} and {high:g}", f"slope {slope:.3f}")
 
 
-_EXAMINERS = {"number": _number, "order": _order, "below": _below, "rises": _rises, "slope": _slope}
+def _statistic(claim: Claim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
+    """Test whether solvers differ over datasets; a larger accuracy ranks first, and less of all else."""
+    there = published.table(claim.of) if claim.of else [row for row in rows if matches(row, claim.where)]
+    quantity = claim.quantity if claim.of else f"{claim.quantity}_mean"
+    try:
+        values = statistics.matched(there, quantity, claim.solvers)
+        if claim.test == "wilcoxon":
+            outcome: statistics.Wilcoxon | statistics.Friedman = statistics.wilcoxon(
+                values[:, 0], values[:, 1], claim.alternative
+            )
+        else:
+            outcome = statistics.friedman(values, "highest" if "accuracy" in claim.quantity else "lowest")
+    except StoreError as fault:
+        return Answer(None, reason=str(fault))
+    is_p_value = isinstance(claim.printed, Printed) and claim.printed.column == "p_value"
+    words = f"over {len(values)} datasets" + (f" of {claim.of} as printed" if claim.of else "")
+    return Answer(None, outcome.p_value if is_p_value else outcome.statistic, len(values), reason=words)
+
+
+_EXAMINERS = {"number": _number, "order": _order, "below": _below, "rises": _rises, "slope": _slope,
+              "statistic": _statistic}  # fmt: skip

@@ -27,7 +27,7 @@ _NAMES = (
     *("dataset", "solver", "budget", "bias", "setting", "note", "std", "lambda", "sigma2", "relative_deviation"),
     *("quantity", "test", "pair"),
 )
-_FACTS = ("n", "n_test", "d", "classes")  #: of datasets
+_FACTS = ("n", "n_test", "d", "classes", "largest_pair", "smallest_pair")  #: of datasets
 _EXACT = Rule(absolute=1e-9)
 _ANOTHER_LENGTH = 0.05
 _LESS_IS_BETTER = {"objective", "seconds", "test_error_percent", "online_error_percent", "train_seconds"}
@@ -36,7 +36,10 @@ _MORE_IS_BETTER = {"accuracy_percent", "test_accuracy_percent"}
 
 @dataclass(frozen=True)
 class Cell:
-    """A row of comparison.csv. ``kind`` is ``cell`` or ``claim``; a claim's words stand under ``column``."""
+    """A row of comparison.csv. ``kind`` is ``cell`` or ``claim``; a claim's words stand under ``column``.
+
+    ``row`` is that of the printed table, from 1; 0 where there is none.
+    """
 
     kind: str
     table: str
@@ -55,6 +58,7 @@ class Cell:
     tolerance: str
     verdict: str
     reason: str
+    row: int = 0
 
 
 COLUMNS = tuple(Cell.__dataclass_fields__)
@@ -76,34 +80,36 @@ def compare(rows: Sequence[Summary], curves: Sequence[Mapping[str, Any]], judgin
     -------
     list of Cell
         One for each printed number of the tables named under ``compare`` and each row of results that answers it, and
-        one for each claim.
+        one for each claim. A number that a claim is about has no other.
     """
+    claimed = {each.printed for each in judging.claims if isinstance(each.printed, Printed)}
     cells = [
-        cell
+        replace(cell, row=place)
         for table, rules in judging.compare.items()
-        for row, column in _printed(published.table(table))
+        for place, row, column in printed(table)
+        if Printed(table=table, row=place, column=column) not in claimed
         for cell in _cells(table, row, column, rules.get(column), rows)
     ]
     judged = [_known(cell, judging.known) for cell in cells]
     return judged + [_claimed(claim, rows, curves, judging.known) for claim in judging.claims]
 
 
-def _printed(table: Sequence[Mapping[str, str]]) -> Iterator[tuple[Mapping[str, str], str]]:
-    """List the numbers of a printed table by row and column, each fact of a dataset once."""
+def printed(table: str) -> Iterator[tuple[int, Mapping[str, str], str]]:
+    """List the numbers of a printed table by the row's place, row and column, each fact of a dataset once."""
     seen = set()
-    for row in table:
+    for place, row in enumerate(published.table(table), start=1):
         for column, text in row.items():
             if not text or column in _NAMES or column.endswith("_std"):
                 continue
             fact = (column, row.get("dataset"))
             if column not in _FACTS or fact not in seen:
                 seen.add(fact)
-                yield row, column
+                yield place, row, column
 
 
 def _cells(table: str, row: Mapping[str, str], column: str, rule: Rule | None, rows: Sequence[Summary]) -> list[Cell]:
     if column in _FACTS:
-        answers = [each for each in rows if each["dataset"] == row.get("dataset") and each["n"] is not None]
+        answers = [each for each in rows if each["dataset"] == row.get("dataset") and each.get(column) is not None]
     elif rule is None:
         answers = []
     else:
@@ -278,6 +284,7 @@ def _claimed(
         published=_look_up(printed), published_std=None, measured=answer.measured,
         measured_std=None, count=answer.runs, absolute_deviation=None, relative_deviation=None,
         tolerance=answer.tolerance or _tolerance(claim.rule, ""), verdict=NOT_RUN, reason=answer.reason,
+        row=printed.row if isinstance(printed, Printed) else 0,
     )  # fmt: skip
     if answer.holds is None and claim.rule is not None and answer.measured is not None:
         return _known_claim(_with_deviations(cell, judge(cell, claim.rule)), known)

@@ -37,7 +37,11 @@ def table(name: str) -> list[dict[str, str]]:
         known = [each.stem for each in path.parent.glob("*.csv")]
         raise StoreError(f"no published table '{name}': {nearest(name, known)}")
     with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+        rows = list(csv.DictReader(file))
+    for number, row in enumerate(rows, start=2):
+        if None in row or None in row.values():
+            raise StoreError(f"{path}: line {number} has more or fewer cells than the heading has columns")
+    return rows
 
 
 def beside(name: str | None, record: Mapping[str, Any]) -> dict[str, float]:
@@ -76,7 +80,7 @@ def answers(row: Mapping[str, str], record: Mapping[str, Any]) -> bool:
     """Tell whether a row of results is what a printed row is about."""
     parameters = record["parameters"]
     names = {record["solver"], f"{record['solver']}-{parameters.get('maintenance', '')}"}
-    if row["dataset"] != record["dataset"] or row.get("solver", record["solver"]) not in names:
+    if row.get("dataset") != record["dataset"] or row.get("solver", record["solver"]) not in names:
         return False
     if "bias" in row and row["bias"] != ("yes" if parameters.get("bias") else "no"):
         return False

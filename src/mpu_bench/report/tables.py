@@ -112,7 +112,7 @@ def write(store: Store) -> None:
         If the folder cannot be written.
     """
     records = store.records()
-    rows = summarize(records, store.fact("published"))
+    rows = summaries(store)
     curves = _curves(store)
     bands = averaged_curves(curves)
     texts = {
@@ -136,8 +136,12 @@ def judge(store: Store) -> list[comparison.Cell]:
 
 
 def summaries(store: Store) -> list[Summary]:
-    """Give the rows of table.csv."""
-    return summarize(store.records(), store.fact("published"))
+    """Give the rows of table.csv, with the sizes of the datasets' largest and smallest pairs of classes."""
+    pairs = store.fact("pairs") or {}
+    return [
+        row | dict(zip(("largest_pair", "smallest_pair"), pairs.get(row["dataset"], ()), strict=False))
+        for row in summarize(store.records(), store.fact("published"))
+    ]
 
 
 def averaged(store: Store) -> list[Summary]:
