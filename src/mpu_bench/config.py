@@ -26,13 +26,17 @@ from mpu_bench.schema import (
     FROM_REGULARIZATION,
     KERNELS,
     OVER_EXAMPLES,
+    Candidate,
     DatasetChoice,
     Experiment,
     File,
     KernelChoice,
     SolverChoice,
     Stop,
+    Tune,
+    Tuning,
 )
+from mpu_bench.solvers.multiclass import Reduction
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -186,6 +190,11 @@ def _experiment(file: Located, folder: Path, options: tuple[str, ...]) -> Experi
             f"{file.place(('stop', 'deviation'))}: stop.deviation: needs the optimum to deviate from; "
             "set reference: true"
         )
+    if content.stop.deviation is not None and any(choice.tuning is not None for choice in choices):
+        raise ConfigError(
+            f"{file.place(('stop', 'deviation'))}: stop.deviation: the optimum of what is tuned is not known before; "
+            "use stop.gap"
+        )
     _check_seconds_of(content.stop, labels, choices, file)
     return Experiment(
         name=content.name,
@@ -276,28 +285,130 @@ def _check_lists(parameters: Mapping[str, Any], key: Key, file: Located) -> None
             )
 
 
-def _kernels(entry: Any, key: Key, file: Located) -> tuple[KernelChoice, ...]:
+def _kernels(entry: Any, key: Key, grid: _Grid, file: Located) -> tuple[tuple[KernelChoice, ...], ...]:
+    """Check the kernels; each with every combination of the values to be tried, one where there is none."""
     entries = entry if isinstance(entry, list) else [entry]
     return tuple(
-        choice
+        choices
         for position, each in enumerate(entries)
-        for choice in _kernel(each, (*key, position) if isinstance(entry, list) else key, file)
+        for choices in _kernel(each, (*key, position) if isinstance(entry, list) else key, grid, file)
     )
 
 
-def _kernel(entry: Any, key: Key, file: Located) -> Iterator[KernelChoice]:
+def _kernel(entry: Any, key: Key, grid: _Grid, file: Located) -> Iterator[tuple[KernelChoice, ...]]:
     name, parameters = _named(entry, key, file, "kernel")
     if name not in KERNELS:
         raise ConfigError(f"{file.place(key)}: unknown kernel '{name}': {nearest(name, KERNELS)}")
     _check_lists(parameters, (*key, name), file)
+    _check_tuned(grid, "kernel.", f"kernel '{name}'", KERNELS[name].model_fields, parameters, file)
     for combination in _sweep(parameters):
-        checked = _validated(KERNELS[name], combination, file, (*key, name))
-        yield KernelChoice(name, checked.model_dump(exclude_none=True))
+        yield tuple(
+            KernelChoice(name, _validated(KERNELS[name], each, file, (*key, name)).model_dump(exclude_none=True))
+            for each in (combination | values for values in grid.of("kernel."))
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Grid:
+    """What a config's ``tune:`` says, and every combination of the values; one of nothing where there is no tuning."""
+
+    how: Tune
+    combinations: tuple[Mapping[str, Any], ...]
+    key: Key
+
+    def of(self, prefix: str) -> list[dict[str, Any]]:
+        """Give, of every combination, the values of the kernel's or of the solver's (no prefix) parameters."""
+        return [
+            {name.removeprefix(prefix): value for name, value in each.items() if _prefix(name) == prefix}
+            for each in self.combinations
+        ]
+
+
+def _prefix(name: str) -> str:
+    return "kernel." if name.startswith("kernel.") else ""
+
+
+def _grid(entry: Any, key: Key, file: Located) -> _Grid:
+    """Read ``tune: {C: [1, 2], kernel.gamma: [0.1, 1], holdout: 0.3}``."""
+    if entry is None:
+        return _Grid(Tune(), ({},), ())
+    place = f"{file.place(key)}: {located.dotted(key)}"
+    if not isinstance(entry, Mapping):
+        raise ConfigError(f"{place}: must be parameters with the values to try and holdout: 0.3, not {entry!r}")
+    entry = dict(entry)
+    below = entry.pop("kernel", {})  # kernel.gamma as --set writes it
+    if not isinstance(below, Mapping):
+        raise ConfigError(f"{place}.kernel: must be written kernel.gamma: [0.1, 1]")
+    entry |= {f"kernel.{name}": values for name, values in below.items()}
+    words = [field.alias or name for name, field in Tune.model_fields.items()]
+    how = _validated(Tune, {name: value for name, value in entry.items() if name in words}, file, key)
+    if (how.holdout is not None) + (how.folds is not None) + how.on_test_set != 1:
+        raise ConfigError(f"{place}: say on what, by one of holdout: 0.3, folds: 5, or on_test_set: true")
+    values = {str(name): tried for name, tried in entry.items() if name not in words}
+    for name, tried in values.items():
+        if not isinstance(tried, list) or not tried:
+            raise ConfigError(
+                f"{file.place((*key, name))}: {located.dotted((*key, name))}: must be a list of values to try, not "
+                f"{tried!r} (the other keys of tune: {', '.join(words)})"
+            )
+    if not values:
+        raise ConfigError(f"{place}: names no parameter to try values of, such as C: [1, 10, 100]")
+    combinations = tuple(dict(zip(values, each, strict=True)) for each in itertools.product(*values.values()))
+    return _Grid(how, combinations, key)
+
+
+def _check_tuned(
+    grid: _Grid, prefix: str, owner: str, known: Iterable[str], given: Mapping[str, Any], file: Located
+) -> None:
+    """See that what is tuned is there to be tuned, and is not given as well."""
+    for name in grid.of(prefix)[0]:
+        key = (*grid.key, prefix + name)
+        place = f"{file.place(key)}: {located.dotted(key)}"
+        if name not in known:
+            raise ConfigError(f"{place}: {owner} has no parameter '{name}': {nearest(name, known)}")
+        if name in given:
+            raise ConfigError(f"{place}: {owner} is given a value of '{name}', too; remove one of the two")
+
+
+def _tuning(
+    name: str, checked: Sequence[dict[str, Any]], kernels: Sequence[KernelChoice], grid: _Grid, content: File,
+    file: Located,
+) -> Tuning | None:  # fmt: skip
+    """Make what is tried; ``checked`` and ``kernels`` are the solver's parameters and kernel for every combination."""
+    if not grid.key:
+        return None
+    if any(isinstance(value, Mapping) and FROM_REGULARIZATION in value for value in checked[0].values()):
+        raise ConfigError(
+            f"{file.place(grid.key)}: {located.dotted(grid.key)}: nu is derived before tuning; give nu a value"
+        )
+    tuner, tried = (name, checked) if grid.how.tuner is None else _tuner(grid, checked, content, file)
+    _check_kernels(tuner, kernels, file.place(grid.key))
+    if grid.how.metric == "online_error" and not solvers.load(tuner).online:
+        raise ConfigError(
+            f"{file.place(grid.key)}: tune.metric: solver '{tuner}' is not online and has no online error"
+        )
+    candidates = tuple(map(Candidate, grid.combinations, checked, kernels, tried))
+    return Tuning(tuner, candidates, grid.how.trials(), grid.how.metric)
+
+
+def _tuner(
+    grid: _Grid, checked: Sequence[dict[str, Any]], content: File, file: Located
+) -> tuple[str, list[dict[str, Any]]]:
+    """Check the solver that tries the values for all: ``with: {cvm: {...}}``."""
+    key = (*grid.key, "with")
+    name, given = _named(grid.how.tuner, key, file, "solver")
+    if name not in solvers.SOLVERS:
+        raise ConfigError(f"{file.place(key)}: unknown solver '{name}': {nearest(name, solvers.SOLVERS)}")
+    model = parameters_model(name)
+    _check_tuned(grid, "", f"solver '{name}'", model.model_fields, given, file)
+    if "vectors" in model.model_fields and "vectors" not in given and content.budget is not None:
+        given["vectors"] = checked[0].get("vectors", content.budget.vectors[0])
+    return name, [_checked(model, given | values, file, (*key, name)) for values in grid.of("")]
 
 
 @cache
 def parameters_model(name: str) -> type[BaseModel]:
-    """Make the schema of a solver's parameters out of its dataclass.
+    """Make the schema of a solver's parameters out of its dataclass, with ``multiclass`` for one of two classes.
 
     Raises
     ------
@@ -310,6 +421,8 @@ def parameters_model(name: str) -> type[BaseModel]:
         parameter.name: (hints[parameter.name], ... if parameter.default is dataclasses.MISSING else parameter.default)
         for parameter in dataclasses.fields(solver)
     }
+    if solver.classes == "two":
+        fields["multiclass"] = (Reduction | None, None)
     strict = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
     return create_model(f"{name} parameters", __config__=strict, **fields)
 
@@ -320,17 +433,28 @@ def _solvers(entry: Any, key: Key, content: File, labels: Sequence[str], file: L
         raise ConfigError(f"{file.place(key)}: unknown solver '{name}': {nearest(name, solvers.SOLVERS)}")
     below = (*key, name)
     kernel_key = (*below, "kernel") if "kernel" in parameters else ("kernel",)
+    tune_key = (*below, "tune") if "tune" in parameters else ("tune",)
+    grid = _grid(parameters.pop("tune", content.tune), tune_key, file)
     model = parameters_model(name)
     budgeted = "vectors" in model.model_fields and "vectors" not in parameters and content.budget is not None
     sizes: Sequence[int | None] = content.budget.vectors if budgeted and content.budget is not None else [None]
     for label, chosen in _by_dataset({"kernel": content.kernel} | parameters, labels, below, file):
-        kernels = _kernels(chosen.pop("kernel"), kernel_key, file)
-        _check_kernels(name, kernels, file.place(kernel_key))
+        kernels = _kernels(chosen.pop("kernel"), kernel_key, grid, file)
+        for kernel in kernels:
+            _check_kernels(name, kernel, file.place(kernel_key))
         _check_lists(chosen, below, file)
+        _check_tuned(grid, "", f"solver '{name}'", model.model_fields, chosen, file)
         for combination, kernel, size in itertools.product(_sweep(chosen), kernels, sizes):
             given = combination if size is None else combination | {"vectors": size}
-            checked = _checked(model, given, file, below)
-            yield SolverChoice(name, checked, kernel, checked.get("vectors"), label)
+            checked = [_checked(model, given | values, file, below) for values in grid.of("")]
+            tuning = _tuning(name, checked, kernel, grid, content, file)
+            fixed = _without(checked[0], grid.of("")[0])
+            fixed_kernel = KernelChoice(kernel[0].name, _without(kernel[0].parameters, grid.of("kernel.")[0]))
+            yield SolverChoice(name, fixed, fixed_kernel, checked[0].get("vectors"), label, tuning)
+
+
+def _without(parameters: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if name not in names}
 
 
 def _checked(model: type[BaseModel], given: Mapping[str, Any], file: Located, key: Key) -> dict[str, Any]:
@@ -344,6 +468,13 @@ def _checked(model: type[BaseModel], given: Mapping[str, Any], file: Located, ke
     by_n = {name for name, value in plain.items() if isinstance(value, Mapping) and set(value) == {OVER_EXAMPLES}}
     numbers = {name: value[OVER_EXAMPLES] if name in by_n else value for name, value in plain.items()}
     checked = _validated(model, numbers, file, key).model_dump()
+    if checked.get("multiclass", "") is None:
+        del checked["multiclass"]
+    elif derived and "multiclass" in checked:
+        raise ConfigError(
+            f"{file.place(key)}: {located.dotted(key)}: nu cannot be derived for several machines, which have one "
+            "each; give nu, or leave out multiclass"
+        )
     return checked | {name: {OVER_EXAMPLES: checked[name]} for name in by_n} | {name: given[name] for name in derived}
 
 
@@ -381,11 +512,17 @@ _BY_DATASET, _OTHERWISE = "per-dataset", "otherwise"
 def _check_classes(datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], file: Located) -> None:
     for dataset, choice in itertools.product(datasets, choices):
         classes, together = dataset.classes, choice.only_for in (None, dataset.label)
-        if together and len(classes) > 2 and solvers.load(choice.name).classes == "two":
-            raise ConfigError(
-                f"{file.place(('solvers',))}: solver '{choice.name}' separates two classes and '{dataset.label}' has "
-                f"{len(classes)}; name the positive ones: {dataset.name}: {{positive: [{classes[0]}]}}"
-            )
+        pairs = [(choice.name, choice.parameters)]
+        if choice.tuning is not None:
+            pairs.append((choice.tuning.solver, choice.tuning.candidates[0].tried))
+        for name, parameters in pairs:
+            one = solvers.load(name).classes == "two" and "multiclass" not in parameters
+            if together and len(classes) > 2 and one:
+                raise ConfigError(
+                    f"{file.place(('solvers',))}: solver '{name}' separates two classes and '{dataset.label}' has "
+                    f"{len(classes)}; name the positive ones: {dataset.name}: {{positive: [{classes[0]}]}}, or "
+                    f"separate them two at a time: {name}: {{multiclass: one-against-one}}"
+                )
 
 
 def _by_dataset(
@@ -417,7 +554,7 @@ def _check_by_dataset(values: Any, labels: Sequence[str], key: Key, file: Locate
             raise ConfigError(f"{file.place(key)}: {name}: has no value for '{label}'; add it, or {_OTHERWISE}: VALUE")
 
 
-def _check_kernels(name: str, kernels: tuple[KernelChoice, ...], place: str) -> None:
+def _check_kernels(name: str, kernels: Sequence[KernelChoice], place: str) -> None:
     if solvers.load(name).kernels == "any":
         return
     for kernel in kernels:

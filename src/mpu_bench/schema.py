@@ -137,6 +137,27 @@ class Budget(Strict):
         return vectors if isinstance(vectors, list) else [vectors]
 
 
+class Tune(Strict):
+    """How the values of ``tune:`` are tried; its other keys are parameters with the values to try.
+
+    Exactly one of: ``holdout``, the part of the training rows that is held out; ``folds``, how many parts are held out
+    in turn; ``on_test_set``, the test rows themselves, whose errors are then too good. ``metric``: what is smallest
+    for the value chosen. ``with``: one solver with its parameters whose choice holds for all.
+    """
+
+    holdout: Annotated[float, Field(gt=0, lt=1)] | None = None
+    folds: Annotated[int, Field(ge=2)] | None = None
+    on_test_set: bool = False
+    metric: Literal["error", "online_error"] = "error"
+    tuner: Any = Field(default=None, alias="with")
+
+    def trials(self) -> tuple[Trial, ...]:
+        """Give the parts of the rows that every value is tried on; none, or too many, if it is not said how."""
+        parts = tuple(Trial(folds=self.folds, fold=fold) for fold in range(self.folds or 0))
+        held = (Trial(holdout=self.holdout),) if self.holdout is not None else ()
+        return (*parts, *held, *((Trial(on_test_set=True),) if self.on_test_set else ()))
+
+
 class File(Strict):
     """The keys of a config file."""
 
@@ -150,6 +171,7 @@ class File(Strict):
     seed: Annotated[int, Field(ge=0)] = 0
     solvers: Annotated[list[Any], Field(min_length=1)]
     budget: Budget | None = None
+    tune: Any = None
     stop: Stop = Stop()
     limits: Limits = Limits()
     checkpoints: Checkpoints = Checkpoints()
@@ -191,14 +213,66 @@ class KernelChoice:
 
 
 @dataclass(frozen=True)
+class Trial:
+    """Which rows a value is tried on: a part held out, one of k folds, or the test rows after training on all."""
+
+    holdout: float | None = None
+    folds: int | None = None
+    fold: int = 0
+    on_test_set: bool = False
+
+    def __str__(self) -> str:
+        if self.on_test_set:
+            return "test set"
+        return f"fold {self.fold + 1} of {self.folds}" if self.folds is not None else f"hold-out {self.holdout:g}"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Values to try, by the names of the config; all parameters with them, of the run's solver and of the one tried."""
+
+    values: Mapping[str, Any]
+    parameters: Mapping[str, Any]
+    kernel: KernelChoice
+    tried: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What is tried to tune a solver: which solver tries which values on which rows, and what is compared."""
+
+    solver: str
+    candidates: tuple[Candidate, ...]
+    trials: tuple[Trial, ...]
+    metric: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is tuned: ``C``, ``kernel.gamma``."""
+        return tuple(self.candidates[0].values)
+
+    def __str__(self) -> str:
+        tried = {
+            name: dict.fromkeys(short(candidate.values[name]) for candidate in self.candidates) for name in self.names
+        }
+        values = "; ".join(f"{name} of {', '.join(values)}" for name, values in tried.items())
+        rows = f"{len(self.trials)} folds" if self.trials[0].folds is not None else str(self.trials[0])
+        return f"{values}; {self.metric.replace('_', ' ')} of {self.solver} on {rows}"
+
+
+@dataclass(frozen=True)
 class SolverChoice:
-    """A solver with one value for each of its parameters, on all datasets or on the one of a label."""
+    """A solver with one value for each of its parameters, on all datasets or on the one of a label.
+
+    What is to be tuned is left out of its parameters and of those of the kernel.
+    """
 
     name: str
     parameters: Mapping[str, Any]
     kernel: KernelChoice
     vectors: int | None = None
     only_for: str | None = None
+    tuning: Tuning | None = None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Small problems and the same matrix in every kind of rows."""
 
 import types
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import Annotated, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -10,6 +10,7 @@ from mpu_bench import solvers
 from mpu_bench.core.kernels import Gaussian, Kernel, Linear
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Ones, Sparse
+from mpu_bench.solvers.multiclass import Multiclass
 
 KINDS = {
     "dense": lambda matrix: Dense(np.ascontiguousarray(matrix, np.float32)),
@@ -83,6 +84,7 @@ class Variant(NamedTuple):
     name: str
     parameters: dict
     kernel: Kernel | None = None
+    multiclass: str = ""
 
 
 #: Further ways to run a solver, beside its defaults with the first kernel it can use.
@@ -105,6 +107,8 @@ def of_variant(name):
     """Make the solver and the kernel of a variant."""
     variant = variants()[name]
     solver = replace(solver_named(variant.name), **variant.parameters)
+    if variant.multiclass:
+        solver = Multiclass(solver, variant.multiclass)
     return solver, kernel_of(solver) if variant.kernel is None else variant.kernel  # Linear() is an empty tuple
 
 
@@ -125,9 +129,15 @@ def _small(hint):
 def arrays_of(state, prefix=""):
     """Give every array of a state by its path."""
     found = {}
-    for name, part in (state._asdict() if hasattr(state, "_asdict") else vars(state)).items():
+    for name, part in _parts(state).items():
         if isinstance(part, np.ndarray):
             found[prefix + name] = part.copy()
-        elif hasattr(part, "_asdict"):
+        elif hasattr(part, "_asdict") or is_dataclass(part) or isinstance(part, list):
             found |= arrays_of(part, f"{prefix}{name}.")
     return found
+
+
+def _parts(state):
+    if isinstance(state, list):
+        return {str(position): part for position, part in enumerate(state)}
+    return state._asdict() if hasattr(state, "_asdict") else vars(state)

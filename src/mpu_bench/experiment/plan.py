@@ -16,6 +16,7 @@ from typing import Any
 
 from mpu_bench import solvers
 from mpu_bench.errors import ConfigError, nearest
+from mpu_bench.experiment.tuning import trials_of
 from mpu_bench.schema import (
     FROM_REGULARIZATION,
     OVER_EXAMPLES,
@@ -25,6 +26,8 @@ from mpu_bench.schema import (
     KernelChoice,
     SolverChoice,
     Stop,
+    Trial,
+    Tuning,
     short,
 )
 
@@ -60,6 +63,10 @@ class Run:
         Which split of the classes it is, of a sweep over them.
     kernel_memory : int or None
         Bytes for kernel values that are kept; None: half of what is free.
+    tuning : Tuning or None
+        What is tuned before; it is not among the parameters, nor among those of the kernel.
+    trial : Trial or None
+        Which rows it is on, if it only tries values for others.
     """
 
     experiment: str
@@ -77,22 +84,28 @@ class Run:
     plugins: tuple[Path, ...] = ()
     split: str = ""
     kernel_memory: int | None = None
+    tuning: Tuning | None = None
+    trial: Trial | None = None
 
     def __str__(self) -> str:
         parameters = " ".join(f"{name}={short(value)}" for name, value in self.parameters.items())
         kernel = "" if self.kernel.name == "linear" else f" {self.kernel}"
         data = f"{self.label}-{self.split}" if self.split else self.label
-        return f"{data} {self.solver} {parameters}{kernel} seed={self.seed}"
+        tuned = "" if self.tuning is None else f" tuned: {', '.join(self.tuning.names)}"
+        trial = "" if self.trial is None else f" trial: {self.trial}"
+        return f"{data} {self.solver} {parameters}{kernel} seed={self.seed}{tuned}{trial}"
 
 
 def plan(experiment: Experiment) -> list[Run]:
-    """Write out every run, dataset by dataset so that each is loaded once; reference optima come first."""
+    """Write out every run, dataset by dataset so that each is loaded once; trials and reference optima come first."""
     runs: list[Run] = []
     for dataset in experiment.datasets:
         chosen = [solver for solver in experiment.solvers if solver.only_for in (None, dataset.label)]
         mine = [_run(experiment, dataset, solver, seed) for solver in chosen for seed in experiment.seeds]
+        first = [run for run in mine if run.seed == experiment.seeds[0]]
+        trials = [trial for run in first for trial in trials_of(run).values()]
         optima = [optimum_of(run) if experiment.reference else None for run in mine]
-        for reference in (*optima, *map(nu_of, mine)):
+        for reference in (*trials, *optima, *map(nu_of, mine)):
             if reference is not None and reference not in runs:
                 runs.append(reference)
         runs += mine
@@ -116,6 +129,7 @@ def _run(experiment: Experiment, dataset: DatasetChoice, solver: SolverChoice, s
         plugins=experiment.plugins,
         split=dataset.split,
         kernel_memory=_kernel_memory(experiment),
+        tuning=solver.tuning,
     )
 
 
@@ -138,14 +152,18 @@ REFERENCE, KERNEL_REFERENCE = REFERENCES = ("reference", "kernel-reference")
 def optimum_of(run: Run) -> Run | None:
     """Make the run whose result is the optimum that this run's objective is set against."""
     solver = solvers.load(run.solver)
-    if run.solver in REFERENCES:
+    if run.solver in REFERENCES or run.tuning is not None or run.trial is not None:
         return None
     if solver.l1_svm and run.kernel.name == "linear" and run.parameters.get("margin", "soft") == "soft":
-        return _reference(run, REFERENCE, {"C": run.parameters["C"]})
+        return _reference(run, REFERENCE, {"C": run.parameters["C"]} | _reduction(run))
     if solver.kernel_svm:
         bias = run.parameters["bias"] if solver.kernel_svm == "either" else solver.kernel_svm == "bias"
-        return _reference(run, KERNEL_REFERENCE, _weight(run.parameters) | {"bias": bias})
+        return _reference(run, KERNEL_REFERENCE, _weight(run.parameters) | {"bias": bias} | _reduction(run))
     return None
+
+
+def _reduction(run: Run) -> dict[str, Any]:
+    return {name: value for name, value in run.parameters.items() if name == "multiclass"}
 
 
 def nu_of(run: Run) -> Run | None:
@@ -158,9 +176,12 @@ def nu_of(run: Run) -> Run | None:
 
 
 def _weight(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the parameters C or regularization; k/n of the latter as C = 1/k, so that equal problems are solved once."""
+    """Give the parameters C or regularization; k/n of the latter as C = 1/k, so that equal problems are solved once.
+
+    Not for several machines: n is that of all examples, and C = 1/(lambda m) for the m of a machine.
+    """
     regularization = parameters.get("regularization")
-    if isinstance(regularization, Mapping):
+    if isinstance(regularization, Mapping) and "multiclass" not in parameters:
         return {"C": 1.0 / regularization[OVER_EXAMPLES]}
     if regularization is not None:
         return {"regularization": regularization}
@@ -176,10 +197,14 @@ def _reference(run: Run, solver: str, parameters: dict[str, Any]) -> Run:
 
 
 def sources(run: Run, runs: Sequence[Run]) -> dict[str, Run]:
-    """Find the runs whose results this one needs: its ``optimum``, its ``nu``, the ``seconds`` it gets a part of."""
+    """Find the runs whose results this one needs: its ``optimum``, its ``nu``, the ``seconds`` it gets a part of.
+
+    And the trials by which it is tuned, under the names that `tuning.trials_of` gives them.
+    """
     found = {"optimum": _same(optimum_of(run), runs), "nu": _same(nu_of(run), runs)}
     if run.stop.seconds_of is not None:
         found["seconds"] = _same_but_for_parameters(run, run.stop.seconds_of.solver, runs)
+    found |= {name: _same(trial, runs) for name, trial in trials_of(run).items()}
     return {kind: source for kind, source in found.items() if source is not None}
 
 
@@ -187,12 +212,12 @@ def _same(wanted: Run | None, runs: Sequence[Run]) -> Run | None:
     """Find a run on the same data, whatever they are called."""
     if wanted is None:
         return None
-    alike = (each for each in runs if each.solver == wanted.solver)
+    alike = (each for each in runs if each.trial == wanted.trial and each.parameters == wanted.parameters)
     return next((each for each in alike if replace(each, label=wanted.label) == wanted), None)
 
 
 def _same_but_for_parameters(run: Run, solver: str, runs: Sequence[Run]) -> Run | None:
-    own: dict[str, Any] = {"solver": solver, "parameters": {}, "vectors": None, "stop": Stop()}
+    own: dict[str, Any] = {"solver": solver, "parameters": {}, "vectors": None, "stop": Stop(), "tuning": None}
     alike = (each for each in runs if each.solver == solver)
     return next((each for each in alike if replace(each, **own) == replace(run, **own)), None)
 
@@ -264,22 +289,30 @@ def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:
         "checkpoints": run.checkpoints.model_dump(),
         "threads": run.threads,
         "data": fingerprint,
-        "code": code_version(run.solver),
+        "code": code_version(run.solver, "multiclass" in run.parameters),
     }
     if needed:
         content["needed"] = list(needed)
+    if run.tuning is not None:
+        content["tuned by"] = run.tuning.metric
+    if run.trial is not None:
+        content["trial"] = str(run.trial)
     text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @cache
-def code_version(solver: str) -> str:
+def code_version(solver: str, several: bool = False) -> str:
     """Hash the meaning of every source file of this project that a solver's module imports, directly or not.
+
+    ``several``: whether it is made to tell several classes apart.
 
     Comments, docstrings and layout do not count: only what changes a result may make results stale. The file
     that clocks and evaluates a run, trace.py, counts too.
     """
     files = {*_imported_files(solvers.load(solver).__module__), Path(__file__).with_name("trace.py")}
+    if several:
+        files |= set(_imported_files("mpu_bench.solvers.multiclass"))
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(_meaning(path).encode())

@@ -13,16 +13,22 @@ from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense, Ones, Rows, take
 from mpu_bench.core.solver import Solver
 from mpu_bench.schema import OVER_EXAMPLES, KernelChoice
+from mpu_bench.solvers.multiclass import Multiclass
 
 _TOY_ROWS = 12
 
 
 def solver(name: str, parameters: Mapping[str, Any], n: int) -> Solver:
-    """Make a solver with the parameters of a run; one may be given as a multiple of 1 / n."""
+    """Make a solver with the parameters of a run; one may be given as a multiple of 1 / n.
+
+    With ``multiclass`` among them, n is that of all classes together.
+    """
     settled = {
         key: value[OVER_EXAMPLES] / n if isinstance(value, Mapping) else value for key, value in parameters.items()
     }
-    return solvers.load(name)(**settled)
+    reduction = settled.pop("multiclass", None)
+    made = solvers.load(name)(**settled)
+    return made if reduction is None else Multiclass(made, reduction)
 
 
 def kernel(choice: KernelChoice, problem: Problem) -> Kernel:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import filelock
@@ -22,6 +23,7 @@ from mpu_bench.experiment import environment
 from mpu_bench.experiment.local import Outcome, Pool
 from mpu_bench.experiment.plan import REFERENCES, Run, run_id, settled, sources
 from mpu_bench.experiment.store import FINISHED, Store
+from mpu_bench.experiment.tuning import choose, trials_of
 from mpu_bench.experiment.worker import Task
 from mpu_bench.schema import Experiment
 
@@ -56,6 +58,8 @@ class Planned:
             "parameters": json.dumps(dict(self.run.parameters)),
             "kernel": str(self.run.kernel),
             "budget_vectors": self.run.vectors,
+            "trial": None if self.run.trial is None else str(self.run.trial),
+            "tuned": None if self.run.tuning is None else str(self.run.tuning),
             "seed": self.run.seed,
             "run_id": self.run_id,
         }
@@ -132,7 +136,8 @@ def _planned(run: Run, found: Description | str, runs: Sequence[Run]) -> Planned
 def _run_id(run: Run, fingerprint: str, runs: Sequence[Run]) -> str:
     """Make the key of a run; one that is settled by other results depends on theirs, but for the optimum."""
     needed = sources(run, runs)
-    return run_id(run, fingerprint, [run_id(needed[kind], fingerprint) for kind in _SETTLING if kind in needed])
+    settling = [needed[kind] for kind in _SETTLING if kind in needed]
+    return run_id(run, fingerprint, [run_id(each, fingerprint) for each in (*settling, *trials_of(run).values())])
 
 
 def execute(
@@ -217,35 +222,48 @@ class _Session:
         tasks = {}
         for each in missing:
             results = self._results(needed[each.run_id])
-            run, remarks = settled(each.run, results)
+            choice = choose(each.run, self._rows(needed[each.run_id]))
+            run, remarks = settled(choice.run, results)
             task = Task(run, self.home, results["optimum"]["dual_objective"] if "optimum" in results else None)
             if each.unavailable:
                 self._keep(each, Outcome(task, {"status": "unavailable", "reason": each.unavailable}, []))
-            elif missed := _missed(each.run, needed[each.run_id], results):
+            elif missed := choice.fault or _missed(each.run, needed[each.run_id], results):
                 self._keep(each, Outcome(task, {"status": "error", "reason": missed}, []))
             elif (known := self._recall(each)) is not None:
                 self._keep(each, Outcome(task, *known))
             else:
-                tasks[id(task)] = (each, task, remarks)
+                tasks[id(task)] = (each, task, [*choice.remarks, *remarks], choice.columns)
 
         def told(task: Task, kind: str, content: Any) -> None:
             self.listener.message(tasks[id(task)][0].run, kind, content)
 
-        for outcome in self.pool.run([task for _, task, _ in tasks.values()], self.experiment.limits, told):
-            each, _, remarks = tasks[id(outcome.task)]
-            self._keep(each, outcome, remarks)
+        for outcome in self.pool.run([task for _, task, *_ in tasks.values()], self.experiment.limits, told):
+            each, _, remarks, columns = tasks[id(outcome.task)]
+            self._keep(each, outcome, remarks, columns)
             self._remember(each, outcome)
 
-    def _keep(self, planned: Planned, outcome: Outcome, remarks: Sequence[str] = ()) -> None:
+    def _keep(
+        self,
+        planned: Planned,
+        outcome: Outcome,
+        remarks: Sequence[str] = (),
+        columns: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         record = planned.record() | {name: value for name, value in outcome.record.items() if value is not None}
+        record |= columns
         record["reason"] = "; ".join(filter(None, [record["reason"], *remarks]))
         self.store.save(record, outcome.checkpoints, self.machine)
         self.listener.finished(planned.run, record)
 
     def _results(self, needed: Sources) -> dict[str, dict[str, Any]]:
-        """Look up what other runs found; left out are those that failed."""
-        rows = {kind: self.store.result(each.run_id) for kind, each in needed.items() if each.run_id is not None}
-        return {kind: row for kind, row in rows.items() if row is not None and row[_TAKEN[kind]] is not None}
+        """Look up what other runs found; left out are those that failed, and trials."""
+        known = {kind: self.store.result(each.run_id or "") for kind, each in needed.items() if kind in _TAKEN}
+        return {kind: row for kind, row in known.items() if row is not None and row[_TAKEN[kind]] is not None}
+
+    def _rows(self, needed: Sources) -> dict[str, dict[str, Any]]:
+        """Look up what became of other runs."""
+        rows = {kind: self.store.row(each.run_id or "") for kind, each in needed.items()}
+        return {kind: row for kind, row in rows.items() if row is not None}
 
     def _recall(self, planned: Planned) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
         """Read the optimum of an earlier experiment; optima are kept beside the prepared data."""

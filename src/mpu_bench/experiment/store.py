@@ -33,8 +33,13 @@ RECORD_COLUMNS = {
     "kernel": "TEXT",
     "budget_vectors": "INTEGER",
     "seed": "INTEGER",
+    "trial": "TEXT",
+    "tuned": "TEXT",
+    "chosen": "TEXT",
     "status": "TEXT",
     "reason": "TEXT",
+    "tune_seconds": "REAL",
+    "tune_kernel_evaluations": "INTEGER",
     "train_seconds": "REAL",
     "cpu_seconds": "REAL",
     "compile_seconds": "REAL",
@@ -215,8 +220,13 @@ class Store:
 
     def result(self, run_id: str) -> dict[str, Any] | None:
         """Give the row of a finished run, planned or not; None where there is none."""
+        row = self.row(run_id)
+        return row if row is not None and row["status"] in FINISHED else None
+
+    def row(self, run_id: str) -> dict[str, Any] | None:
+        """Give the row of a run, planned or not, whatever became of it; None where there is none."""
         row = self._database.execute("SELECT * FROM runs WHERE run_id = ?", (run_id,)).fetchone()
-        return dict(row) if row is not None and row["status"] in FINISHED else None
+        return None if row is None else dict(row)
 
     def checkpoints(self) -> list[dict[str, Any]]:
         """Give the checkpoints of the planned runs, each with its run's id and its ``place`` in `records`."""

@@ -17,7 +17,7 @@ from numba.core import event
 
 from mpu_bench.core import counters
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.model import LinearModel, Model
+from mpu_bench.core.model import Model
 from mpu_bench.core.offclock import off_clock_seconds
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
@@ -262,15 +262,14 @@ def checkpoint(
     out (None) until the end.
     """
     model = solver.model(state)
-    linear = isinstance(model, LinearModel)
     measures = solver.measures(state)
     counts = {name: int(count) for name, count in zip(counters.NAMES, state.counters, strict=True)}
     values: dict[str, Any] = {
         "passes": counts["presented"] / problem.n,
         "train_seconds": clock.seconds,
         "cpu_seconds": clock.cpu_seconds,
-        "support_vectors": None if linear else model.support_vectors,
-        "train_error": train_error(model, problem) if linear else None,
+        "support_vectors": None if model.linear else model.support_vectors,
+        "train_error": train_error(model, problem) if model.linear else None,
         "test_error": error(model, problem.test, problem.test_labels),
         "deviation": None if optimum is None or measures.objective is None else measures.objective / optimum - 1,
         **counts,

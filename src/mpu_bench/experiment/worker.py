@@ -104,7 +104,7 @@ class Bench:
     def _run(self, task: Task) -> tuple[Any, ...]:
         from mpu_bench import solvers
         from mpu_bench.core import gram
-        from mpu_bench.experiment import resolve, trace
+        from mpu_bench.experiment import resolve, trace, tuning
 
         run = task.run
         gram.set_allowance(run.kernel_memory, self.jobs)
@@ -112,7 +112,9 @@ class Bench:
             solvers.load_plugin(plugin)
         self.send(("phase", "loading"))
         problem = self._load(task)
-        _check_classes(solvers.load(run.solver), problem)
+        if run.trial is not None:
+            problem = tuning.part(problem, run.trial)
+        _check_classes(run, problem)
         solver, kernel = resolve.solver(run.solver, run.parameters, problem.n), resolve.kernel(run.kernel, problem)
         solver.check(problem, kernel)
         compile_seconds = self._warm_up(run, problem)
@@ -191,13 +193,15 @@ def _variant(run: Run) -> tuple[Any, ...]:
     )
 
 
-def _check_classes(solver: Any, problem: Any) -> None:
+def _check_classes(run: Run, problem: Any) -> None:
+    from mpu_bench import solvers
     from mpu_bench.errors import DataError
 
-    if solver.classes == "two" and len(problem.classes) != 2:
+    one = solvers.load(run.solver).classes == "two" and "multiclass" not in run.parameters
+    if one and len(problem.classes) != 2:
         raise DataError(
-            f"{problem.name}: has {len(problem.classes)} classes and solver '{solver.name}' separates two; choose the "
-            f"positive ones with the dataset's option positive: [...]"
+            f"{problem.name}: has {len(problem.classes)} classes and solver '{run.solver}' separates two; choose the "
+            f"positive ones with the dataset's option positive: [...], or give the solver multiclass: one-against-one"
         )
 
 

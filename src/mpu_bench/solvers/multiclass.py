@@ -1,0 +1,233 @@
+"""Any solver that separates two classes, made to tell several apart: one against one, or one against the rest.
+
+One against one trains a machine for every pair of classes, on the examples of these two, which are copied for as long
+as their machine is trained; one against the rest trains a machine for every class on all examples. With two classes
+there is one machine either way, and all is as without. How the machines decide: core/multiclass.py.
+
+The machines are trained one after the other, each to its own end. Counts and seconds are sums, so passes are the sum of
+the machines' presentations by n; objective and dual objective are the sums over the machines, known once the last
+has begun. A machine is dropped when it is trained, but for its model: kernel rows are not shared between machines.
+Before all machines have begun those that have not are left out of the vote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, new_counters
+from mpu_bench.core.kernels import Kernel
+from mpu_bench.core.model import Model
+from mpu_bench.core.multiclass import REST, combined
+from mpu_bench.core.offclock import off_the_clock
+from mpu_bench.core.problem import Problem, StreamedProblem
+from mpu_bench.core.rows import take
+from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+from mpu_bench.errors import DataError
+
+Reduction = Literal["one-against-one", "one-against-rest"]
+
+
+class Trained(NamedTuple):
+    """What is left of a machine."""
+
+    model: Model
+    measures: Measures
+    remark: str
+    status: Status
+
+
+@dataclass
+class State:
+    """p machines, of which one is being trained."""
+
+    problem: Problem
+    kernel: Kernel
+    seed: int
+    pairs: NDArray[np.int32]  #: (p, 2) the classes each machine tells apart, `REST` for all others
+    trained: list[Trained]
+    machine: Any  #: the state of the solver, None at the end
+    counted: NDArray[np.int64]  #: by the machines that are trained
+    counters: NDArray[np.int64]  #: by all
+
+
+@dataclass(frozen=True)
+class Multiclass(Solver):
+    """A solver for several classes by a solver for two.
+
+    Attributes
+    ----------
+    solver : Solver
+        That separates two classes.
+    reduction : {"one-against-one", "one-against-rest"}
+    """
+
+    classes: ClassVar = "any"
+
+    solver: Solver
+    reduction: Reduction
+
+    def __post_init__(self) -> None:
+        """Take over what is said of the solver."""
+        for name in ("name", "paper", "kernels", "sliceable", "online", "l1_svm", "kernel_svm"):
+            object.__setattr__(self, name, getattr(self.solver, name))
+
+    def check(self, problem: Problem, kernel: Kernel) -> None:
+        """Refuse what the solver cannot train on, and classes of too few examples.
+
+        Raises
+        ------
+        ConfigError, DataError
+            As `Solver.check`, or if a class has no example, or one only for one against one, or if pairs of classes
+            would have to be chosen out of a stream.
+        """
+        super().check(problem, kernel)
+        streamed = isinstance(problem, StreamedProblem)
+        if streamed and self.reduction == "one-against-one":
+            raise DataError(f"{problem.name}: one-against-one cannot divide a stream; use one-against-rest")
+        least = 1 if self.reduction == "one-against-rest" or len(problem.classes) == 2 else 2
+        counts = _counts(problem)
+        for name, count in zip(problem.classes, counts, strict=True):
+            if count < least:
+                raise DataError(
+                    f"{problem.name}: class '{name}' has {count} training example{'' if count == 1 else 's'}; "
+                    f"{self.reduction} needs at least {least} of every class: leave the class out of the data, "
+                    "or give it more examples"
+                )
+
+    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
+        """Start the first machine."""
+        self.check(problem, kernel)
+        pairs = np.array(list(self._pairs(len(problem.classes))), np.int32)
+        state = State(problem, kernel, seed, pairs, [], None, new_counters(), new_counters())
+        self._begin(state)
+        return state
+
+    def _pairs(self, classes: int) -> list[tuple[int, int]]:
+        if classes == 2 or self.reduction == "one-against-one":
+            return list(combinations(range(classes), 2))
+        return [(REST, c) for c in range(classes)]
+
+    def _begin(self, state: State) -> None:
+        """Start the machine after those that are trained."""
+        state.machine = None
+        if len(state.trained) < len(state.pairs):
+            first, second = map(int, state.pairs[len(state.trained)])
+            part = _one_against_rest(state.problem, second) if first == REST else _pair(state.problem, first, second)
+            state.machine = self.solver.start(part, state.kernel, state.seed)
+            state.counters[:] = state.counted + state.machine.counters
+
+    def advance(self, state: State, allowance: Allowance) -> Status:
+        """Go on with the machine at work, and after it with the next."""
+        most = allowance.presented + int(state.counters[PRESENTED])
+        evaluations = allowance.kernel_evaluations + int(state.counters[KERNEL_EVALUATIONS])
+        while state.machine is not None:
+            left = Allowance(
+                most - int(state.counters[PRESENTED]), evaluations - int(state.counters[KERNEL_EVALUATIONS])
+            )
+            if self.sliceable and (left.presented <= 0 or left.kernel_evaluations <= 0):
+                return Status.RUNNING
+            status = self.solver.advance(state.machine, left)
+            state.counters[:] = state.counted + state.machine.counters
+            if status is Status.DIVERGED:
+                return status
+            if status is Status.DONE or not self.sliceable:
+                self._end(state, status)
+        return min(each.status for each in state.trained)  # a peer that came to its own cap is not done
+
+    def _end(self, state: State, status: Status) -> None:
+        with off_the_clock():
+            solver, machine = self.solver, state.machine
+            state.trained.append(
+                Trained(solver.model(machine), solver.measures(machine), solver.remark(machine), status)
+            )
+        state.counted[:] = state.counters
+        self._begin(state)
+
+    def model(self, state: State) -> Model:
+        """Give the vote of the machines that have begun; of two classes, the one machine's model."""
+        models = [each.model for each in state.trained]
+        if state.machine is not None:
+            models.append(self.solver.model(state.machine))
+        classes = len(state.problem.classes)
+        return models[0] if classes == 2 else combined(models, state.pairs[: len(models)], classes)
+
+    def measures(self, state: State) -> Measures:
+        """Add up the objectives, once all machines have begun; of two classes, give all the one machine's measures."""
+        measures = [each.measures for each in state.trained]
+        if state.machine is not None:
+            measures.append(self.solver.measures(state.machine))
+        if len(state.pairs) == 1:
+            return measures[0]
+        if len(measures) < len(state.pairs):
+            return Measures()
+        objective = _sum([each.objective for each in measures])
+        dual = _sum([each.dual_objective for each in measures])
+        gap = objective / dual - 1 if objective is not None and dual is not None and dual > 0 else None
+        return Measures(objective=objective, dual_objective=dual, gap=gap)
+
+    def remark(self, state: State) -> str:
+        """Give every remark on a machine once."""
+        remarks = [each.remark for each in state.trained]
+        if state.machine is not None:
+            remarks.append(self.solver.remark(state.machine))
+        return "; ".join(dict.fromkeys(filter(None, remarks)))
+
+
+def _counts(problem: Problem) -> Sequence[int]:
+    """Count the examples of every class."""
+    if isinstance(problem, StreamedProblem):
+        return problem.counts
+    return [int(count) for count in np.bincount(problem.labels, minlength=len(problem.classes))]
+
+
+def _sum(numbers: list[float | None]) -> float | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
+
+
+def _pair(problem: Problem, first: int, second: int) -> Problem:
+    """Copy the examples of two classes; the second is the positive one."""
+    if len(problem.classes) == 2:
+        return problem
+    chosen = np.flatnonzero((problem.labels == first) | (problem.labels == second))
+    names = problem.classes[first], problem.classes[second]
+    return replace(
+        problem,
+        name=f"{problem.name} ({' against '.join(names)})",
+        train=take(problem.train, chosen),
+        labels=(problem.labels[chosen] == second).astype(np.int32),
+        classes=names,
+        fingerprint=f"{problem.fingerprint} {first} {second}",
+        **_no_test(problem),
+    )
+
+
+def _one_against_rest(problem: Problem, positive: int) -> Problem:
+    """View all examples as those of a class, and the others."""
+    changed: dict[str, Any] = {
+        "name": f"{problem.name} ({problem.classes[positive]} against the rest)",
+        "labels": (problem.labels == positive).astype(np.int32),
+        "classes": ("the rest", problem.classes[positive]),
+        "fingerprint": f"{problem.fingerprint} {positive}",
+    }
+    if isinstance(problem, StreamedProblem):
+        make = problem.make
+
+        def relabeled(number: int) -> tuple[Any, NDArray[np.int32]]:
+            rows, labels = make(number)
+            return rows, (labels == positive).astype(np.int32)
+
+        counts = problem.counts
+        changed |= {"make": relabeled, "counts": (sum(counts) - counts[positive], counts[positive])}
+    return replace(problem, **changed, **_no_test(problem))
+
+
+def _no_test(problem: Problem) -> dict[str, Any]:
+    none = np.arange(0)
+    return {"test": take(problem.test, none), "test_labels": problem.test_labels[none]}
