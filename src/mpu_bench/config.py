@@ -214,6 +214,7 @@ def _experiment(file: Located, folder: Path, options: tuple[str, ...]) -> Experi
         plugins=plugins,
         paper=content.paper,
         options=options,
+        profiles=tuple(content.profiles),
     )
 
 
@@ -398,7 +399,9 @@ def _tuner(
     key = (*grid.key, "with")
     name, given = _named(grid.how.tuner, key, file, "solver")
     if name not in solvers.SOLVERS:
-        raise ConfigError(f"{file.place(key)}: unknown solver '{name}': {nearest(name, solvers.SOLVERS)}")
+        raise ConfigError(
+            f"{file.place(key)}: {located.dotted(key)}: unknown solver '{name}': {nearest(name, solvers.SOLVERS)}"
+        )
     model = parameters_model(name)
     _check_tuned(grid, "", f"solver '{name}'", model.model_fields, given, file)
     if "vectors" in model.model_fields and "vectors" not in given and content.budget is not None:
@@ -558,9 +561,9 @@ def _check_kernels(name: str, kernels: Sequence[KernelChoice], place: str) -> No
     if solvers.load(name).kernels == "any":
         return
     for kernel in kernels:
-        if kernel.name != "linear":
+        if kernel.name != "linear" or kernel.parameters.get("normalize"):
             raise ConfigError(
-                f"{place}: solver '{name}' is linear only and cannot take the {kernel.name} kernel; use kernel: "
+                f"{place}: solver '{name}' is linear only and cannot take the kernel {kernel}; use kernel: "
                 f"linear, or give the kernel to the other solvers alone (- solver: {{kernel: ...}})"
             )
 

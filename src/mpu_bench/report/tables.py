@@ -20,7 +20,7 @@ from mpu_bench.experiment.trace import CHECKPOINT_COLUMNS
 from mpu_bench.judging import Judging
 from mpu_bench.report import comparison, published
 
-GROUP = ("dataset", "n", "d", "n_test", "classes", "solver", "parameters", "kernel", "budget_vectors")
+GROUP = ("dataset", "n", "d", "n_test", "classes", "solver", "parameters", "kernel", "budget_vectors", "tuned")
 
 #: what tells the curves of curves.csv apart
 IDENTITY = ("dataset", "split", "solver", "parameters", "kernel", "budget_vectors", "seed")
@@ -52,13 +52,15 @@ QUANTITIES = (
     "update_bound",
     "nu",
     "peak_memory_mb",
+    "tune_seconds",
+    "tune_kernel_evaluations",
 )
 
 Summary = dict[str, Any]
 
 
 def summarize(records: Sequence[Mapping[str, Any]], published_table: str | None) -> list[Summary]:
-    """Make one row per dataset, solver, parameters, kernel and budget, over seeds and splits of the classes.
+    """Make one row per dataset, solver, parameters, kernel and budget, over seeds and splits; none of trials.
 
     Parameters
     ----------
@@ -76,7 +78,8 @@ def summarize(records: Sequence[Mapping[str, Any]], published_table: str | None)
     """
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for record in records:
-        groups.setdefault(tuple(record[name] for name in GROUP), []).append(record)
+        if not record["trial"]:
+            groups.setdefault(tuple(record[name] for name in GROUP), []).append(record)
     return [_summary(dict(zip(GROUP, key, strict=True)), runs, published_table) for key, runs in groups.items()]
 
 
@@ -85,6 +88,7 @@ def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], published
     failed = [run for run in runs if run["status"] not in FINISHED]
     summary: Summary = group | {"count": len(finished), "planned": len(runs)}
     summary["status"] = ", ".join(dict.fromkeys(run["status"] for run in (failed or runs)))
+    summary["chosen"] = " or ".join(dict.fromkeys(run["chosen"] for run in finished if run["chosen"]))
     summary["reason"] = "; ".join(dict.fromkeys(run["reason"] for run in runs if run["reason"]))
     summary |= _moments(finished, QUANTITIES)
     key = group | {"parameters": json.loads(group["parameters"])}
@@ -155,7 +159,8 @@ def _judged(store: Store, rows: Sequence[Summary], bands: Sequence[Summary]) -> 
 
 def _curves(store: Store) -> list[Summary]:
     records = store.records()
-    return [{name: records[point["place"]][name] for name in IDENTITY} | point for point in store.checkpoints()]
+    points = (point for point in store.checkpoints() if not records[point["place"]]["trial"])
+    return [{name: records[point["place"]][name] for name in IDENTITY} | point for point in points]
 
 
 def _columns(rows: Sequence[Summary]) -> list[str]:

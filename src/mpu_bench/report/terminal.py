@@ -104,7 +104,8 @@ def _result(record: Mapping[str, Any]) -> str:
     if record.get("gap") is not None:
         words.append(f"gap {record['gap']:.1e}")
     if record.get("test_error") is not None:
-        words.append(f"test error {100 * record['test_error']:.2f} %")
+        rows = "held-out" if record.get("trial", "") not in (None, "", "test set") else "test"
+        words.append(f"{rows} error {100 * record['test_error']:.2f} %")
     if record.get("reason"):
         words.append(record["reason"])
     return ", ".join(words)
