@@ -254,16 +254,81 @@ def check(
         list[Path] | None, typer.Argument(metavar="[RESULTS]...", help="Results folders; all of results/ by default.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="List every cell, not only those outside.")] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Compare with earlier results instead, such as those of results/reference."),
+    ] = None,
 ) -> None:
     """Say which measured numbers differ from the printed ones by more than their config allows.
 
+    With --against, from this project's own earlier ones: counts, errors and objectives are to be equal on the same
+    kind of processor, near on another, and no solver three times slower than it was, in units of the first solver.
+
     Exit code 0: none. 1: some. 2: bad input.
     """
-    from mpu_bench.report import verdicts
+    from mpu_bench.report import reference, verdicts
 
-    cells = verdicts.of_folders(results or verdicts.folders(Path("results")))
+    folders = results or verdicts.folders(Path("results"))
+    if against is not None:
+        raise typer.Exit(FAILED if reference.print_differences(folders, against, _console()) else 0)
+    cells = verdicts.of_folders(folders)
     verdicts.print_cells(cells, everything, _console())
     raise typer.Exit(FAILED if verdicts.any_outside(cells) else 0)
+
+
+@app.command()
+def reproduce(
+    papers: Annotated[
+        list[str] | None, typer.Option("--paper", metavar="PAPER", help="Only this one: mpu-2010, sbp-2012 ...")
+    ] = None,
+    profile: Annotated[str | None, typer.Option(help="Use this profile of every config: ci takes minutes.")] = None,
+    data_limit: Annotated[str, typer.Option(metavar="SIZE", help="The most of one file that is downloaded.")] = "200MB",
+    results: Results = Path("results"),
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the tables go; RESULTS/tables by default.")
+    ] = None,
+    data_folder: DataFolder = None,
+    mirror: Mirror = None,
+    offline: Offline = False,
+) -> None:
+    """Run what the papers print: every config of theirs, the cheapest first, and set it beside the printed numbers.
+
+    What has a result is kept, what fails stops nothing else, and data that cannot be had are rows that say so. Writes a
+    file for each printed table, an overview, and the page.
+
+    Exit code 0: nothing is outside. 1: something is outside, or failed. 2: bad input. 130: interrupted.
+    """
+    from dataclasses import replace
+
+    from mpu_bench import reproduction
+    from mpu_bench.data.home import Home
+    from mpu_bench.experiment.local import Pool
+    from mpu_bench.report import overview, page
+    from mpu_bench.report.terminal import Display
+    from mpu_bench.schema import memory
+
+    home = replace(Home.from_options(data_folder, mirror, offline), limit=memory(data_limit, "--data-limit"))
+    experiments, faults = reproduction.experiments(papers or [], profile, _say)
+    code = 0
+    try:
+        with Pool(1, 1) as pool:
+            todo = reproduction.steps(experiments)
+            faults += reproduction.run(
+                todo, home, results, pool, lambda: Display(_console(stderr=True)).listening(), _say
+            )
+    except KeyboardInterrupt:
+        _say("interrupted; what is finished is kept, and the same command does the rest")
+        code = INTERRUPTED
+    found, folders = reproduction.judge(experiments, results)
+    tables_folder = out or results / "tables"
+    overview.write(found, tables_folder)
+    overview.print_overview(found, _console())
+    for fault in faults:
+        _say(f"failed: {fault}")
+    _say(f"written: {tables_folder / overview.OVERVIEW[0]} and the tables beside it")
+    if folders:
+        _say(f"written: {page.write(folders, results / 'page')}")
+    raise typer.Exit(code or (FAILED if faults or overview.any_outside(found) else 0))
 
 
 @app.command()

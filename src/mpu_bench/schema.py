@@ -8,8 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ByteSize,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
+from mpu_bench.errors import ConfigError
 from mpu_bench.judging import Claim, Judging, Known, Rule
 
 FORMAT_VERSION = 1
@@ -25,6 +36,20 @@ def _bytes(memory: Any) -> Any:
 
 
 Memory = Annotated[ByteSize, Field(gt=0), BeforeValidator(_bytes)]  #: bytes, or words such as 4 GB
+
+
+def memory(text: str, option: str) -> int:
+    """Read a size as an option gives it: ``200MB``.
+
+    Raises
+    ------
+    ConfigError
+        If it is none.
+    """
+    try:
+        return TypeAdapter(Memory).validate_python(text)
+    except ValidationError:
+        raise ConfigError(f"{option} {text}: must be a size above 0, such as 200MB") from None
 
 
 class Strict(BaseModel):
@@ -279,7 +304,8 @@ class SolverChoice:
 class Experiment:
     """What a config file says, checked and with every sweep written out.
 
-    ``paper`` is the one whose table or figure it is, ``options`` are the words of a command that changed the config.
+    ``paper`` is the one whose table or figure it is, ``options`` are the words of a command that changed the config,
+    ``profiles`` what else it could have been.
     """
 
     name: str
@@ -299,6 +325,7 @@ class Experiment:
     plugins: tuple[Path, ...]
     paper: str | None
     options: tuple[str, ...]
+    profiles: tuple[str, ...]
 
 
 OVER_EXAMPLES = "over-examples"  #: ``{over-examples: 2}`` is 2 / n, for a solver's parameter

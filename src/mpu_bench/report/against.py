@@ -1,8 +1,13 @@
 """Two sets of results side by side: counts exactly, accuracies by a test, seconds as a ratio.
 
-On one kind of processor the same code gives the same bits, so counts and errors must be equal. On another, sums may be
-rounded otherwise and a solver may take another path: counts may then differ by `_COUNTS_ELSEWHERE`, and errors by what
-chance allows for that many test rows. Seconds are never a fault; they are shown as ratios.
+On one kind of processor the same code gives the same bits, so counts, errors and objectives must be equal. On another,
+sums may be rounded otherwise and a solver may take another path: counts and objectives may then differ by
+`_ELSEWHERE`, and errors by what chance allows for that many rows.
+
+Seconds differ from machine to machine and from hour to hour; what can be held to earlier ones is a solver's ratio to
+its peer, the first solver of the same dataset and seed that both folders have. Where both took `_MEASURABLE` seconds or
+more in both folders, a ratio that is `_SLOWER` times the earlier one is a fault of `check --against`; `compare` shows
+ratios only.
 """
 
 from __future__ import annotations
@@ -23,9 +28,12 @@ from rich.table import Table
 from mpu_bench.errors import StoreError
 from mpu_bench.experiment.store import FILE, FINISHED, RECORD_COLUMNS, Store
 
-_KEY = ("dataset", "solver", "parameters", "kernel", "budget_vectors", "seed")
+_KEY = ("dataset", "split", "solver", "parameters", "kernel", "budget_vectors", "seed", "tuned", "trial")
 _COUNTS = ("kernel_evaluations", "inner_products", "updates", "support_vectors", "passes")
-_COUNTS_ELSEWHERE = 0.02
+_ELSEWHERE = 0.02
+_ERRORS = {"test_error": "n_test", "train_error": "n", "online_error": "n"}  # and of how many rows they are
+_SLOWER, _MEASURABLE = 3.0, 0.2
+_ROUNDING = 1e-12
 _DEVIATIONS = 3.0  # of a difference of two errors, beyond which it is not chance
 _PROCESSOR = ("processor", "versions")  # on what results may depend bit by bit
 
@@ -115,16 +123,21 @@ def _key(record: Record) -> tuple[Any, ...]:
 
 
 def _difference(left: Record, right: Record, exact: bool) -> Difference:
-    faults = [] if _ended_by_clock(left) or _ended_by_clock(right) else _counts(left, right, exact)
-    faults += _error(left, right, exact and not faults)
+    if _ended_by_clock(left) or _ended_by_clock(right):
+        exact, faults = False, []
+    else:
+        faults = _counts(left, right, exact) + _objective(left, right, exact)
+    faults += [fault for name in _ERRORS for fault in _error(left, right, exact, name)]
     seconds = left.get("train_seconds"), right.get("train_seconds")
     ratio = seconds[0] / seconds[1] if seconds[0] and seconds[1] else None
-    words = [left["dataset"], left["solver"], *_words(left), f"seed={left['seed']}"]
-    return Difference(" ".join(words), tuple(faults), ratio)
+    return Difference(_name(left), tuple(faults), ratio)
 
 
-def _words(record: Record) -> list[str]:
-    return [value for value in json.loads(record["parameters"]).values() if isinstance(value, str)]
+def _name(record: Record) -> str:
+    words = [value for value in json.loads(record["parameters"]).values() if isinstance(value, str)]
+    budget = [f"B={record['budget_vectors']}"] if record["budget_vectors"] else []
+    split = [record["split"]] if record["split"] else []
+    return " ".join([record["dataset"], *split, record["solver"], *words, *budget, f"seed={record['seed']}"])
 
 
 def _ended_by_clock(record: Record) -> bool:
@@ -133,18 +146,43 @@ def _ended_by_clock(record: Record) -> bool:
 
 
 def _counts(left: Record, right: Record, exact: bool) -> list[str]:
-    allowed = 0.0 if exact else _COUNTS_ELSEWHERE
+    allowed = 0.0 if exact else _ELSEWHERE
     pairs = {name: (left.get(name) or 0, right.get(name) or 0) for name in _COUNTS}
     return [f"{name} {a:g} and {b:g}" for name, (a, b) in pairs.items() if abs(a - b) > allowed * max(abs(a), abs(b))]
 
 
-def _error(left: Record, right: Record, exact: bool) -> list[str]:
-    a, b, n = left.get("test_error"), right.get("test_error"), left.get("n_test")
+def _objective(left: Record, right: Record, exact: bool) -> list[str]:
+    a, b = left.get("objective"), right.get("objective")
+    if a is None or b is None or abs(a - b) <= (_ROUNDING if exact else _ELSEWHERE) * max(abs(a), abs(b)):
+        return []
+    return [f"objective {a:.8g} and {b:.8g}"]
+
+
+def _error(left: Record, right: Record, exact: bool, name: str) -> list[str]:
+    a, b, n = left.get(name), right.get(name), left.get(_ERRORS[name])
     if a is None or b is None or not n:
         return []
     mean = (a + b) / 2
     chance = 0.0 if exact else _DEVIATIONS * math.sqrt(2 * mean * (1 - mean) / n)
-    return [f"test error {100 * a:.4g}% and {100 * b:.4g}%"] if abs(a - b) > chance + 1e-12 else []
+    return [f"{name.replace('_', ' ')} {100 * a:.4g}% and {100 * b:.4g}%"] if abs(a - b) > chance + 1e-12 else []
+
+
+def slower(left: Results, right: Results) -> list[str]:
+    """Say which solvers have become slower, as a ratio to the peer, than they were in the second folder."""
+    then = {_key(record): record for record in right.records if record["status"] in FINISHED}
+    both = [(now, then[_key(now)]) for now in left.records if now["status"] in FINISHED and _key(now) in then]
+    peers: dict[tuple[Any, ...], tuple[Record, Record]] = {}
+    told = []
+    for now, before in both:
+        peer = peers.setdefault((now["dataset"], now["split"], now["seed"], now["trial"]), (now, before))
+        seconds = [each["train_seconds"] or 0.0 for each in (now, before, *peer)]
+        if now is peer[0] or min(seconds) < _MEASURABLE:
+            continue
+        times = (seconds[0] / seconds[2]) / (seconds[1] / seconds[3])
+        if times > _SLOWER:
+            ratios = f"{seconds[0] / seconds[2]:.3g} times {peer[0]['solver']}'s, before {seconds[1] / seconds[3]:.3g}"
+            told.append(f"{_name(now)}: seconds are {ratios}")
+    return told
 
 
 def print_differences(left: Results, right: Results, found: Sequence[Difference], console: Console) -> None:
@@ -158,7 +196,8 @@ def print_differences(left: Results, right: Results, found: Sequence[Difference]
         console.print(table)
     ratios = [each.ratio for each in found if each.ratio is not None]
     words = "the same kind of processor and the same versions: counts and errors must be equal" if alike else (
-        f"another processor, or other versions: counts may differ by {100 * _COUNTS_ELSEWHERE:g}%, errors by chance"
+        f"another processor, or other versions: counts and objectives may differ by {100 * _ELSEWHERE:g}%, "
+        "errors by chance"
     )  # fmt: skip
     console.print(f"{left.folder} and {right.folder}: {words}", markup=False, highlight=False, soft_wrap=True)
     median = f"; seconds {statistics.median(ratios):.2f} times those of the second (median)" if ratios else ""

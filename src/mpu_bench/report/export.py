@@ -106,16 +106,25 @@ def _printed(value: Any) -> str:
 def markdown(rows: Sequence[tables.Summary]) -> str:
     """Write the table for people in Markdown."""
     table = _for_people(rows)
-    lines = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
-    return "".join(f"| {' | '.join(str(each).replace('|', '/') for each in line)} |\n" for line in lines)
+    return markdown_lines([list(table.columns), *table.to_numpy().tolist()])
+
+
+def markdown_lines(lines: Sequence[Sequence[object]]) -> str:
+    """Write lines of cells, the first of them headings, as a table in Markdown."""
+    ruled = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
+    return "".join(f"| {' | '.join(str(each).replace('|', '/') for each in line)} |\n" for line in ruled)
 
 
 def latex(rows: Sequence[tables.Summary]) -> str:
     """Write the table for people in LaTeX, for the package booktabs."""
     table = _for_people(rows)
-    numbers = "r" * (len(table.columns) - 2)
-    lines = [_latex_line(list(table.columns)), r"\midrule", *map(_latex_line, table.to_numpy().tolist())]
-    return "\n".join([rf"\begin{{tabular}}{{ll{numbers}}}", r"\toprule", *lines, r"\bottomrule", r"\end{tabular}", ""])
+    return latex_lines([list(table.columns), *table.to_numpy().tolist()], "ll" + "r" * (len(table.columns) - 2))
+
+
+def latex_lines(lines: Sequence[Sequence[object]], columns: str) -> str:
+    """Write lines of cells, the first of them headings, in LaTeX; ``columns`` says how they stand: ``"llr"``."""
+    written = [_latex_line(lines[0]), r"\midrule", *map(_latex_line, lines[1:])]
+    return "\n".join([rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *written, r"\bottomrule", r"\end{tabular}", ""])
 
 
 _ESCAPES = str.maketrans(

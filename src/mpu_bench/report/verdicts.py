@@ -54,13 +54,13 @@ def any_outside(judged: Judged) -> bool:
     return any(cell.verdict == OUTSIDE for cells in judged.values() for cell in cells)
 
 
-def print_cells(judged: Judged, everything: bool, console: Console) -> None:
+def print_cells(judged: Judged, everything: bool, console: Console, counted: bool = True) -> None:
     """Print the cells that are outside or known to differ, or all, and a line of counts per experiment."""
     for experiment, cells in judged.items():
         told = [cell for cell in cells if everything or cell.verdict in (OUTSIDE, KNOWN)]
         if told:
             console.print(_table(experiment, told))
-    for experiment, cells in judged.items():
+    for experiment, cells in judged.items() if counted else ():
         console.print(f"{experiment}: {summary(cells)}", markup=False, highlight=False)
 
 
@@ -82,14 +82,15 @@ def _table(title: str, cells: Sequence[Cell]) -> Table:
         table.add_column(heading, overflow="fold")
     for cell in cells:
         table.add_row(
-            f"[{_STYLES[cell.verdict]}]{cell.verdict}[/]", cell.dataset, _solver(cell), cell.column,
+            f"[{_STYLES[cell.verdict]}]{cell.verdict}[/]", cell.dataset, solver_text(cell), cell.column,
             _short(cell.published), _short(cell.measured), cell.tolerance,
             cell.reason if cell.verdict != NOT_RUN else f"[dim]{cell.reason}[/]",
         )  # fmt: skip
     return table
 
 
-def _solver(cell: Cell) -> str:
+def solver_text(cell: Cell) -> str:
+    """Name a cell's solver, with what tells it apart."""
     parameters = json.loads(cell.parameters) if cell.parameters else {}
     words = [str(parameters[name]) for name in ("maintenance",) if name in parameters]
     return " ".join([cell.solver, *words, *([f"B={cell.budget}"] if cell.budget else [])])

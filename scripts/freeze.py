@@ -1,0 +1,33 @@
+"""Keep results folders in results/reference, and bring the README's overview up to date.
+
+    python scripts/freeze.py results/mpu-table1 results/sbp-table2
+    python scripts/freeze.py                                          # the README alone
+
+For maintainers: what is kept is what `mpu-bench check --against results/reference` holds later results to. Commit it
+with the change that made it.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from mpu_bench.errors import StoreError
+from mpu_bench.report import overview, reference
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "results" / "reference"
+
+
+def main() -> None:
+    for folder in map(Path, sys.argv[1:]):
+        print(f"kept: {reference.freeze(folder, REFERENCE)}")
+    found = overview.gather(overview.of_folder(folder) for folder in reference.folders(REFERENCE))
+    reference.refresh(ROOT / "README.md", reference.readme_section(overview.markdown(found), REFERENCE))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except StoreError as fault:
+        sys.exit(f"freeze: {fault}")
