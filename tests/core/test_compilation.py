@@ -34,6 +34,13 @@ def test_only_the_newest_caches_are_kept(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache0", "cache1", "cache2", "cache3"]
 
 
+def test_caches_that_may_be_in_use_are_kept(tmp_path):
+    for number in range(7):
+        (tmp_path / f"cache{number}").mkdir()
+    compilation._forget_oldest(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 7
+
+
 def test_the_hash_follows_the_sources():
     assert len(compilation.source_hash()) == 16
     assert compilation.source_hash() == compilation.source_hash.__wrapped__()

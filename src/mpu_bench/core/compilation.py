@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from inspect import signature
@@ -15,6 +16,7 @@ import platformdirs
 
 _SOURCES = Path(__file__).resolve().parents[1]
 _KEPT_CACHES = 4
+_IN_USE = 86_400.0  # seconds for which a cache is taken to be in use, perhaps by another process
 
 
 @cache
@@ -54,7 +56,8 @@ def use_cache() -> None:
 def _forget_oldest(caches: Path) -> None:
     by_age = sorted((path for path in caches.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
     for old in by_age[:-_KEPT_CACHES]:
-        shutil.rmtree(old, ignore_errors=True)
+        if time.time() - old.stat().st_mtime > _IN_USE:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def dispatch(name: str, implementations: Mapping[type, Callable[..., Any]], **jit_options: Any) -> Callable[..., Any]:

@@ -27,3 +27,8 @@ def off_the_clock() -> Iterator[None]:
 def off_clock_seconds() -> tuple[float, float]:
     """Give the wall and processor seconds that this process has spent off the clock so far."""
     return _spent["seconds"], _spent["cpu_seconds"]
+
+
+def is_off_the_clock() -> bool:
+    """Tell whether what is being done just now is left out."""
+    return _depth["now"] > 0

@@ -154,7 +154,8 @@ def optimum_of(run: Run) -> Run | None:
     solver = solvers.load(run.solver)
     if run.solver in REFERENCES or run.tuning is not None or run.trial is not None:
         return None
-    if solver.l1_svm and run.kernel.name == "linear" and run.parameters.get("margin", "soft") == "soft":
+    linear = run.kernel.name == "linear" and not run.kernel.parameters.get("normalize")
+    if solver.l1_svm and linear and run.parameters.get("margin", "soft") == "soft":
         return _reference(run, REFERENCE, {"C": run.parameters["C"]} | _reduction(run))
     if solver.kernel_svm:
         bias = run.parameters["bias"] if solver.kernel_svm == "either" else solver.kernel_svm == "bias"

@@ -18,7 +18,7 @@ from numba.core import event
 from mpu_bench.core import counters
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.model import Model
-from mpu_bench.core.offclock import off_clock_seconds
+from mpu_bench.core.offclock import is_off_the_clock, off_clock_seconds
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.schema import Checkpoints, Stop
@@ -41,7 +41,7 @@ _FIRST_SLICE = 256  # examples, while the pace is not yet known
 
 
 class _CompilerTime(event.Listener):
-    """Adds up the seconds numba has spent compiling in this process; compilations nest, the outermost counts."""
+    """Adds up the seconds numba has spent compiling on the clock; compilations nest, the outermost counts."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -55,7 +55,7 @@ class _CompilerTime(event.Listener):
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002
         self._depth -= 1
-        if self._depth == 0:
+        if self._depth == 0 and not is_off_the_clock():
             self.seconds += time.perf_counter() - self._began
 
 
