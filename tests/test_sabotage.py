@@ -1,0 +1,83 @@
+"""A solver that is broken on purpose turns ``mpu-bench check --against`` red.
+
+In plain Python (NUMBA_DISABLE_JIT), where nothing need be compiled for a copy of the sources; the bodies are the same.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpu_bench.report import reference
+
+ROOT = Path(__file__).parents[1]
+CONFIG = """
+name: small
+dataset: {checkerboard: {rows: 200, test_rows: 200}}
+solvers:
+  - forgetron: {vectors: 10, kernel: {gaussian: {gamma: 4.0}}}
+  - sbp: {nu: 0.1, passes: 1, kernel: {gaussian: {gamma: 4.0}}}
+  - mpu: {C: 1, accuracy: 0.01, stop: 0}
+stop: {passes: 20}
+checkpoints: {first: 1, per_decade: 1}
+"""
+
+
+def mpu_bench(place: Path, sources: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    variables = {"PYTHONPATH": str(sources), "NUMBA_DISABLE_JIT": "1", "NUMBA_CACHE_DIR": str(place / "compiled")}
+    command = [sys.executable, "-m", "mpu_bench", *arguments]
+    return subprocess.run(
+        command, cwd=place, env=os.environ | variables, capture_output=True, text=True, check=False, timeout=250
+    )
+
+
+def run(place: Path, sources: Path) -> None:
+    place.mkdir(exist_ok=True)
+    (place / "small.yaml").write_text(CONFIG, encoding="utf-8")
+    done = mpu_bench(place, sources, "run", "small.yaml", "--data", "data")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keep what the sources as they are give."""
+    place = tmp_path_factory.mktemp("whole")
+    run(place, ROOT / "src")
+    reference.freeze(place / "results" / "small", place / "reference")
+    return place / "reference"
+
+
+def copied(to: Path) -> Path:
+    """Copy what a run needs of the checkout."""
+    for name in ("src", "datasets", "configs", "results/published"):
+        shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return to / "src"
+
+
+@pytest.mark.parametrize(
+    ("solver", "file", "right", "wrong"),
+    [
+        ("", "online/forgetron.py", "", ""),
+        ("forgetron", "online/forgetron.py", "sigma * (sigma - 2.0 * mu)", "sigma * (sigma + 2.0 * mu)"),
+        ("sbp", "batch/sbp.py", "max(int(work.counters[PRESENTED]), 1)", "int(work.counters[PRESENTED]) + 1"),
+        ("mpu", "linear/active_sets.py", "elif p >= unlearning and count > 0.0:", "elif False:"),
+    ],
+    ids=["nothing is broken", "a sign of the quadratic", "the length of the average", "no unlearning"],
+)
+def test_what_is_broken_is_red(solver: str, file: str, right: str, wrong: str, kept: Path, tmp_path: Path) -> None:
+    sources = copied(tmp_path / "copy")
+    path = sources / "mpu_bench" / "solvers" / file
+    text = path.read_text(encoding="utf-8")
+    assert not solver or text.count(right) == 1
+    path.write_text(text.replace(right, wrong) if solver else text, encoding="utf-8")
+    run(tmp_path / "place", sources)
+    checked = mpu_bench(tmp_path / "place", sources, "check", "results/small", "--against", str(kept))
+    assert checked.returncode == (1 if solver else 0), checked.stdout + checked.stderr
+    told = [line for line in checked.stdout.splitlines() if "checkerboard" in line]
+    assert all(f"checkerboard {solver}" in line for line in told)
+    assert bool(told) == bool(solver)
