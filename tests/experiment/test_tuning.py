@@ -207,7 +207,7 @@ def test_trials_come_first_are_kept_and_are_not_in_the_table(execute) -> None:
     (summary,) = tables.summarize(records, None)
     assert summary["chosen"] == tuned[0]["chosen"]
     assert summary["count"] == 2
-    assert any(line.startswith("[in brackets]: the best of C of 1e-07") for line in layout.remarks(records, [], None))
+    assert any(line.startswith("chosen: the best of C of 1e-07") for line in layout.remarks(records, [], None))
     assert execute(DCD)[1] == []
     _, more = execute(DCD.replace("0.1]", "0.1, 1]"))
     assert sum("trial" in run for run in more) == 1

@@ -148,7 +148,7 @@ def remarks(
 
 
 def _tuned_text(tuned: str) -> str:
-    chosen = f"[in brackets]: the best of {tuned}"
+    chosen = f"chosen: the best of {tuned}"
     if tuned.endswith("on test set"):
         return f"{chosen}: CHOSEN BY THE TEST ROWS THEMSELVES, these errors are too good"
     return f"{chosen}; what that cost is not in seconds but in tune_seconds of table.csv"

@@ -26,13 +26,13 @@ def varying(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
 
 
 def solver_text(row: Mapping[str, Any], varied: Mapping[str, set[str]]) -> str:
-    """Name a row's solver, with its varying parameters, its kernel and, in brackets, what tuning chose."""
+    """Name a row's solver, with its varying parameters, its kernel and what tuning chose."""
     named = json.loads(row["parameters"])
     words = [f"{name}={short(value)}" for name, value in named.items() if name in varied[row["solver"]]]
     if row["kernel"] != "linear":
         words.append(row["kernel"])
     if row.get("chosen"):
-        words.append(f"[{row['chosen']}]")
+        words.append(f"chosen: {row['chosen']}")
     return " ".join([row["solver"], *words])
 
 
