@@ -20,6 +20,11 @@ class Expansion:
         self.vectors, self.alpha = np.delete(self.vectors, place, 0), np.delete(self.alpha, place, 0)
         self.ages = np.delete(self.ages, place)
 
+    def remove_by_last(self, place):
+        """Put the last vector in the place of one."""
+        self.vectors[place], self.alpha[place], self.ages[place] = self.vectors[-1], self.alpha[-1], self.ages[-1]
+        self.remove(len(self.alpha) - 1)
+
     def scores(self, rows):
         return self.kernel(rows, self.vectors) @ self.alpha
 
@@ -87,8 +92,9 @@ def merge_smallest(gamma):
             if n != p:
                 g = gamma * ((w.vectors[p] - w.vectors[n]) ** 2).sum()
                 h, loss = golden_section(g, w.alpha[p] @ w.alpha[n] / unit, (w.alpha[n] ** 2).sum() / unit)
-                found.append((loss, n, h, g))
-        _, n, h, g = min(found)
+                found.append((loss, w.ages[n], n, h, g))
+        least = min(found)[0]
+        _, n, h, g = min(partner[1:] for partner in found if partner[0] <= least * (1 + 1e-9))
         alpha = np.exp(-g * (1 - h) ** 2) * w.alpha[p] + np.exp(-g * h * h) * w.alpha[n]
         z = h * w.vectors[p] + (1 - h) * w.vectors[n]
         w.remove([p, n])
@@ -106,7 +112,7 @@ def merging_loss(g, q, v, h):
 
 
 def golden_section(g, q, v, steps=110):
-    """Find the best h <= 1/2 (as v >= 1) and its loss: a grid over all scales of h, then golden section around its best point."""
+    """Find the best h <= 1/2 (as v >= 1) and its loss: a grid over all scales, golden section around its best point."""
     small = np.logspace(-14, 5, 150)
     grid = np.unique(np.concatenate([-small, small[small < 0.5], np.linspace(-2, 0.5, 120), [0.0]]))
     values = np.array([merging_loss(g, q, v, h) for h in grid])

@@ -38,7 +38,8 @@ from mpu_bench.core.vectors import padded, put_between, squared_distances
 from mpu_bench.solvers.online.expansion import Expansion, change_squared_norm, forget, give_age, refresh_norm, smallest
 
 _FARTHEST = 700.0  # exp(-700) is still a normal number
-_SINGLE = 1.0 + 1e-4  # `bound` is in single precision
+_SINGLE = 1.0 + 1e-3  # `bound` is in single precision
+_TIED = 1.0 + 1e-9
 _FEW = 4  # candidates that are solved at once
 _MOST_STEPS = 100  # for one partner; halving alone needs no more
 _EXACT = 1e-15  # relative change of h that ends them
@@ -53,6 +54,7 @@ class Candidates(NamedTuple):
     norms: NDArray[np.float64]  #: (room,)
     least: NDArray[np.float64]  #: (room,)
     losses: NDArray[np.float64]  #: (room,)
+    shares: NDArray[np.float64]  #: (room,) where to merge with them, h
 
 
 class Merging(NamedTuple):
@@ -66,7 +68,7 @@ class Merging(NamedTuple):
 
 def new_candidates(room: int) -> Candidates:
     """Make room for so many partners."""
-    return Candidates(np.zeros(room, np.int64), *(np.zeros(room) for _ in range(5)))
+    return Candidates(np.zeros(room, np.int64), *(np.zeros(room) for _ in range(6)))
 
 
 def new_merging(w: Expansion) -> Merging:
@@ -89,7 +91,7 @@ def merge(work, w, kernel):
         return
     _distances(w.vectors, kernel.gamma, p, work.distances[0])
     _products(w.coefficients, p, padded(m), work.products)
-    n, h, loss = best_partner(work.distances[0], work.products, w.norms, p, m, work.candidates)
+    n, h, loss = best_partner(work.distances[0], work.products, w.norms, w.ages, p, m, work.candidates)
     _distances(w.vectors, kernel.gamma, n, work.distances[1])
     g = np.float64(work.distances[0, n])
     _values(work.distances, h, h * (1.0 - h) * g, padded(m), work.values)
@@ -252,11 +254,12 @@ def screen(distances, products, norms, unit, m, least, losses):
 
 @njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath={"contract"})
 def _newton(g, q, v, h):
-    """Take a step from h; also gives what F gains by it, to second order, or more."""
+    """Take a step from h; also gives more than F can gain, by four times the second order, or anything where it says little."""
     there, slope, denominator = _fixed_point(g, q, v, h)
     away = h - there
-    step = away / (1.0 - slope) if slope < 0.99 else away
-    return min(h - step, 0.5), 2.0 * g * denominator * abs(away * step)
+    near = (slope < 0.9) & (1.0 + 2.0 * q + v > min(g, 0.1))  # else the two almost cancel, and h is far off
+    step = away / (1.0 - slope) if near else away
+    return min(h - step, 0.5), 8.0 * g * denominator * abs(away * step) if near else np.inf
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -272,23 +275,25 @@ def bound(distances, products, norms, unit, m, least):
         g2 = np.float32(2.0) * min(np.float32(distances[j]), np.float32(_FARTHEST))
         v = max(np.float32(norms[j]) * inverse, one)
         q = np.float32(products[j]) * inverse
-        off = max(one - q * q / v, np.float32(0.0))  # 1 - c^2
+        off = max(one - q * q / v - np.float32(1e-6), np.float32(0.0))  # 1 - c^2, no more
         k2 = exp_single(-g2)
         # 1 - exp(-y) (1 + y), by its series where it would cancel
         series = np.float32(0.5) * g2 * g2 * (one - g2 * (np.float32(2.0 / 3.0) - np.float32(0.25) * g2))
-        along = one - k2 * (one + g2) if g2 > np.float32(0.1) else series
+        along = one - k2 * (one + g2) if g2 > np.float32(0.05) else series
         root = np.sqrt(v) + one
         least[j] = max((along + off * g2 * k2) * v / (root * root), least_number) - least_number
 
 
 @njit(cache=True, nogil=True)
-def best_partner(distances, products, norms, p, m, work):
-    """Choose the partner of p with the least loss; the first on ties.
+def best_partner(distances, products, norms, ages, p, m, work):
+    """Choose the partner of p with the least loss; of those within 1e-9 of it, the oldest.
 
     Parameters
     ----------
     distances, products, norms : array
         As for `screen`; those of p itself do not matter but for ``norms[p] > 0``, the least of all.
+    ages : array of int64
+        The oldest has the least.
     p, m : int
     work : Candidates
 
@@ -301,21 +306,26 @@ def best_partner(distances, products, norms, p, m, work):
     unit = norms[p]
     bound(distances, products, norms, unit, padded(m), work.least)
     work.least[p] = np.inf
-    partner = _first_least(work.least, m)
-    h, loss = solve(np.float64(distances[partner]), products[partner] / unit, max(norms[partner] / unit, 1.0))
-    count = 0
+    nearest = _first_least(work.least, m)
+    _, loss = solve(np.float64(distances[nearest]), products[nearest] / unit, max(norms[nearest] / unit, 1.0))
+    work.places[0], count = nearest, 1
     for j in range(m):
-        if j != partner and work.least[j] <= loss * _SINGLE:
+        if j != nearest and work.least[j] <= loss * _SINGLE:
             work.places[count] = j
             count += 1
     if count > _FEW:
-        count = _fewer(work, distances, products, norms, unit, count, loss)
+        count = _fewer(work, distances, products, norms, unit, count)
+    least = np.inf
     for k in range(count):
         j = work.places[k]
-        there, exact = solve(np.float64(distances[j]), products[j] / unit, max(norms[j] / unit, 1.0))
-        if exact < loss or (exact == loss and j < partner):
-            partner, h, loss = j, there, exact
-    return partner, h, loss
+        work.shares[k], work.losses[k] = solve(np.float64(distances[j]), products[j] / unit, max(norms[j] / unit, 1.0))
+        least = min(least, work.losses[k])
+    chosen = -1
+    for k in range(count):
+        oldest = chosen < 0 or ages[work.places[k]] < ages[work.places[chosen]]
+        if work.losses[k] <= least * _TIED and oldest:
+            chosen = k
+    return work.places[chosen], work.shares[chosen], work.losses[chosen]
 
 
 @njit(cache=True, nogil=True)
@@ -328,17 +338,18 @@ def _first_least(numbers, m):
 
 
 @njit(cache=True, nogil=True)
-def _fewer(work, distances, products, norms, unit, count, loss):
+def _fewer(work, distances, products, norms, unit, count):
     """Keep the candidates that `screen` leaves."""
     for k in range(count):
         j = work.places[k]
         work.distances[k], work.products[k], work.norms[k] = distances[j], products[j], norms[j]
     screen(work.distances, work.products, work.norms, unit, (count + 7) // 8 * 8, work.least, work.losses)
+    loss = np.inf
     for k in range(count):
         loss = min(loss, work.losses[k])
     left = 0
     for k in range(count):
-        if not work.least[k] > loss * (1.0 + 1e-12):
+        if not work.least[k] > loss * _TIED * _TIED:
             work.places[left] = work.places[k]
             left += 1
     return left

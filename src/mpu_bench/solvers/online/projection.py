@@ -131,13 +131,26 @@ def _renew(work, m):
     matrix = work.gram[:m, :m].copy()
     for j in range(m):
         matrix[j, j] *= 1.0 + _JITTER
-    work.inverse[:m, :m] = np.linalg.inv(matrix)
+    _invert(np.linalg.cholesky(matrix), matrix)
+    work.inverse[:m, :m] = matrix.T @ matrix  # symmetric to the last digit, as only one triangle is kept
     _multiply(work.inverse, work.gram[m], m, work.solution)
     worst = 0.0
     for c in range(m):
         worst = max(worst, abs(_residual(work, m, c)))
     work.numbers[LIMIT] = max(_DRIFT, _TIMES * worst)
     work.numbers[RENEWED] += 1
+
+
+@njit(cache=True, nogil=True)
+def _invert(lower, out):
+    """Invert a lower triangular matrix, row by row."""
+    out[:] = 0.0
+    for i in range(len(lower)):
+        out[i, i] = 1.0
+        for j in range(i):
+            _add_products(out, i, j + 1, -lower[i, j], out[j], 0.0, out[j])
+        for j in range(i + 1):
+            out[i, j] /= lower[i, i]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})

@@ -1,0 +1,169 @@
+"""Processor seconds of bpegasos on the streams of bpegasos-2010's Table 1, and how far from the machine's own limit they are.
+
+    python scripts/bench_online.py [--quick] [--repeats 1]
+
+One thread. Streams are generated and standardised before the clock starts, and machine code is compiled. The limit is
+what a Gaussian kernel value of single precision takes at least: d multiply-adds and one exponential, both in vector
+registers and on data in the nearest cache, measured in the same run.
+"""
+
+# ruff: noqa: E402 - the number of threads is read when numpy and numba are imported
+
+from __future__ import annotations
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import sys
+import time
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from mpu_bench import solvers
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS
+from mpu_bench.core.kernels import Gaussian, exp_single
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.rows import Dense
+from mpu_bench.core.solver import Allowance
+from mpu_bench.data import catalog, generate, prepare
+from mpu_bench.data.home import Home
+from mpu_bench.errors import UserError
+
+GAMMAS = {"checkerboard": 16.0, "waveform": 1.0, "adult": 4.0}  # over d
+SLICES = (100_000, 1_000_000, 10_000_000)
+
+
+class Case(NamedTuple):
+    """What is run, and the seconds it may take."""
+
+    data: str
+    rows: int
+    vectors: int
+    maintenance: str
+    at_most: float
+
+
+CASES = (
+    Case("checkerboard", 10_000_000, 100, "merging", 8.0),
+    Case("waveform", 2_000_000, 100, "merging", 5.0),
+    Case("waveform", 200_000, 500, "merging", np.inf),
+    Case("waveform", 200_000, 500, "projection", np.inf),
+    Case("adult", 32_561, 500, "merging", 0.3),
+)
+
+
+def stream(name: str, rows: int) -> Problem:
+    """Generate a stream and hold it, standardised by its first block."""
+    blocks = list(generate.blocks(name, "train", rows, {"seed": 0}))
+    values, labels = (np.concatenate([block[part] for block in blocks]) for part in (0, 1))
+    first = values[:65_536]
+    values -= first.mean(axis=0)
+    values /= first.std(axis=0)
+    few, count = slice(0, 1000), generate.GENERATORS[name].classes
+    classes = tuple(str(c) for c in range(count))
+    return Problem(name, Dense(values), labels, Dense(values[few]), labels[few], values.shape[1], classes, name)
+
+
+def load(case: Case, quick: bool) -> Problem:
+    """Give the case's examples."""
+    if case.data in generate.GENERATORS:
+        return stream(case.data, case.rows // 10 if quick else case.rows)
+    return prepare.load(catalog.card(case.data), Home.from_options())
+
+
+@njit
+def _products(columns, scales, out, repeats):
+    for _ in range(repeats):
+        for k in range(len(scales)):
+            s = scales[k]
+            for j in range(np.uint64(0), np.uint64(len(out))):
+                out[j] += s * columns[k, j]
+
+
+@njit
+def _exponentials(values, out, repeats):
+    for _ in range(repeats):
+        for j in range(np.uint64(0), np.uint64(len(out))):
+            out[j] = exp_single(values[j])
+
+
+def width(problem: Problem) -> float:
+    """Give how many values of an example are kept."""
+    rows = problem.train
+    return problem.features if isinstance(rows, Dense) else float(np.mean(np.diff(rows.starts.astype(np.int64))))
+
+
+def seconds(function, *arguments, attempts: int = 30) -> float:
+    """Give the least seconds of some attempts."""
+    times = []
+    for _ in range(attempts):
+        before = time.process_time()
+        function(*arguments)
+        times.append(time.process_time() - before)
+    return min(times)
+
+
+def limit(features: float) -> float:
+    """Give the seconds of d multiply-adds and one exponential."""
+    lanes, depth, repeats = 512, 16, 1000
+    columns, out = np.ones((depth, lanes), np.float32), np.zeros(lanes, np.float32)
+    values, scales = np.linspace(-20, 0, lanes, dtype=np.float32), np.full(depth, 1e-9, np.float32)
+    _products(columns, scales, out, 1)
+    _exponentials(values, out, 1)
+    product = seconds(_products, columns, scales, out, repeats) / (lanes * depth * repeats)
+    return features * product + seconds(_exponentials, values, out, repeats) / (lanes * repeats)
+
+
+def measure(case: Case, problem: Problem, repeats: int) -> float:
+    """Train; report seconds, evaluations a second and the cost of an example over the stream."""
+    solver = solvers.load("bpegasos")(vectors=case.vectors, maintenance=case.maintenance)
+    kernel = Gaussian(GAMMAS[case.data] / problem.features)
+    solver.advance(solver.start(problem, kernel, 1), Allowance(presented=2000))  # compiles
+    best, parts = np.inf, []
+    for _ in range(repeats):
+        state, times, done = solver.start(problem, kernel, 0), [], 0
+        for end in sorted({min(end, problem.n) for end in (*SLICES, problem.n)}):
+            before = time.process_time()
+            solver.advance(state, Allowance(presented=end - done))
+            times.append((time.process_time() - before, end - done))
+            done = end
+        total = sum(each for each, _ in times)
+        if total < best:
+            best, parts = total, times
+    evaluations, least = int(state.counters[KERNEL_EVALUATIONS]), limit(width(problem))
+    print(
+        f"{case.data:13} n = {problem.n:9,} B = {case.vectors:3} {case.maintenance:10} {best:7.2f} s"
+        f" (at most {case.at_most:g})  with a loss {state.counters[STEPS] / problem.n:5.1%}"
+        f"  ns an example {' '.join(f'{1e9 * each / count:.0f}' for each, count in parts)}"
+        f"  ns an evaluation {1e9 * best / evaluations:.2f}, limit {1e9 * least:.2f}:"
+        f" {least * evaluations / best:.2f} of it",
+        flush=True,
+    )
+    return best
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="a tenth of every generated stream")
+    options = parser.parse_args()
+    found: dict[tuple[str, int, str], float] = {}
+    for case in CASES:
+        try:
+            problem = load(case, options.quick)
+        except UserError as error:
+            print(f"{case.data}: {error}", file=sys.stderr)
+            continue
+        found[case.data, case.vectors, case.maintenance] = measure(case, problem, options.repeats)
+    ratio = found["waveform", 500, "projection"] / found["waveform", 500, "merging"]
+    print(f"waveform B = 500: projection takes {ratio:.1f} times merging's seconds (at most 15)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
