@@ -27,7 +27,7 @@ _NAMES = (
     *("dataset", "solver", "budget", "bias", "setting", "note", "std", "lambda", "sigma2", "relative_deviation"),
     *("quantity", "test", "pair"),
 )
-_FACTS = ("n", "n_test", "d", "classes", "largest_pair", "smallest_pair")  #: of datasets
+FACTS = ("n", "n_test", "d", "classes", "largest_pair", "smallest_pair")  #: of datasets
 _EXACT = Rule(absolute=1e-9)
 _ANOTHER_LENGTH = 0.05
 _LESS_IS_BETTER = {"objective", "seconds", "test_error_percent", "online_error_percent", "train_seconds"}
@@ -102,13 +102,13 @@ def printed(table: str) -> Iterator[tuple[int, Mapping[str, str], str]]:
             if not text or column in _NAMES or column.endswith("_std"):
                 continue
             fact = (column, row.get("dataset"))
-            if column not in _FACTS or fact not in seen:
+            if column not in FACTS or fact not in seen:
                 seen.add(fact)
                 yield place, row, column
 
 
 def _cells(table: str, row: Mapping[str, str], column: str, rule: Rule | None, rows: Sequence[Summary]) -> list[Cell]:
-    if column in _FACTS:
+    if column in FACTS:
         answers = [each for each in rows if each["dataset"] == row.get("dataset") and each.get(column) is not None]
     elif rule is None:
         answers = []
@@ -133,7 +133,7 @@ def _cells(table: str, row: Mapping[str, str], column: str, rule: Rule | None, r
         verdict=NOT_RUN,
         reason="" if answers else _why_not(row, rows, rule, column),
     )
-    if column in _FACTS and answers:
+    if column in FACTS and answers:
         return [_fact(cell, answers[0], rule)]
     return [_judge(cell, each, rule, rows) for each in answers if rule is not None] or [cell]
 
@@ -157,14 +157,14 @@ def _number(text: str | None) -> float | None:
 
 def _tolerance(rule: Rule | None, column: str) -> str:
     if rule is None:
-        return "exact" if column in _FACTS else ""
+        return "exact" if column in FACTS else ""
     given = rule.model_dump(exclude_none=True)
     return ", ".join(f"{name.replace('_', ' ')} {value:g}" if isinstance(value, float) else f"{name.replace('_', ' ')}"
                      f" {value}" for name, value in given.items())  # fmt: skip
 
 
 def _why_not(row: Mapping[str, str], rows: Sequence[Summary], rule: Rule | None, column: str) -> str:
-    if rule is None and column not in _FACTS:
+    if rule is None and column not in FACTS:
         return f"the config has no rule for {column}"
     if not any(each["dataset"] == row.get("dataset") for each in rows):
         return "the dataset is not part of this run"

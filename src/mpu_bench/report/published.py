@@ -20,6 +20,7 @@ MEASURED = {
     "test_error_percent": "test_error_percent",
     "support_vectors": "support_vectors",
     "nu": "nu",
+    "examples_before_stop": "examples",
 }
 
 

@@ -35,6 +35,7 @@ QUANTITIES = (
     "inner_products",
     "updates",
     "passes",
+    "examples",
     "support_vectors",
     "objective",
     "dual_objective",
@@ -84,7 +85,7 @@ def summarize(records: Sequence[Mapping[str, Any]], published_table: str | None)
 
 
 def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], published_table: str | None) -> Summary:
-    finished = [_with_percents(run) for run in runs if run["status"] in FINISHED]
+    finished = [_with_derived(run) for run in runs if run["status"] in FINISHED]
     failed = [run for run in runs if run["status"] not in FINISHED]
     summary: Summary = group | {"count": len(finished), "planned": len(runs)}
     summary["status"] = ", ".join(dict.fromkeys(run["status"] for run in (failed or runs)))
@@ -96,15 +97,16 @@ def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], published
     return summary | {f"published_{name}": value for name, value in printed.items()}
 
 
-def _with_percents(run: Mapping[str, Any]) -> dict[str, Any]:
+def _with_derived(run: Mapping[str, Any]) -> dict[str, Any]:
     error = run["test_error"]
     online = run["online_error"]
-    percents = {
+    derived = {
+        "examples": None if run["passes"] is None or run["n"] is None else run["passes"] * run["n"],
         "online_error_percent": None if online is None else 100 * online,
         "test_error_percent": None if error is None else 100 * error,
         "test_accuracy_percent": None if error is None else 100 * (1 - error),
     }
-    return {**run, **percents}
+    return {**run, **derived}
 
 
 def write(store: Store) -> None:
