@@ -132,6 +132,7 @@ def test_every_shipped_config_is_right(name: str) -> None:
         ("solvers: [perceptron]\nkernel: {gaussian: {gamma: 0}}", "line 4: kernel.gaussian.gamma: must be greater"),
         ("solvers: [perceptron]\nkernel: {gaussian: {sigma2: 0}}", "kernel.gaussian.sigma2: must be greater than 0"),
         ("solvers: [perceptron]\nkernel: {gaussian: {gamma: {over-feature: 4}}}", "over-features"),
+        ("solvers: [fw]\nkernel: {polynomial: {degree: 2, scale: 0}}", "kernel.polynomial.scale: must be greater"),
         ("solvers: [perceptron]\nkernel: {polynomial: {degree: 0}}", "kernel.polynomial.degree: must be greater"),
         ("solvers: [mpu]\nbudget: {vectors: 100}", "line 4: budget: no solver of this config lives on a budget"),
         ("solvers: [mpu]\nbudget: {vectors: 0}", "line 4: budget.vectors: must be greater than or equal to 1"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ByteSize,
@@ -68,29 +69,28 @@ class LinearKernel(KernelOptions):
     """K(a, b) = a.b."""
 
 
+def _number_or_rule(number: Any) -> Any:
+    rules = ("over-features", "over-mean-squared-distance")
+    given = number
+    if isinstance(number, Mapping):
+        if len(number) != 1 or next(iter(number)) not in rules:
+            raise ValueError(f"must be a number or one of {{{rules[0]}: 4}}, {{{rules[1]}: 2}}")
+        given = next(iter(number.values()))
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < float("inf"):
+        raise ValueError(f"must be greater than 0, not {given!r}")
+    return number
+
+
+#: a number, or ``{over-features: g}``, g / d, or ``{over-mean-squared-distance: g}``, g over the mean squared
+#: distance of two training rows
+Scale = Annotated[Any, AfterValidator(_number_or_rule)]
+
+
 class GaussianKernel(KernelOptions):
-    """K(a, b) = exp(-gamma ||a - b||^2), by gamma or by sigma2 = 1 / (2 gamma); K(a, a) is 1 anyway.
+    """K(a, b) = exp(-gamma ||a - b||^2), by gamma or by sigma2 = 1 / (2 gamma); K(a, a) is 1 anyway."""
 
-    ``gamma`` may be ``{over-features: g}``, g / d, or ``{over-mean-squared-distance: g}``, g over the mean
-    squared distance of two training rows.
-    """
-
-    gamma: Any = None
+    gamma: Scale = None
     sigma2: Positive | None = None
-
-    @field_validator("gamma")
-    @classmethod
-    def _number_or_rule(cls, gamma: Any) -> Any:
-        rules = ("over-features", "over-mean-squared-distance")
-        if isinstance(gamma, Mapping):
-            if len(gamma) != 1 or next(iter(gamma)) not in rules:
-                raise ValueError(f"must be a number or one of {{{rules[0]}: 4}}, {{{rules[1]}: 2}}")
-            number = next(iter(gamma.values()))
-        else:
-            number = gamma
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < float("inf"):
-            raise ValueError(f"must be greater than 0, not {number!r}")
-        return gamma
 
     @model_validator(mode="after")
     def _one_width(self) -> GaussianKernel:
@@ -103,7 +103,7 @@ class PolynomialKernel(KernelOptions):
     """K(a, b) = (scale a.b + offset)^degree."""
 
     degree: AtLeastOne
-    scale: Positive = 1.0
+    scale: Scale = 1.0
     offset: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
 

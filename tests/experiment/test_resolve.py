@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Ones, Sparse, count
+from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import resolve
 from mpu_bench.schema import KernelChoice
 
@@ -50,6 +51,10 @@ def test_kernels_by_the_data() -> None:
         (KernelChoice("gaussian", {"gamma": {"over-mean-squared-distance": 3}}), Gaussian(2.0)),
         (KernelChoice("polynomial", {"degree": 5, "scale": 1.0, "offset": 1.0}), Polynomial(1.0, 1.0, 5)),
         (
+            KernelChoice("polynomial", {"degree": 2, "scale": {"over-mean-squared-distance": 3}, "offset": 0.0}),
+            Polynomial(2.0, 0.0, 2),
+        ),
+        (
             KernelChoice("polynomial", {"normalize": True, "degree": 2, "scale": 1.0, "offset": 1.0}),
             Polynomial(1.0, 1.0, 2, True),
         ),
@@ -62,6 +67,13 @@ def test_kernels_by_the_data() -> None:
 
 def test_a_parameter_may_be_a_multiple_of_one_over_n() -> None:
     assert resolve.solver("dcd", {"C": {"over-examples": 2.0}, "tolerance": 0.1}, 50).C == 0.04
+
+
+@pytest.mark.parametrize("multiclass", [{}, {"multiclass": "one-against-one"}])
+def test_a_sample_of_more_examples_than_there_are_is_refused(multiclass: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match=r"fw: sampling is 59, but there are only 50 .* set sampling: all"):
+        resolve.solver("fw", multiclass, 50)
+    assert resolve.solver("fw", {"sampling": "all"} | multiclass, 50)
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "ones"])

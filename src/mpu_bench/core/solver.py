@@ -151,6 +151,15 @@ class Solver(ABC):
                 f"{problem.name} has {count} classes; {self.name} separates two (name one class in its card)"
             )
 
+    def check_size(self, n: int) -> None:  # noqa: B027 - most solvers take any number
+        """Refuse parameters that do not suit n training examples, of all classes and before any are divided.
+
+        Raises
+        ------
+        ConfigError
+            Naming the parameter and the fix.
+        """
+
     @abstractmethod
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> Any:
         """Make the state the algorithm starts from. Its time counts as training time."""

@@ -22,31 +22,41 @@ def solver(name: str, parameters: Mapping[str, Any], n: int) -> Solver:
     """Make a solver with the parameters of a run; one may be given as a multiple of 1 / n.
 
     With ``multiclass`` among them, n is that of all classes together.
+
+    Raises
+    ------
+    ConfigError
+        If a parameter is outside its range, or does not suit so many examples.
     """
     settled = {
         key: value[OVER_EXAMPLES] / n if isinstance(value, Mapping) else value for key, value in parameters.items()
     }
     reduction = settled.pop("multiclass", None)
     made = solvers.load(name)(**settled)
+    made.check_size(n)
     return made if reduction is None else Multiclass(made, reduction)
 
 
 def kernel(choice: KernelChoice, problem: Problem) -> Kernel:
-    """Make the kernel of a run; a width may depend on the training rows."""
+    """Make the kernel of a run; a width or scale may depend on the training rows."""
     parameters = choice.parameters
     normalize = bool(parameters.get("normalize", False))
     if choice.name == "linear":
         return Polynomial(1.0, 0.0, 1, normalize) if normalize else Linear()
     if choice.name == "polynomial":
-        return Polynomial(float(parameters["scale"]), float(parameters["offset"]), int(parameters["degree"]), normalize)
+        scale = _scale(parameters["scale"], problem)
+        return Polynomial(scale, float(parameters["offset"]), int(parameters["degree"]), normalize)
     if "sigma2" in parameters:
         return Gaussian(0.5 / parameters["sigma2"])
-    gamma = parameters["gamma"]
-    if not isinstance(gamma, Mapping):
-        return Gaussian(float(gamma))
-    rule, factor = next(iter(gamma.items()))
-    scale = problem.features if rule == "over-features" else _mean_squared_distance_of(problem)
-    return Gaussian(factor / scale)
+    return Gaussian(_scale(parameters["gamma"], problem))
+
+
+def _scale(given: Any, problem: Problem) -> float:
+    """Settle a number of a kernel that may be given as a multiple of 1 / d or 1 / (mean squared distance)."""
+    if not isinstance(given, Mapping):
+        return float(given)
+    rule, factor = next(iter(given.items()))
+    return float(factor / (problem.features if rule == "over-features" else _mean_squared_distance_of(problem)))
 
 
 def _mean_squared_distance_of(problem: Problem) -> float:

@@ -148,6 +148,13 @@ class BallSolver(Solver):
             if number != "all" and not (isinstance(number, int) and number >= least):
                 raise ConfigError(f"{self.name}: {name} is {number!r}; it must be 'all' or an integer from {least} on")
 
+    def check_size(self, n: int) -> None:
+        """Refuse a sample of more points than there are; among a pair of small classes all points are searched."""
+        if self.sampling != "all" and self.sampling > n:
+            raise ConfigError(
+                f"{self.name}: sampling is {self.sampling}, but there are only {n} training examples; set sampling: all"
+            )
+
     def check(self, problem: Problem, kernel: Kernel) -> None:
         """Refuse what a solver refuses, and kernel values it cannot work with."""
         super().check(problem, kernel)
