@@ -89,12 +89,19 @@ class Variant(NamedTuple):
 
 #: Further ways to run a solver, beside its defaults with the first kernel it can use.
 VARIANTS = {
+    "bpegasos": Variant("bpegasos", {"precision": "double", "regularization": 0.01}),
+    "bpegasos, random": Variant("bpegasos", {"maintenance": "random", "precision": "double"}),
+    "bpegasos, smallest": Variant("bpegasos", {"maintenance": "smallest", "precision": "double"}),
+    "bpegasos, projection": Variant("bpegasos", {"maintenance": "projection", "regularization": 0.01}),
+    "pegasos-multiclass": Variant("pegasos-multiclass", {"precision": "double"}),
+    "dcd, one-against-one": Variant("dcd", {}, multiclass="one-against-one"),
     "mpu, linear": Variant("mpu", {}, Linear()),
     "mpu, hard": Variant("mpu", {"margin": "hard"}),
     "projectron++, eta": Variant("projectron++", {"eta": 0.9}),
     "projectron++, vectors": Variant("projectron++", {"vectors": 8}),
     "sbp, bias": Variant("sbp", {"nu": 0.1, "bias": True}),
     "smo, bias": Variant("smo", {"bias": True}),
+    "smo, one-against-rest": Variant("smo", {}, multiclass="one-against-rest"),
 }
 
 

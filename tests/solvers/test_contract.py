@@ -144,6 +144,7 @@ def test_objective_and_nu_are_those_of_the_model(solver, kernel, problem):
     signs, scores = problem.signs(), model.scores(problem.train)[:, 0]
     squared = float(model.coefficients[:, 0] @ (model.scores(model.vectors)[:, 0] - model.bias))
     losses = np.maximum(0, 1 - signs * scores)
+    solver = getattr(solver, "solver", solver)  # the one of two classes
     regularization = getattr(solver, "regularization", None)
     C = (solver.C or 1.0) if regularization is None else 1 / (regularization * problem.n)
     assert measures.objective == pytest.approx(squared / 2 + C * losses.sum(), rel=1e-4)
