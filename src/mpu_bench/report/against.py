@@ -160,7 +160,7 @@ def _objective(left: Record, right: Record, exact: bool) -> list[str]:
 
 def _error(left: Record, right: Record, exact: bool, name: str) -> list[str]:
     a, b, n = left.get(name), right.get(name), left.get(_ERRORS[name])
-    if a is None or b is None or not n:
+    if a is None or b is None or not (exact or n):
         return []
     mean = (a + b) / 2
     chance = 0.0 if exact else _DEVIATIONS * math.sqrt(2 * mean * (1 - mean) / n)

@@ -176,7 +176,8 @@ def readme_section(overview: str, reference: Path) -> str:
         ))  # fmt: skip
         line = f"- `{facts['name']}`: {facts['runs']} of {facts['planned']} runs, {facts['hours']:g} h of training, "
         lines.append(f"{line}{facts['date']}, {where}")
-    return "\n".join([BEGIN, "", overview.rstrip(), "", *lines, "", END])
+    shown = [overview.rstrip(), "", *lines] if lines else ["Nothing is kept yet."]
+    return "\n".join([BEGIN, "", *shown, "", END])
 
 
 def refresh(readme: Path, section: str) -> None:
