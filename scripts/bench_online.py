@@ -1,4 +1,4 @@
-"""Processor seconds of bpegasos on the streams of bpegasos-2010's Table 1, and how far from the machine's own limit they are.
+"""Processor seconds of bpegasos on the streams of bpegasos-2010, and how far from the machine's own limit they are.
 
     python scripts/bench_online.py [--quick] [--repeats 1]
 

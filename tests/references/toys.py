@@ -89,10 +89,10 @@ class Variant(NamedTuple):
 
 #: Further ways to run a solver, beside its defaults with the first kernel it can use.
 VARIANTS = {
-    "bpegasos": Variant("bpegasos", {"precision": "double", "regularization": 0.01}),
-    "bpegasos, random": Variant("bpegasos", {"maintenance": "random", "precision": "double"}),
-    "bpegasos, smallest": Variant("bpegasos", {"maintenance": "smallest", "precision": "double"}),
-    "bpegasos, projection": Variant("bpegasos", {"maintenance": "projection", "regularization": 0.01}),
+    "bpegasos": Variant("bpegasos", {"vectors": 8, "precision": "double", "regularization": 0.01}),
+    "bpegasos, random": Variant("bpegasos", {"vectors": 8, "maintenance": "random", "precision": "double"}),
+    "bpegasos, smallest": Variant("bpegasos", {"vectors": 8, "maintenance": "smallest", "precision": "double"}),
+    "bpegasos, projection": Variant("bpegasos", {"vectors": 8, "maintenance": "projection", "regularization": 0.01}),
     "pegasos-multiclass": Variant("pegasos-multiclass", {"precision": "double"}),
     "dcd, one-against-one": Variant("dcd", {}, multiclass="one-against-one"),
     "mpu, linear": Variant("mpu", {}, Linear()),

@@ -254,7 +254,7 @@ def screen(distances, products, norms, unit, m, least, losses):
 
 @njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath={"contract"})
 def _newton(g, q, v, h):
-    """Take a step from h; also gives more than F can gain, by four times the second order, or anything where it says little."""
+    """Take a step from h; also gives more than F can gain: four times its second order, if that says much."""
     there, slope, denominator = _fixed_point(g, q, v, h)
     away = h - there
     near = (slope < 0.9) & (1.0 + 2.0 * q + v > min(g, 0.1))  # else the two almost cancel, and h is far off
@@ -320,11 +320,11 @@ def best_partner(distances, products, norms, ages, p, m, work):
         j = work.places[k]
         work.shares[k], work.losses[k] = solve(np.float64(distances[j]), products[j] / unit, max(norms[j] / unit, 1.0))
         least = min(least, work.losses[k])
-    chosen = -1
+    chosen = np.int64(-1)
     for k in range(count):
         oldest = chosen < 0 or ages[work.places[k]] < ages[work.places[chosen]]
         if work.losses[k] <= least * _TIED and oldest:
-            chosen = k
+            chosen = np.int64(k)
     return work.places[chosen], work.shares[chosen], work.losses[chosen]
 
 
