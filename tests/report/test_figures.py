@@ -4,6 +4,7 @@ import pytest
 
 from mpu_bench.errors import ConfigError, StoreError
 from mpu_bench.report import figures, series
+from mpu_bench.report.statistics import critical_difference
 from references import made_up
 
 
@@ -83,3 +84,60 @@ def test_wrong_names_are_refused_with_the_nearest(results, tmp_path):
         figures.plot(results, None, "seconds", None)
     with pytest.raises(StoreError, match="no data"):
         figures.plot(results, "budget", None, tmp_path)
+
+
+SERIES = [
+    row(f"w{k}a", solver, n, parameters={"C": 2 + k % 2}, train_seconds=seconds * n, support_vectors=10.0 * n,
+        test_accuracy_percent=accuracy + k)
+    | {"d": 300, "published_train_seconds": 2 * seconds * n}
+    for k, n in enumerate((100, 200, 400), start=1)
+    for solver, seconds, accuracy in (("cvm", 0.01 * n, 90.0), ("fw", 0.001, 80.0), ("mfw", 0.002, 85.0))
+]  # fmt: skip
+
+
+def test_a_series_of_datasets_has_a_panel_of_its_own():
+    others = [row(name, "fw", 50, train_seconds=1.0) | {"d": 20} for name in ("letter", "usps")]
+    panel = series.make("length", SERIES + others, []).panels
+    assert [each.title for each in panel] == ["w1a to w3a"]
+    assert [each.label for each in panel[0].series] == [
+        "cvm",
+        "cvm, printed",
+        "fw",
+        "fw, printed",
+        "mfw",
+        "mfw, printed",
+    ]
+
+
+def test_speed_up_is_over_the_first_solver():
+    panel = series.make("speed-up", SERIES, []).panels[0]
+    found = {each.label: each.y for each in panel.series}
+    assert found["fw"] == pytest.approx((1000, 2000, 4000))
+    assert found["mfw"] == pytest.approx((500, 1000, 2000))
+    assert found["fw, printed"] == pytest.approx(found["fw"])
+    assert panel.y_label == "speed-up over cvm"
+    assert series.make("length-vectors", SERIES, []).panels[0].series[0].y == (1000, 2000, 4000)
+
+
+def test_accuracy_and_seconds_against_a_parameter():
+    rows = [
+        row("shuttle", solver, parameters={"C": C, "eps": 1e-6}, test_accuracy_percent=90.0 + C, train_seconds=1 / C)
+        for solver in ("cvm", "fw") for C in (4, 1, 2)
+    ]  # fmt: skip
+    figure = series.make("parameter", rows, [])
+    assert [panel.y_label for panel in figure.panels] == ["accuracy, %", "training seconds"]
+    assert [(each.label, each.x, each.y) for each in figure.panels[0].series] == [
+        ("cvm", (1, 2, 4), (91, 92, 94)), ("fw", (1, 2, 4), (91, 92, 94)),
+    ]  # fmt: skip
+    assert series.make("parameter", SERIES, []) is None
+
+
+def test_average_ranks_with_the_critical_difference():
+    seconds, accuracy = series.make("ranks", SERIES, []).panels
+    assert "F = inf" in seconds.title
+    ranks = {each.label: each.x[1] for each in seconds.series}
+    assert ranks == {"fw": 1, "mfw": 2, "cvm": 3}
+    assert {each.label: each.x[1] for each in accuracy.series} == {"cvm": 1, "mfw": 2, "fw": 3}
+    low, _, high = seconds.series[0].x
+    assert high - low == pytest.approx(critical_difference(3, 3))
+    assert series.make("ranks", SERIES + SERIES, []) is None  # which of the rows is a solver's is not said

@@ -5,7 +5,7 @@ import pytest
 
 from mpu_bench.errors import StoreError
 from mpu_bench.report import published
-from mpu_bench.report.statistics import friedman, matched, wilcoxon
+from mpu_bench.report.statistics import critical_difference, friedman, matched, wilcoxon
 
 
 @pytest.mark.parametrize(
@@ -93,3 +93,10 @@ def test_the_same_order_everywhere():
     assert outcome.statistic == np.inf
     assert outcome.p_value == 0
     assert outcome.average_ranks == (1.0, 2.0)
+
+
+def test_the_critical_difference_is_that_of_demsars_table():
+    """Table 5a of Demsar (2006): q of 3 solvers is 2.343, of 5 it is 2.728, of 10 it is 3.164."""
+    for solvers, q in ((3, 2.343), (5, 2.728), (10, 3.164)):
+        expected = q * (solvers * (solvers + 1) / (6 * 14)) ** 0.5
+        assert critical_difference(solvers, 14) == pytest.approx(expected, rel=1e-3)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from mpu_bench.report import naming
+from mpu_bench.errors import StoreError
+from mpu_bench.report import naming, statistics
 
 Row = Mapping[str, Any]
 
@@ -209,26 +210,132 @@ def _percents(points: Sequence[Row], quantity: str) -> tuple[list[float], list[f
     ]
 
 
-def _length(rows: Sequence[Row], _bands: Sequence[Row], _against: str | None) -> Figure | None:
-    """Seconds against the number of examples: the same data at several lengths, whatever the labels say."""
-    there = [row for row in rows if row.get("train_seconds_mean") and row["n"]]
-    varied = naming.varying(there)
+def _against_length(quantity: str, label: str, log: bool) -> Callable[..., Figure | None]:
+    """Make the figure of a quantity against the number of examples: the same data at several lengths.
+
+    Datasets with as many features and classes are taken for such a series, whatever their labels say.
+    """
+
+    def lengths(rows: Sequence[Row], _bands: Sequence[Row], _against: str | None) -> Figure | None:
+        varied = {solver: names - {"C"} for solver, names in naming.varying(rows).items()}
+        kinds: dict[tuple[Any, Any], list[Row]] = {}
+        for row in rows:
+            if row["n"] and row.get(f"{quantity}_mean"):
+                kinds.setdefault((row.get("d"), row.get("classes")), []).append(row)
+        panels = [_length_panel(alike, quantity, label, log, varied) for alike in kinds.values()]
+        drawn = tuple(panel for panel in panels if panel is not None)
+        return Figure("", f"{label} against the length of the data", drawn) if drawn else None
+
+    return lengths
+
+
+def _length_panel(
+    rows: Sequence[Row], quantity: str, label: str, log: bool, varied: Mapping[str, set[str]]
+) -> Panel | None:
     groups: dict[str, list[Row]] = {}
-    for row in there:
+    for row in sorted(rows, key=lambda row: row["n"]):
         budget = f" B={row['budget_vectors']:.0f}" if row["budget_vectors"] else ""
         groups.setdefault(naming.short_text(row, varied, ("vectors",)) + budget, []).append(row)
     if not any(len({row["n"] for row in points}) >= _LENGTHS for points in groups.values()):
         return None
     series = []
-    for label, points in groups.items():
-        ordered = sorted(points, key=lambda row: row["n"])
-        x, y = tuple(float(row["n"]) for row in ordered), tuple(row["train_seconds_mean"] for row in ordered)
-        series.append(Series(label, x, y, line=len(x) > 1))
-        printed = [(row["n"], row["published_train_seconds"]) for row in ordered if row.get("published_train_seconds")]
+    for name, points in groups.items():
+        x, y = tuple(float(row["n"]) for row in points), tuple(row[f"{quantity}_mean"] for row in points)
+        series.append(Series(name, x, y, line=len(x) > 1))
+        printed = [(row["n"], row[f"published_{quantity}"]) for row in points if row.get(f"published_{quantity}")]
         if printed:
-            series.append(_points(f"{label}, printed", printed))
-    panel = Panel("", "training examples", "training seconds", tuple(series), y_log=True)
-    return Figure("", "training seconds against the length of the data", (panel,))
+            series.append(_points(f"{name}, printed", printed))
+    datasets = _datasets(sorted(rows, key=lambda row: row["n"]))
+    title = f"{datasets[0]} to {datasets[-1]}" if len(datasets) > 1 else datasets[0]
+    return Panel(title, "training examples", label, tuple(series), y_log=log)
+
+
+def _speed_up(rows: Sequence[Row], bands: Sequence[Row], against: str | None) -> Figure | None:
+    """How many times as fast as the first solver the others are, against the length of the data."""
+    first = rows[0]["solver"] if rows else ""
+    seconds: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["solver"] == first:
+            seconds.setdefault(row["dataset"], []).append(row)
+    ratios = [
+        {name: value for name, value in row.items() if not name.startswith("published_")}
+        | {f"{kind}speed_up{end}": seconds[row["dataset"]][0][name] / row[name]
+           for kind, name, end in (("", "train_seconds_mean", "_mean"), ("published_", "published_train_seconds", ""))
+           if seconds[row["dataset"]][0].get(name) and row.get(name)}
+        for row in rows
+        if row["solver"] != first and len(seconds.get(row["dataset"], ())) == 1
+    ]  # fmt: skip
+    return _against_length("speed_up", f"speed-up over {first}", log=True)(ratios, bands, against)
+
+
+def _against_parameter(rows: Sequence[Row], _bands: Sequence[Row], _against: str | None) -> Figure | None:
+    """Accuracy and seconds against a parameter of which every solver has tried several numbers on one dataset."""
+    there = [row for row in rows if row.get("test_accuracy_percent_mean") is not None and not row["budget_vectors"]]
+    names = {name for row in there for name in json.loads(row["parameters"])}
+    swept = [name for name in sorted(names) if _is_swept(there, name)]
+    if len(swept) != 1:
+        return None
+    found = (("test_accuracy_percent", "accuracy, %", False), ("train_seconds", "training seconds", True))
+    panels = [
+        _parameter_panel(dataset, [row for row in there if row["dataset"] == dataset], swept[0], *quantity)
+        for dataset in _datasets(there)
+        for quantity in found
+    ]
+    return Figure("", f"accuracy and seconds against {swept[0]}", tuple(panels))
+
+
+def _is_swept(rows: Sequence[Row], name: str) -> bool:
+    numbers: dict[tuple[str, str], set[float]] = {}
+    for row in rows:
+        number = json.loads(row["parameters"]).get(name)
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            return False
+        numbers.setdefault((row["dataset"], row["solver"]), set()).add(number)
+    return bool(numbers) and all(len(each) >= _LENGTHS for each in numbers.values())
+
+
+def _parameter_panel(dataset: str, rows: Sequence[Row], name: str, quantity: str, label: str, log: bool) -> Panel:
+    varied = naming.varying(rows)
+    groups: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        point = json.loads(row["parameters"])[name], row[f"{quantity}_mean"]
+        groups.setdefault(naming.short_text(row, varied, (name,)), []).append(point)
+    series = []
+    for solver, points in groups.items():
+        x, y = zip(*sorted(points), strict=True)
+        series.append(Series(solver, x, y))
+    return Panel(dataset, name, label, tuple(series), y_log=log)
+
+
+def _ranks(rows: Sequence[Row], _bands: Sequence[Row], _against: str | None) -> Figure | None:
+    """Average ranks over datasets; two solvers differ by Nemenyi's test where their intervals do not meet."""
+    there = [row for row in rows if not row["budget_vectors"]]
+    solvers = list(dict.fromkeys(row["solver"] for row in there))
+    found = (("train_seconds", "seconds", "lowest"), ("test_accuracy_percent", "accuracy", "highest"))
+    panels = []
+    for quantity, title, best in found:
+        try:
+            values = statistics.matched(there, f"{quantity}_mean", solvers)
+            outcome = statistics.friedman(values, best)  # type: ignore[arg-type]
+        except StoreError:
+            continue
+        if len(solvers) >= _LENGTHS and outcome.datasets >= _LENGTHS:
+            panels.append(_rank_panel(title, solvers, outcome))
+    words = f"average ranks; intervals that do not meet differ at {statistics.LEVEL:g} (Nemenyi)"
+    return Figure("", words, tuple(panels)) if panels else None
+
+
+def _rank_panel(title: str, solvers: Sequence[str], outcome: statistics.Friedman) -> Panel:
+    half = statistics.critical_difference(len(solvers), outcome.datasets) / 2
+    places = {
+        solver: place for place, (_, solver) in enumerate(sorted(zip(outcome.average_ranks, solvers, strict=True)))
+    }
+    series = tuple(
+        Series(solver, (rank - half, rank, rank + half), (places[solver] + 1.0,) * 3)
+        for solver, rank in zip(solvers, outcome.average_ranks, strict=True)
+    )
+    label = f"average rank over {outcome.datasets} datasets, 1 is best"
+    return Panel(f"{title}, F = {outcome.statistic:.3f}", label, "order", series, x_log=False)
 
 
 def _bars(rows: Sequence[Row], _bands: Sequence[Row], _against: str | None) -> Figure | None:
@@ -273,7 +380,11 @@ _MAKERS: dict[str, Callable[..., Figure | None]] = {
     "gap": _curves("gap"),
     "budget": _by_budget("test_error"),
     "online-budget": _by_budget("online_error"),
-    "length": _length,
+    "length": _against_length("train_seconds", "training seconds", log=True),
+    "speed-up": _speed_up,
+    "length-vectors": _against_length("support_vectors", "vectors", log=True),
+    "parameter": _against_parameter,
+    "ranks": _ranks,
     "bars": _bars,
 }
 NAMES = tuple(_MAKERS)

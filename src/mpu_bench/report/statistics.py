@@ -18,6 +18,7 @@ from mpu_bench.errors import StoreError, nearest
 
 Alternative = Literal["two-sided", "less", "greater"]
 
+LEVEL = 0.05  #: of significance
 _DIGITS = 9  #: of a difference, beyond which it is rounding; 0.3 - 0.2 and 0.2 - 0.1 are tied
 
 
@@ -134,6 +135,15 @@ def friedman(values: NDArray[np.float64], best: Literal["lowest", "highest"] = "
     statistic = (datasets - 1) * chi_squared / rest if rest > 0 else np.inf  # all datasets rank alike
     p_value = float(stats.f.sf(statistic, k - 1, (k - 1) * (datasets - 1)))
     return Friedman(float(statistic), p_value, chi_squared, tuple(average.tolist()), datasets)
+
+
+def critical_difference(solvers: int, datasets: int) -> float:
+    """Give by how much the average ranks of two of several solvers must differ to be told apart at `LEVEL`.
+
+    Nemenyi's test: q sqrt(k (k + 1) / (6 N)), q the studentized range of k with infinite degrees of freedom by sqrt 2.
+    """
+    q = float(stats.studentized_range.ppf(1 - LEVEL, solvers, np.inf)) / np.sqrt(2)
+    return float(q * np.sqrt(solvers * (solvers + 1) / (6 * datasets)))
 
 
 def _rounded(differences: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
