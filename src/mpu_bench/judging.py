@@ -89,10 +89,13 @@ class Claim(_Strict):
     ``below``: on the curves of ``quantity`` against ``against``, that of ``where`` lies below those of ``rows``, for at
     least ``share`` of the way from ``from`` to ``up_to`` (on a log axis).
     ``rises``: the curve of ``where`` ends at least ``by`` above its lowest point.
-    ``slope``: the slope of log ``quantity`` against log ``against`` over the rows ``where`` lies in ``between``.
+    ``slope``: the slope of log ``quantity`` against log ``against`` over the rows ``where`` lies in ``between``; with
+    ``speed_up_over`` another row, that of how many times larger the quantity is there, on the same dataset.
     ``statistic``: of ``solvers`` over the datasets that all of them have, by ``test`` (``alternative`` is Wilcoxon's);
     of the results, or where ``of`` names a printed table, of its column ``quantity``. It is the p-value that is
     compared where the printed column is ``p_value``, else the statistic.
+
+    Only rows of ``datasets`` count, if any are named.
     """
 
     claim: Annotated[str, Field(min_length=1)]
@@ -101,6 +104,8 @@ class Claim(_Strict):
     against: str = "kernel_evaluations"
     where: Where = Where()
     rows: list[Where] = []
+    datasets: list[str] = []
+    speed_up_over: Where | None = None
     printed: float | Printed | None = None
     rule: Rule | None = None
     slack: float = 0.0

@@ -152,6 +152,17 @@ def test_orders_rises_slopes_and_single_numbers():
     }  # fmt: skip
 
 
+def test_a_speed_up_may_grow_over_some_of_the_datasets():
+    rows = [row("letter", "fw", n=50, train_seconds=9.0)]
+    rows += [row(f"w{k}a", "fw", n=10**k, train_seconds=float(10**k)) for k in (1, 2, 3)]
+    claim = {"claim": "grows", "kind": "slope", "quantity": "train_seconds", "against": "n", "where": {"solver": "fw"},
+             "speed_up_over": {"solver": "cvm"}, "datasets": ["w1a", "w2a", "w3a"], "between": [0.4, 0.6]}  # fmt: skip
+    assert judged(rows, claims=[claim])["", "fw", "grows"].verdict == NOT_RUN
+    rows += [row(f"w{k}a", "cvm", n=10**k, train_seconds=10.0 ** (1.5 * k)) for k in (1, 2, 3)]
+    cell = judged(rows, claims=[claim])["", "fw", "grows"]
+    assert (cell.verdict, cell.measured) == (WITHIN, pytest.approx(0.5))
+
+
 def test_a_claim_that_is_known_not_to_hold_says_why():
     curves = curve("sbp", [0.2]) + curve("pegasos-kernel", [0.1])
     curves += [point | {"kernel_evaluations_mean": 1e4, "presented": 1e4} for point in curves]

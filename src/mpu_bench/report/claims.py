@@ -44,6 +44,9 @@ def examine(claim: Claim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
     curves : sequence of mapping
         The rows of bands.csv.
     """
+    if claim.datasets:
+        rows = [row for row in rows if row["dataset"] in claim.datasets]
+        curves = [row for row in curves if row["dataset"] in claim.datasets]
     return _EXAMINERS[claim.kind](claim, rows, curves)
 
 
@@ -141,7 +144,13 @@ def _slope(claim: Claim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
     x = [row[claim.against] if claim.against in row else row[f"{claim.against}_mean"] for row in found]
     if len(set(x)) < 2:
         return _nothing(claim.where)
-    y = [row[f"{claim.quantity}_mean"] for row in found]
+    y = np.array([row[f"{claim.quantity}_mean"] for row in found])
+    if claim.speed_up_over is not None:
+        others = [_values(rows, _narrowed(claim.speed_up_over, Where(dataset=row["dataset"])), claim.quantity)
+                  for row in found]  # fmt: skip
+        if not all(others):
+            return _nothing(claim.speed_up_over)
+        y = np.array([fmean(each) for each in others]) / y
     slope = float(np.polyfit(np.log(x), np.log(y), 1)[0])
     assert claim.between is not None
     low, high = claim.between
