@@ -15,6 +15,8 @@ settings.load_profile("project")
 
 
 def pytest_configure() -> None:
+    # before numba is imported: code for one thread is compiled once, for the tests and for the processes they start
+    os.environ.setdefault("NUMBA_NUM_THREADS", "1")
     mirror = os.environ.get("MPU_BENCH_MIRROR")
     if mirror and not mirror.startswith("http"):
         if not Path(mirror).is_dir():
