@@ -10,6 +10,7 @@ from mpu_bench import config
 from mpu_bench.errors import ConfigError
 from mpu_bench.schema import Experiment, KernelChoice
 
+CLAIM = "claims: [{claim: x, rule: {relative: 1}, "
 HEAD = "name: tried\ndataset: {checkerboard: {rows: 100, test_rows: 50}}\n"
 
 
@@ -276,3 +277,42 @@ def test_nothing_but_a_config_error_comes_of_any_value(tmp_path_factory: pytest.
         except ConfigError as fault:
             told = str(fault)
         assert "any.yaml" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("compare: {mpu-table3: {}}", "compare.mpu-table3: no table 'mpu-table3': did you mean"),
+        ("compare: {mpu-table1: {objectiv: {relative: 1}}}", "mpu-table1 has no column 'objectiv': did you mean 'obj"),
+        ("compare: {fw-tables5-6: {statistic: {relative: 1}}}", "fw-tables5-6 has no column 'dataset'"),
+        ("compare: {mpu-table1: {seconds: {ratio_to: dcb, factor: 2}}}", "unknown solver 'dcb': did you mean 'dcd'"),
+        ("compare: {mpu-table1: {seconds: {}}}", "give relative, absolute"),
+        ("paper: mpu-2011", "paper"),
+        ("known: [{claim: x, reason: y}]", "no claim 'x'"),
+        (
+            CLAIM + "kind: number, quantity: nu, printed: {table: sbp-table2, row: 9, column: nu}}]",
+            "row 9 of sbp-table2 prints no nu",
+        ),
+        (
+            CLAIM
+            + "kind: statistic, test: wilcoxon, solvers: [fw, cvm], of: fw-table3, quantity: minutes, printed: 1}]",
+            "fw-table3 has no column 'minutes'",
+        ),
+        (
+            CLAIM + "kind: statistic, test: friedman, solvers: [fw, cvm], quantity: nu, printed: 1}]",
+            "three or more",
+        ),
+    ],
+)
+def test_what_is_compared_must_be_there(read, text: str, message: str) -> None:
+    told = refused(read, HEAD + f"solvers: [mpu]\n{text}\n")
+    assert message in told
+    assert len(told.splitlines()) == 1
+
+
+def test_how_a_config_was_read_is_remembered(read) -> None:
+    text = HEAD + "solvers: [mpu]\npaper: mpu-2010\nprofiles: {ci: {repeats: 1}, all: {repeats: 9}}\n"
+    experiment = read(text, profile="ci", settings=["solvers.mpu.C=10"], seed=3)
+    assert experiment.options == ("--profile", "ci", "--set=solvers.mpu.C=10", "--seed", "3")
+    assert (experiment.paper, experiment.profiles) == ("mpu-2010", ("ci", "all"))
+    assert read(text).options == ()

@@ -186,3 +186,40 @@ def test_a_claim_that_is_known_not_to_hold_says_why():
 def test_what_says_nothing_is_refused(wrong):
     with pytest.raises(ValidationError, match=r"give|name|needs|go together"):
         wrong()
+
+
+def statistic(column="statistic", **more):
+    claim = {"claim": "FW is faster than CVM", "kind": "statistic", "test": "wilcoxon", "alternative": "less",
+             "solvers": ["fw", "cvm"], "quantity": "train_seconds", "rule": {"relative": 1e-3},
+             "printed": {"table": "fw-tables5-6", "row": 1, "column": column}}  # fmt: skip
+    return claim | more
+
+
+@pytest.mark.parametrize("column", ["statistic", "p_value"])
+def test_a_statistic_is_computed_again_from_what_is_printed(column):
+    judging = {"claims": [statistic(column, of="fw-table3", quantity="seconds")], "compare": {"fw-tables5-6": {}}}
+    claim, *rest = reversed(comparison.compare([], [], Judging.model_validate(judging)))
+    assert (claim.verdict, claim.count, claim.row) == (WITHIN, 26, 1)
+    assert (1, column) not in {(cell.row, cell.column) for cell in rest}  # the claim answers that number
+    assert len(rest) == 2 * len(published.table("fw-tables5-6")) - 1
+
+
+def test_a_statistic_of_results_is_over_the_datasets_that_all_solvers_have():
+    rows = [row(name, solver, train_seconds=float(k + 10 * (solver == "cvm")))
+            for k, name in enumerate("abcdefg") for solver in ("fw", "cvm") if name + solver != "gcvm"]  # fmt: skip
+    found = judged(rows, claims=[statistic(rule={"absolute": 17})])["", "", "FW is faster than CVM"]
+    assert (found.measured, found.count, found.verdict) == (0, 6, WITHIN)
+    assert "6 datasets" in found.reason
+    absent = judged(rows, claims=[statistic(solvers=["fw", "mfw"])])["", "", "FW is faster than CVM"]
+    assert absent.verdict == NOT_RUN
+    assert "mfw" in absent.reason
+
+
+def test_sizes_of_pairs_of_classes_are_facts():
+    rows = [row("pendigits", "fw", n=7494) | {"d": 16, "n_test": 3498, "classes": 10, "largest_pair": 1560}]
+    found = judged(rows, compare={"fw-table1": {}})
+    assert {found["pendigits", "", name].verdict for name in ("n", "n_test", "classes", "d", "largest_pair")} == {
+        WITHIN
+    }
+    assert found["pendigits", "", "smallest_pair"].verdict == NOT_RUN
+    assert found["usps", "", "largest_pair"].verdict == NOT_RUN

@@ -48,3 +48,11 @@ def test_nothing_stands_beside_what_the_paper_does_not_print() -> None:
 def test_an_unknown_table_is_told() -> None:
     with pytest.raises(StoreError, match="did you mean 'mpu-table"):
         published.table("mpu-tabel1")
+
+
+@pytest.mark.parametrize("line", ["adult,mpu", "adult,mpu,1,2"])
+def test_a_table_with_a_ragged_line_is_told(line, tmp_path, monkeypatch) -> None:
+    (tmp_path / "torn.csv").write_text(f"dataset,solver,seconds\nadult,dcd,1\n{line}\n")
+    monkeypatch.setattr(shipped, "folder", lambda _: tmp_path)
+    with pytest.raises(StoreError, match=r"torn.csv: line 3 has more or fewer cells"):
+        published.table("torn")
