@@ -333,7 +333,7 @@ def _first_least(numbers, m):
     place = np.int64(0)
     for j in range(1, m):
         if numbers[j] < numbers[place]:
-            place = j
+            place = np.int64(j)
     return place
 
 
