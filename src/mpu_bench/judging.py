@@ -13,7 +13,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Rule(_Strict):
+class Tolerance(_Strict):
     """How far a measured number may be from the printed one; it may be as far as the most generous part says.
 
     ``relative`` and ``absolute``: of the printed number. ``deviations``: so many joint standard deviations.
@@ -29,11 +29,31 @@ class Rule(_Strict):
     factor: Annotated[float, Field(gt=1, allow_inf_nan=False)] | None = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> Rule:
+    def _says_something(self) -> Tolerance:
         if (self.ratio_to is None) != (self.factor is None):
             raise ValueError("ratio_to and factor go together, such as {ratio_to: dcd, factor: 2}")
-        if all(value is None for value in self.model_dump().values()):
+        if all(value is None for value in (self.relative, self.absolute, self.deviations, self.at_most, self.ratio_to)):
             raise ValueError("give relative, absolute, deviations, at_most, or ratio_to with factor")
+        return self
+
+
+class Exceptional(Tolerance):
+    """A tolerance for some datasets and solvers; for all, where none are named."""
+
+    datasets: list[str] = []
+    solvers: list[str] = []
+
+
+class Rule(Tolerance):
+    """A tolerance, ``but`` another one for some datasets and solvers: the first that names them, if one does."""
+
+    but: list[Exceptional] = []
+
+    def tolerance(self, dataset: str, solver: str) -> Tolerance:
+        """Give the tolerance for one cell."""
+        for each in self.but:
+            if (not each.datasets or dataset in each.datasets) and (not each.solvers or solver in each.solvers):
+                return each
         return self
 
 

@@ -52,6 +52,19 @@ def test_a_number_is_judged_by_its_rule(objective, verdict):
     assert cell.absolute_deviation == pytest.approx(objective - 11434.4)
 
 
+def test_a_rule_may_differ_for_some_datasets_and_solvers():
+    rule = {"absolute": 1.0, "but": [{"datasets": ["a1a", "w1a"], "solvers": ["cvm"], "absolute": 0.1},
+                                     {"datasets": ["w1a"], "deviations": 2.0}]}  # fmt: skip
+    rows = [row(dataset, solver, test_accuracy_percent=97.0 if dataset[0] == "w" else 83.0)
+            for dataset in ("a1a", "w1a") for solver in ("cvm", "fw")]  # fmt: skip
+    found = judged(rows, compare={"fw-table2": {"accuracy_percent": rule}})
+    verdicts = {name[:2]: (cell.tolerance, cell.verdict) for name, cell in found.items() if cell.count}
+    assert verdicts == {
+        ("a1a", "cvm"): ("absolute 0.1", OUTSIDE), ("a1a", "fw"): ("absolute 1", WITHIN),
+        ("w1a", "cvm"): ("absolute 0.1", OUTSIDE), ("w1a", "fw"): ("deviations 2", OUTSIDE),
+    }  # fmt: skip
+
+
 def test_facts_of_the_data_are_to_be_met():
     found = judged([row("adult", "mpu", n=32560)], compare={"mpu-table1": {}})
     assert found["adult", "", "d"].verdict == WITHIN

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mpu_bench.judging import Claim, Judging, Known, Printed, Rule
+from mpu_bench.judging import Claim, Judging, Known, Printed, Rule, Tolerance
 from mpu_bench.report import claims, published
 
 Summary = dict[str, Any]  #: a row as `tables.summarize` gives it
@@ -88,7 +88,7 @@ def compare(rows: Sequence[Summary], curves: Sequence[Mapping[str, Any]], judgin
         for table, rules in judging.compare.items()
         for place, row, column in printed(table)
         if Printed(table=table, row=place, column=column) not in claimed
-        for cell in _cells(table, row, column, rules.get(column), rows)
+        for cell in _cells(table, row, column, _tolerance_of(row, rules.get(column)), rows)
     ]
     judged = [_known(cell, judging.known) for cell in cells]
     return judged + [_claimed(claim, rows, curves, judging.known) for claim in judging.claims]
@@ -107,7 +107,13 @@ def printed(table: str) -> Iterator[tuple[int, Mapping[str, str], str]]:
                 yield place, row, column
 
 
-def _cells(table: str, row: Mapping[str, str], column: str, rule: Rule | None, rows: Sequence[Summary]) -> list[Cell]:
+def _tolerance_of(row: Mapping[str, str], rule: Rule | None) -> Tolerance | None:
+    return None if rule is None else rule.tolerance(row.get("dataset", ""), row.get("solver", ""))
+
+
+def _cells(
+    table: str, row: Mapping[str, str], column: str, rule: Tolerance | None, rows: Sequence[Summary]
+) -> list[Cell]:
     if column in FACTS:
         answers = [each for each in rows if each["dataset"] == row.get("dataset") and each.get(column) is not None]
     elif rule is None:
@@ -155,15 +161,15 @@ def _number(text: str | None) -> float | None:
         return None
 
 
-def _tolerance(rule: Rule | None, column: str) -> str:
+def _tolerance(rule: Tolerance | None, column: str) -> str:
     if rule is None:
         return "exact" if column in FACTS else ""
-    given = rule.model_dump(exclude_none=True)
+    given = rule.model_dump(exclude_none=True, include=set(Tolerance.model_fields))
     return ", ".join(f"{name.replace('_', ' ')} {value:g}" if isinstance(value, float) else f"{name.replace('_', ' ')}"
                      f" {value}" for name, value in given.items())  # fmt: skip
 
 
-def _why_not(row: Mapping[str, str], rows: Sequence[Summary], rule: Rule | None, column: str) -> str:
+def _why_not(row: Mapping[str, str], rows: Sequence[Summary], rule: Tolerance | None, column: str) -> str:
     if rule is None and column not in FACTS:
         return f"the config has no rule for {column}"
     if not any(each["dataset"] == row.get("dataset") for each in rows):
@@ -172,12 +178,12 @@ def _why_not(row: Mapping[str, str], rows: Sequence[Summary], rule: Rule | None,
     return f"run on {alike[0]['n']} rows instead" if alike else "no run answers this row"
 
 
-def _fact(cell: Cell, row: Summary, rule: Rule | None) -> Cell:
+def _fact(cell: Cell, row: Summary, rule: Tolerance | None) -> Cell:
     cell = replace(cell, solver="", measured=float(row[cell.column]), count=1)
     return _with_deviations(cell, judge(cell, rule or _EXACT))
 
 
-def _judge(cell: Cell, row: Summary, rule: Rule, rows: Sequence[Summary]) -> Cell:
+def _judge(cell: Cell, row: Summary, rule: Tolerance, rows: Sequence[Summary]) -> Cell:
     quantity = published.MEASURED.get(cell.column, cell.column)
     measured, deviation = row.get(f"{quantity}_mean"), row.get(f"{quantity}_std")
     cell = replace(
@@ -192,7 +198,7 @@ def _judge(cell: Cell, row: Summary, rule: Rule, rows: Sequence[Summary]) -> Cel
     return replace(_with_deviations(cell, judge(cell, rule)), reason=reason)
 
 
-def judge(cell: Cell, rule: Rule) -> str:
+def judge(cell: Cell, rule: Tolerance) -> str:
     """Give the verdict on a measured number beside a printed one, not knowing what is known."""
     assert cell.measured is not None
     assert cell.published is not None
@@ -208,7 +214,7 @@ def judge(cell: Cell, rule: Rule) -> str:
     return BETTER if less or more else OUTSIDE
 
 
-def _judge_ratio(cell: Cell, row: Summary, rule: Rule, rows: Sequence[Summary], quantity: str) -> Cell:
+def _judge_ratio(cell: Cell, row: Summary, rule: Tolerance, rows: Sequence[Summary], quantity: str) -> Cell:
     """Judge a number as its ratio to another solver's, on both sides."""
     assert rule.factor is not None
     to = next((each for each in rows if _is_peer(each, row, rule)), None)
@@ -230,7 +236,7 @@ def _judge_ratio(cell: Cell, row: Summary, rule: Rule, rows: Sequence[Summary], 
     return _with_deviations(cell, verdict)
 
 
-def _is_peer(other: Summary, row: Summary, rule: Rule) -> bool:
+def _is_peer(other: Summary, row: Summary, rule: Tolerance) -> bool:
     same = all(other[name] == row[name] for name in ("dataset", "budget_vectors"))
     return same and other["solver"] == rule.ratio_to
 
