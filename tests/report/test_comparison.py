@@ -75,6 +75,7 @@ def test_a_part_of_the_data_answers_nothing():
     found = judged([row("adult", "mpu", n=1000, objective=1.0)], compare={"mpu-table1": {"objective": {"relative": 1}}})
     assert found["adult", "mpu", "objective"].verdict == NOT_RUN
     assert "1000 rows" in found["adult", "mpu", "objective"].reason
+    assert found["adult", "", "n"].verdict == NOT_RUN
 
 
 def test_seconds_are_compared_as_ratios_on_both_sides():

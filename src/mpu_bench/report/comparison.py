@@ -115,7 +115,8 @@ def _cells(
     table: str, row: Mapping[str, str], column: str, rule: Tolerance | None, rows: Sequence[Summary]
 ) -> list[Cell]:
     if column in FACTS:
-        answers = [each for each in rows if each["dataset"] == row.get("dataset") and each.get(column) is not None]
+        there = [each for each in rows if each["dataset"] == row.get("dataset") and each.get(column) is not None]
+        answers = [each for each in there if column != "n" or _is_as_long(each, row)]
     elif rule is None:
         answers = []
     else:
@@ -174,8 +175,8 @@ def _why_not(row: Mapping[str, str], rows: Sequence[Summary], rule: Tolerance | 
         return f"the config has no rule for {column}"
     if not any(each["dataset"] == row.get("dataset") for each in rows):
         return "the dataset is not part of this run"
-    alike = [each for each in rows if published.answers(row, _with_parameters(each)) and not _is_as_long(each, row)]
-    return f"run on {alike[0]['n']} rows instead" if alike else "no run answers this row"
+    other = [each for each in rows if each["dataset"] == row.get("dataset") and not _is_as_long(each, row)]
+    return f"run on {other[0]['n']} rows instead" if other else "no run answers this row"
 
 
 def _fact(cell: Cell, row: Summary, rule: Tolerance | None) -> Cell:
