@@ -125,8 +125,8 @@ def _cells(
         kind="cell",
         table=table,
         dataset=row.get("dataset", ""),
-        solver=row.get("solver", ""),
-        budget=row.get("budget", ""),
+        solver="" if column in FACTS else row.get("solver", ""),
+        budget="" if column in FACTS else row.get("budget", ""),
         parameters="",
         column=column,
         published=_number(row[column]),
@@ -180,7 +180,7 @@ def _why_not(row: Mapping[str, str], rows: Sequence[Summary], rule: Tolerance | 
 
 
 def _fact(cell: Cell, row: Summary, rule: Tolerance | None) -> Cell:
-    cell = replace(cell, solver="", measured=float(row[cell.column]), count=1)
+    cell = replace(cell, measured=float(row[cell.column]), count=1)
     return _with_deviations(cell, judge(cell, rule or _EXACT))
 
 
