@@ -46,6 +46,9 @@ _chosen: list[int] = []  # the allowance set, if one was
 _sharing: list[int] = [1]  # processes among which what is free is shared
 
 
+_Places = NDArray[np.int32]
+
+
 class Gram(NamedTuple):
     """The kernel matrix of n examples of d features, with room for r rows, of which the first few may be open."""
 
@@ -125,7 +128,7 @@ def build(
 
 def _threads(cost: float) -> Alone | Threads:
     """Choose the threads for rows of so many nanoseconds; the type, of which code is compiled, is one for all."""
-    most = numba.config.NUMBA_NUM_THREADS
+    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
     return Alone() if most == 1 else Threads(most if cost > _WORTH_THREADS else 1)
 
 
@@ -158,10 +161,11 @@ def _patience(kept: NDArray[Any], cost: float) -> int:
         sample[::512] = 0  # a value in every page
         times.append(time.perf_counter_ns() - before)
     elapsed = sorted(times)[_SAMPLES // 2]  # others may have had the processor meanwhile
-    return ceil(elapsed * kept[0].nbytes / _SAMPLE / cost - 0.5)
+    rows: float = elapsed * kept[0].nbytes / _SAMPLE / cost
+    return ceil(rows - 0.5)
 
 
-def _all_free(kept: NDArray[Any], patience: int) -> tuple[Any, ...]:
+def _all_free(kept: NDArray[Any], patience: int) -> tuple[_Places, _Places, _Places, _Places, NDArray[np.int64], int]:
     """Give what a Gram knows of the places: the arrays, and the patience."""
     r, n = kept.shape
     first = r if patience == 0 else min(r, max(_FEWEST, _FIRST // kept[0].nbytes))
@@ -175,7 +179,9 @@ def _all_free(kept: NDArray[Any], patience: int) -> tuple[Any, ...]:
 def copy_without_rows(gram: Gram) -> Gram:
     """Give a Gram of the same examples and kernel that keeps two rows, and none yet."""
     kept = _memory(min(_FEWEST, len(gram.places)), len(gram.places), gram.kept.dtype)
-    return Gram(*gram[:4], kept, *_all_free(kept, 0), gram.threads)
+    return Gram(
+        gram.products, gram.kernel, gram.squared_norms, gram.diagonal, kept, *_all_free(kept, 0), gram.threads
+    )  # fmt: skip
 
 
 def _refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[Any]) -> None:
