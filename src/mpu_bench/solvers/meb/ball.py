@@ -227,13 +227,6 @@ class BallSolver(Solver):
         vectors = take(state.rows, state.core.members[support])
         return KernelModel(vectors, coefficients, state.examples.kernel, state.features, float(coefficients.sum()))
 
-    def remark(self, state: State) -> str:
-        """Say where a sample was to be larger than the data."""
-        n = len(state.examples.labels)
-        if self.sampling == "all" or self.sampling <= n:
-            return ""
-        return f"sampling is {self.sampling}, but there are only {n} examples: all were searched (`sampling: all`)"
-
     def measures(self, state: State) -> Measures:
         """Certify the ball by its farthest point, of all."""
         constant, squared_radius = state.ball[:2].tolist()
