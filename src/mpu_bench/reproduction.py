@@ -137,8 +137,8 @@ def run(
             with Store(folder) as store:
                 tables.write(store)
                 faults += _failed(step, store)
-        except StoreError as fault:
-            faults.append(str(fault))
+        except UserError as fault:
+            faults.append(f"{step}: {fault}")
     return faults
 
 
