@@ -71,6 +71,11 @@ def test_facts_of_the_data_are_to_be_met():
     assert found["adult", "", "n"].verdict == OUTSIDE
 
 
+def test_what_a_card_expects_is_no_fact():
+    found = judged([row("adult", "mpu", count=0)], compare={"mpu-table1": {}})["adult", "", "n"]
+    assert (found.verdict, found.reason) == (NOT_RUN, "the data are not here")
+
+
 def test_a_part_of_the_data_answers_nothing():
     found = judged([row("adult", "mpu", n=1000, objective=1.0)], compare={"mpu-table1": {"objective": {"relative": 1}}})
     assert found["adult", "mpu", "objective"].verdict == NOT_RUN

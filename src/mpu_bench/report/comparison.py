@@ -115,7 +115,8 @@ def _cells(
     table: str, row: Mapping[str, str], column: str, rule: Tolerance | None, rows: Sequence[Summary]
 ) -> list[Cell]:
     if column in FACTS:
-        there = [each for each in rows if each["dataset"] == row.get("dataset") and each.get(column) is not None]
+        there = [each for each in rows if each["dataset"] == row.get("dataset") and _is_counted(each)]
+        there = [each for each in there if each.get(column) is not None]
         answers = [each for each in there if column != "n" or _is_as_long(each, row)]
     elif rule is None:
         answers = []
@@ -143,6 +144,11 @@ def _cells(
     if column in FACTS and answers:
         return [_fact(cell, answers[0], rule)]
     return [_judge(cell, each, rule, rows) for each in answers if rule is not None] or [cell]
+
+
+def _is_counted(row: Summary) -> bool:
+    """Tell whether the data were there to be counted; before that, their card says what is expected."""
+    return bool(row["count"] or row.get("largest_pair"))
 
 
 def _is_as_long(result: Summary, printed: Mapping[str, str]) -> bool:
@@ -173,9 +179,12 @@ def _tolerance(rule: Tolerance | None, column: str) -> str:
 def _why_not(row: Mapping[str, str], rows: Sequence[Summary], rule: Tolerance | None, column: str) -> str:
     if rule is None and column not in FACTS:
         return f"the config has no rule for {column}"
-    if not any(each["dataset"] == row.get("dataset") for each in rows):
+    there = [each for each in rows if each["dataset"] == row.get("dataset")]
+    if not there:
         return "the dataset is not part of this run"
-    other = [each for each in rows if each["dataset"] == row.get("dataset") and not _is_as_long(each, row)]
+    if column in FACTS and not any(map(_is_counted, there)):
+        return "the data are not here"
+    other = [each for each in there if not _is_as_long(each, row)]
     return f"run on {other[0]['n']} rows instead" if other else "no run answers this row"
 
 
