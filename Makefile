@@ -22,7 +22,7 @@ run: setup  ## the quick start: no download, less than a minute
 	$(BIN)/mpu-bench run configs/quickstart.yaml --results $(RESULTS)
 
 test: setup  ## all tests; those on real data need MPU_BENCH_MIRROR
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 check: setup  ## lint, format, types, and the floors of the architecture
 	$(BIN)/ruff check

@@ -24,7 +24,13 @@ def pytest_configure() -> None:
         os.environ["MPU_BENCH_MIRROR"] = str(Path(mirror).resolve())
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for (
+        item
+    ) in items:  # what needs the same compiled code goes to the same process: a file, or a solver of the contract
+        solver = getattr(item, "callspec", None) and item.callspec.params.get("trained")  # type: ignore[attr-defined]
+        item.add_marker(pytest.mark.xdist_group(solver or item.path.stem))
     if os.environ.get("MPU_BENCH_MIRROR"):
         return
     reason = "needs real data: set MPU_BENCH_MIRROR to a folder or address that holds the datasets' files"
