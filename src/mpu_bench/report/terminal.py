@@ -32,6 +32,7 @@ class Display:
         self._total = self._done = 0
         self._running: dict[str, str] = {}
         self._compiled: dict[str, float] = {}
+        self._told = ""
 
     @contextmanager
     def listening(self) -> Iterator[Listener]:
@@ -88,7 +89,9 @@ class Display:
                 words += f" (compiled for {compiled:.1f} s, once per machine)"
             self._console.print(words, highlight=False, markup=False)
         else:
-            words = f"{place}  {run}: {record['status'].upper()}: {record['reason']}"
+            reason = record["reason"] if record["reason"] != self._told else "as above"
+            self._told = record["reason"]
+            words = f"{place}  {run}: {record['status'].upper()}: {reason}"
             self._console.print(words, style="bold red", highlight=False, markup=False)
         self._refresh()
 
