@@ -83,6 +83,10 @@ def test_from_configs_to_tables(shipped_configs: Path, tmp_path: Path) -> None:
     assert (physics["status"], checkerboard["status"]) == ("unavailable", "done")
     _, again = reproduce()
     assert "1 run kept from earlier; 0 runs to do" in again
+    words = ["run", "sbp-tiny", "--profile", "ci", "--offline", "--only", "dataset=checkerboard"]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    with Store(tmp_path / "results" / "sbp-tiny-ci") as store:
+        assert [record["status"] for record in store.records()] == ["unavailable", "done"]
 
 
 def test_what_is_outside_or_fails_is_exit_code_1_and_stops_nothing(shipped_configs: Path, tmp_path: Path) -> None:

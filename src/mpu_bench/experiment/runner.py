@@ -178,7 +178,7 @@ def execute(
         If the folder cannot be used, or another process is running into it.
     """
     with _alone_in(folder), Store(folder, create=True) as store:
-        planned = prepare_data(runs, chosen, home, listener.progress)
+        planned = [_as_before(each, runs, store) for each in prepare_data(runs, chosen, home, listener.progress)]
         store.save_plan([each.record() for each in planned], _facts(experiment, planned))
         wanted = set(map(id, chosen))
         mine = [each for each in planned if id(each.run) in wanted]
@@ -195,6 +195,15 @@ def execute(
             session.do(ready, needed)
             missing = [each for each in missing if each not in ready]
         return {each.run_id for each in mine} <= store.finished()
+
+
+def _as_before(planned: Planned, runs: Sequence[Run], store: Store) -> Planned:
+    """Let a run whose data could not be had before, and were not asked for now, stay unavailable."""
+    if planned.description is None or not planned.description.missing:
+        return planned
+    key = _run_id(planned.run, "unavailable", runs)
+    row = store.row(key)
+    return planned if row is None else Planned(planned.run, None, key, row["reason"])
 
 
 def _sources(planned: Planned, others: Sequence[Planned]) -> Sources:
