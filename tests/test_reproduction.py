@@ -27,7 +27,7 @@ CONFIGS = {
     "sbp-tiny": """
         name: sbp-tiny
         paper: sbp-2012
-        datasets: [physics, {checkerboard: {rows: 300, test_rows: 50}}]
+        datasets: [physics, {checkerboard: {rows: 300, test_rows: 50}}, covertype]
         solvers: [dcd]
         compare: {sbp-runtime: {test_error_percent: {absolute: 0.1}}}
         profiles: {ci: {}}
@@ -78,15 +78,17 @@ def test_from_configs_to_tables(shipped_configs: Path, tmp_path: Path) -> None:
     assert "dcd has an objective" in (tables / "mpu-2010-tiny.md").read_text()
     assert (tmp_path / "results" / "page" / "index.html").is_file()
     with Store(tmp_path / "results" / "sbp-tiny-ci") as store:
-        physics, checkerboard = store.records()
+        physics, checkerboard, covertype = store.records()
         assert store.fact("options") == ["--profile", "ci"]
-    assert (physics["status"], checkerboard["status"]) == ("unavailable", "done")
+    assert [each["status"] for each in (physics, checkerboard, covertype)] == ["unavailable", "done", "unavailable"]
+    assert "phy_train" in physics["reason"]
+    assert "covtype" in covertype["reason"]
     _, again = reproduce()
     assert "1 run kept from earlier; 0 runs to do" in again
     words = ["run", "sbp-tiny", "--profile", "ci", "--offline", "--only", "dataset=checkerboard"]
     assert CliRunner().invoke(app, words).exit_code == 0
     with Store(tmp_path / "results" / "sbp-tiny-ci") as store:
-        assert [record["status"] for record in store.records()] == ["unavailable", "done"]
+        assert [record["status"] for record in store.records()] == ["unavailable", "done", "unavailable"]
 
 
 def test_what_is_outside_or_fails_is_exit_code_1_and_stops_nothing(shipped_configs: Path, tmp_path: Path) -> None:

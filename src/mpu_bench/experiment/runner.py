@@ -128,9 +128,14 @@ def _with_ids(runs: Sequence[Run], found: Mapping[Dataset, Description | str]) -
 
 
 def _planned(run: Run, found: Description | str, runs: Sequence[Run]) -> Planned:
-    fingerprint = "unavailable" if isinstance(found, str) else found.fingerprint
+    fingerprint = _absent(run) if isinstance(found, str) else found.fingerprint
     key = None if fingerprint is None else _run_id(run, fingerprint, runs)
     return Planned(run, None, key, found) if isinstance(found, str) else Planned(run, found, key)
+
+
+def _absent(run: Run) -> str:
+    """Stand in for the fingerprint of data that cannot be had."""
+    return f"unavailable: {' '.join(_key(run))}"
 
 
 def _run_id(run: Run, fingerprint: str, runs: Sequence[Run]) -> str:
@@ -201,7 +206,7 @@ def _as_before(planned: Planned, runs: Sequence[Run], store: Store) -> Planned:
     """Let a run whose data could not be had before, and were not asked for now, stay unavailable."""
     if planned.description is None or not planned.description.missing:
         return planned
-    key = _run_id(planned.run, "unavailable", runs)
+    key = _run_id(planned.run, _absent(planned.run), runs)
     row = store.row(key)
     return planned if row is None else Planned(planned.run, None, key, row["reason"])
 
