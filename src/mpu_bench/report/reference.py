@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -39,11 +40,12 @@ def freeze(folder: Path, reference: Path) -> Path:
         facts = {name: store.fact(name) for name in ("name", "paper", "config", "options", "description")}
         machines = store.environments()
     finished = [record for record in records if record["status"] in FINISHED]
+    machines = [machine for machine in machines if machine["id"] in {record["environment"] for record in finished}]
     if not finished:
         raise StoreError(f"{folder}: no run has a result; there is nothing to keep")
     about = facts | {
         "date": datetime.now(UTC).date().isoformat(),
-        "hours": round(sum(record["train_seconds"] or 0.0 for record in finished) / 3600, 3),
+        "hours": round(sum(record["train_seconds"] or 0.0 for record in finished) / 3600, 5),
         "runs": len(finished),
         "planned": len(records),
         "missing": missing(records),
@@ -65,14 +67,16 @@ def freeze(folder: Path, reference: Path) -> Path:
 
 
 def missing(records: Sequence[dict[str, Any]]) -> list[str]:
-    """Say of which dataset and solver there is no result, and why; each once."""
-    lines = [
-        f"{record['dataset']} {record['solver']}: {record['status']}" + (f": {reason}" if reason else "")
+    """Say of which dataset there is no result of how many runs, and why: the first sentence of each reason."""
+    found = Counter(
+        (record["dataset"], record["status"], _without_paths(record["reason"] or "").partition(". ")[0])
         for record in records
         if record["status"] not in FINISHED
-        for reason in [_without_paths(record["reason"] or "")]
+    )
+    return [
+        f"{dataset}, {count} run{'s'[: count > 1]}: {status}{': ' if reason else ''}{reason}"
+        for (dataset, status, reason), count in found.items()
     ]
-    return list(dict.fromkeys(lines))
 
 
 def _without_paths(text: str) -> str:
@@ -171,13 +175,20 @@ def readme_section(overview: str, reference: Path) -> str:
     for folder in folders(reference):
         facts = about(folder)
         machines = json.loads((folder / "environment.json").read_text("utf-8"))["machines"]
-        where = "; ".join(dict.fromkeys(
-            f"{machine['processor']}, {machine['cores']} cores, commit {machine['commit']}" for machine in machines
-        ))  # fmt: skip
-        line = f"- `{facts['name']}`: {facts['runs']} of {facts['planned']} runs, {facts['hours']:g} h of training, "
-        lines.append(f"{line}{facts['date']}, {where}")
-    shown = [overview.rstrip(), "", *lines] if lines else ["Nothing is kept yet."]
+        where: dict[str, list[str]] = {}
+        for machine in machines:
+            where.setdefault(f"{machine['processor']}, {machine['cores']} cores", []).append(f"`{machine['commit']}`")
+        places = "; ".join(f"{processor}, commit {', '.join(commits)}" for processor, commits in where.items())
+        line = f"- `{facts['name']}`: {facts['runs']} of {facts['planned']} runs, {_time(facts['hours'])} of training, "
+        without = dict.fromkeys(each.partition(",")[0] for each in facts["missing"])
+        lines.append(f"{line}{facts['date']}, {places}" + (f"; without {', '.join(without)}" if without else ""))
+    why = ["", "What is without a result, and why, is in each `about.json`."]
+    shown = [overview.rstrip(), "", *lines, *why] if lines else ["Nothing is kept yet."]
     return "\n".join([BEGIN, "", *shown, "", END])
+
+
+def _time(hours: float) -> str:
+    return f"{hours:.1f} h" if hours >= 1 else f"{60 * hours:.1f} min"
 
 
 def refresh(readme: Path, section: str) -> None:
