@@ -17,7 +17,8 @@ of the beta between their bounds. Shrinking and the reconstruction of the gradie
 passes over all examples are vectorised and gathering is not; and the examples come back once only, at the tolerance.
 
 Without a bias: sbp-2012, section 4, one beta at a time, that with the largest gain in D; no shrinking. It ends when no
-error is more than `tolerance` on the wrong side.
+error is more than `tolerance` on the wrong side, and only those that are can be chosen: a beta that is almost at its
+bound gains next to nothing, whatever its error, and would else be waited for until all others gain less.
 
 An iteration is one change, of a pair or of a single beta (presented, steps and updates). Counted: n kernel evaluations
 for each beta it changes, so 2n with a bias; and n for each row that a reconstruction asks for. Kernel rows are single
@@ -153,7 +154,7 @@ class SMO(Solver):
             np.zeros(1, np.int64),
             new_counters(),
         )
-        state.best[0] = _look(places, bounds, self.bias)
+        state.best[0] = _look(places, bounds, self.bias, self.tolerance)
         return state
 
     def precision(self, problem: Problem, kernel: Kernel) -> Literal["single", "double"]:
@@ -232,10 +233,10 @@ def _advance(gram, places, parts, bounds, best, counters, bias, tolerance, prese
             counters[PRESENTED] += 1
             counters[STEPS] += 1
             counters[UPDATES] += 1
-        best[0] = _look(places, bounds, bias)
+        best[0] = _look(places, bounds, bias, tolerance)
         if bias and counters[PRESENTED] % min(n, _BETWEEN_SHRINKING) == 0 and bounds[0] - bounds[1] > tolerance:
             _shrink(places, bounds)
-            best[0] = _look(places, bounds, bias)
+            best[0] = _look(places, bounds, bias, tolerance)
     return True
 
 
@@ -305,7 +306,7 @@ def _order(x):
 
 
 @njit(cache=True, nogil=True)
-def _look(places, bounds, bias):
+def _look(places, bounds, bias, tolerance):
     """Find the bounds of the errors and the best place to change next."""
     m = places.active[0]
     errors = places.errors[:m]
@@ -313,7 +314,7 @@ def _look(places, bounds, bias):
         return _look_for_pair(errors, places.may_rise, places.may_fall, bounds)
     _look_for_pair(errors, places.may_rise, places.may_fall, bounds)
     bounds[0], bounds[1] = max(bounds[0], -bounds[1]), 0.0
-    return _look_for_one(errors, places.coefficients, places.least, places.most, places.diagonal)
+    return _look_for_one(errors, places.coefficients, places.least, places.most, places.diagonal, tolerance)
 
 
 @njit(cache=True, nogil=True)
@@ -343,28 +344,29 @@ def _number(order):
 
 
 @njit(cache=True, nogil=True)
-def _look_for_one(errors, beta, least, most, diagonal):
-    """Find the place where the best step of one coefficient gains most."""
+def _look_for_one(errors, beta, least, most, diagonal, tolerance):
+    """Find the place where the best step of one coefficient gains most, of those that violate the conditions."""
     largest, begin = np.int64(-1), 0
     for start in range(0, len(errors), _BLOCK):
         gain = np.int64(-1)
         e, b, low, high, k = errors[start : start + _BLOCK], beta[start:], least[start:], most[start:], diagonal[start:]
         for p in range(len(e)):
-            gain = max(gain, _gain(e[p], b[p], low[p], high[p], k[p]))
+            gain = max(gain, _gain(e[p], b[p], low[p], high[p], k[p], tolerance))
         if gain > largest:
             largest, begin = gain, start
-    while _gain(errors[begin], beta[begin], least[begin], most[begin], diagonal[begin]) != largest:
+    while _gain(errors[begin], beta[begin], least[begin], most[begin], diagonal[begin], tolerance) != largest:
         begin += 1
     return begin
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _gain(error, beta, least, most, curvature):
+def _gain(error, beta, least, most, curvature, tolerance):
     """Compute by how much D grows with the best step of one coefficient, as an integer that compares as it does."""
     floor = curvature if curvature > _LEAST_CURVATURE else _LEAST_CURVATURE
     step, down, up = error / floor, least - beta, most - beta
     step = down if step < down else step
     step = up if step > up else step
+    step = step if abs(error) > tolerance else 0.0
     return np.float64(step * (error - 0.5 * step * curvature)).view(np.int64) & _ALL_BUT_SIGN  # below 0 by rounding
 
 
