@@ -1,11 +1,10 @@
 """Rows of the kernel matrix: computed when asked for, and kept as far as the memory allowance goes.
 
 A `Gram` has room for some rows. Where all n fit it becomes the whole matrix, row by row; else the row that was asked
-for the longest ago makes room for a new one. Memory that is touched for the first time may cost more than
-computing a row again does; then the room begins small, and grows as rows that had to leave are asked for again: when
-computing them again has cost as much as memory for one row more. So at most about twice the least cost is paid,
-whatever comes. A row is computed by all threads where it is worth it; values do not depend on their number, nor on
-any of this.
+for the longest ago makes room for a new one. Memory that is touched for the first time may cost several times what a
+row does, and most rows are asked for once; so the room begins small, and each row that had to leave and is asked for
+again opens a few places more. Values do not depend on any of this. Blocks computed ahead use the threads of BLAS; a row
+on its own is computed by one thread: it takes less than threads need to meet, or is bound by memory.
 
 Values are float32 (``precision="single"``), which is what rows of tens
 of thousands of values cost in memory and time; sums over them are the caller's, in float64. ``precision="double"`` is
@@ -14,11 +13,8 @@ for tests.
 
 from __future__ import annotations
 
-import time
-from math import ceil
 from typing import Any, Literal, NamedTuple
 
-import numba
 import numpy as np
 import psutil
 from numba import njit
@@ -26,18 +22,15 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.kernels import Gaussian, Kernel, Linear, value, values
-from mpu_bench.core.products import COLUMNS, Alone, Products, Threads, arrange, products_by
+from mpu_bench.core.products import COLUMNS, Products, arrange, products_with
 from mpu_bench.core.rows import Rows, add, count, dot, prepare, squared_norms
 from mpu_bench.errors import DataError
 
 _AHEAD = 6  # rows ahead that are fetched
 _TOGETHER = 64  # rows that BLAS computes in one block
 _LARGE = 1 << 24  # bytes
-_FIRST = 1 << 26  # bytes there is room for at once, whatever memory costs
-_SAMPLE = 1 << 21  # bytes, a large page, to see what memory costs; and how many of them
-_SAMPLES = 5
-_VALUE_COST = 0.4  # nanoseconds to turn an inner product into a kernel value
-_WORTH_THREADS = 50_000.0  # nanoseconds
+_FIRST = 1 << 26  # bytes there is room for at once
+_MORE = 2  # places that a row computed again opens: the fewer, the less memory; a half as many are computed in vain
 _FEWEST = 2  # rows there is always room for: a pair is asked for one after the other, and used together
 
 _NEVER, _LEFT = -1, -2  # instead of a place: never computed, or kept no more
@@ -61,9 +54,7 @@ class Gram(NamedTuple):
     owners: NDArray[np.int32]  #: (r,) whose row is kept, or -1
     older: NDArray[np.int32]  #: (r + 1,) a ring of open places from the newest to the oldest; r is where it closes
     newer: NDArray[np.int32]  #: (r + 1,) the same ring the other way round
-    opened: NDArray[np.int64]  #: (2,) the number of open places, and of rows computed again since the last was opened
-    patience: int  #: how many rows are computed again before another place is opened
-    threads: Alone | Threads  #: that compute a row
+    opened: NDArray[np.int64]  #: (1,) the number of open places
 
 
 def allowance() -> int:
@@ -114,22 +105,14 @@ def build(
     room = (allowance() if memory is None else memory) // max(n * dtype.itemsize, 1)
     held = arrange(rows, features, dtype)
     kept = _memory(min(n, max(room, _FEWEST)), n, dtype)
-    cost = held.cost + _VALUE_COST * n
     return Gram(
         held,
         kernel,
         norms.astype(dtype),
         kernel_diagonal(kernel, norms),
         kept,
-        *_all_free(kept, _patience(kept, cost)),
-        _threads(cost),
+        *_all_free(kept),
     )
-
-
-def _threads(cost: float) -> Alone | Threads:
-    """Choose the threads for rows of so many nanoseconds; the type, of which code is compiled, is one for all."""
-    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    return Alone() if most == 1 else Threads(most if cost > _WORTH_THREADS else 1)
 
 
 def _memory(r: int, n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -147,41 +130,21 @@ def _memory(r: int, n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
             r = max(r // 2, _FEWEST)
 
 
-def _patience(kept: NDArray[Any], cost: float) -> int:
-    """Say how many rows can be computed, of so many nanoseconds each, in the time that memory for one row takes.
-
-    On a machine of one's own that is less than one; where a virtual machine's memory is not there before it is
-    touched it is ten and more for rows that are computed fast. None where the room is small anyway.
-    """
-    if kept.nbytes <= _FIRST:
-        return 0
-    times = []
-    for sample in kept.reshape(-1)[: _SAMPLES * _SAMPLE // kept.itemsize].reshape(_SAMPLES, -1):
-        before = time.perf_counter_ns()
-        sample[::512] = 0  # a value in every page
-        times.append(time.perf_counter_ns() - before)
-    elapsed = sorted(times)[_SAMPLES // 2]  # others may have had the processor meanwhile
-    rows: float = elapsed * kept[0].nbytes / _SAMPLE / cost
-    return ceil(rows - 0.5)
-
-
-def _all_free(kept: NDArray[Any], patience: int) -> tuple[_Places, _Places, _Places, _Places, NDArray[np.int64], int]:
-    """Give what a Gram knows of the places: the arrays, and the patience."""
+def _all_free(kept: NDArray[Any]) -> tuple[_Places, _Places, _Places, _Places, NDArray[np.int64]]:
+    """Give what a Gram knows of the places."""
     r, n = kept.shape
-    first = r if patience == 0 else min(r, max(_FEWEST, _FIRST // kept[0].nbytes))
+    first = min(r, max(_FEWEST, _FIRST // kept[0].nbytes))
     older, newer = np.full(r + 1, -1, np.int32), np.full(r + 1, -1, np.int32)
     ring = np.append(np.arange(first, dtype=np.int32), np.int32(r))
     older[ring], newer[ring] = np.roll(ring, -1), np.roll(ring, 1)
     nobody, nowhere = np.full(r, -1, np.int32), np.full(n, _NEVER, np.int32)
-    return nowhere, nobody, older, newer, np.array([first, 0]), patience
+    return nowhere, nobody, older, newer, np.array([first])
 
 
 def copy_without_rows(gram: Gram) -> Gram:
     """Give a Gram of the same examples and kernel that keeps two rows, and none yet."""
     kept = _memory(min(_FEWEST, len(gram.places)), len(gram.places), gram.kept.dtype)
-    return Gram(
-        gram.products, gram.kernel, gram.squared_norms, gram.diagonal, kept, *_all_free(kept, 0), gram.threads
-    )  # fmt: skip
+    return Gram(gram.products, gram.kernel, gram.squared_norms, gram.diagonal, kept, *_all_free(kept))
 
 
 def _refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[Any]) -> None:
@@ -230,9 +193,8 @@ def row(gram, i, counters):
 @njit(cache=True, nogil=True)
 def _make_room(gram, i):
     """Give row i a new place, or that of the row that was asked for the longest ago."""
-    gram.opened[1] += gram.places[i] == _LEFT
-    if gram.opened[0] < len(gram.owners) and gram.opened[1] >= gram.patience:
-        _open(gram)
+    if gram.places[i] == _LEFT:
+        _open(gram, _MORE)
     place = gram.newer[len(gram.owners)]
     if gram.owners[place] >= 0:
         gram.places[gram.owners[place]] = _LEFT
@@ -242,13 +204,14 @@ def _make_room(gram, i):
 
 
 @njit(cache=True, nogil=True)
-def _open(gram):
-    """Open one place more, as the oldest of the ring."""
-    older, newer, head, place = gram.older, gram.newer, len(gram.owners), gram.opened[0]
-    oldest = newer[head]
-    older[place], newer[place] = head, oldest
-    older[oldest] = newer[head] = place
-    gram.opened[0], gram.opened[1] = place + 1, 0
+def _open(gram, most):
+    """Open some places more, as far as there are any, as the oldest of the ring."""
+    older, newer, head = gram.older, gram.newer, len(gram.owners)
+    for place in range(gram.opened[0], min(gram.opened[0] + most, head)):
+        oldest = newer[head]
+        older[place], newer[place] = head, oldest
+        older[oldest] = newer[head] = place
+        gram.opened[0] = place + 1
 
 
 @njit(cache=True, nogil=True)
@@ -264,7 +227,7 @@ def _renew(gram, place):
 @njit(cache=True, nogil=True)
 def _compute(gram, i, row):
     """Compute row i."""
-    products_by(gram.threads, gram.products, i, row)
+    products_with(gram.products, i, row)
     _to_kernel(gram, i, row)
 
 
@@ -310,8 +273,7 @@ def _keep_block(gram, indices, products, counters):
 
 def fill(gram: Gram, counters: NDArray[np.int64]) -> None:
     """Compute all rows, or as many as there is room for."""
-    while gram.opened[0] < len(gram.owners):
-        _open(gram)
+    _open(gram, len(gram.owners))
     prefetch(gram, np.arange(len(gram.owners)), counters)
 
 

@@ -16,17 +16,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange, types
+from numba import njit, types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from mpu_bench.core.compilation import dispatch
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse
 
 BITS, DIGITS, COLUMNS, LISTS = range(4)
 
-#: Nanoseconds to read a word, a digit, a value or an entry of a list, measured; only their ratios matter.
-_COSTS = {BITS: 0.14, DIGITS: 0.02, COLUMNS: 0.14, LISTS: 1.0}
+#: Nanoseconds to read a word, a value or an entry of a list, measured; only their ratios matter.
+_COSTS = {BITS: 0.14, COLUMNS: 0.14, LISTS: 1.0}
 
 _BLOCK = 4096  # sums that are formed together; they stay in the nearest cache
 _TOGETHER = 4  # columns that are added at a time
@@ -50,7 +49,6 @@ class Products(NamedTuple):
     row_values: NDArray[np.floating[Any]]  #: (pairs,) the same by example
     row_columns: NDArray[np.uint32]  #: (pairs,)
     row_starts: NDArray[np.uint32]  #: (n + 1,)
-    cost: float = 0.0  #: nanoseconds that the products of one example with all should take
 
 
 def arrange(rows: Rows, features: int, dtype: np.dtype[Any]) -> Products:
@@ -77,26 +75,25 @@ def arrange(rows: Rows, features: int, dtype: np.dtype[Any]) -> Products:
     if isinstance(rows, Dense):
         return _dense(empty, rows.values.T, dtype)
     n, d = len(rows.starts) - 1, features
-    form, cost = _cheapest(rows, n, d, dtype)
+    form = _cheapest(rows, n, d, dtype)
     if form == BITS:
-        return empty._replace(form=BITS, bits=_bits(rows, n, d), cost=cost)
+        return empty._replace(form=BITS, bits=_bits(rows, n, d))
     if form == COLUMNS:
         by_column = np.zeros((d, n), dtype)
         by_column[rows.columns, _owners(rows)] = _values(rows, dtype)
         return _dense(empty, by_column, dtype)
-    return _lists(empty._replace(cost=cost), rows, d, dtype)
+    return _lists(empty, rows, d, dtype)
 
 
-def _cheapest(rows: Sparse | Ones, n: int, d: int, dtype: np.dtype[Any]) -> tuple[int, float]:
-    """Choose the form of sparse rows by what an inner product costs; gives the cost of n, too."""
+def _cheapest(rows: Sparse | Ones, n: int, d: int, dtype: np.dtype[Any]) -> int:
+    """Choose the form of sparse rows by what an inner product costs."""
     counts = np.bincount(rows.columns, minlength=d) / max(n, 1)
     costs = {LISTS: _COSTS[LISTS] * float(counts @ counts)}  # the columns two examples have in common
     if d * n * dtype.itemsize <= _MOST:
         costs[COLUMNS] = _COSTS[COLUMNS] * float(counts.sum())
     if isinstance(rows, Ones) or (rows.values == 1).all():
         costs[BITS] = _COSTS[BITS] * _words(d)
-    form = min(costs, key=lambda form: costs[form])
-    return form, n * costs[form]
+    return min(costs, key=lambda form: costs[form])
 
 
 def _values(rows: Sparse | Ones, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -132,10 +129,8 @@ def _dense(empty: Products, by_column: NDArray[Any], dtype: np.dtype[Any]) -> Pr
             if not np.allclose(exact, digits[some], rtol=3e-7, atol=0):
                 break
         else:
-            cost = _COSTS[DIGITS] * float(np.count_nonzero(digits))
-            return empty._replace(form=DIGITS, digits=digits, step=step, cost=cost)
-    columns = np.ascontiguousarray(by_column, dtype)
-    return empty._replace(form=COLUMNS, columns=columns, cost=_COSTS[COLUMNS] * float(np.count_nonzero(columns)))
+            return empty._replace(form=DIGITS, digits=digits, step=step)
+    return empty._replace(form=COLUMNS, columns=np.ascontiguousarray(by_column, dtype))
 
 
 def _step(by_column: NDArray[Any]) -> float:
@@ -162,69 +157,35 @@ def _lists(empty: Products, rows: Sparse | Ones, d: int, dtype: np.dtype[Any]) -
 
 
 @njit(cache=True, nogil=True)
-def products_with(held, i, first, out):
-    """Compute the inner products of example i with those from the first on; ``out`` gets them, as many as it holds."""
+def products_with(held, i, out):
+    """Compute the inner products of example i with all; ``out`` (n,) gets them."""
     if held.form == BITS:
-        _common_bits(held.bits, i, first, out)
+        _common_bits(held.bits, i, out)
     elif held.form == DIGITS:
-        _sum_columns(held.digits, i, first, out)
+        _sum_columns(held.digits, i, out)
         square = held.step * held.step
         for j in range(len(out)):
             out[j] *= square
     elif held.form == COLUMNS:
-        _sum_columns(held.columns, i, first, out)
+        _sum_columns(held.columns, i, out)
     else:
-        _walk_lists(held, i, first, out)
-
-
-class Alone(NamedTuple):
-    """One thread: code for several takes long to compile, and is not compiled for it."""
-
-
-class Threads(NamedTuple):
-    """Several threads; or one, where the examples are too few for more."""
-
-    number: int
-
-
-def _alone(_threads, held, i, out):
-    products_with(held, i, 0, out)
-
-
-def _by_threads(threads, held, i, out):
-    if threads.number > 1:
-        _on_threads(threads.number, held, i, out)
-    else:
-        products_with(held, i, 0, out)
-
-
-#: ``products_by(threads, held, i, out)``: computes the inner products of example i with all; ``out`` (n,) gets them.
-products_by = dispatch("products_by", {Alone: _alone, Threads: _by_threads})
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def _on_threads(threads, held, i, out):
-    """Let each thread compute a part; blocks begin where they do for one, so that no value depends on their number."""
-    size = _BLOCK * (-(-len(out) // (_BLOCK * threads)))
-    for t in prange(-(-len(out) // size)):
-        first = t * size
-        products_with(held, i, first, out[first : first + size])
+        _walk_lists(held, i, out)
 
 
 @njit(cache=True, nogil=True)
-def _common_bits(bits, i, first, out):
+def _common_bits(bits, i, out):
     for start in range(0, len(out), _BLOCK):
         sums = out[start : start + _BLOCK]
         sums[:] = 0
         for k in range(bits.shape[0]):
-            mask, words = bits[k, i], bits[k, first + start :]
+            mask, words = bits[k, i], bits[k, start:]
             if mask != 0:
                 for j in range(len(sums)):
                     sums[j] += np.float32(np.int32(_count_bits(words[j] & mask)))
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _sum_columns(columns, i, first, out):
+def _sum_columns(columns, i, out):
     chosen, scales = (
         np.zeros(columns.shape[0] + _TOGETHER, np.uint32),
         np.zeros(columns.shape[0] + _TOGETHER, out.dtype),
@@ -235,36 +196,25 @@ def _sum_columns(columns, i, first, out):
             chosen[m], scales[m] = c, columns[c, i]
             m += 1
     for start in range(0, len(out), _BLOCK):
-        sums, begin = out[start : start + _BLOCK], first + start
+        sums, end = out[start : start + _BLOCK], start + _BLOCK
         sums[:] = 0
         for k in range(0, m, _TOGETHER):  # beyond m the scales are zero
             s0, s1, s2, s3 = scales[k], scales[k + 1], scales[k + 2], scales[k + 3]
-            c0 = columns[chosen[k], begin : begin + _BLOCK]
-            c1 = columns[chosen[k + 1], begin : begin + _BLOCK]
-            c2 = columns[chosen[k + 2], begin : begin + _BLOCK]
-            c3 = columns[chosen[k + 3], begin : begin + _BLOCK]
+            c0 = columns[chosen[k], start:end]
+            c1 = columns[chosen[k + 1], start:end]
+            c2 = columns[chosen[k + 2], start:end]
+            c3 = columns[chosen[k + 3], start:end]
             for j in range(len(sums)):
                 sums[j] += s0 * c0[j] + s1 * c1[j] + s2 * c2[j] + s3 * c3[j]
 
 
 @njit(cache=True, nogil=True)
-def _walk_lists(held, i, first, out):
+def _walk_lists(held, i, out):
     out[:] = 0
     for k in range(held.row_starts[i], held.row_starts[np.uint32(i) + np.uint32(1)]):
         scale, c = held.row_values[k], held.row_columns[k]
-        begin, end = held.starts[c], held.starts[c + np.uint32(1)]
-        if len(out) < len(held.row_starts) - 1:
-            begin, end = _within(held.examples, begin, end, first, first + len(out))
-        for p in range(begin, end):
-            out[held.examples[p] - np.uint32(first)] += scale * held.values[p]
-
-
-@njit(cache=True, nogil=True)
-def _within(examples, begin, end, first, last):
-    """Narrow a list to the examples from first to last, last not among them."""
-    some = examples[begin:end]
-    left, right = np.searchsorted(some, np.uint32(first)), np.searchsorted(some, np.uint32(last))
-    return np.uint32(begin + left), np.uint32(begin + right)
+        for p in range(held.starts[c], held.starts[c + np.uint32(1)]):
+            out[held.examples[p]] += scale * held.values[p]
 
 
 def _count_bits(word: Any) -> Any:
