@@ -233,21 +233,23 @@ def _draw(work):
 def _add(work, step, scales, kernel_row):
     """Update the responses, and what their sum over the iterations lacks."""
     first, n = work.first[0], len(work.order)
-    work.levels[0] += _add_to(work, 0, first, step, scales, kernel_row)
+    _add_to(work, 0, 0, first, step, scales, kernel_row)
     if first < n:
-        work.levels[1] += _add_to(work, first, n, step, scales, kernel_row)
+        _add_to(work, 1, first, n, step, scales, kernel_row)
 
 
 @njit(cache=True, nogil=True)
-def _add_to(work, begin, end, step, scales, kernel_row):
-    """Update those of one basin; gives their mean change, by which the level will have moved, too, more or less."""
-    total = 0.0
+def _add_to(work, basin, begin, end, step, scales, kernel_row):
+    """Update those of one basin; the level will have moved about as those did that were near it."""
+    total, near, level, width = 0.0, 0, work.levels[basin], work.levels[2]
     for k in range(begin, end):
         change = step * work.signs[k] * np.float64(kernel_row[work.order[k]])
+        if abs(work.responses[k] - level) <= width:
+            total += change
+            near += 1
         work.responses[k] += change
         work.responses_before[k] += scales * change
-        total += change
-    return total / (end - begin)
+    work.levels[basin] += total / max(near, 1)
 
 
 @njit(cache=True, nogil=True)

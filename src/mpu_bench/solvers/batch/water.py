@@ -27,8 +27,8 @@ from numba import njit
 
 from mpu_bench.core.random import below
 
-_MANY = 256  # responses near the levels that are more than needed
-_NEAR = 48  # places around the levels that are near
+_MANY = 1024  # responses near the levels that are more than needed
+_NEAR = 128  # places around the levels that are near
 _WIDER = 8.0
 _VECTORS = {"reassoc", "contract", "nsz"}  # let the compiler sum in vectors
 
