@@ -136,6 +136,15 @@ def test_cells_of_several_experiments_come_together():
     assert "| sbp-2012 | figure2 |  |  |  | 1 |  |" in overview.markdown(found)
 
 
+def test_what_one_experiment_claims_is_not_missing_in_another():
+    first = [cell("forgetron-figure2", 1, "within", kind="claim", column="the active set", tolerance="absolute 126")]
+    second = [cell("forgetron-figure2", 1, "not run", "the config has no rule for value", column="value"),
+              cell("forgetron-figure2", 1, "not run", "timeout", column="n", tolerance="exact")]  # fmt: skip
+    (found,) = overview.gather([overview.Judged("forgetron-2005", "forgetron-figure2-census", first),
+                                overview.Judged("forgetron-2005", "forgetron-figure2-mnist", second)])  # fmt: skip
+    assert [each.column for each in found.cells] == ["n", "the active set"]
+
+
 def test_the_readme_shows_what_is_kept():
     kept = [overview.of_folder(folder) for folder in reference.folders(ROOT / "results" / "reference")]
     section = reference.readme_section(overview.markdown(overview.gather(kept)), ROOT / "results" / "reference")

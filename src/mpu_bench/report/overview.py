@@ -79,10 +79,13 @@ def gather(judged: Iterable[Judged]) -> list[PaperTable]:
 def _merged(cells: Sequence[Cell]) -> list[Cell]:
     """Leave out what is not run in one experiment and answered, or better explained, in another."""
     answered = {_place(cell) for cell in cells if cell.verdict != NOT_RUN and cell.kind == "cell"}
+    claimed = {(cell.table, cell.row) for cell in cells if cell.kind == "claim" and cell.row}
     kept: dict[Any, Cell] = {}
     for cell in cells:
         if cell.kind == "claim" or cell.verdict != NOT_RUN:
             kept[len(kept)] = cell
+        elif not cell.tolerance and (cell.table, cell.row) in claimed:
+            continue  # what one experiment has no rule for is what another claims
         elif _place(cell) not in answered and kept.get(_place(cell), cell).reason in (cell.reason, _ELSEWHERE):
             kept[_place(cell)] = cell
     return sorted(kept.values(), key=lambda cell: (cell.kind, cell.row))
