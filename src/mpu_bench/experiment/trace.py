@@ -44,19 +44,20 @@ class _CompilerTime(event.Listener):
     """Adds up the seconds numba has spent compiling on the clock; compilations nest, the outermost counts."""
 
     def __init__(self) -> None:
-        self.seconds = 0.0
+        self.seconds = self.cpu_seconds = 0.0
         self._depth = 0
-        self._began = 0.0
+        self._began = (0.0, 0.0)
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002
         if self._depth == 0:
-            self._began = time.perf_counter()
+            self._began = (time.perf_counter(), time.process_time())
         self._depth += 1
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002
         self._depth -= 1
         if self._depth == 0 and not is_off_the_clock():
-            self.seconds += time.perf_counter() - self._began
+            self.seconds += time.perf_counter() - self._began[0]
+            self.cpu_seconds += time.process_time() - self._began[1]
 
 
 #: what compiling has cost this process so far
@@ -92,7 +93,7 @@ def _training_time() -> tuple[float, float]:
     seconds, cpu_seconds = off_clock_seconds()
     return (
         time.perf_counter() - COMPILER.seconds - seconds,
-        time.process_time() - COMPILER.seconds - cpu_seconds,
+        time.process_time() - COMPILER.cpu_seconds - cpu_seconds,
     )
 
 
