@@ -186,7 +186,7 @@ def row(gram, i, counters):
         place = _make_room(gram, i)
         _compute(gram, np.int64(i), gram.kept[place])
         counters[KERNEL_COMPUTED] += n
-    _renew(gram, place)
+    renew(gram, place)
     return gram.kept[place]
 
 
@@ -215,9 +215,9 @@ def _open(gram, most):
 
 
 @njit(cache=True, nogil=True)
-def _renew(gram, place):
-    """Make a place the newest of the ring."""
-    older, newer, head = gram.older, gram.newer, len(gram.owners)
+def renew(kept, place):
+    """Make a place the newest of the ring of ``kept``, a tuple with ``older``, ``newer`` and ``owners``."""
+    older, newer, head = kept.older, kept.newer, len(kept.owners)
     older[newer[place]], newer[older[place]] = older[place], newer[place]
     newest = older[head]
     older[place], newer[place] = newest, head
@@ -267,7 +267,7 @@ def _keep_block(gram, indices, products, counters):
         place = _make_room(gram, i)
         gram.kept[place] = products[k]
         _to_kernel(gram, i, gram.kept[place])
-        _renew(gram, place)
+        renew(gram, place)
         counters[KERNEL_COMPUTED] += len(gram.places)
 
 

@@ -17,6 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED
+from mpu_bench.core.gram import renew
 from mpu_bench.core.kernels import Kernel, value, values
 from mpu_bench.core.rows import Dense, Rows, Sparse
 from mpu_bench.core.vectors import Vectors, enlarged, new_vectors
@@ -173,7 +174,7 @@ def row(core, examples, i, counters):
     m, place = core.vectors.size[0], core.places[i]
     if place < 0:
         place = _make_room(core, i)
-    _renew(core, place)
+    renew(core, place)
     known = core.lengths[place]
     if known < m:
         missing, slot = core.kept[place, known:m], core.slots[i]
@@ -207,16 +208,6 @@ def _make_room(core, i):
         core.places[core.owners[place]] = -1
     core.owners[place], core.places[i], core.lengths[place] = i, place, 0
     return place
-
-
-@njit(cache=True, nogil=True)
-def _renew(core, place):
-    """Make a place the newest of the ring."""
-    older, newer, head = core.older, core.newer, len(core.owners)
-    older[newer[place]], newer[older[place]] = older[place], newer[place]
-    newest = older[head]
-    older[place], newer[place] = newest, head
-    newer[newest] = older[head] = place
 
 
 @njit(cache=True, nogil=True)
