@@ -128,6 +128,10 @@ def test_every_shipped_config_is_right(name: str) -> None:
         ("solvers: [mpu]\nlimits: {memory: much}", "limits.memory: "),
         ("solvers: [mpu]\nkernel: gauss", "unknown kernel 'gauss': did you mean 'gaussian'?"),
         ("solvers: [dcd]\nkernel: {gaussian: {gamma: 1}}", "line 4: solver 'dcd' is linear only"),
+        (
+            "solvers: [{bpegasos: {vectors: 1}}]\nkernel: {gaussian: {gamma: 1}}",
+            "line 3: solvers.bpegasos: bpegasos: vectors is 1; merging needs",
+        ),
         ("solvers: [dcd]\nkernel: {linear: {normalize: true}}", "line 4: solver 'dcd' is linear only"),
         ("solvers: [perceptron]\nkernel: gaussian", "give either gamma or sigma2"),
         ("solvers: [perceptron]\nkernel: {gaussian: {gamma: 0}}", "line 4: kernel.gaussian.gamma: must be greater"),

@@ -214,7 +214,7 @@ def _tuner(
     _check_tuned(grid, "", f"solver '{name}'", model.model_fields, given, file)
     if "vectors" in model.model_fields and "vectors" not in given and content.budget is not None:
         given["vectors"] = checked[0].get("vectors", content.budget.vectors[0])
-    return name, [_checked(model, given | values, file, (*key, name)) for values in grid.of("")]
+    return name, [_checked(name, model, given | values, file, (*key, name)) for values in grid.of("")]
 
 
 @cache
@@ -258,7 +258,7 @@ def solvers_of(entry: Any, key: Key, content: File, labels: Sequence[str], file:
         _check_tuned(grid, "", f"solver '{name}'", model.model_fields, chosen, file)
         for combination, kernel, size in itertools.product(_sweep(chosen), kernels, sizes):
             given = combination if size is None else combination | {"vectors": size}
-            checked = [_checked(model, given | values, file, below) for values in grid.of("")]
+            checked = [_checked(name, model, given | values, file, below) for values in grid.of("")]
             tuning = _tuning(name, checked, kernel, grid, content, file)
             fixed = _without(checked[0], grid.of("")[0])
             fixed_kernel = KernelChoice(kernel[0].name, _without(kernel[0].parameters, grid.of("kernel.")[0]))
@@ -269,7 +269,7 @@ def _without(parameters: Mapping[str, Any], names: Iterable[str]) -> dict[str, A
     return {name: value for name, value in parameters.items() if name not in names}
 
 
-def _checked(model: type[BaseModel], given: Mapping[str, Any], file: Located, key: Key) -> dict[str, Any]:
+def _checked(solver: str, model: type[BaseModel], given: Mapping[str, Any], file: Located, key: Key) -> dict[str, Any]:
     """Check one value for each parameter; one that depends on n is checked as if n were 1, and kept as it is."""
     derived = {
         name for name, value in given.items() if isinstance(value, Mapping) and set(value) == {FROM_REGULARIZATION}
@@ -287,7 +287,16 @@ def _checked(model: type[BaseModel], given: Mapping[str, Any], file: Located, ke
             f"{file.place(key)}: {located.dotted(key)}: nu cannot be derived for several machines, which have one "
             "each; give nu, or leave out multiclass"
         )
+    _check_together(solver, {name: value for name, value in checked.items() if name != "multiclass"}, file, key)
     return checked | {name: {OVER_EXAMPLES: checked[name]} for name in by_n} | {name: given[name] for name in derived}
+
+
+def _check_together(solver: str, parameters: Mapping[str, Any], file: Located, key: Key) -> None:
+    """Refuse parameters that do not go together, which the solver itself knows."""
+    try:
+        solvers.load(solver)(**parameters)
+    except ConfigError as fault:
+        raise ConfigError(f"{file.place(key)}: {located.dotted(key)}: {fault}") from None
 
 
 def _check_derived(name: str, regularization: Any, place: str) -> None:
