@@ -36,7 +36,7 @@ def test_what_is_kept_can_be_judged_again(tmp_path):
     place = reference.freeze(folder, tmp_path / "reference")
     assert reference.cells(place) == overview.of_folder(folder).cells
     about = reference.about(place)
-    assert (about["runs"], about["planned"], about["missing"]) == (2, 3, ["adult, 1 run: not run"])
+    assert (about["runs"], about["planned"], about["missing"]) == (2, 3, ["part of adult, 1 run: not run"])
 
 
 def test_what_is_kept_names_no_folder_of_the_machine(tmp_path):

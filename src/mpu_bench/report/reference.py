@@ -73,8 +73,10 @@ def missing(records: Sequence[dict[str, Any]]) -> list[str]:
         for record in records
         if record["status"] not in FINISHED
     )
+    begun = {record["dataset"] for record in records if record["status"] in FINISHED}
     return [
-        f"{dataset}, {count} run{'s'[: count > 1]}: {status}{': ' if reason else ''}{reason}"
+        f"{'part of ' * (dataset in begun)}{dataset}, {count} run{'s'[: count > 1]}: {status}{': ' if reason else ''}"
+        f"{reason}"
         for (dataset, status, reason), count in found.items()
     ]
 
