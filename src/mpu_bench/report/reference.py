@@ -180,7 +180,9 @@ def readme_section(overview: str, reference: Path) -> str:
         where: dict[str, list[str]] = {}
         for machine in machines:
             where.setdefault(f"{machine['processor']}, {machine['cores']} cores", []).append(f"`{machine['commit']}`")
-        places = "; ".join(f"{processor}, commit {', '.join(commits)}" for processor, commits in where.items())
+        places = "; ".join(
+            f"{processor}, commit {', '.join(dict.fromkeys(commits))}" for processor, commits in where.items()
+        )
         line = f"- `{facts['name']}`: {facts['runs']} of {facts['planned']} runs, {_time(facts['hours'])} of training, "
         without = dict.fromkeys(each.partition(",")[0] for each in facts["missing"])
         lines.append(f"{line}{facts['date']}, {places}" + (f"; without {', '.join(without)}" if without else ""))
