@@ -37,6 +37,7 @@ format: setup  ## let ruff put the code into form
 bench: setup  ## seconds as ratios to a peer, in one run; some minutes (fetches the papers' smaller datasets)
 	$(BIN)/python scripts/bench.py linear
 	$(BIN)/python scripts/bench_kernel.py
+	$(BIN)/python scripts/bench_online.py
 
 reproduce-tables: setup  ## what the papers print, run anew (days; PROFILE=ci: minutes); what has a result is kept
 	$(BIN)/mpu-bench reproduce $(if $(PROFILE),--profile $(PROFILE)) --data-limit $(DATA_LIMIT) --results $(RESULTS)
