@@ -76,7 +76,7 @@ def load(case: Case, quick: bool) -> Problem:
     return prepare.load(catalog.card(case.data), Home.from_options())
 
 
-@njit
+@njit(fastmath={"contract"})
 def _products(columns, scales, out, repeats):
     for _ in range(repeats):
         for k in range(len(scales)):
@@ -85,7 +85,7 @@ def _products(columns, scales, out, repeats):
                 out[j] += s * columns[k, j]
 
 
-@njit
+@njit(fastmath={"contract"})
 def _exponentials(values, out, repeats):
     for _ in range(repeats):
         for j in range(np.uint64(0), np.uint64(len(out))):

@@ -21,17 +21,21 @@ from mpu_bench.schema import FORMAT_VERSION, Experiment, File
 def find(path: Path) -> Path:
     """Find a config file: the path itself, or the name of one that comes with the project.
 
+    A folder of the same name, such as that of its results, does not hide it.
+
     Raises
     ------
     ConfigError
         If there is no such file; the message suggests the nearest shipped config.
     """
-    if path.exists():
+    if path.exists() and not path.is_dir():
         return path
     shipped_configs = names()
     name = path.name.removesuffix(".yaml")
     if name in shipped_configs and path.parent in (Path(), Path("configs")):
         return shipped.folder("configs") / f"{name}.yaml"
+    if path.is_dir():
+        return path  # whose reader says that it is no file
     near = nearest(name, shipped_configs)
     raise ConfigError(f"{path}: no such config file; {near} (mpu-bench list configs)")
 

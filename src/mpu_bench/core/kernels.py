@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from mpu_bench.core.compilation import dispatch
+from mpu_bench.core.compilation import borrowing, dispatch, owning
 
 
 class Linear(NamedTuple):
@@ -138,13 +138,13 @@ def _gaussian_values(kernel, products, norms, norm):
     _gaussian_doubles(kernel.gamma, products, norms, norm)
 
 
-@njit(cache=True, nogil=True)
+@borrowing(fastmath={"contract"})
 def _gaussian_doubles(gamma, products, norms, norm):
     for j in range(len(products)):
         products[j] = exp_double(-gamma * max((norm + norms[j]) - 2.0 * products[j], 0.0))
 
 
-@njit(cache=True, nogil=True)
+@borrowing(fastmath={"contract"})
 def _gaussian_singles(gamma, products, norms, norm):
     negative, norm = np.float32(-gamma), np.float32(norm)
     for j in range(len(products)):
@@ -154,12 +154,10 @@ def _gaussian_singles(gamma, products, norms, norm):
 
 def _polynomial_values(kernel, products, norms, norm):
     _bases(kernel, products, norms, norm)
-    scratch = np.empty(_TOGETHER, products.dtype)
-    for start in range(0, len(products), _TOGETHER):
-        _to_power(products[start : start + _TOGETHER], kernel.degree, scratch)
+    _powers(products, kernel.degree)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _bases(kernel, products, norms, norm):
     """Turn inner products into what the power is taken of."""
     number = products.dtype.type
@@ -175,11 +173,18 @@ def _bases(kernel, products, norms, norm):
         products[j] = (scale * products[j] + offset) * own / root if square > zero else zero
 
 
-@njit(cache=True, nogil=True)
+@owning
+def _powers(numbers, degree):
+    scratch = np.empty(_TOGETHER, numbers.dtype)
+    for start in range(0, len(numbers), _TOGETHER):
+        _to_power(numbers[start : start + _TOGETHER], degree, scratch)
+
+
+@borrowing
 def _to_power(numbers, degree, bases):
     """Raise to the degree by squaring and multiplying, all numbers at a time: in vector instructions."""
-    bases = bases[: len(numbers)]
-    bases[:] = numbers
+    for j in range(len(numbers)):
+        bases[j] = numbers[j]
     if degree == 0:
         numbers[:] = 1
         return

@@ -133,7 +133,7 @@ products = dispatch("products", {LinearResponses: _linear_products, KernelRespon
 
 #: ``squared_length(held, I)``: ||a||^2, with a kernel as sum_i I_i p_i, (18).
 squared_length = dispatch(
-    "squared_length", {LinearResponses: _linear_squared_length, KernelResponses: _kernel_squared_length}
+    "squared_length", {LinearResponses: _linear_squared_length, KernelResponses: _kernel_squared_length}, owns=True
 )
 
 

@@ -32,10 +32,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt
-from numba import njit
 from numpy.typing import NDArray
 
-from mpu_bench.core.compilation import dispatch
+from mpu_bench.core.compilation import borrowing, dispatch
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.model import KernelModel
@@ -60,7 +59,7 @@ from mpu_bench.solvers.online.expansion import (
     with_more_room,
 )
 from mpu_bench.solvers.online.merging import Merging, merge, new_merging
-from mpu_bench.solvers.online.online import OnlineSolver, best_wrong, margin
+from mpu_bench.solvers.online.online import OnlineSolver, best_wrong, expect, margin
 from mpu_bench.solvers.online.projection import Projection, extend, new_projection, project
 
 _NO_LIMIT = 1 << 62
@@ -194,13 +193,14 @@ def model_of(state: State) -> KernelModel:
     return KernelModel(vectors, np.ascontiguousarray(coefficients), state.kernel, vectors.values.shape[1])
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _present(w, maintenance, kernel, limits, chunk, position, stop, errors, counters):
     regularization, budget, most, vectors_at_most = limits
     for place in range(position, stop):
         m = w.vectors.size[0]
         if counters[KERNEL_EVALUATIONS] >= most or m == len(w.norms) or m >= vectors_at_most:
             return
+        expect(chunk, place)
         i = chunk.order[place]
         kernel_values(w.vectors, kernel, chunk.rows, i, w.kernel_row)
         score_example(w)
@@ -269,7 +269,7 @@ maintain = dispatch(
 )
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _remove(w, kernel, p, kernel_row, counters):
     """Drop a vector: ||w - alpha_p phi_p||^2 = ||w||^2 - 2 sum_i alpha_pi f_i(x_p) + ||alpha_p||^2 K(x_p, x_p)."""
     m = w.vectors.size[0]

@@ -28,7 +28,7 @@ from annotated_types import Ge
 from numba import njit
 from numpy.typing import NDArray
 
-from mpu_bench.core.compilation import dispatch
+from mpu_bench.core.compilation import borrowing, dispatch
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.model import KernelModel
@@ -37,7 +37,7 @@ from mpu_bench.core.random import below, generator
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import Precision, Vectors, kernel_values, new_vectors, padded, put, rows_of
-from mpu_bench.solvers.online.online import OnlineSolver, best_wrong, margin, score
+from mpu_bench.solvers.online.online import OnlineSolver, all_finite, best_wrong, expect, margin, score
 from mpu_bench.solvers.online.perceptron import machines_for, refuse_overflow, sign_for, step_of_all
 
 _ARRAYS = [name for name in Vectors._fields if name != "step"]
@@ -126,7 +126,7 @@ class Oldest(NamedTuple):
     """The oldest leaves: places are taken in turn."""
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def budget_of(f):
     """Give B."""
     return np.int64(len(f.coefficients) - 1)
@@ -180,7 +180,7 @@ class PerceptronRandom(BudgetPerceptron):
         return Random(generator(seed, "vector to leave"))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def machine(machines, c):
     """Give one of the machines; its arrays are views."""
     v = machines.vectors
@@ -193,12 +193,13 @@ def machine(machines, c):
     )
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _present(machines, rule, kernel, chunk, position, stop, most, errors, counters):
     scores = machines.score[:, 0]
     for p in range(position, stop):
         if counters[KERNEL_EVALUATIONS] >= most:
             return
+        expect(chunk, p)
         i = chunk.order[p]
         label = chunk.labels[i]
         for c in range(len(scores)):
@@ -208,7 +209,7 @@ def _present(machines, rule, kernel, chunk, position, stop, most, errors, counte
             score(machines.coefficients[c : c + 1], f.kernel_row[:m], f.score)
             counters[KERNEL_EVALUATIONS] += m
             counters[KERNEL_COMPUTED] += m
-        if not np.isfinite(scores).all():
+        if not all_finite(scores):
             return
         counters[PRESENTED] += 1
         errors[0] += margin(scores, label, best_wrong(scores, label)) <= 0.0
@@ -221,7 +222,7 @@ def _present(machines, rule, kernel, chunk, position, stop, most, errors, counte
         counters[STEPS] += counters[UPDATES] > updates
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _insert(rule, c, f, kernel, rows, i, sign, counters):
     """Insert the example with weight 1; where there are more than B vectors then, one leaves."""
     m = f.vectors.size[0]
@@ -238,7 +239,7 @@ def kernel_matrices(machines: int, budget: int, precision: Precision) -> NDArray
     return np.zeros((machines, budget, budget), np.float32 if precision == "single" else np.float64)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def remember(kernel_matrix, place, kernel_row):
     """Write the kernel values of the vector that comes to a place with those stored into its row and column."""
     for j in range(len(kernel_row)):

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from mpu_bench.core.compilation import borrowing
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.kernels import value
 from mpu_bench.solvers.online.budget_perceptrons import (
@@ -78,7 +78,8 @@ def _shrink_and_drop_oldest(rule, c, f, kernel, counters):
         counters[KERNEL_COMPUTED] += 1
         phi, rule.damage[c] = shrink(abs(f.coefficients[r]), mu, rule.damage[c], mistakes)
         if phi < 1.0:
-            f.coefficients[:] = phi * f.coefficients
+            for j in range(len(f.coefficients)):
+                f.coefficients[j] *= phi
     remember(rule.kernel_matrix[c], r, kernel_row)
     return r
 
@@ -86,7 +87,7 @@ def _shrink_and_drop_oldest(rule, c, f, kernel, counters):
 RULES[Shrinking] = _shrink_and_drop_oldest
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _margin(f, kernel, row, r):
     """Compute ``mu = y_r f'(x_r)`` from the kernel values of the stored vectors with x_r."""
     norm = np.float64(f.vectors.squared_norms[r])
@@ -97,7 +98,7 @@ def _margin(f, kernel, row, r):
     return total if f.coefficients[r] > 0 else -total
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def shrink(sigma, mu, damage, mistakes):
     """Choose phi.
 

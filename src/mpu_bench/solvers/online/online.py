@@ -6,15 +6,20 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 from annotated_types import Ge
-from numba import njit
 
+from mpu_bench.core.compilation import borrowing
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED
+from mpu_bench.core.prefetch import prefetch
+from mpu_bench.core.rows import prepare
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.core.stream import Chunk
 from mpu_bench.core.vectors import score
 
-__all__ = ["OnlineSolver", "best_wrong", "margin", "score"]
+__all__ = ["OnlineSolver", "all_finite", "best_wrong", "expect", "margin", "score"]
+
+_AHEAD = 8  # examples
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,24 @@ class OnlineSolver(Solver):
         return Measures(online_error=int(state.errors[0]) / presented if presented else None)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
+def expect(chunk, place):
+    """Name the example that is presented a few places later: in random order each one misses the nearest caches."""
+    soon = chunk.order[min(place + _AHEAD, len(chunk.order) - 1)]
+    prepare(chunk.rows, soon)
+    prefetch(chunk.labels, soon)
+
+
+@borrowing
+def all_finite(scores):
+    """Tell whether all scores are numbers."""
+    finite = True
+    for c in range(len(scores)):
+        finite &= np.isfinite(scores[c])
+    return finite
+
+
+@borrowing
 def best_wrong(scores, label):
     """Choose the wrong class with the highest score, the lowest one on ties; with one score for two classes, 0."""
     if len(scores) == 1:
@@ -75,7 +97,7 @@ def best_wrong(scores, label):
     return rival
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def margin(scores, label, rival):
     """Compute y f(x), or f_y(x) - f_r(x) for the best wrong class r."""
     if len(scores) == 1:

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from mpu_bench.core.compilation import borrowing
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.model import KernelModel
@@ -30,7 +30,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import Precision, Vectors, enlarged, kernel_values, new_vectors, put, rows_of, step_of
 from mpu_bench.errors import DataError
-from mpu_bench.solvers.online.online import OnlineSolver, best_wrong, margin, score
+from mpu_bench.solvers.online.online import OnlineSolver, all_finite, best_wrong, expect, margin, score
 
 _FIRST_ROOM = 64  # vectors
 
@@ -138,23 +138,24 @@ def _with_more_room(hypothesis: Hypothesis) -> Hypothesis:
     )
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def sign_for(c, label, scores):
     """Give y = +-1 of an example for the c-th machine: whether it is of its class, for two classes the second."""
     return 1.0 if label == (1 if len(scores) == 1 else c) else -1.0
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _present(f, kernel, places, chunk, position, stop, most, errors, counters):
     for p in range(position, stop):
         m = f.vectors.size[0]
         if counters[KERNEL_EVALUATIONS] >= most or m == len(f.kernel_row):
             return
+        expect(chunk, p)
         i = chunk.order[p]
         label = chunk.labels[i]
         kernel_values(f.vectors, kernel, chunk.rows, i, f.kernel_row)
         score(f.coefficients, f.kernel_row[:m], f.scores)
-        if not np.isfinite(f.scores).all():
+        if not all_finite(f.scores):
             return
         counters[KERNEL_EVALUATIONS] += f.sizes.sum()
         counters[KERNEL_COMPUTED] += m
@@ -171,7 +172,7 @@ def _present(f, kernel, places, chunk, position, stop, most, errors, counters):
         counters[STEPS] += counters[UPDATES] > updates
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _place(vectors, places, chunk, i, m):
     """Find where the example is stored; if it is not, store it after the m vectors there were."""
     number = chunk.first + np.int64(i)

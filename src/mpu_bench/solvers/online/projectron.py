@@ -35,9 +35,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from mpu_bench.core.compilation import borrowing
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.kernels import Kernel, value
 from mpu_bench.core.model import KernelModel
@@ -48,7 +48,7 @@ from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import Vectors, kernel_values, new_vectors, padded, put, rows_of
 from mpu_bench.core.vectors import enlarged as enlarged_vectors
 from mpu_bench.errors import ConfigError
-from mpu_bench.solvers.online.online import OnlineSolver, best_wrong, margin, score
+from mpu_bench.solvers.online.online import OnlineSolver, best_wrong, expect, margin, score
 from mpu_bench.solvers.online.spans import Spans, append, coordinates, enlarged, new_spans, project
 
 _BUDGET = 100  # vectors, where neither they nor eta are given
@@ -286,7 +286,7 @@ def _with_room(f: Hypothesis) -> Hypothesis:
     return f
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _largest(kernel, norms):
     most = 0.0
     for i in range(len(norms)):
@@ -294,12 +294,13 @@ def _largest(kernel, norms):
     return most
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _present(f, kernel, sparseness, room, chunk, position, stop, most, errors, counters):
     for p in range(position, stop):
         m = f.vectors.size[0]
         if counters[KERNEL_EVALUATIONS] >= most or m == room or _is_full(f.spans):
             return
+        expect(chunk, p)
         i = chunk.order[p]
         kernel_values(f.vectors, kernel, chunk.rows, i, f.kernel_row)
         score(f.coefficients, f.kernel_row[:m], f.scores)
@@ -319,12 +320,12 @@ def _present(f, kernel, sparseness, room, chunk, position, stop, most, errors, c
             counters[UPDATES] += changed
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _is_full(spans):
     return spans.sizes.max() == spans.members.shape[1]
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _learn(f, sparseness, rows, i, own, label, rival, difference):
     """Change the hypothesis after an error or a margin error; tell whether it was changed."""
     two, y, r = len(f.scores) == 1, label, rival
@@ -347,7 +348,7 @@ def _learn(f, sparseness, rows, i, own, label, rival, difference):
     return tau > 0.0
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _step(loss, own, q, eta):
     """Give tau of a margin error, 0 or less where nothing is to be done; q = 2 K(x, x) - delta."""
     delta = max(2.0 * own - q, 0.0)
@@ -355,7 +356,7 @@ def _step(loss, own, q, eta):
     return 1.0 if wanted >= q else wanted / q
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _store(f, rows, i, own, y, r, sign, projected_y, projected_r):
     place = f.vectors.size[0]
     put(f.vectors, place, rows, i)
@@ -366,7 +367,7 @@ def _store(f, rows, i, own, y, r, sign, projected_y, projected_r):
         f.coefficients[r, place] = -1.0
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _add_projection(f, i, z, scale):
     d = f.factors[2]
     coordinates(f.spans, i, z, d)

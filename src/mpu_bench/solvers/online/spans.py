@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from mpu_bench.core.compilation import borrowing
 
 _JITTER = 1e-9  # of K(x, x), added to the diagonal: equal rows would make a Gram matrix singular
 
@@ -39,7 +40,7 @@ def enlarged(spans: Spans, room: int) -> Spans:
     return larger
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def project(spans, i, kernel_row, z):
     """Project K(x, .) on the span of set i.
 
@@ -65,27 +66,29 @@ def project(spans, i, kernel_row, z):
     return total
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def coordinates(spans, i, z, d):
     """Turn z into the projection's coordinates d, by member."""
     m, factor = spans.sizes[i], spans.factors[i]
-    d[:m] = z[:m]
+    for j in range(m):
+        d[j] = z[j]
     for j in range(m - 1, -1, -1):
         d[j] /= factor[j, j]
         _subtract(d[j], factor[j, :j], d[:j])
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def append(spans, i, place, z, projected, own):
     """Add to set i the vector stored at a place, whose K(x, x) is ``own`` and whose projection gave z."""
     m, factor = spans.sizes[i], spans.factors[i]
-    factor[m, :m] = z[:m]
+    for j in range(m):
+        factor[m, j] = z[j]
     factor[m, m] = np.sqrt(max(own - projected, 0.0) + _JITTER * own)
     spans.members[i, m] = place
     spans.sizes[i] = m + 1
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@borrowing(fastmath={"reassoc", "contract"})
 def _dot(a, b):
     total = 0.0
     for j in range(len(a)):
@@ -93,7 +96,7 @@ def _dot(a, b):
     return total
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@borrowing(fastmath={"contract"})
 def _subtract(scale, a, b):
     for j in range(len(a)):
         b[j] -= scale * a[j]
