@@ -196,6 +196,15 @@ def test_a_shipped_config_is_found_from_any_folder(path: str, tmp_path: Path, mo
     assert config.read(Path(path)).name == "adult"
 
 
+def test_a_folder_hides_no_shipped_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("adult").mkdir()  # as in the folder of results
+    Path("mine").mkdir()
+    assert config.read(Path("adult")).name == "adult"
+    with pytest.raises(ConfigError, match="mine: is a folder"):
+        config.read(Path("mine"))
+
+
 PROFILED = (
     HEAD + "repeats: 5\nstop: {gap: 1, passes: 2}\nsolvers: [mpu]\nprofiles:\n  ci: {repeats: 1, stop: {gap: 3}}\n"
 )
