@@ -109,8 +109,10 @@ class Claim(_Strict):
     ``below``: on the curves of ``quantity`` against ``against``, that of ``where`` lies below those of ``rows``, for at
     least ``share`` of the way from ``from`` to ``up_to`` (on a log axis).
     ``rises``: the curve of ``where`` ends at least ``by`` above its lowest point.
-    ``slope``: the slope of log ``quantity`` against log ``against`` over the rows ``where`` lies in ``between``; with
-    ``speed_up_over`` another row, that of how many times larger the quantity is there, on the same dataset.
+    ``bound``: in every one of the rows ``where``, ``quantity`` is at most ``against``, another quantity of that row.
+    ``slope``: the slope of log ``quantity`` against log ``against`` over the rows ``where`` lies in ``between``; along
+    their curve from ``from`` to ``up_to`` where ``against`` is ``presented``; with ``speed_up_over`` another row, that
+    of how many times larger the quantity is there, on the same dataset.
     ``statistic``: of ``solvers`` over the datasets that all of them have, by ``test`` (``alternative`` is Wilcoxon's);
     of the results, or where ``of`` names a printed table, of its column ``quantity``. It is the p-value that is
     compared where the printed column is ``p_value``, else the statistic.
@@ -119,7 +121,7 @@ class Claim(_Strict):
     """
 
     claim: Annotated[str, Field(min_length=1)]
-    kind: Literal["number", "order", "below", "rises", "slope", "statistic"]
+    kind: Literal["number", "order", "below", "rises", "bound", "slope", "statistic"]
     quantity: str
     against: str = "kernel_evaluations"
     where: Where = Where()
@@ -146,6 +148,7 @@ class Claim(_Strict):
             "order": ("rows",),
             "below": ("rows",),
             "rises": ("by",),
+            "bound": (),
             "slope": ("between",),
             "statistic": ("test", "solvers", "printed", "rule"),
         }

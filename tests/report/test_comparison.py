@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from mpu_bench.judging import Claim, Judging, Known, Rule
-from mpu_bench.report import comparison, published
+from mpu_bench.report import comparison, published, series
 from mpu_bench.report.comparison import BETTER, KNOWN, NOT_RUN, OUTSIDE, WITHIN
 
 
@@ -169,6 +169,47 @@ def test_orders_rises_slopes_and_single_numbers():
     assert {cell.column: cell.verdict for cell in cells} == {
         "order": WITHIN, "wrong order": OUTSIDE, "linear": WITHIN, "number": WITHIN, "overfits": WITHIN,
     }  # fmt: skip
+
+
+def test_a_quantity_may_bound_another_in_every_row():
+    claim = {"claim": "Theorem 1", "kind": "bound", "quantity": "updates", "against": "update_bound"}
+    rows = [row("adult", "mpu", updates=9.0, update_bound=10.0), row("web", "mpu", updates=2.0, update_bound=2.0)]
+    cell = judged(rows, claims=[claim])["", "", "Theorem 1"]
+    assert (cell.verdict, cell.measured, cell.count) == (WITHIN, 1.0, 2)
+    rows.append(row("reuters", "mpu", updates=3.0, update_bound=2.0))
+    assert judged(rows, claims=[claim])["", "", "Theorem 1"].verdict == OUTSIDE
+    nothing = judged([row("adult", "mpu", updates=0.0, update_bound=None)], claims=[claim])["", "", "Theorem 1"]
+    assert nothing.verdict == NOT_RUN
+
+
+def test_a_slope_may_be_that_of_a_curve_after_its_start():
+    claim = {"claim": "quadratic", "kind": "slope", "quantity": "train_seconds", "against": "presented",
+             "where": {"solver": "sbp"}, "from": 1e4, "between": [1.9, 2.1]}  # fmt: skip
+    points = [point | {"train_seconds_mean": max(point["presented"], 1e4) ** 2} for point in curve("sbp", [0.0] * 5)]
+    assert judged([], points, claims=[claim])["", "sbp", "quadratic"].verdict == WITHIN
+    assert judged([], points, claims=[claim | {"from": 1.0}])["", "sbp", "quadratic"].verdict == OUTSIDE
+
+
+def test_kernel_evaluations_are_inner_products_and_runs_at_one_place_are_a_curve_of_their_last_rows():
+    features = [
+        {"dataset": "adult", "solver": "rff", "parameters": f'{{"pairs": {pairs}}}', "budget_vectors": None,
+         "presented": presented, "inner_products_mean": 1000.0 * pairs, "test_error_mean": error + 1 / presented}
+        for pairs, error in ((1, 0.4), (10, 0.3), (100, 0.2)) for presented in (5, 100)
+    ]  # fmt: skip
+    products = [point | {"inner_products_mean": 0.0} for point in curve("sbp", [0.4, 0.28, 0.2])]
+    against = {"against": "inner_products", "rows": [{"solver": "rff"}]}
+    cell = judged([], products + features, claims=[BELOW | against])["adult", "sbp", BELOW["claim"]]
+    assert (cell.verdict, cell.count) == (WITHIN, 1)
+    drawn = series.make(
+        "test-error",
+        [],
+        [point | {"kernel": "linear", "passes_mean": 1.0} for point in products + features],
+        "inner_products",
+    )
+    lines = {each.label: (each.x, each.y) for each in drawn.panels[0].series}
+    assert set(lines) == {"sbp", "rff"}
+    assert lines["rff"][0] == (1e3, 1e4, 1e5)
+    assert lines["rff"][1] == pytest.approx((41, 31, 21))
 
 
 def test_a_speed_up_may_grow_over_some_of_the_datasets():

@@ -13,7 +13,7 @@ import numpy as np
 
 from mpu_bench.errors import StoreError
 from mpu_bench.judging import Claim, Printed, Where
-from mpu_bench.report import published, statistics
+from mpu_bench.report import published, series, statistics
 
 Row = Mapping[str, Any]
 
@@ -95,11 +95,13 @@ def _narrowed(where: Where, by: Where) -> Where:
 
 
 def _curve(curves: Sequence[Row], where: Where, quantity: str, against: str) -> tuple[np.ndarray[Any, Any], ...]:
-    points = sorted(
-        (row[f"{against}_mean"] if against != "presented" else row["presented"], row[f"{quantity}_mean"])
-        for row in curves
-        if matches(row, where) and row.get(f"{quantity}_mean") is not None
-    )
+    """Give a curve; of several rows at one place, the last."""
+    found = [row for row in curves if matches(row, where) and row.get(f"{quantity}_mean") is not None]
+    at = {
+        row["presented"] if against == "presented" else series.along(row, against) or 0.0: row[f"{quantity}_mean"]
+        for row in sorted(found, key=lambda row: row["presented"])
+    }
+    points = sorted(at.items())
     x, y = np.array([point[0] for point in points], float), np.array([point[1] for point in points], float)
     return x[x > 0], y[x > 0]
 
@@ -139,7 +141,20 @@ def _rises(claim: Claim, _rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
     return Answer(rise >= claim.by, rise, len(y), f"at least {claim.by:g}", f"ends {rise:.4g} above its lowest point")
 
 
-def _slope(claim: Claim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
+def _bound(claim: Claim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
+    names = f"{claim.quantity}_mean", f"{claim.against}_mean"
+    pairs = [tuple(row.get(name) for name in names) for row in rows if matches(row, claim.where)]
+    ratios = [low / high for low, high in pairs if low is not None and high]
+    if not ratios:
+        return _nothing(claim.where)
+    most = max(ratios)
+    words = f"at most {most:.4g} of {claim.against} in {len(ratios)} rows"
+    return Answer(most <= 1 + claim.slack, most, len(ratios), f"bound, slack {claim.slack:g}", words)
+
+
+def _slope(claim: Claim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
+    if claim.against == "presented":
+        return _slope_along(claim, curves)
     found = [row for row in rows if matches(row, claim.where) and row.get(f"{claim.quantity}_mean")]
     x = [row[claim.against] if claim.against in row else row[f"{claim.against}_mean"] for row in found]
     if len(set(x)) < 2:
@@ -151,6 +166,16 @@ def _slope(claim: Claim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
         if not all(others):
             return _nothing(claim.speed_up_over)
         y = np.array([fmean(each) for each in others]) / y
+    return _fitted(claim, np.array(x), y)
+
+
+def _slope_along(claim: Claim, curves: Sequence[Row]) -> Answer:
+    x, y = _curve(curves, claim.where, claim.quantity, claim.against)
+    there = (x >= (claim.start or 0.0)) & (x <= (claim.up_to or math.inf)) & (y > 0)
+    return _fitted(claim, x[there], y[there]) if there.sum() > 1 else _nothing(claim.where)
+
+
+def _fitted(claim: Claim, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Answer:
     slope = float(np.polyfit(np.log(x), np.log(y), 1)[0])
     assert claim.between is not None
     low, high = claim.between
@@ -176,5 +201,5 @@ def _statistic(claim: Claim, rows: Sequence[Row], _curves: Sequence[Row]) -> Ans
     return Answer(None, outcome.p_value if is_p_value else outcome.statistic, len(values), reason=words)
 
 
-_EXAMINERS = {"number": _number, "order": _order, "below": _below, "rises": _rises, "slope": _slope,
+_EXAMINERS = {"number": _number, "order": _order, "below": _below, "rises": _rises, "bound": _bound, "slope": _slope,
               "statistic": _statistic}  # fmt: skip

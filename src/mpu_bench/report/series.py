@@ -85,9 +85,18 @@ def axes(bands: Sequence[Row]) -> list[str]:
     solvers = {row["solver"] for row in bands}
 
     def counted(axis: str) -> set[Any]:
-        return {row["solver"] for row in bands if (row.get(f"{axis}_mean") or 0) > 0}
+        return {row["solver"] for row in bands if (along(row, axis) or 0) > 0}
 
-    return [axis for axis in AXES if solvers and counted(axis) == solvers]
+    asked = any(row.get("inner_products_mean") for row in bands)  # else the axis is that of kernel evaluations again
+    return [axis for axis in AXES if solvers and counted(axis) == solvers and (axis != "inner_products" or asked)]
+
+
+def along(row: Row, axis: str) -> float | None:
+    """Place a row of bands.csv on an axis; a kernel evaluation counts as one inner product, as in sbp-2012."""
+    place: float | None = row.get(f"{axis}_mean")
+    if axis != "inner_products" or place is None:
+        return place
+    return place + (row.get("kernel_evaluations_mean") or 0.0)
 
 
 def _curves(quantity: str) -> Callable[..., Figure | None]:
@@ -118,24 +127,36 @@ def _curve_panel(
 ) -> Panel:
     groups: dict[str, list[Row]] = {}
     for row in bands:
-        if row["dataset"] == dataset and (row[f"{axis}_mean"] or 0) > 0:
+        if row["dataset"] == dataset and (along(row, axis) or 0) > 0:
             budget = "" if row["budget_vectors"] in (None, "") else f" B={row['budget_vectors']:.0f}"
             label = naming.short_text(row, varied, ("vectors",)) + budget
             groups.setdefault(label, []).append(row)
+    if axis == "inner_products":
+        groups = _strung(groups)
     series = [_curve(label, points, quantity, axis) for label, points in groups.items()]
     return Panel(dataset, AXES[axis], _CURVES[quantity], (*series, *_printed_error(dataset, rows, quantity, series)),
                  y_log=quantity not in _PERCENT)  # fmt: skip
 
 
+def _strung(groups: Mapping[str, list[Row]]) -> dict[str, list[Row]]:
+    """String runs that stand at one place each, such as those with more and more random features, to one curve."""
+    strung: dict[str, list[Row]] = {}
+    for label, points in groups.items():
+        last = max(points, key=lambda point: point["presented"])
+        stands = len({along(point, "inner_products") for point in points}) == 1
+        strung.setdefault(last["solver"] if stands else label, []).extend([last] if stands else points)
+    return strung
+
+
 def _curve(label: str, points: Sequence[Row], quantity: str, axis: str) -> Series:
     times = 100.0 if quantity in _PERCENT else 1.0
-    points = sorted(points, key=lambda point: point[f"{axis}_mean"])
+    points = sorted(points, key=lambda point: along(point, axis) or 0.0)
     y = [times * point[f"{quantity}_mean"] for point in points]
     off = [times * (point.get(f"{quantity}_std") or 0.0) for point in points]
     banded = any(off) and quantity in _PERCENT
     return Series(
         label,
-        tuple(point[f"{axis}_mean"] for point in points),
+        tuple(along(point, axis) or 0.0 for point in points),
         tuple(y),
         tuple(a - b for a, b in zip(y, off, strict=True)) if banded else (),
         tuple(a + b for a, b in zip(y, off, strict=True)) if banded else (),
