@@ -38,6 +38,7 @@ bench: setup  ## seconds as ratios to a peer, in one run; some minutes (fetches 
 	$(BIN)/python scripts/bench.py linear
 	$(BIN)/python scripts/bench_kernel.py
 	$(BIN)/python scripts/bench_online.py
+	$(BIN)/python scripts/bench_meb.py
 
 reproduce-tables: setup  ## what the papers print, run anew (days; PROFILE=ci: minutes); what has a result is kept
 	$(BIN)/mpu-bench reproduce $(if $(PROFILE),--profile $(PROFILE)) --data-limit $(DATA_LIMIT) --results $(RESULTS)

@@ -4,15 +4,15 @@
                                 [--rows 500000 5000000]
 
 One thread; machine code is compiled before the clock starts. web (w8a) and adult (a9a) with the tuned C, 8 and 2, and
-gamma = 2 / (mean squared distance), to the end of each run, or until a solver has had ``--cap`` seconds.
+gamma = 2 / (mean squared distance), to the end of each run, or until a solver has had ``--cap`` seconds (`+`).
 
 An iteration: with m vectors in the core set it asks for 59 m kernel values, m for each of the 59 points it samples, and
 m more for its step: *rows* is what was asked for by m, to be held against 60. A hidden pass over all points would
 make it n. What was asked for and what was computed is also shown over m + 59.
 
 Memory: 2000 iterations on synthetic points, each size and solver in a process of its own: dense rows of 50 columns up
-to a million, above that, as of the size of KDD99, sparse ones of 8 values in 120 columns. *beside* is the peak less what
-the process took with the examples alone: 28 bytes an example, 200 MB for kept kernel rows at most, and the core set.
+to a million, above that, as of the size of KDD99, sparse ones of 8 values in 120 columns. *beside* is the peak less
+what the process took with the examples alone: 28 bytes an example, the core set, and at most 200 MB of kernel rows.
 """
 
 # ruff: noqa: E402 - the number of threads is read when numpy and numba are imported
@@ -91,21 +91,13 @@ def train(solver: Solver, problem: Problem, kernel: Gaussian, seed: int, cap: fl
     each, iterations = float(steps @ middle), ends[-1]
     beside = each + SAMPLED * iterations
     gap = solver.measures(state).gap
-    return Run(
-        seconds,
-        iterations,
-        asked / each,
-        asked / beside,
-        computed / beside,
-        int(vectors[-1]),
-        gap,
-        status == Status.DONE,
-    )
+    ended = status == Status.DONE
+    return Run(seconds, iterations, asked / each, asked / beside, computed / beside, int(vectors[-1]), gap, ended)
 
 
 def measure(name: str, problem: Problem, kernel: Gaussian, options: argparse.Namespace) -> list[Run]:
     """Train with several seeds; print every run."""
-    solver = solvers.load(name)(C=c_of(problem))  # type: ignore[call-arg]
+    solver = solvers.load(name)(C=c_of(problem))
     solver.advance(solver.start(problem, kernel, 0), Allowance(presented=30))  # compiles
     runs = []
     for seed in range(options.seeds):
@@ -165,7 +157,7 @@ def synthetic(n: int, dense: bool) -> Problem:
 def take_memory(name: str, n: int) -> None:
     """Take some iterations on synthetic points and print the memory of this process, which is a new one."""
     use_cache()
-    solver, kernel, dense = solvers.load(name)(C=2.0), Gaussian(0.02), n <= LARGE  # type: ignore[call-arg]
+    solver, kernel, dense = solvers.load(name)(C=2.0), Gaussian(0.02), n <= LARGE
     solver.advance(solver.start(synthetic(1000, dense), kernel, 0), Allowance(presented=30))  # compiles
     problem = synthetic(n, dense)
     examples = (sum(part.nbytes for part in problem.train) + problem.labels.nbytes) / 2**20

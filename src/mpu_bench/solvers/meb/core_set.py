@@ -80,7 +80,7 @@ def new_core_set(n: int, features: int, room: int, cache_mb: float) -> CoreSet:
         *(np.zeros(room), np.zeros(room), np.zeros(room), np.zeros(room)),
         np.full(n, -1, np.int32),
         np.zeros(1, np.int64),
-        *_no_rows(n, room, cache_mb),
+        *_no_rows(np.zeros(n, np.int32), room, cache_mb),
     )
 
 
@@ -93,7 +93,7 @@ def with_more_room(core: CoreSet, cache_mb: float) -> CoreSet:
         *(_doubled(core.signs), _doubled(core.diagonal), _doubled(core.coefficients), _doubled(core.responses)),
         core.slots,
         core.active,
-        *_no_rows(len(core.slots), 2 * room, cache_mb),
+        *_no_rows(core.places, 2 * room, cache_mb),
     )
 
 
@@ -101,12 +101,12 @@ def _doubled(numbers: Any) -> Any:
     return np.concatenate([numbers, np.zeros_like(numbers)])
 
 
-def _no_rows(n: int, room: int, cache_mb: float) -> tuple[Any, ...]:
-    """Make room for rows of `cache_mb` megabytes together, and one more."""
-    r = min(n, max(_FEWEST, int(cache_mb * 2**20) // (4 * room)))
+def _no_rows(places: NDArray[np.int32], room: int, cache_mb: float) -> tuple[Any, ...]:
+    """Make room for rows of `cache_mb` megabytes together, and one more; no example has a place."""
+    places[:] = -1
+    r = min(len(places), max(_FEWEST, int(cache_mb * 2**20) // (4 * room)))
     ring, nobody = np.arange(r + 1, dtype=np.int32), np.full(r, -1, np.int32)
-    kept, places = np.zeros((r, room), np.float32), np.full(n, -1, np.int32)
-    lengths, buffer = np.zeros(r, np.int64), np.zeros(room, np.float32)
+    kept, lengths, buffer = np.zeros((r, room), np.float32), np.zeros(r, np.int64), np.zeros(room, np.float32)
     return kept, lengths, places, nobody, np.roll(ring, -1), np.roll(ring, 1), buffer
 
 
