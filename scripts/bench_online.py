@@ -30,11 +30,13 @@ from mpu_bench.core.kernels import Gaussian, exp_single
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Allowance
+from mpu_bench.core.vectors import append, kernel_values, new_vectors, padded
 from mpu_bench.data import catalog, generate, prepare
 from mpu_bench.data.home import Home
 from mpu_bench.errors import UserError
 
 GAMMAS = {"checkerboard": 16.0, "waveform": 1.0, "adult": 4.0}  # over d
+GENERATORS = ("checkerboard", "waveform")
 SLICES = (100_000, 1_000_000, 10_000_000)
 
 
@@ -119,6 +121,28 @@ def limit(features: float) -> float:
     return features * product + seconds(_exponentials, values, out, repeats) / (lanes * repeats)
 
 
+@njit
+def _rows(vectors, kernel, rows, out, repeats):
+    for _ in range(repeats):
+        for i in range(len(rows.values)):
+            kernel_values(vectors, kernel, rows, np.uint32(i), out)
+
+
+def row_alone(name: str, count: int) -> None:
+    """Report what a kernel value costs where nothing else is done: rows of so many vectors."""
+    values = next(iter(generate.blocks(name, "train", 1000, {"seed": 0})))[0].astype(np.float32)
+    vectors, out = new_vectors(values.shape[1], int(padded(count))), np.zeros(padded(count), np.float32)
+    append(vectors, Dense(values), 0, count)
+    kernel, repeats = Gaussian(GAMMAS[name] / values.shape[1]), 20
+    _rows(vectors, kernel, Dense(values), out, 1)
+    each = seconds(_rows, vectors, kernel, Dense(values), out, repeats) / (repeats * len(values) * count)
+    least = limit(values.shape[1])
+    print(
+        f"{name:13} {count} kernel values of a row and nothing else: {1e9 * each:.2f} ns each,"
+        f" limit {1e9 * least:.2f}: {least / each:.2f} of it"
+    )
+
+
 def measure(case: Case, problem: Problem, repeats: int) -> float:
     """Train; report seconds, evaluations a second and the cost of an example over the stream."""
     solver = solvers.load("bpegasos")(vectors=case.vectors, maintenance=case.maintenance)
@@ -160,6 +184,9 @@ def main() -> int:
             print(f"{case.data}: {error}", file=sys.stderr)
             continue
         found[case.data, case.vectors, case.maintenance] = measure(case, problem, options.repeats)
+    for name in GENERATORS:
+        row_alone(name, 100)
+        row_alone(name, 500)
     ratio = found["waveform", 500, "projection"] / found["waveform", 500, "merging"]
     print(f"waveform B = 500: projection takes {ratio:.1f} times merging's seconds (at most 15)")
     return 0

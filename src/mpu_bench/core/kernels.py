@@ -138,13 +138,13 @@ def _gaussian_values(kernel, products, norms, norm):
     _gaussian_doubles(kernel.gamma, products, norms, norm)
 
 
-@borrowing(fastmath={"contract"})
+@borrowing(fastmath={"contract"}, forceinline=True)
 def _gaussian_doubles(gamma, products, norms, norm):
     for j in range(len(products)):
         products[j] = exp_double(-gamma * max((norm + norms[j]) - 2.0 * products[j], 0.0))
 
 
-@borrowing(fastmath={"contract"})
+@borrowing(fastmath={"contract"}, forceinline=True)
 def _gaussian_singles(gamma, products, norms, norm):
     negative, norm = np.float32(-gamma), np.float32(norm)
     for j in range(len(products)):
@@ -203,4 +203,6 @@ def _to_power(numbers, degree, bases):
 
 #: ``values(kernel, products, norms, norm)``: turns the inner products of rows with squared norms ``norms`` (n,) and one
 #: row with the squared norm ``norm`` into kernel values, in place; all float32 or all float64.
-values = dispatch("values", {Linear: _linear_values, Gaussian: _gaussian_values, Polynomial: _polynomial_values})
+values = dispatch(
+    "values", {Linear: _linear_values, Gaussian: _gaussian_values, Polynomial: _polynomial_values}, forceinline=True
+)

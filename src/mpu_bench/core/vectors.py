@@ -124,7 +124,7 @@ def padded(size):
     return (size + (_GROUP - 1)) // _GROUP * _GROUP
 
 
-@borrowing
+@borrowing(forceinline=True)
 def put(vectors, place, rows, i):
     """Copy row i to a place, over what is there; the place may be the one after the last."""
     vectors.columns[:, place] = 0
@@ -138,7 +138,7 @@ def append(vectors, rows, first, last):
         _put_into_zeros(vectors, vectors.size[0], rows, np.uint32(i))
 
 
-@borrowing
+@borrowing(forceinline=True)
 def _put_into_zeros(vectors, place, rows, i):
     m = pairs(rows, i, vectors.chosen, vectors.scales)
     for k in range(m):
@@ -162,7 +162,7 @@ def put_between(vectors, place, first, second, share):
     vectors.squared_norms[place] = total
 
 
-@borrowing
+@borrowing(forceinline=True)
 def drop(vectors, place):
     """Forget the vector at a place; the last one moves there."""
     last = vectors.size[0] - 1
@@ -191,7 +191,7 @@ def kernel_values(vectors, kernel, rows, i, out):
     _kernel_values(vectors, kernel, pairs(rows, i, vectors.chosen, vectors.scales), norm, out)
 
 
-@borrowing
+@borrowing(forceinline=True)
 def stored_kernel_values(vectors, kernel, place, out):
     """Compute the kernel values of the vector at a place with all vectors, as `kernel_values` does."""
     m = 0

@@ -140,9 +140,9 @@ class BPegasos(OnlineSolver):
                 "whose average needs the dropped vectors; use merging or projection"
             )
 
-    def check(self, problem: Problem, kernel: Kernel) -> None:
-        """Refuse a problem or a kernel that cannot be trained on."""
-        super().check(problem, kernel)
+    def check_kernel(self, kernel: Kernel) -> None:
+        """Refuse to merge with a kernel that is not Gaussian."""
+        super().check_kernel(kernel)
         if self.maintenance == "merging" and not isinstance(kernel, Gaussian):
             raise ConfigError(
                 f"bpegasos: maintenance: merging needs a Gaussian kernel, not {kernel}; "
@@ -266,10 +266,11 @@ maintain = dispatch(
         Projection: _maintain_projection,
         Merging: _maintain_merging,
     },
+    forceinline=True,
 )
 
 
-@borrowing
+@borrowing(forceinline=True)
 def _remove(w, kernel, p, kernel_row, counters):
     """Drop a vector: ||w - alpha_p phi_p||^2 = ||w||^2 - 2 sum_i alpha_pi f_i(x_p) + ||alpha_p||^2 K(x_p, x_p)."""
     m = w.vectors.size[0]

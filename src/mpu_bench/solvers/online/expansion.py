@@ -111,7 +111,7 @@ def _settle(w):
     w.numbers[SCALE], w.numbers[SCALES] = 1.0, 0.0
 
 
-@borrowing
+@borrowing(forceinline=True)
 def insert(w, kernel, rows, i, label, rival, rate, margin):
     """Add ``rate K(x_i, .)`` to f_label and take it from f_rival; f_label(x_i) - f_rival(x_i) is ``margin``."""
     m = w.vectors.size[0]
@@ -161,7 +161,7 @@ def change_squared_norm(w, change):
     w.numbers[SQUARED_NORM] += half * w.numbers[SCALE] ** 2 * change
 
 
-@borrowing
+@borrowing(forceinline=True)
 def forget(w, place):
     """Take the vector at a place out; the last moves there. ||w||^2 is left as it is."""
     last = w.vectors.size[0] - 1
@@ -176,7 +176,7 @@ def forget(w, place):
     drop(w.vectors, place)
 
 
-@borrowing
+@borrowing(forceinline=True)
 def project_on_ball(w, regularization):
     """Scale w to a length of at most 1 / sqrt(lambda)."""
     product = regularization * w.numbers[SQUARED_NORM]
@@ -191,7 +191,7 @@ def add_to_average(w):
         w.numbers[SCALES] += w.numbers[SCALE]
 
 
-@borrowing
+@borrowing(forceinline=True)
 def smallest(w):
     """Choose the vector with the least ``||alpha_p||^2 K(x_p, x_p)``; of those within 1e-9 of it, the oldest."""
     m, norms, ages = w.vectors.size[0], w.norms, w.ages
@@ -203,7 +203,7 @@ def smallest(w):
     return chosen
 
 
-@borrowing(fastmath={"nnan", "nsz", "reassoc"})
+@borrowing(fastmath={"nnan", "nsz", "reassoc"}, forceinline=True)
 def _least(numbers, m):
     least = np.inf
     for j in range(np.uint64(0), np.uint64(m)):
@@ -211,7 +211,7 @@ def _least(numbers, m):
     return least
 
 
-@borrowing
+@borrowing(forceinline=True)
 def overlap(w, place, kernel_row):
     """Compute ``sum_i c_i f_i(x)`` at scale 1, c the coefficients at a place and ``kernel_row`` that of x."""
     total, m = 0.0, w.vectors.size[0]
