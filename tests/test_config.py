@@ -329,3 +329,24 @@ def test_how_a_config_was_read_is_remembered(read) -> None:
     assert experiment.options == ("--profile", "ci", "--set=solvers.mpu.C=10", "--seed", "3")
     assert (experiment.paper, experiment.profiles) == ("mpu-2010", ("ci", "all"))
     assert read(text).options == ()
+
+
+@pytest.mark.parametrize(
+    ("solver", "kernel", "words"),
+    [
+        (
+            "bpegasos: {maintenance: [projection, merging]}",
+            "{polynomial: {degree: 3}}",
+            "merging needs a Gaussian kernel",
+        ),
+        ("rff: {regularization: 0.1}", "linear", "rff approximates Gaussian kernels; it cannot train with linear"),
+        ("libsvm: {C: 1}", "{polynomial: {degree: 2, normalize: true}}", "no normalize, not polynomial(normalize=True"),
+    ],
+)
+def test_a_kernel_that_a_solver_cannot_take_is_refused_with_its_line(
+    read, solver: str, kernel: str, words: str
+) -> None:
+    message = refused(read, HEAD + f"kernel: {kernel}\nsolvers:\n  - perceptron\n  - {solver}\n")
+    assert "tried.yaml, line 6" in message
+    assert words in message
+    read(HEAD + "kernel: {gaussian: {gamma: {over-features: 4}}}\nsolvers:\n  - " + solver)

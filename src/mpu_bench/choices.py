@@ -190,7 +190,7 @@ def _tuning(
         raise ConfigError(
             f"{file.place(grid.key)}: {located.dotted(grid.key)}: nu is derived before tuning; give nu a value"
         )
-    tuner, tried = (name, checked) if grid.how.tuner is None else _tuner(grid, checked, content, file)
+    tuner, tried = (name, checked) if grid.how.tuner is None else _tuner(grid, checked, kernels, content, file)
     _check_kernels(tuner, kernels, file.place(grid.key))
     if grid.how.metric == "online_error" and not solvers.load(tuner).online:
         raise ConfigError(
@@ -201,7 +201,7 @@ def _tuning(
 
 
 def _tuner(
-    grid: _Grid, checked: Sequence[dict[str, Any]], content: File, file: Located
+    grid: _Grid, checked: Sequence[dict[str, Any]], kernels: Sequence[KernelChoice], content: File, file: Located
 ) -> tuple[str, list[dict[str, Any]]]:
     """Check the solver that tries the values for all: ``with: {cvm: {...}}``."""
     key = (*grid.key, "with")
@@ -214,7 +214,10 @@ def _tuner(
     _check_tuned(grid, "", f"solver '{name}'", model.model_fields, given, file)
     if "vectors" in model.model_fields and "vectors" not in given and content.budget is not None:
         given["vectors"] = checked[0].get("vectors", content.budget.vectors[0])
-    return name, [_checked(name, model, given | values, file, (*key, name)) for values in grid.of("")]
+    return name, [
+        _checked(name, model, given | values, kernel, file, (*key, name))
+        for values, kernel in zip(grid.of(""), kernels, strict=True)
+    ]
 
 
 @cache
@@ -258,7 +261,10 @@ def solvers_of(entry: Any, key: Key, content: File, labels: Sequence[str], file:
         _check_tuned(grid, "", f"solver '{name}'", model.model_fields, chosen, file)
         for combination, kernel, size in itertools.product(_sweep(chosen), kernels, sizes):
             given = combination if size is None else combination | {"vectors": size}
-            checked = [_checked(name, model, given | values, file, below) for values in grid.of("")]
+            checked = [
+                _checked(name, model, given | values, each, file, below)
+                for values, each in zip(grid.of(""), kernel, strict=True)
+            ]
             tuning = _tuning(name, checked, kernel, grid, content, file)
             fixed = _without(checked[0], grid.of("")[0])
             fixed_kernel = KernelChoice(kernel[0].name, _without(kernel[0].parameters, grid.of("kernel.")[0]))
@@ -269,7 +275,9 @@ def _without(parameters: Mapping[str, Any], names: Iterable[str]) -> dict[str, A
     return {name: value for name, value in parameters.items() if name not in names}
 
 
-def _checked(solver: str, model: type[BaseModel], given: Mapping[str, Any], file: Located, key: Key) -> dict[str, Any]:
+def _checked(
+    solver: str, model: type[BaseModel], given: Mapping[str, Any], kernel: KernelChoice, file: Located, key: Key
+) -> dict[str, Any]:
     """Check one value for each parameter; one that depends on n is checked as if n were 1, and kept as it is."""
     derived = {
         name for name, value in given.items() if isinstance(value, Mapping) and set(value) == {FROM_REGULARIZATION}
@@ -287,16 +295,20 @@ def _checked(solver: str, model: type[BaseModel], given: Mapping[str, Any], file
             f"{file.place(key)}: {located.dotted(key)}: nu cannot be derived for several machines, which have one "
             "each; give nu, or leave out multiclass"
         )
-    _check_together(solver, {name: value for name, value in checked.items() if name != "multiclass"}, file, key)
+    _check_together(solver, {name: value for name, value in checked.items() if name != "multiclass"}, kernel, file, key)
     return checked | {name: {OVER_EXAMPLES: checked[name]} for name in by_n} | {name: given[name] for name in derived}
 
 
-def _check_together(solver: str, parameters: Mapping[str, Any], file: Located, key: Key) -> None:
-    """Refuse parameters that do not go together, which the solver itself knows."""
+def _check_together(solver: str, parameters: Mapping[str, Any], kernel: KernelChoice, file: Located, key: Key) -> None:
+    """Refuse parameters and a kernel that do not go together, which the solver itself knows."""
+    stand_in = kernel.made(lambda _scale: 1.0)  # a width or scale may be known only when the data are there
     try:
-        solvers.load(solver)(**parameters)
+        made = solvers.load(solver)(**parameters)
+        if made.kernels == "any":
+            made.check_kernel(stand_in)
     except ConfigError as fault:
-        raise ConfigError(f"{file.place(key)}: {located.dotted(key)}: {fault}") from None
+        words = str(fault).replace(str(stand_in), str(kernel))
+        raise ConfigError(f"{file.place(key)}: {located.dotted(key)}: {words}") from None
 
 
 def _check_derived(name: str, regularization: Any, place: str) -> None:

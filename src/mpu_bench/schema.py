@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -23,6 +23,9 @@ from pydantic import (
 
 from mpu_bench.errors import ConfigError
 from mpu_bench.judging import Claim, Judging, Known, Rule
+
+if TYPE_CHECKING:
+    from mpu_bench.core.kernels import Kernel
 
 FORMAT_VERSION = 1
 Paper = Literal["mpu-2010", "forgetron-2005", "bpegasos-2010", "sbp-2012", "frank-wolfe-2012"]
@@ -235,6 +238,17 @@ class KernelChoice:
 
     def __str__(self) -> str:
         return f"{self.name}{_in_brackets(self.parameters)}"
+
+    def made(self, settle: Callable[[Any], float]) -> Kernel:
+        """Make the kernel; ``settle`` turns a `Scale` into a number."""
+        from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
+
+        given, normalize = self.parameters, bool(self.parameters.get("normalize", False))
+        if self.name == "linear":
+            return Polynomial(1.0, 0.0, 1, normalize) if normalize else Linear()
+        if self.name == "polynomial":
+            return Polynomial(settle(given["scale"]), float(given["offset"]), int(given["degree"]), normalize)
+        return Gaussian(0.5 / given["sigma2"] if "sigma2" in given else settle(given["gamma"]))
 
 
 @dataclass(frozen=True)

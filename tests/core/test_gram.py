@@ -179,6 +179,7 @@ def test_a_kernel_that_overflows_is_refused():
     with pytest.raises(DataError, match=r"largest \|\|x\|\| is 5e\+04.*scale the features down"):
         gram.build(rows, 2, Polynomial(1.0, 1.0, 5))
     gram.build(rows, 2, Polynomial(1.0, 1.0, 4))
+    gram.build(rows, 2, Polynomial(1.0, 1.0, 5, normalize=True))
     gram.build(rows, 2, Polynomial(1.0, 1.0, 5), precision="double")
     with pytest.raises(DataError, match="largest"):
         gram.build(Dense(np.array([[np.inf, 0.0]])), 2, Gaussian(1.0))

@@ -155,7 +155,8 @@ def _refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype
         if isinstance(kernel, Gaussian | Linear):
             bound = np.float64(longest) ** 2
         else:
-            bound = (abs(kernel.scale) * np.float64(longest) ** 2 + abs(kernel.offset)) ** kernel.degree
+            bound = abs(kernel.scale) * np.float64(longest) ** 2 + abs(kernel.offset)
+            bound **= 1 if kernel.normalize else kernel.degree  # normalized before the power is taken
     if not bound < most:
         raise DataError(
             f"the largest ||x|| is {longest:.3g}, with which values of the kernel {kernel} may reach {bound:.1g};"

@@ -121,19 +121,29 @@ class Solver(ABC):
                 if not _holds(bound, number):
                     raise ConfigError(f"{self.name}: {field.name} is {number!r}; it must satisfy {bound}")
 
+    def check_kernel(self, kernel: Kernel) -> None:
+        """Refuse a kernel that this solver cannot train with, whatever the data and the kernel's widths and scales.
+
+        Raises
+        ------
+        ConfigError
+            If the solver is linear and the kernel is not.
+        """
+        if self.kernels == "linear" and not isinstance(kernel, Linear):
+            raise ConfigError(f"{self.name} is a linear solver; it cannot train with the kernel {kernel}")
+
     def check(self, problem: Problem, kernel: Kernel) -> None:
         """Refuse a problem or a kernel that this solver cannot train on; every `start` begins with it.
 
         Raises
         ------
         ConfigError
-            If the solver is linear and the kernel is not.
+            If the kernel is refused by `check_kernel`.
         DataError
             If there are no examples, if all are of one class, if there are too many classes, or if the examples are a
             stream and the solver needs them all.
         """
-        if self.kernels == "linear" and not isinstance(kernel, Linear):
-            raise ConfigError(f"{self.name} is a linear solver; it cannot train with the kernel {kernel}")
+        self.check_kernel(kernel)
         if problem.n == 0:
             raise DataError(f"{problem.name}: there are no training examples")
         if isinstance(problem, StreamedProblem) and not self.online:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mpu_bench import solvers
-from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
+from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense, Ones, Rows, take
 from mpu_bench.core.solver import Solver
@@ -39,16 +39,7 @@ def solver(name: str, parameters: Mapping[str, Any], n: int) -> Solver:
 
 def kernel(choice: KernelChoice, problem: Problem) -> Kernel:
     """Make the kernel of a run; a width or scale may depend on the training rows."""
-    parameters = choice.parameters
-    normalize = bool(parameters.get("normalize", False))
-    if choice.name == "linear":
-        return Polynomial(1.0, 0.0, 1, normalize) if normalize else Linear()
-    if choice.name == "polynomial":
-        scale = _scale(parameters["scale"], problem)
-        return Polynomial(scale, float(parameters["offset"]), int(parameters["degree"]), normalize)
-    if "sigma2" in parameters:
-        return Gaussian(0.5 / parameters["sigma2"])
-    return Gaussian(_scale(parameters["gamma"], problem))
+    return choice.made(lambda given: _scale(given, problem))
 
 
 def _scale(given: Any, problem: Problem) -> float:

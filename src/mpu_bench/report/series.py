@@ -139,7 +139,7 @@ def _curve_panel(
 
 
 def _strung(groups: Mapping[str, list[Row]]) -> dict[str, list[Row]]:
-    """String runs that stand at one place each, such as those with more and more random features, to one curve."""
+    """Join runs that stand at one place each, such as those with more and more random features, to one curve."""
     strung: dict[str, list[Row]] = {}
     for label, points in groups.items():
         last = max(points, key=lambda point: point["presented"])

@@ -63,17 +63,16 @@ class RFF(Solver):
     pairs: Annotated[int, Ge(1)] = 1024
     tolerance: Annotated[float, Gt(0)] = 0.01
 
-    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
-        """Draw the frequencies, make the features of all training examples, and start at alpha = 0.
-
-        Raises
-        ------
-        ConfigError
-            If the kernel is not Gaussian.
-        """
-        self.check(problem, kernel)
+    def check_kernel(self, kernel: Kernel) -> None:
+        """Refuse a kernel that is not Gaussian."""
+        super().check_kernel(kernel)
         if not isinstance(kernel, Gaussian):
             raise ConfigError(f"rff approximates Gaussian kernels; it cannot train with {kernel}")
+
+    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
+        """Draw the frequencies, make the features of all training examples, and start at alpha = 0."""
+        self.check(problem, kernel)
+        assert isinstance(kernel, Gaussian)
         n, counters = problem.n, new_counters()
         random = np.random.Generator(np.random.PCG64([seed, *self.name.encode()]))
         frequencies = random.normal(scale=np.sqrt(2.0 * kernel.gamma), size=(self.pairs, problem.features))

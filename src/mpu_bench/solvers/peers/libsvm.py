@@ -65,17 +65,15 @@ class Libsvm(Solver):
     tolerance: Annotated[float, Gt(0)] = 1e-3
     cache_mb: Annotated[float, Gt(0)] = 2048.0
 
-    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:  # noqa: ARG002
-        """Convert the examples; nothing is trained yet.
-
-        Raises
-        ------
-        ConfigError
-            If the kernel is one that LIBSVM does not take.
-        """
-        self.check(problem, kernel)
+    def check_kernel(self, kernel: Kernel) -> None:
+        """Refuse a kernel that LIBSVM does not take."""
+        super().check_kernel(kernel)
         if isinstance(kernel, Polynomial) and (kernel.scale <= 0 or kernel.degree < 1 or kernel.normalize):
             raise ConfigError(f"libsvm: wants a scale and a degree above 0 and no normalize, not {kernel}")
+
+    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:  # noqa: ARG002
+        """Convert the examples; nothing is trained yet."""
+        self.check(problem, kernel)
         return State(
             problem.train,
             problem.features,
