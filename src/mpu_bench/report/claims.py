@@ -94,9 +94,14 @@ def _narrowed(where: Where, by: Where) -> Where:
     return Where(**(given | where.model_dump(exclude_none=True, exclude_defaults=True)))
 
 
-def _curve(curves: Sequence[Row], where: Where, quantity: str, against: str) -> tuple[np.ndarray[Any, Any], ...]:
+def _curve(claim: Claim, where: Where, rows: Sequence[Row], curves: Sequence[Row]) -> tuple[np.ndarray[Any, Any], ...]:
     """Give a curve; of several rows at one place, the last."""
-    found = [row for row in curves if matches(row, where) and row.get(f"{quantity}_mean") is not None]
+    quantity, against = claim.quantity, claim.against
+    groups: dict[Any, list[Row]] = {}
+    for row in curves:
+        if matches(row, where) and row.get(f"{quantity}_mean") is not None:
+            groups.setdefault((row["solver"], row["parameters"]), []).append(row)
+    found = [row for points in groups.values() for row in series.settled(points, rows, against)]
     at = {
         row["presented"] if against == "presented" else series.along(row, against) or 0.0: row[f"{quantity}_mean"]
         for row in sorted(found, key=lambda row: row["presented"])
@@ -106,14 +111,14 @@ def _curve(curves: Sequence[Row], where: Where, quantity: str, against: str) -> 
     return x[x > 0], y[x > 0]
 
 
-def _below(claim: Claim, _rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
+def _below(claim: Claim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
     """Compare step curves: each holds its last value until the next checkpoint."""
-    x, y = _curve(curves, claim.where, claim.quantity, claim.against)
+    x, y = _curve(claim, claim.where, rows, curves)
     if not len(x):
         return _nothing(claim.where)
     shares = []
     for where in (_narrowed(each, Where(dataset=claim.where.dataset)) for each in claim.rows):
-        other_x, other_y = _curve(curves, where, claim.quantity, claim.against)
+        other_x, other_y = _curve(claim, where, rows, curves)
         if not len(other_x):
             return _nothing(where)
         first = max(x[0], other_x[0], claim.start or 0.0)
@@ -132,8 +137,8 @@ def _held(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], grid: np.ndarray[Any
     return values
 
 
-def _rises(claim: Claim, _rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
-    x, y = _curve(curves, claim.where, claim.quantity, claim.against)
+def _rises(claim: Claim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
+    x, y = _curve(claim, claim.where, rows, curves)
     if not len(x):
         return _nothing(claim.where)
     rise = float(y[-1] - y.min())
@@ -154,7 +159,7 @@ def _bound(claim: Claim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
 
 def _slope(claim: Claim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
     if claim.against == "presented":
-        return _slope_along(claim, curves)
+        return _slope_along(claim, rows, curves)
     found = [row for row in rows if matches(row, claim.where) and row.get(f"{claim.quantity}_mean")]
     x = [row[claim.against] if claim.against in row else row[f"{claim.against}_mean"] for row in found]
     if len(set(x)) < 2:
@@ -169,8 +174,8 @@ def _slope(claim: Claim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
     return _fitted(claim, np.array(x), y)
 
 
-def _slope_along(claim: Claim, curves: Sequence[Row]) -> Answer:
-    x, y = _curve(curves, claim.where, claim.quantity, claim.against)
+def _slope_along(claim: Claim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
+    x, y = _curve(claim, claim.where, rows, curves)
     there = (x >= (claim.start or 0.0)) & (x <= (claim.up_to or math.inf)) & (y > 0)
     return _fitted(claim, x[there], y[there]) if there.sum() > 1 else _nothing(claim.where)
 

@@ -132,20 +132,29 @@ def _curve_panel(
             label = naming.short_text(row, varied, ("vectors",)) + budget
             groups.setdefault(label, []).append(row)
     if axis == "inner_products":
-        groups = _strung(groups)
+        groups = _strung(groups, rows)
     series = [_curve(label, points, quantity, axis) for label, points in groups.items()]
     return Panel(dataset, AXES[axis], _CURVES[quantity], (*series, *_printed_error(dataset, rows, quantity, series)),
                  y_log=quantity not in _PERCENT)  # fmt: skip
 
 
-def _strung(groups: Mapping[str, list[Row]]) -> dict[str, list[Row]]:
+def _strung(groups: Mapping[str, list[Row]], rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Join runs that stand at one place each, such as those with more and more random features, to one curve."""
     strung: dict[str, list[Row]] = {}
     for label, points in groups.items():
-        last = max(points, key=lambda point: point["presented"])
-        stands = len({along(point, "inner_products") for point in points}) == 1
-        strung.setdefault(last["solver"] if stands else label, []).extend([last] if stands else points)
+        ends = settled(points, rows, "inner_products")
+        strung.setdefault(ends[0]["solver"] if len(ends) == 1 else label, []).extend(ends)
     return strung
+
+
+def settled(points: Sequence[Row], rows: Sequence[Row], axis: str) -> list[Row]:
+    """Give the points of a curve, or only its end (from table.csv, if it is there) where all stand at one place."""
+    if axis == "presented" or len({along(point, axis) for point in points}) > 1:
+        return list(points)
+    last = max(points, key=lambda point: point["presented"])
+    same = ("dataset", "solver", "parameters", "kernel", "budget_vectors")
+    ends = (row for row in rows if all(row.get(name) == last.get(name) for name in same))
+    return [next((row | {"presented": last["presented"]} for row in ends), last)]  # type: ignore[operator]
 
 
 def _curve(label: str, points: Sequence[Row], quantity: str, axis: str) -> Series:
