@@ -28,7 +28,7 @@ DCD = "tune: {C: [1.0e-7, 0.01, 0.1], holdout: 0.3}\nsolvers: [{dcd: {tolerance:
 def read(tmp_path: Path):
     def read_text(text: str) -> Experiment:
         path = tmp_path / "tried.yaml"
-        path.write_text(HEAD + text, encoding="utf-8")
+        path.write_text(text if text.startswith("name:") else HEAD + text, encoding="utf-8")
         return config.read(path)
 
     return read_text
@@ -219,3 +219,33 @@ def test_choosing_by_the_test_set_is_said(execute) -> None:
     assert records[2]["tuned"] == "C of 0.01, 0.1; error of dcd on test set"
     assert records[2]["test_error"] == min(record["test_error"] for record in records[:2])
     assert any("THE TEST ROWS THEMSELVES" in line for line in layout.remarks(records, [], None))
+
+
+def test_the_balls_take_what_cvm_chooses_whatever_the_test_rows(execute) -> None:
+    """With other test rows the trials, what is chosen and what is trained are the same."""
+    records, _ = execute("""name: balls
+datasets: [{checkerboard: {rows: 300, test_rows: 50, as: few}}, {checkerboard: {rows: 300, test_rows: 400, as: many}}]
+kernel: {gaussian: {gamma: 8}}
+solvers:
+  - fw: &tuned {eps: 1.0e-3, tune: {C: [0.001, 4], holdout: 0.3, with: {cvm: {}}}}
+  - mfw: *tuned
+  - fw: &given {eps: 1.0e-3, C: 4}
+  - mfw: *given
+""")
+    assert {record["status"] for record in records} == {"done"}
+    few, many = ([record for record in records if record["dataset"] == name] for name in ("few", "many"))
+    outcome = ("solver", "chosen", "kernel_evaluations", "updates", "support_vectors", "dual_objective")
+    assert [[record[name] for name in outcome] for record in few] == [
+        [record[name] for name in outcome] for record in many
+    ]
+    trials, others = few[:2], few[2:]
+    assert [record["solver"] for record in trials] == ["cvm", "cvm"]
+    assert [record["test_error"] for record in trials] == [record["test_error"] for record in many[:2]]
+    assert trials[1]["test_error"] < trials[0]["test_error"]
+    assert [record["test_error"] for record in others] != [record["test_error"] for record in many[2:]]
+    for solver in ("fw", "mfw"):
+        tuned, given = sorted(
+            (each for each in others if each["solver"] == solver), key=lambda each: not each["chosen"]
+        )
+        assert tuned["chosen"] == "C=4"
+        assert [tuned[name] for name in outcome[2:]] == [given[name] for name in outcome[2:]]
