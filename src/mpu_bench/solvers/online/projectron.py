@@ -322,7 +322,10 @@ def _present(f, kernel, sparseness, room, chunk, position, stop, most, errors, c
 
 @borrowing
 def _is_full(spans):
-    return spans.sizes.max() == spans.members.shape[1]
+    most = 0
+    for i in range(len(spans.sizes)):
+        most = max(most, spans.sizes[i])
+    return most == spans.members.shape[1]
 
 
 @borrowing
