@@ -6,8 +6,18 @@ there is one machine either way, and all is as without. How the machines decide:
 
 The machines are trained one after the other, each to its own end. Counts and seconds are sums, so passes are the sum of
 the machines' presentations by n; objective and dual objective are the sums over the machines, known once the last
-has begun. A machine is dropped when it is trained, but for its model: kernel rows are not shared between machines.
-Before all machines have begun those that have not are left out of the vote.
+has begun. A machine is dropped when it is trained, but for its model. Before all machines have begun those that have
+not are left out of the vote.
+
+Kernel rows are not shared between machines, though one against one computes the values within a class for every pair
+it is in: it would save little. Measured with C = 8 and gamma = 2 / (mean squared distance) on digits (usps, mnist) and
+letters, in whole or in part: computing kernel values is this much of the seconds, and an earlier machine had so many of
+them that sharing, were it for nothing, would save at most
+
+    cvm    4 to 6%     41% (mnist)      2% of the seconds
+    mfw    13 to 22%   41% (mnist)      9%
+    fw     12 to 22%   42% (mnist)      9%
+    smo    12 to 43%   25 to 38%        15% (usps; mnist 6%, letters 4%)
 """
 
 from __future__ import annotations
