@@ -217,6 +217,8 @@ def test_two_processes_do_not_run_into_one_folder(place: Path) -> None:
         (["frobnicate"], "No such command"),
         (["run"], "Missing argument"),
         (["run", "tried.yaml", "--repeats", "0"], "--repeats"),
+        (["reproduce", "--paper", "mpu-2011"], "did you mean 'mpu-2010'?"),
+        (["reproduce", "--profile", "cii"], "--profile cii: no config has it: did you mean 'ci'?"),
     ],
 )
 def test_a_mistake_is_one_message_and_exit_code_2(called, place: Path, arguments: list[str], message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import sys
 from pathlib import Path
 from types import FrameType
@@ -45,16 +46,22 @@ def main() -> NoReturn:
     try:
         app()
     except UserError as fault:
-        from rich.console import Console
-
-        console = Console(stderr=True, soft_wrap=True)
-        console.print("mpu-bench:", style="bold red", end=" ", highlight=False)
-        console.print(str(fault), highlight=False, markup=False)
-        sys.exit(BAD_INPUT)
+        _refuse(str(fault))
+    except sqlite3.DatabaseError as fault:  # half of a results folder's database, found on the way
+        _refuse(f"the runs.sqlite of a results folder cannot be read ({fault}); move that folder away and run again")
     except BrokenPipeError:  # the reader of our output has gone, as with | head
         sys.stderr.close()
         sys.exit(FAILED)
     sys.exit(0)
+
+
+def _refuse(words: str) -> NoReturn:
+    from rich.console import Console
+
+    console = Console(stderr=True, soft_wrap=True)
+    console.print("mpu-bench:", style="bold red", end=" ", highlight=False)
+    console.print(words, highlight=False, markup=False)
+    sys.exit(BAD_INPUT)
 
 
 def _terminated(_number: int, _frame: FrameType | None) -> NoReturn:

@@ -61,23 +61,28 @@ def experiments(papers: Sequence[str], profile: str | None, tell: Tell) -> tuple
     Raises
     ------
     ConfigError
-        If there is no such paper.
+        If there is no such paper, or no config has the profile.
     """
     for paper in papers:
         if paper not in PAPERS:
             raise ConfigError(f"--paper {paper}: {nearest(paper, PAPERS)}")
-    found, faults = [], []
+    found: list[Experiment] = []
+    faults: list[str] = []
+    profiles: set[str] = set()
     for name in config.names():
         try:
             whole = config.read(Path(name))
             if whole.paper is None or whole.paper not in (papers or PAPERS):
                 continue
+            profiles.update(whole.profiles)
             if profile is not None and profile not in whole.profiles:
                 tell(f"{name}: left out, it has no profile '{profile}'")
                 continue
             found.append(whole if profile is None else config.read(Path(name), profile=profile))
         except UserError as fault:
             faults.append(str(fault))
+    if profile is not None and profile not in profiles and not faults:
+        raise ConfigError(f"--profile {profile}: no config has it: {nearest(profile, profiles)}")
     return found, faults
 
 

@@ -88,5 +88,7 @@ def test_tables_in_other_forms(tmp_path):
         assert [row["solver"] for row in csv.DictReader(file)] == ["sbp", "libsvm", "sdca"]
     with pytest.raises(ConfigError, match="csv"):
         export.export(folder, "cvs", None)
+    with pytest.raises(StoreError, match=r"absent/table\.csv: cannot be written: No such file"):
+        export.export(folder, "csv", folder / "absent" / "table.csv")
     with pytest.raises(ConfigError, match="--out"):
         export.export(folder, "parquet", None)

@@ -212,6 +212,15 @@ def test_kernel_evaluations_are_inner_products_and_runs_at_one_place_are_a_curve
     assert lines["rff"][1] == pytest.approx((41, 31, 21))
 
 
+def test_a_curve_ends_where_the_first_of_its_runs_ends():
+    there = {"kernel": "linear", "n": 10, "count": 3}
+    rows = [row("adult", "sbp", count=3) | there]
+    points = [point | {"kernel": "linear", "count": count, "passes_mean": 1.0}
+              for point, count in zip(curve("sbp", [0.3, 0.2, 0.1]), (3, 3, 1), strict=True)]  # fmt: skip
+    assert len(series.complete(points, rows)) == 2
+    assert series.make("test-error", rows, points[2:]) is None  # the ends of single runs are no curve
+
+
 def test_a_speed_up_may_grow_over_some_of_the_datasets():
     rows = [row("letter", "fw", n=50, train_seconds=9.0)]
     rows += [row(f"w{k}a", "fw", n=10**k, train_seconds=float(10**k)) for k in (1, 2, 3)]

@@ -3,12 +3,15 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from mpu_bench.report import page
+from mpu_bench.report.comparison import Cell
 from references import made_up
 
+CELL = Cell("cell", "", "", "", "", "", "nu", 1.0, None, 1.0, None, 1, None, None, "", "", "")
 CONTRAST = 4.5  # what text needs to be read (WCAG AA)
 
 
@@ -35,6 +38,17 @@ def test_words_from_configs_are_only_words(written):
 
 def test_every_row_says_how_to_repeat_it(written):
     assert "mpu-bench run configs/made-up.yaml --only dataset=adult --only solver=sbp" in written.read_text()
+
+
+def test_a_sentence_says_what_came_of_it(written):
+    assert re.search(r'<p class="headline \w+">\d+ of the \d+ printed numbers and claims', written.read_text())
+    cells = [replace(CELL, verdict=verdict) for verdict in ("within", "better", "differs-known", "outside", "not run")]
+    assert page.headline(cells) == (
+        "2 of the 4 printed numbers and claims that were measured come out, 1 differs for reasons that are given, "
+        "1 does not."
+    )
+    assert page.headline(cells[:2]) == "2 of the 2 printed numbers and claims that were measured come out."
+    assert page.headline(cells[4:]).startswith("None")
 
 
 def test_writing_again_replaces_the_page(written, tmp_path):

@@ -84,7 +84,7 @@ def _order(claim: Claim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
             return _nothing(_narrowed(where, claim.where))
         means.append(fmean(values))
     holds = all(low <= high * (1 + claim.slack) for low, high in itertools.pairwise(means))
-    written = " <= ".join(f"{value:.4g}" for value in means)
+    written = " <= ".join(f"{value:.4g}" for value in means) + (f" (+{100 * claim.slack:g}%)" if claim.slack else "")
     return Answer(holds, None, len(means), f"order, slack {claim.slack:g}", written if holds else f"not {written}")
 
 
@@ -98,7 +98,7 @@ def _curve(claim: Claim, where: Where, rows: Sequence[Row], curves: Sequence[Row
     """Give a curve; of several rows at one place, the last."""
     quantity, against = claim.quantity, claim.against
     groups: dict[Any, list[Row]] = {}
-    for row in curves:
+    for row in series.complete(curves, rows):
         if matches(row, where) and row.get(f"{quantity}_mean") is not None:
             groups.setdefault((row["solver"], row["parameters"]), []).append(row)
     found = [row for points in groups.values() for row in series.settled(points, rows, against)]

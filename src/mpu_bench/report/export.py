@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mpu_bench.errors import ConfigError, nearest
+from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.experiment.store import Store
 from mpu_bench.report import naming, tables
 
@@ -48,19 +48,22 @@ def export(results: Path, form: str, out: Path | None) -> str | None:
     ConfigError
         If there is no such form, Parquet has no file to go to, or its package is not installed.
     StoreError
-        If the folder holds no results.
+        If the folder holds no results, or the file cannot be written.
     """
     if form not in FORMS:
         raise ConfigError(f"--to {form}: {nearest(form, FORMS)}")
     with Store(results) as store:
         rows = tables.summaries(store)
-    if form == "parquet":
-        _to_parquet(rows, out)
-        return None
-    text = tables.as_csv(rows) if form == "csv" else markdown(rows) if form == "md" else latex(rows)
-    if out is None:
-        return text
-    out.write_text(text, encoding="utf-8")
+    try:
+        if form == "parquet":
+            _to_parquet(rows, out)
+            return None
+        text = tables.as_csv(rows) if form == "csv" else markdown(rows) if form == "md" else latex(rows)
+        if out is None:
+            return text
+        out.write_text(text, encoding="utf-8")
+    except OSError as fault:
+        raise StoreError(f"{out}: cannot be written: {fault.strerror or fault}") from None
     return None
 
 

@@ -69,11 +69,20 @@ def gather(judged: Iterable[Judged]) -> list[PaperTable]:
     found: dict[tuple[str, str], list[Cell]] = {}
     for each in judged:
         for cell in each.cells:
-            name = (cell.table or each.experiment.removesuffix("-ci")).partition("-")[2]
-            found.setdefault((each.paper, name), []).append(cell)
-    order = {paper: place for place, paper in enumerate(PAPERS)}
-    papers = sorted(found, key=lambda key: (order.get(key[0], len(order)), key[1]))
+            found.setdefault((each.paper, table_name(each.experiment, cell)), []).append(cell)
+    papers = sorted(found, key=lambda key: (place_of(key[0]), key[1]))
     return [PaperTable(paper, name, tuple(_merged(found[paper, name]))) for paper, name in papers]
+
+
+def table_name(experiment: str, cell: Cell) -> str:
+    """Name the table or figure that a cell belongs to: ``table1``; an experiment of no paper's by its own name."""
+    whole = cell.table or experiment.removesuffix("-ci")
+    return whole.partition("-")[2] or whole
+
+
+def place_of(paper: str) -> int:
+    """Give a paper's place in the order of the papers; what belongs to none comes last."""
+    return PAPERS.index(paper) if paper in PAPERS else len(PAPERS)
 
 
 def _merged(cells: Sequence[Cell]) -> list[Cell]:

@@ -101,17 +101,27 @@ def along(row: Row, axis: str) -> float | None:
 
 def _curves(quantity: str) -> Callable[..., Figure | None]:
     def curves(rows: Sequence[Row], bands: Sequence[Row], against: str | None) -> Figure | None:
-        there = [row for row in bands if _is_drawable(row.get(f"{quantity}_mean"), quantity)]
+        there = [row for row in complete(bands, rows) if _is_drawable(row.get(f"{quantity}_mean"), quantity)]
         fitting = axes(there)
         if not fitting or len({row["presented"] for row in there}) < 2:
             return None
         axis = against if against in fitting else fitting[0]
-        varied = naming.varying(there)
-        panels = tuple(_curve_panel(dataset, there, rows, quantity, axis, varied) for dataset in _datasets(there))
+        varied = _varying(there)
+        panels = [_curve_panel(dataset, there, rows, quantity, axis, varied) for dataset in _datasets(there)]
+        panels = [panel for panel in panels if any(each.line for each in panel.series)]
         words = f"{_CURVES[quantity].removesuffix(', %')} against {AXES[axis]}"
-        return Figure("", words, panels)
+        return Figure("", words, tuple(panels))
 
     return curves
+
+
+def _varying(rows: Sequence[Row]) -> dict[str, set[str]]:
+    """Name the parameters that tell curves of one dataset apart; what differs only between datasets does not."""
+    found: dict[str, set[str]] = {}
+    for dataset in _datasets(rows):
+        for solver, names in naming.varying([row for row in rows if row["dataset"] == dataset]).items():
+            found[solver] = found.get(solver, set()) | names
+    return found
 
 
 def _is_drawable(value: Any, quantity: str) -> bool:
@@ -152,9 +162,18 @@ def settled(points: Sequence[Row], rows: Sequence[Row], axis: str) -> list[Row]:
     if axis == "presented" or len({along(point, axis) for point in points}) > 1:
         return list(points)
     last = max(points, key=lambda point: point["presented"])
-    same = ("dataset", "solver", "parameters", "kernel", "budget_vectors")
-    ends = (row for row in rows if all(row.get(name) == last.get(name) for name in same))
+    ends = (row for row in rows if _identity(row) == _identity(last))
     return [next((row | {"presented": last["presented"]} for row in ends), last)]  # type: ignore[operator]
+
+
+def complete(bands: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
+    """Keep the points of curves that every finished run of table.csv came to: others average only some of them."""
+    counts = {_identity(row): row["count"] for row in rows}
+    return [point for point in bands if point.get("count", 1) >= counts.get(_identity(point), 0)]
+
+
+def _identity(row: Row) -> tuple[Any, ...]:
+    return tuple(row.get(name) for name in ("dataset", "solver", "parameters", "kernel", "budget_vectors"))
 
 
 def _curve(label: str, points: Sequence[Row], quantity: str, axis: str) -> Series:
@@ -198,7 +217,7 @@ def _by_budget(quantity: str) -> Callable[..., Figure | None]:
         sizes = {row["budget_vectors"] for row in there if row["budget_vectors"]}
         if len(sizes) < 2:
             return None
-        varied = naming.varying(there)
+        varied = _varying(there)
         panels = tuple(
             _budget_panel(dataset, [row for row in there if row["dataset"] == dataset], quantity, varied)
             for dataset in _datasets([row for row in there if row["budget_vectors"]])
@@ -247,7 +266,7 @@ def _against_length(quantity: str, label: str, log: bool) -> Callable[..., Figur
     """
 
     def lengths(rows: Sequence[Row], _bands: Sequence[Row], _against: str | None) -> Figure | None:
-        varied = {solver: names - {"C"} for solver, names in naming.varying(rows).items()}
+        varied = {solver: names - {"C"} for solver, names in _varying(rows).items()}
         kinds: dict[tuple[Any, Any], list[Row]] = {}
         for row in rows:
             if row["n"] and row.get(f"{quantity}_mean"):
@@ -299,19 +318,22 @@ def _speed_up(rows: Sequence[Row], bands: Sequence[Row], against: str | None) ->
 
 
 def _against_parameter(rows: Sequence[Row], _bands: Sequence[Row], _against: str | None) -> Figure | None:
-    """Accuracy and seconds against a parameter of which every solver has tried several numbers on one dataset."""
-    there = [row for row in rows if row.get("test_accuracy_percent_mean") is not None and not row["budget_vectors"]]
+    """Accuracy, or the margin, and seconds against a parameter of which every solver has tried several numbers."""
+    margin = any(row.get("margin_fraction_mean") for row in rows)
+    best = ("margin_fraction", "certified part of the maximum margin", False)
+    found = (best if margin else ("test_accuracy_percent", "accuracy, %", False),
+             ("train_seconds", "training seconds", True))  # fmt: skip
+    there = [row for row in rows if row.get(f"{found[0][0]}_mean") is not None and not row["budget_vectors"]]
     names = {name for row in there for name in json.loads(row["parameters"])}
     swept = [name for name in sorted(names) if _is_swept(there, name)]
     if len(swept) != 1:
         return None
-    found = (("test_accuracy_percent", "accuracy, %", False), ("train_seconds", "training seconds", True))
     panels = [
         _parameter_panel(dataset, [row for row in there if row["dataset"] == dataset], swept[0], *quantity)
         for dataset in _datasets(there)
         for quantity in found
     ]
-    return Figure("", f"accuracy and seconds against {swept[0]}", tuple(panels))
+    return Figure("", f"{'margin' if margin else 'accuracy'} and seconds against {swept[0]}", tuple(panels))
 
 
 def _is_swept(rows: Sequence[Row], name: str) -> bool:
@@ -325,7 +347,7 @@ def _is_swept(rows: Sequence[Row], name: str) -> bool:
 
 
 def _parameter_panel(dataset: str, rows: Sequence[Row], name: str, quantity: str, label: str, log: bool) -> Panel:
-    varied = naming.varying(rows)
+    varied = _varying(rows)
     groups: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         point = json.loads(row["parameters"])[name], row[f"{quantity}_mean"]
@@ -374,7 +396,7 @@ def _bars(rows: Sequence[Row], _bands: Sequence[Row], _against: str | None) -> F
     datasets = tuple(_datasets(there))
     if len(datasets) < 3:
         return None
-    varied = {solver: names - {"C", "kernel"} for solver, names in naming.varying(there).items()}
+    varied = {solver: names - {"C", "kernel"} for solver, names in _varying(there).items()}
     found = (
         ("accuracy", "test_accuracy_percent", "accuracy, %", False),
         ("seconds", "train_seconds", "training seconds", True),
