@@ -83,6 +83,12 @@ def test_a_part_of_the_data_answers_nothing():
     assert found["adult", "", "n"].verdict == NOT_RUN
 
 
+def test_a_run_that_is_still_to_come_says_so():
+    waiting = row("adult", "mpu", count=0, objective=None) | {"status": "not run"}
+    found = judged([waiting], compare={"mpu-table1": {"objective": {"relative": 1}}})["adult", "mpu", "objective"]
+    assert (found.verdict, found.reason) == (NOT_RUN, "planned and not yet run; the same command goes on")
+
+
 def test_seconds_are_compared_as_ratios_on_both_sides():
     rules = {"compare": {"mpu-table1": {"seconds": {"ratio_to": "dcd", "factor": 2}}}}
     rows = [row("adult", "mpu", train_seconds=0.06), row("adult", "dcd", train_seconds=0.04)]

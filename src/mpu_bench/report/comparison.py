@@ -201,7 +201,8 @@ def _judge(cell: Cell, row: Summary, rule: Tolerance, rows: Sequence[Summary]) -
         measured_std=deviation,
     )  # fmt: skip
     if measured is None or cell.published is None:
-        return replace(cell, reason=row["reason"] or row["status"])
+        waiting = "planned and not yet run; the same command goes on" if row["status"] == NOT_RUN else row["status"]
+        return replace(cell, reason=row["reason"] or waiting)
     reason = "" if row["count"] == row["planned"] else f"{row['count']} of {row['planned']} runs"
     if rule.ratio_to is not None:
         return replace(_judge_ratio(cell, row, rule, rows, quantity), reason=reason)
