@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -169,21 +169,24 @@ class Tune(Strict):
     """How the values of ``tune:`` are tried; its other keys are parameters with the values to try.
 
     Exactly one of: ``holdout``, the part of the training rows that is held out; ``folds``, how many parts are held out
-    in turn; ``on_test_set``, the test rows themselves, whose errors are then too good. ``metric``: what is smallest
-    for the value chosen. ``with``: one solver with its parameters whose choice holds for all.
+    in turn; ``on_test_set``, the test rows themselves, whose errors are then too good. ``repeats``: with how many seeds.
+    ``metric``: what is smallest on average for the value chosen. ``with``: one solver with its parameters whose choice
+    holds for all.
     """
 
     holdout: Annotated[float, Field(gt=0, lt=1)] | None = None
     folds: Annotated[int, Field(ge=2)] | None = None
     on_test_set: bool = False
+    repeats: AtLeastOne = 1
     metric: Literal["error", "online_error"] = "error"
     tuner: Any = Field(default=None, alias="with")
 
     def trials(self) -> tuple[Trial, ...]:
-        """Give the parts of the rows that every value is tried on; none, or too many, if it is not said how."""
+        """Give rows and seeds that every value is tried on and with; none, or too many, if it is not said how."""
         parts = tuple(Trial(folds=self.folds, fold=fold) for fold in range(self.folds or 0))
         held = (Trial(holdout=self.holdout),) if self.holdout is not None else ()
-        return (*parts, *held, *((Trial(on_test_set=True),) if self.on_test_set else ()))
+        rows = (*parts, *held, *((Trial(on_test_set=True),) if self.on_test_set else ()))
+        return tuple(replace(each, seed=seed) for seed in range(self.repeats) for each in rows)
 
 
 class File(Strict):
@@ -253,12 +256,13 @@ class KernelChoice:
 
 @dataclass(frozen=True)
 class Trial:
-    """Which rows a value is tried on: a part held out, one of k folds, or the test rows after training on all."""
+    """What a value is tried on: a part held out, one of k folds, or the test rows after training on all; the seed."""
 
     holdout: float | None = None
     folds: int | None = None
     fold: int = 0
     on_test_set: bool = False
+    seed: int = 0
 
     def __str__(self) -> str:
         if self.on_test_set:
@@ -295,8 +299,10 @@ class Tuning:
             name: dict.fromkeys(short(candidate.values[name]) for candidate in self.candidates) for name in self.names
         }
         values = "; ".join(f"{name} of {', '.join(values)}" for name, values in tried.items())
-        rows = f"{len(self.trials)} folds" if self.trials[0].folds is not None else str(self.trials[0])
-        return f"{values}; {self.metric.replace('_', ' ')} of {self.solver} on {rows}"
+        first, seeds = self.trials[0], len({trial.seed for trial in self.trials})
+        rows = str(first) if first.folds is None else f"{first.folds} folds"
+        repeated = f", {seeds} seeds" if seeds > 1 else ""
+        return f"{values}; {self.metric.replace('_', ' ')} of {self.solver} on {rows}{repeated}"
 
 
 @dataclass(frozen=True)

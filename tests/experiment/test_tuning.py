@@ -214,6 +214,22 @@ def test_trials_come_first_are_kept_and_are_not_in_the_table(execute) -> None:
     assert len(more) == 3
 
 
+def test_values_are_tried_with_several_seeds(execute) -> None:
+    records, _ = execute("""name: seeds
+dataset: {checkerboard: {rows: 300, test_rows: 200}}
+kernel: gaussian
+tune: {kernel.gamma: [2, 8], on_test_set: true, repeats: 3}
+solvers: [bpegasos: {vectors: 20, maintenance: random}]
+""")
+    trials, (run,) = records[:6], records[6:]
+    assert [(record["kernel"], record["seed"]) for record in trials] == [
+        (f"gaussian(gamma={gamma})", seed) for gamma in (2, 8) for seed in range(3)
+    ]
+    means = [np.mean([record["test_error"] for record in trials[first : first + 3]]) for first in (0, 3)]
+    assert run["chosen"] == f"kernel.gamma={(2, 8)[int(np.argmin(means))]}"
+    assert run["tuned"] == "kernel.gamma of 2, 8; error of bpegasos on test set, 3 seeds"
+
+
 def test_choosing_by_the_test_set_is_said(execute) -> None:
     records, _ = execute("tune: {C: [0.01, 0.1], on_test_set: true}\nsolvers: [dcd]\n")
     assert records[2]["tuned"] == "C of 0.01, 0.1; error of dcd on test set"

@@ -1,7 +1,7 @@
 """Tuning: the runs that try the values of a config's ``tune:``, on parts of the training rows, and what is chosen.
 
-Every value is tried once per dataset, solver (or tuner) with its parameters, and budget; not once per repeat. The
-value with the smallest mean error is chosen; of several as small, the first. A trial is a run like any other, with a
+Every value is tried per dataset, solver (or tuner) with its parameters, and budget, with ``repeats`` seeds of tuning's
+own; not once per repeat of the config. The value with the smallest mean error is chosen; of several as small, the first. A trial is a run like any other, with a
 row of its own: it is kept, resumed and reused as such, and ends by the config's ``stop:`` and ``limits:``, but for the
 rules that refer to another run (``deviation``, ``seconds_of``).
 """
@@ -41,7 +41,6 @@ def trials_of(run: Run) -> dict[str, Run]:
     stop = run.stop.model_copy(update={"deviation": None, "seconds_of": None})
     alike: dict[str, Any] = {
         "solver": run.tuning.solver,
-        "seed": _SEED,
         "stop": stop,
         "checkpoints": _SELDOM if stop.gap is None else run.checkpoints,
         "tuning": None,
@@ -53,6 +52,7 @@ def trials_of(run: Run) -> dict[str, Run]:
             vectors=candidate.tried.get("vectors"),
             kernel=candidate.kernel,
             trial=trial,
+            seed=trial.seed,
             **alike,
         )
         for number, candidate in enumerate(run.tuning.candidates)
