@@ -169,9 +169,9 @@ class Tune(Strict):
     """How the values of ``tune:`` are tried; its other keys are parameters with the values to try.
 
     Exactly one of: ``holdout``, the part of the training rows that is held out; ``folds``, how many parts are held out
-    in turn; ``on_test_set``, the test rows themselves, whose errors are then too good. ``repeats``: with how many seeds.
-    ``metric``: what is smallest on average for the value chosen. ``with``: one solver with its parameters whose choice
-    holds for all.
+    in turn; ``on_test_set``, the test rows themselves, whose errors are then too good. ``repeats``: with how many
+    seeds. ``metric``: what is smallest on average for the value chosen. ``with``: one solver with its parameters whose
+    choice holds for all.
     """
 
     holdout: Annotated[float, Field(gt=0, lt=1)] | None = None

@@ -1,9 +1,9 @@
 """Tuning: the runs that try the values of a config's ``tune:``, on parts of the training rows, and what is chosen.
 
 Every value is tried per dataset, solver (or tuner) with its parameters, and budget, with ``repeats`` seeds of tuning's
-own; not once per repeat of the config. The value with the smallest mean error is chosen; of several as small, the first. A trial is a run like any other, with a
-row of its own: it is kept, resumed and reused as such, and ends by the config's ``stop:`` and ``limits:``, but for the
-rules that refer to another run (``deviation``, ``seconds_of``).
+own; not once per repeat of the config. The value with the smallest mean error is chosen; of several as small, the
+first. A trial is a run like any other, with a row of its own: it is kept, resumed and reused as such, and ends by the
+config's ``stop:`` and ``limits:``, but for the rules that refer to another run (``deviation``, ``seconds_of``).
 """
 
 from __future__ import annotations

@@ -36,9 +36,9 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt
-from numba import njit
 from numpy.typing import NDArray
 
+from mpu_bench.core.compilation import borrowing
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, UPDATES, new_counters
 from mpu_bench.core.gram import kernel_diagonal
 from mpu_bench.core.kernels import Gaussian, Kernel
@@ -271,7 +271,7 @@ def _first_ball(examples: Examples, core: CoreSet, search: Search, ball: NDArray
     ball[OFFSET] = core.coefficients.sum()
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def draw(order, sampled, generator):
     """Put as many different random items as are sampled at the beginning of a permutation."""
     for p in range(sampled):
@@ -279,7 +279,7 @@ def draw(order, sampled, generator):
         order[p], order[other] = order[other], order[p]
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def farthest_point(examples, core, history, search, ball, eps, counters):
     """Search the point farthest from the centre; gives it and its response, or -1 when it ends."""
     squared_length = ball[CONSTANT] - ball[SQUARED_RADIUS]
@@ -303,7 +303,7 @@ def farthest_point(examples, core, history, search, ball, eps, counters):
     return np.int64(-1), 0.0
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def response(examples, core, history, i, ball, counters):
     """Compute s_i, in the cheapest of three ways."""
     slot, m = core.slots[i], core.vectors.size[0]
@@ -331,7 +331,7 @@ def response(examples, core, history, i, ball, counters):
     return ball[SCALE] * (2.0 * examples.labels[i] - 1.0) * score
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _least_response(examples, core, ball):
     """Find the least response of all points, which it does not remember."""
     least, m = np.inf, core.vectors.size[0]
@@ -346,7 +346,7 @@ def _least_response(examples, core, ball):
     return ball[SCALE] * least
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def move(examples, core, history, ball, slot, length, rise, counters):
     """Make the weights (1 - length) alpha + length e_j for slot j; with a length below zero a step away from its point.
 
@@ -379,7 +379,7 @@ def move(examples, core, history, ball, slot, length, rise, counters):
         ball[SCALE] = 1.0
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _forget_half(history):
     """Forget the older half of the steps."""
     vectors, half = history.vectors, len(history.changes) // 2

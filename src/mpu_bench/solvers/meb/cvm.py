@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from mpu_bench.core.compilation import borrowing
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem
@@ -58,7 +58,7 @@ class CVM(BallSolver):
         return status
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _iterate(examples, core, history, search, ball, eps, last, most, counters):
     while counters[PRESENTED] < last and counters[KERNEL_EVALUATIONS] < most:
         if core.vectors.size[0] == len(core.members):

@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from mpu_bench.core.compilation import borrowing
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.solver import Status
 from mpu_bench.solvers.meb.ball import (
@@ -46,7 +46,7 @@ class FW(BallSolver):
         return status
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _iterate(examples, core, history, search, ball, eps, last, most, counters):
     while counters[PRESENTED] < last and counters[KERNEL_EVALUATIONS] < most:
         if core.vectors.size[0] == len(core.members):
@@ -59,7 +59,7 @@ def _iterate(examples, core, history, search, ball, eps, last, most, counters):
     return RUNNING
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def step_towards(examples, core, history, ball, i, s, counters):
     """Move the centre towards the point of example i, whose response is s."""
     slot = np.int64(core.slots[i])
