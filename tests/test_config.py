@@ -306,6 +306,8 @@ def test_nothing_but_a_config_error_comes_of_any_value(tmp_path_factory: pytest.
             CLAIM + "kind: number, quantity: nu, printed: {table: sbp-table2, row: 9, column: nu}}]",
             "row 9 of sbp-table2 prints no nu",
         ),
+        (CLAIM + "kind: rises, by: 1, quantity: test_eror}]", "no quantity 'test_eror' is measured: did you mean"),
+        (CLAIM + "kind: bound, quantity: updates, against: bound}]", "no quantity 'bound' is measured"),
         (
             CLAIM
             + "kind: statistic, test: wilcoxon, solvers: [fw, cvm], of: fw-table3, quantity: minutes, printed: 1}]",

@@ -6,7 +6,7 @@ import csv
 
 from mpu_bench import located, shipped, solvers
 from mpu_bench.errors import ConfigError, nearest
-from mpu_bench.judging import Judging, Printed
+from mpu_bench.judging import QUANTITIES, Claim, Judging, Printed
 from mpu_bench.located import Key, Located
 from mpu_bench.schema import File
 
@@ -36,16 +36,29 @@ def judging_of(content: File, file: Located) -> Judging:
                     f"solver '{rule.ratio_to}': {nearest(rule.ratio_to, solvers.SOLVERS)}"
                 )
     for position, claim in enumerate(content.claims):
-        if isinstance(claim.printed, Printed):
-            key = ("claims", position, "printed")
-            _check_table(claim.printed.table, key, file)
-            _check_column(claim.printed.table, claim.printed.column, key, file)
-            _check_row(claim.printed, key, file)
-        if claim.of is not None:
-            _check_table(claim.of, ("claims", position, "of"), file)
-            _check_column(claim.of, claim.quantity, ("claims", position, "quantity"), file)
+        _check_claim(claim, position, file)
     _check_known(content, file)
     return Judging(compare=content.compare, known=content.known, claims=content.claims)
+
+
+def _check_claim(claim: Claim, position: int, file: Located) -> None:
+    if isinstance(claim.printed, Printed):
+        key = ("claims", position, "printed")
+        _check_table(claim.printed.table, key, file)
+        _check_column(claim.printed.table, claim.printed.column, key, file)
+        _check_row(claim.printed, key, file)
+    if claim.of is not None:
+        _check_table(claim.of, ("claims", position, "of"), file)
+        _check_column(claim.of, claim.quantity, ("claims", position, "quantity"), file)
+        return
+    quantities = {"quantity": claim.quantity} | ({"against": claim.against} if claim.kind == "bound" else {})
+    for name, quantity in quantities.items():
+        if quantity not in QUANTITIES:
+            key = ("claims", position, name)
+            raise ConfigError(
+                f"{file.place(key)}: {located.dotted(key)}: no quantity '{quantity}' is measured: "
+                f"{nearest(quantity, QUANTITIES)}"
+            )
 
 
 def _check_known(content: File, file: Located) -> None:

@@ -17,45 +17,13 @@ from typing import Any
 from mpu_bench.errors import StoreError
 from mpu_bench.experiment.store import FINISHED, RECORD_COLUMNS, Store
 from mpu_bench.experiment.trace import CHECKPOINT_COLUMNS
-from mpu_bench.judging import Judging
+from mpu_bench.judging import QUANTITIES, Judging
 from mpu_bench.report import comparison, published
 
 GROUP = ("dataset", "n", "d", "n_test", "classes", "solver", "parameters", "kernel", "budget_vectors", "tuned")
 
 #: what tells the curves of curves.csv apart
 IDENTITY = ("dataset", "split", "solver", "parameters", "kernel", "budget_vectors", "seed")
-
-#: what table.csv gives the mean, deviation and count over seeds of
-QUANTITIES = (
-    "train_seconds",
-    "cpu_seconds",
-    "compile_seconds",
-    "kernel_evaluations",
-    "kernel_computed",
-    "inner_products",
-    "updates",
-    "passes",
-    "examples",
-    "support_vectors",
-    "objective",
-    "dual_objective",
-    "gap",
-    "deviation",
-    "train_error",
-    "test_error",
-    "test_error_percent",
-    "test_accuracy_percent",
-    "online_error",
-    "online_error_percent",
-    "margin",
-    "margin_fraction",
-    "margin_fraction_wanted",
-    "update_bound",
-    "nu",
-    "peak_memory_mb",
-    "tune_seconds",
-    "tune_kernel_evaluations",
-)
 
 Summary = dict[str, Any]
 
