@@ -17,10 +17,10 @@ import platformdirs
 _SOURCES = Path(__file__).resolve().parents[1]
 _KEPT_CACHES = 4
 _IN_USE = 86_400.0  # seconds for which a cache is taken to be in use, perhaps by another process
-_BORROWING: dict[str, Any] = {
-    "_nrt": False
-}  # numba's own word, as its library uses it: without the runtime that counts references
-_OWNING: dict[str, Any] = {"_nrt": True}  # otherwise a function takes this over from the first that calls it
+# numba's own words, as its library uses them: without and with the runtime that counts references. Where neither is
+# said, a function takes over what holds for the first that calls it.
+_BORROWING: dict[str, Any] = {"_nrt": False}
+_OWNING: dict[str, Any] = {"_nrt": True}
 
 
 @cache
