@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from mpu_bench import reproduction
 from mpu_bench.errors import StoreError
 from mpu_bench.report import overview, reference
 
@@ -23,7 +24,8 @@ def main() -> None:
     for folder in map(Path, sys.argv[1:]):
         print(f"kept: {reference.freeze(folder, REFERENCE)}")
     found = overview.gather(overview.of_folder(folder) for folder in reference.folders(REFERENCE))
-    reference.refresh(ROOT / "README.md", reference.readme_section(overview.markdown(found), REFERENCE))
+    every = [experiment.name for experiment in reproduction.experiments([], None, print)[0]]
+    reference.refresh(ROOT / "README.md", reference.readme_section(overview.markdown(found), REFERENCE, every))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from mpu_bench import reproduction
 from mpu_bench.cli import app
 from mpu_bench.errors import StoreError
 from mpu_bench.experiment.store import FILE, Store
@@ -147,7 +148,8 @@ def test_what_one_experiment_claims_is_not_missing_in_another():
 
 def test_the_readme_shows_what_is_kept():
     kept = [overview.of_folder(folder) for folder in reference.folders(ROOT / "results" / "reference")]
-    section = reference.readme_section(overview.markdown(overview.gather(kept)), ROOT / "results" / "reference")
+    every = [experiment.name for experiment in reproduction.experiments([], None, print)[0]]
+    section = reference.readme_section(overview.markdown(overview.gather(kept)), ROOT / "results" / "reference", every)
     assert section in (ROOT / "README.md").read_text(encoding="utf-8"), "run scripts/freeze.py"
 
 

@@ -10,7 +10,7 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -171,8 +171,11 @@ def folders(reference: Path) -> list[Path]:
     return sorted(path.parent for path in reference.glob(f"*/{ABOUT}"))
 
 
-def readme_section(overview: str, reference: Path) -> str:
-    """Write what the README shows between its marks: the overview, and where, when and how long it was measured."""
+def readme_section(overview: str, reference: Path, experiments: Iterable[str]) -> str:
+    """Write what the README shows between its marks: the overview, and where, when and how long it was measured.
+
+    ``experiments``: the names of all; those of which nothing is kept are named, too.
+    """
     lines = []
     for folder in folders(reference):
         facts = about(folder)
@@ -186,6 +189,9 @@ def readme_section(overview: str, reference: Path) -> str:
         line = f"- `{facts['name']}`: {facts['runs']} of {facts['planned']} runs, {_time(facts['hours'])} of training, "
         without = dict.fromkeys(each.partition(",")[0] for each in facts["missing"])
         lines.append(f"{line}{facts['date']}, {places}" + (f"; without {', '.join(without)}" if without else ""))
+    absent = sorted(set(experiments) - {about(folder)["name"] for folder in folders(reference)})
+    if absent:
+        lines.append(f"- not run in full so far: {', '.join(f'`{name}`' for name in absent)}")
     why = ["", "What is without a result, and why, is in each `about.json`."]
     shown = [overview.rstrip(), "", *lines, *why] if lines else ["Nothing is kept yet."]
     return "\n".join([BEGIN, "", *shown, "", END])
