@@ -19,6 +19,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 import argparse
 import sys
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ from mpu_bench.errors import UserError
 
 GAMMAS = {"checkerboard": 16.0, "waveform": 1.0, "adult": 4.0}  # over d
 GENERATORS = ("checkerboard", "waveform")
-SLICES = (100_000, 1_000_000, 10_000_000)
+LENGTHS = (100_000, 1_000_000, 10_000_000)
 
 
 class Case(NamedTuple):
@@ -69,6 +70,12 @@ def stream(name: str, rows: int) -> Problem:
     few, count = slice(0, 1000), generate.GENERATORS[name].classes
     classes = tuple(str(c) for c in range(count))
     return Problem(name, Dense(values), labels, Dense(values[few]), labels[few], values.shape[1], classes, name)
+
+
+def beginning(problem: Problem, length: int) -> Problem:
+    """Give the problem of a stream's first rows."""
+    assert isinstance(problem.train, Dense)
+    return replace(problem, train=Dense(problem.train.values[:length]), labels=problem.labels[:length])
 
 
 def load(case: Case, quick: bool) -> Problem:
@@ -144,26 +151,25 @@ def row_alone(name: str, count: int) -> None:
 
 
 def measure(case: Case, problem: Problem, repeats: int) -> float:
-    """Train; report seconds, evaluations a second and the cost of an example over the stream."""
+    """Train; report seconds, evaluations a second and the cost of an example for streams of several lengths."""
     solver = solvers.load("bpegasos")(vectors=case.vectors, maintenance=case.maintenance)
     kernel = Gaussian(GAMMAS[case.data] / problem.features)
     solver.advance(solver.start(problem, kernel, 1), Allowance(presented=2000))  # compiles
-    best, parts = np.inf, []
-    for _ in range(repeats):
-        state, times, done = solver.start(problem, kernel, 0), [], 0
-        for end in sorted({min(end, problem.n) for end in (*SLICES, problem.n)}):
-            before = time.process_time()
-            solver.advance(state, Allowance(presented=end - done))
-            times.append((time.process_time() - before, end - done))
-            done = end
-        total = sum(each for each, _ in times)
-        if total < best:
-            best, parts = total, times
+    costs = []  # of an example, by the length of the stream
+    lengths = LENGTHS if case.data in generate.GENERATORS else ()
+    for length in sorted({min(length, problem.n) for length in (*lengths, problem.n)}):
+        part = problem if length == problem.n else beginning(problem, length)
+        best = np.inf
+        for _ in range(repeats):
+            state, before = solver.start(part, kernel, 0), time.process_time()
+            solver.advance(state, Allowance(presented=length))
+            best = min(best, time.process_time() - before)
+        costs.append(1e9 * best / length)
     evaluations, least = int(state.counters[KERNEL_EVALUATIONS]), limit(width(problem))
     print(
         f"{case.data:13} n = {problem.n:9,} B = {case.vectors:3} {case.maintenance:10} {best:7.2f} s"
         f" (at most {case.at_most:g})  with a loss {state.counters[STEPS] / problem.n:5.1%}"
-        f"  ns an example {' '.join(f'{1e9 * each / count:.0f}' for each, count in parts)}"
+        f"  ns an example {' '.join(f'{cost:.0f}' for cost in costs)}"
         f"  ns an evaluation {1e9 * best / evaluations:.2f}, limit {1e9 * least:.2f}:"
         f" {least * evaluations / best:.2f} of it",
         flush=True,
