@@ -37,7 +37,6 @@ from mpu_bench.data.home import Home
 from mpu_bench.errors import UserError
 
 GAMMAS = {"checkerboard": 16.0, "waveform": 1.0, "adult": 4.0}  # over d
-GENERATORS = ("checkerboard", "waveform")
 LENGTHS = (100_000, 1_000_000, 10_000_000)
 
 
@@ -156,8 +155,7 @@ def measure(case: Case, problem: Problem, repeats: int) -> float:
     kernel = Gaussian(GAMMAS[case.data] / problem.features)
     solver.advance(solver.start(problem, kernel, 1), Allowance(presented=2000))  # compiles
     costs = []  # of an example, by the length of the stream
-    lengths = LENGTHS if case.data in generate.GENERATORS else ()
-    for length in sorted({min(length, problem.n) for length in (*lengths, problem.n)}):
+    for length in sorted({problem.n, *(each for each in LENGTHS if each < problem.n)}):
         part = problem if length == problem.n else beginning(problem, length)
         best = np.inf
         for _ in range(repeats):
@@ -190,7 +188,7 @@ def main() -> int:
             print(f"{case.data}: {error}", file=sys.stderr)
             continue
         found[case.data, case.vectors, case.maintenance] = measure(case, problem, options.repeats)
-    for name in GENERATORS:
+    for name in dict.fromkeys(case.data for case in CASES if case.data in generate.GENERATORS):
         row_alone(name, 100)
         row_alone(name, 500)
     ratio = found["waveform", 500, "projection"] / found["waveform", 500, "merging"]

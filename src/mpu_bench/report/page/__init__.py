@@ -116,7 +116,7 @@ def headline(cells: Sequence[comparison.Cell]) -> str:
         return "None of the printed numbers and claims has been measured."
     out, known, most = found[OUTSIDE], found[KNOWN], measured - found[OUTSIDE] - found[KNOWN]
     words = [f"{most} of the {measured} printed numbers and claims that were measured come out"]
-    words += [f"{known} {'differ' if known > 1 else 'differs'} for reasons that are given"] if known else []
+    words += [f"{known} differ{'' if known > 1 else 's'} for reasons that are given"] if known else []
     words += [f"{out} {'do' if out > 1 else 'does'} not"] if out else []
     return ", ".join(words) + "."
 

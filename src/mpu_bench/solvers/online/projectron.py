@@ -280,8 +280,8 @@ def _with_room(f: Hypothesis) -> Hypothesis:
             coefficients=np.hstack([f.coefficients, more]),
             kernel_row=np.zeros(2 * room),
         )
-    span_room = f.factors.shape[1]
-    if f.spans.sizes.max() == span_room:
+    if _is_full(f.spans):
+        span_room = f.factors.shape[1]
         f = f._replace(spans=enlarged(f.spans, 2 * span_room), factors=np.zeros((3, 2 * span_room)))
     return f
 
