@@ -37,8 +37,9 @@ from mpu_bench import solvers
 from mpu_bench.core.kernels import Linear
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Allowance
-from mpu_bench.data import catalog, prepare
-from mpu_bench.data.home import Home
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.download.cache import Home
+from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import UserError
 
 DATASETS = ("adult", "web", *(f"a{k}a" for k in range(1, 9)), "reuters-money-fx", "usps-even", "mnist-even")
@@ -49,9 +50,9 @@ BOUND_GAP = 1e-6  #: how near the bound of the optimum is
 def load(name: str) -> Problem:
     """Load a dataset under the name it has here."""
     if name not in EVEN:
-        return prepare.load(catalog.card(name), Home.from_options())
+        return load_problem(catalog.card(name), Home.from_options())
     card = catalog.card(name.removesuffix("-even"), {"positive": ["0", "2", "4", "6", "8"]})
-    return replace(prepare.load(card, Home.from_options()), name=name)
+    return replace(load_problem(card, Home.from_options()), name=name)
 
 
 def lower_bound(problem: Problem) -> float:

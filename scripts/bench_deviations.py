@@ -20,7 +20,7 @@ from mpu_bench.core.counters import PRESENTED
 from mpu_bench.core.kernels import Linear
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Allowance, Solver, Status
-from mpu_bench.solvers.linear.objective import primal
+from mpu_bench.solvers.certificates import primal
 
 DEVIATIONS = (1e-2, 1e-4)
 SOLVERS = ("dcd", "mpu", "svmperf", "pegasos")

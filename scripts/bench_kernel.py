@@ -51,11 +51,12 @@ from mpu_bench.core import gram
 from mpu_bench.core.counters import PRESENTED, new_counters
 from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.products import BITS, COLUMNS, DIGITS, LISTS, Products
 from mpu_bench.core.rows import Dense, Rows, count, take
 from mpu_bench.core.solver import Allowance, Solver, Status
-from mpu_bench.data import catalog, prepare
-from mpu_bench.data.home import Home
+from mpu_bench.core.vector_store import BITS, COLUMNS, DIGITS, LISTS, Products
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.download.cache import Home
+from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import UserError
 
 clock = time.process_time if OPTIONS.threads == 1 else time.perf_counter
@@ -220,10 +221,10 @@ def main() -> int:
     measure_rows("dense random", Dense(random.random((30_000, 784), np.float32)), 784, sgemm, read)
     try:
         for name in dict.fromkeys([*ROWS, *OPTIONS.datasets]):
-            problem = prepare.load(catalog.card(name), Home.from_options())
+            problem = load_problem(catalog.card(name), Home.from_options())
             measure_rows(name, problem.train, problem.features, sgemm, read)
         for name in [] if OPTIONS.rows_only else OPTIONS.datasets:
-            problem = prepare.load(catalog.card(name), Home.from_options())
+            problem = load_problem(catalog.card(name), Home.from_options())
             measure(problem, Gaussian(GAMMAS[name]), OPTIONS.repeats)
             if name == "adult":
                 measure_sbp(problem)

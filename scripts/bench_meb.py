@@ -36,14 +36,15 @@ import numpy as np
 import psutil
 
 from mpu_bench import solvers
-from mpu_bench.core.compilation import use_cache
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED
+from mpu_bench.core.jit import use_cache
 from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, Sparse, squared_norms, to_scipy
 from mpu_bench.core.solver import Allowance, Solver, Status
-from mpu_bench.data import catalog, prepare
-from mpu_bench.data.home import Home
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.download.cache import Home
+from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import UserError
 
 TUNED = {"web": 8.0, "adult": 2.0}  # C; others of their series have the same, w1a 4
@@ -186,7 +187,7 @@ def main() -> int:
     use_cache()
     try:
         for name in options.datasets:
-            compare(prepare.load(catalog.card(name), Home.from_options()), options)
+            compare(load_problem(catalog.card(name), Home.from_options()), options)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

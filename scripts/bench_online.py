@@ -32,8 +32,10 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Allowance
 from mpu_bench.core.vectors import append, kernel_values, new_vectors, padded
-from mpu_bench.data import catalog, generate, prepare
-from mpu_bench.data.home import Home
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.download.cache import Home
+from mpu_bench.data.prepare import generators
+from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import UserError
 
 GAMMAS = {"checkerboard": 16.0, "waveform": 1.0, "adult": 4.0}  # over d
@@ -61,12 +63,12 @@ CASES = (
 
 def stream(name: str, rows: int) -> Problem:
     """Generate a stream and hold it, standardised by its first block."""
-    blocks = list(generate.blocks(name, "train", rows, {"seed": 0}))
+    blocks = list(generators.blocks(name, "train", rows, {"seed": 0}))
     values, labels = (np.concatenate([block[part] for block in blocks]) for part in (0, 1))
     first = values[:65_536]
     values -= first.mean(axis=0)
     values /= first.std(axis=0)
-    few, count = slice(0, 1000), generate.GENERATORS[name].classes
+    few, count = slice(0, 1000), generators.GENERATORS[name].classes
     classes = tuple(str(c) for c in range(count))
     return Problem(name, Dense(values), labels, Dense(values[few]), labels[few], values.shape[1], classes, name)
 
@@ -79,9 +81,9 @@ def beginning(problem: Problem, length: int) -> Problem:
 
 def load(case: Case, quick: bool) -> Problem:
     """Give the case's examples."""
-    if case.data in generate.GENERATORS:
+    if case.data in generators.GENERATORS:
         return stream(case.data, case.rows // 10 if quick else case.rows)
-    return prepare.load(catalog.card(case.data), Home.from_options())
+    return load_problem(catalog.card(case.data), Home.from_options())
 
 
 @njit(fastmath={"contract"})
@@ -136,7 +138,7 @@ def _rows(vectors, kernel, rows, out, repeats):
 
 def row_alone(name: str, count: int) -> None:
     """Report what a kernel value costs where nothing else is done: rows of so many vectors."""
-    values = next(iter(generate.blocks(name, "train", 1000, {"seed": 0})))[0].astype(np.float32)
+    values = next(iter(generators.blocks(name, "train", 1000, {"seed": 0})))[0].astype(np.float32)
     vectors, out = new_vectors(values.shape[1], int(padded(count))), np.zeros(padded(count), np.float32)
     append(vectors, Dense(values), 0, count)
     kernel, repeats = Gaussian(GAMMAS[name] / values.shape[1]), 20
@@ -188,7 +190,7 @@ def main() -> int:
             print(f"{case.data}: {error}", file=sys.stderr)
             continue
         found[case.data, case.vectors, case.maintenance] = measure(case, problem, options.repeats)
-    for name in dict.fromkeys(case.data for case in CASES if case.data in generate.GENERATORS):
+    for name in dict.fromkeys(case.data for case in CASES if case.data in generators.GENERATORS):
         row_alone(name, 100)
         row_alone(name, 500)
     ratio = found["waveform", 500, "projection"] / found["waveform", 500, "merging"]

@@ -26,7 +26,7 @@ from mpu_bench.core.kernels import Linear
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Allowance, Solver, Status
-from mpu_bench.solvers.linear.objective import hinge_sum
+from mpu_bench.solvers.certificates import hinge_sum
 
 PEER = "liblinear"
 OURS = ("dcd", "mpu")

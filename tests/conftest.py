@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from mpu_bench.data.home import Home
+from mpu_bench.data.download.cache import Home
 
 settings.register_profile("project", deadline=None)  # machines are shared: no test is timed
 settings.load_profile("project")

@@ -1,31 +1,59 @@
-"""Measured against printed, on the real data."""
-
 from __future__ import annotations
-
-import csv
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.home import Home
+from mpu_bench import published, resources
+from mpu_bench.errors import StoreError
 
-pytestmark = pytest.mark.real_data
+
+@pytest.mark.parametrize(
+    "path", sorted(resources.folder("configs/published").glob("*.csv")), ids=lambda path: path.stem
+)
+def test_every_published_table_can_be_read(path) -> None:
+    rows = published.table(path.stem)
+    assert rows
+    assert all(None not in row and None not in row.values() for row in rows)
 
 
-@pytest.mark.parametrize(("config", "printed"), [("adult", 11434.4), ("web", 6605.17)])
-def test_table_1_of_mpu_2010(config: str, printed: float, tmp_path: Path, shared_home: Home) -> None:
-    tight = "solvers.dcd.stop=[1.0e-4, 1.0e-7]"  # the second is the reference: its dual bounds the optimum
-    command = [sys.executable, "-m", "mpu_bench", "run", config, "--set", tight, "--data", str(shared_home.folder)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=250)
-    assert done.returncode == 0, done.stderr
-    with (tmp_path / "results" / config / "runs.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    optimum = max(float(row["dual_objective"]) for row in rows if row["dual_objective"])
-    assert [row["solver"] for row in rows] == ["mpu", "dcd", "dcd", "liblinear"]
-    for row in rows:
-        assert optimum <= float(row["objective"]) <= optimum * (1 + 1e-4)
-        assert float(row["objective"]) <= printed * (1 + 1e-4)
-        assert row["solver"] == "liblinear" or 0 <= float(row["gap"]) <= 1e-4
-    assert f"{printed:g}" in done.stdout  # the printed number stands beside the measured one
+def test_the_row_of_a_budgeted_solver_is_found_by_maintenance_and_budget() -> None:
+    record = {
+        "dataset": "usps",
+        "solver": "bpegasos",
+        "parameters": {"maintenance": "merging"},
+        "budget_vectors": 100,
+    }
+    assert published.beside("bpegasos-table1", record) == {"test_accuracy_percent": 92.0, "support_vectors": 100.0}
+
+
+@pytest.mark.parametrize(
+    ("bias", "kernel", "over_examples", "nu"),
+    [
+        (False, "gaussian(sigma2=10)", 1, 0.011),
+        (True, "gaussian(sigma2=100)", 0.01, 0.000579),
+        (True, "gaussian(sigma2=10)", 0.01, None),
+        (True, "gaussian(sigma2=100)", 1, None),
+    ],
+)
+def test_the_printed_nu_stands_beside_the_nu_of_the_same_problem(bias, kernel, over_examples, nu) -> None:
+    parameters = {"bias": bias, "regularization": {"over-examples": over_examples}}
+    record = {"dataset": "adult", "solver": "smo", "parameters": parameters, "budget_vectors": None, "kernel": kernel}
+    assert published.beside("sbp-table2", record) == ({} if nu is None else {"nu": nu})
+
+
+def test_nothing_stands_beside_what_the_paper_does_not_print() -> None:
+    record = {"dataset": "digits", "solver": "mpu", "parameters": {}, "budget_vectors": None}
+    assert published.beside("mpu-table1", record) == {}
+    assert published.beside(None, record) == {}
+
+
+def test_an_unknown_table_is_told() -> None:
+    with pytest.raises(StoreError, match="did you mean 'mpu-table"):
+        published.table("mpu-tabel1")
+
+
+@pytest.mark.parametrize("line", ["adult,mpu", "adult,mpu,1,2"])
+def test_a_table_with_a_ragged_line_is_told(line, tmp_path, monkeypatch) -> None:
+    (tmp_path / "torn.csv").write_text(f"dataset,solver,seconds\nadult,dcd,1\n{line}\n")
+    monkeypatch.setattr(resources, "folder", lambda _: tmp_path)
+    with pytest.raises(StoreError, match=r"torn.csv: line 3 has more or fewer cells"):
+        published.table("torn")

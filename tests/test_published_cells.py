@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from mpu_bench import config, shipped
+from mpu_bench import published, resources
+from mpu_bench.config.read import config_names, read_config
+from mpu_bench.config.rules import Printed
+from mpu_bench.config.schema import Experiment
 from mpu_bench.experiment import plan
-from mpu_bench.judging import Printed
-from mpu_bench.report import comparison, published
-from mpu_bench.schema import Experiment
+from mpu_bench.verdict import comparison
 
-TABLES = sorted(path.stem for path in shipped.folder("results/published").glob("*.csv"))
+TABLES = sorted(path.stem for path in resources.folder("configs/published").glob("*.csv"))
 
 #: tables with numbers that no config answers yet; one that has become answered must leave
 NOT_YET: set[str] = set()
@@ -23,7 +24,7 @@ NOT_YET: set[str] = set()
 
 @cache
 def experiments() -> list[Experiment]:
-    found = [config.read(Path(name)) for name in config.names()]
+    found = [read_config(Path(name)) for name in config_names()]
     return [experiment for experiment in found if experiment.paper is not None]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.report import reference
+from mpu_bench.verdict import baseline
 
 ROOT = Path(__file__).parents[1]
 CONFIG = """
@@ -48,13 +48,13 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Keep what the sources as they are give."""
     place = tmp_path_factory.mktemp("whole")
     run(place, ROOT / "src")
-    reference.freeze(place / "results" / "small", place / "reference")
+    baseline.freeze(place / "results" / "small", place / "reference")
     return place / "reference"
 
 
 def copied(to: Path) -> Path:
     """Copy what a run needs of the checkout."""
-    for name in ("src", "datasets", "configs", "results/published"):
+    for name in ("src", "datasets", "configs", "configs/published"):
         shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__"))
     return to / "src"
 

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_bench.core import gram, products
+from mpu_bench.core import gram, vector_store
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, new_counters
 from mpu_bench.core.gram import kernel_diagonal, kernel_row
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial, exp_single
 from mpu_bench.core.rows import Dense, squared_norms
 from mpu_bench.errors import DataError
-from references import toys
+from oracles import toys
 
 EXPECTED = {
     Linear(): lambda a, b: a @ b.T,
@@ -50,13 +50,13 @@ def wide():
 
 
 FORMS = {
-    "ones": (toys.binary, "ones", products.BITS),
-    "sparse ones": (toys.binary, "sparse", products.BITS),
-    "pixels": (pixels, "dense", products.DIGITS),
-    "sparse pixels": (pixels, "sparse", products.DIGITS),
-    "dense": (toys.real, "dense", products.COLUMNS),
-    "doubles": (toys.real, "dense64", products.COLUMNS),
-    "wide": (wide, "sparse", products.LISTS),
+    "ones": (toys.binary, "ones", vector_store.BITS),
+    "sparse ones": (toys.binary, "sparse", vector_store.BITS),
+    "pixels": (pixels, "dense", vector_store.DIGITS),
+    "sparse pixels": (pixels, "sparse", vector_store.DIGITS),
+    "dense": (toys.real, "dense", vector_store.COLUMNS),
+    "doubles": (toys.real, "dense64", vector_store.COLUMNS),
+    "wide": (wide, "sparse", vector_store.LISTS),
 }
 
 

@@ -7,7 +7,7 @@ from numba import njit
 from numba.core.errors import TypingError
 
 from mpu_bench.core.rows import Ones, add, count, dot, squared_norm, squared_norms, take, to_scipy
-from references import toys
+from oracles import toys
 
 
 @njit

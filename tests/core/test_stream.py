@@ -3,16 +3,16 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.stream import Stream
 from mpu_bench.errors import DataError
-from mpu_bench.experiment import resolve, trace
-from mpu_bench.schema import Checkpoints, Stop
+from mpu_bench.experiment import bind, trace
 from mpu_bench.solvers.linear.dcd import DCD
 from mpu_bench.solvers.online.perceptron import Perceptron
-from references import toys
+from oracles import toys
 
 
 def streamed(n, block_rows):
@@ -26,7 +26,7 @@ def streamed(n, block_rows):
     rows, labels = make(0)
     values = {field.name: getattr(whole, field.name) for field in fields(Problem)} | {"train": rows, "labels": labels}
     counts = tuple(np.bincount(whole.labels).tolist())
-    more = {"counts": counts, "mean_squared_distance": resolve.mean_squared_distance(whole.train, whole.features)}
+    more = {"counts": counts, "mean_squared_distance": bind.mean_squared_distance(whole.train, whole.features)}
     return whole, StreamedProblem(**values, length=n, block_rows=block_rows, make=make, **more)
 
 
@@ -115,7 +115,7 @@ def test_classes_may_come_later_than_the_first_block():
         **(vars(whole) | {"train": make(0)[0], "labels": make(0)[1]}),
         length=300, block_rows=100, make=make, counts=(100, 100, 100), mean_squared_distance=1.0,
     )  # fmt: skip
-    assert len(set(resolve.toy(problem).labels)) == 3
+    assert len(set(bind.toy(problem).labels)) == 3
     solver = Perceptron(passes=5)
     traced = trace.train(solver, problem, Gaussian(0.1), 0, Stop(), Checkpoints())
     assert traced.checkpoints[-1]["test_error"] < 0.1

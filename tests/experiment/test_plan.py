@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench import config, solvers
+from mpu_bench import solvers
+from mpu_bench.config.read import read_config
+from mpu_bench.config.schema import Experiment, Stop
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import plan
-from mpu_bench.schema import Experiment, Stop
 
 TEXT = """
 name: planned
@@ -25,7 +26,7 @@ repeats: 2
 def experiment(tmp_path: Path) -> Experiment:
     path = tmp_path / "planned.yaml"
     path.write_text(TEXT, encoding="utf-8")
-    return config.read(path)
+    return read_config(path)
 
 
 def test_the_plan_is_the_product_dataset_by_dataset(experiment: Experiment) -> None:
@@ -72,7 +73,7 @@ def test_keys_do_not_depend_on_the_order_in_the_config(tmp_path: Path, experimen
     )
     path = tmp_path / "other.yaml"
     path.write_text(lines, encoding="utf-8")
-    keys = [{plan.run_id(run, run.label) for run in plan.plan(each)} for each in (experiment, config.read(path))]
+    keys = [{plan.run_id(run, run.label) for run in plan.plan(each)} for each in (experiment, read_config(path))]
     assert keys[0] == keys[1]
 
 
@@ -100,7 +101,7 @@ def test_a_comment_keeps_results_and_a_change_does_not(plugin) -> None:
 
 
 def test_the_code_version_reaches_the_core() -> None:
-    files = {path.name for path in plan._imported_files("mpu_bench.solvers.linear.mpu")}
+    files = {path.name for path in plan._imported_files("mpu_bench.solvers.mpu.mpu")}
     assert {"mpu.py", "objective.py", "rows.py", "random.py", "compilation.py"} <= files
     assert "config.py" not in files
     assert "perceptron.py" not in files

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from mpu_bench import config
-from mpu_bench.data.home import Home
+from mpu_bench.config.read import read_config
+from mpu_bench.data.download.cache import Home
 from mpu_bench.experiment import plan, runner
-from mpu_bench.experiment.local import Pool
-from mpu_bench.experiment.store import Store
+from mpu_bench.experiment.pool.local import Pool
+from mpu_bench.results.store import Store
 
 HEAD = "name: tried\ndataset: {digits: {positive: ['8']}}\nreference: true\n"
 
@@ -30,7 +30,7 @@ def execute(tmp_path: Path, pool: Pool):
     def run(text: str, filters: list[str] | None = None, folder: str = "results") -> tuple[bool, list[dict[str, Any]]]:
         path = tmp_path / "tried.yaml"
         path.write_text(HEAD + text, encoding="utf-8")
-        experiment = config.read(path)
+        experiment = read_config(path)
         runs = plan.plan(experiment)
         chosen = plan.only(runs, filters) if filters else runs
         right = runner.execute(experiment, runs, chosen, home, tmp_path / folder, pool, runner.Listener())
@@ -89,7 +89,7 @@ def test_the_same_data_under_two_labels_are_run_once(execute, tmp_path: Path) ->
     global_head = "name: twice\ndatasets: [{digits: {positive: ['8']}}, {digits: {positive: ['8'], as: again}}]\n"
     path = tmp_path / "twice.yaml"
     path.write_text(global_head + "solvers: [dcd]\n", encoding="utf-8")
-    experiment = config.read(path)
+    experiment = read_config(path)
     runs = plan.plan(experiment)
     told: list[str] = []
     listener = runner.Listener(finished=lambda run, _record: told.append(run.label))
@@ -107,7 +107,7 @@ def test_an_unprepared_dataset_is_looked_at_without_being_touched(tmp_path: Path
     path = tmp_path / "tried.yaml"
     path.write_text("name: tried\ndataset: adult\nsolvers: [dcd]\n", encoding="utf-8")
     home = Home(tmp_path / "home", offline=True)
-    (planned,) = runner.look(plan.plan(config.read(path)), home)
+    (planned,) = runner.look(plan.plan(read_config(path)), home)
     assert [file.name for file in planned.description.missing] == ["a9a", "a9a.t"]
     assert not home.folder.exists()
 
@@ -116,7 +116,7 @@ def test_only_the_data_of_the_chosen_runs_are_fetched(tmp_path: Path, pool: Pool
     path = tmp_path / "tried.yaml"
     text = "name: tried\ndatasets: [adult, {digits: {positive: ['8']}}]\nreference: true\nsolvers: [dcd]\n"
     path.write_text(text, encoding="utf-8")
-    experiment = config.read(path)
+    experiment = read_config(path)
     runs = plan.plan(experiment)
     chosen = plan.only(runs, ["dataset=digits"])
     home = Home(tmp_path / "home", offline=True)

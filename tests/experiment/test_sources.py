@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from mpu_bench import config
-from mpu_bench.data.home import Home
+from mpu_bench.config.read import read_config
+from mpu_bench.data.download.cache import Home
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import plan, runner
-from mpu_bench.experiment.local import Pool
-from mpu_bench.experiment.store import Store
+from mpu_bench.experiment.pool.local import Pool
+from mpu_bench.results.store import Store
 
 HEAD = """
 name: tried
@@ -35,7 +35,7 @@ def read(tmp_path: Path):
     def text(text: str) -> list[plan.Run]:
         path = tmp_path / "tried.yaml"
         path.write_text(HEAD + text, encoding="utf-8")
-        return plan.plan(config.read(path))
+        return plan.plan(read_config(path))
 
     return text
 
@@ -47,7 +47,7 @@ def execute(tmp_path: Path, pool: Pool, read):
     def run(text: str, filters: list[str] | None = None, folder: str = "results") -> list[dict[str, Any]]:
         runs = read(text)
         chosen = plan.only(runs, filters) if filters else runs
-        experiment = config.read(tmp_path / "tried.yaml")
+        experiment = read_config(tmp_path / "tried.yaml")
         runner.execute(experiment, runs, chosen, home, tmp_path / folder, pool, runner.Listener())
         with Store(tmp_path / folder) as store:
             return store.records()

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from mpu_bench import solvers
+from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.core.counters import UNLIMITED
 from mpu_bench.core.kernels import Linear
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Status
 from mpu_bench.experiment import trace
-from mpu_bench.schema import Checkpoints, Stop
 from mpu_bench.solvers.linear.dcd import DCD
 
 PLUGIN = Path(__file__).parents[1] / "plugins" / "misbehaving.py"

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mpu_bench import config
-from mpu_bench.data.home import Home
+from mpu_bench.cli import table
+from mpu_bench.config.read import read_config
+from mpu_bench.config.schema import Experiment, Trial
+from mpu_bench.data.download.cache import Home
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.experiment import plan, runner, tuning
-from mpu_bench.experiment.local import Pool
-from mpu_bench.experiment.store import Store
-from mpu_bench.report import layout, tables
-from mpu_bench.schema import Experiment, Trial
-from references import toys
+from mpu_bench.experiment.pool.local import Pool
+from mpu_bench.results import summary
+from mpu_bench.results.store import Store
+from oracles import toys
 
 HEAD = "name: tried\ndataset: {digits: {positive: ['8']}}\n"
 DCD = "tune: {C: [1.0e-7, 0.01, 0.1], holdout: 0.3}\nsolvers: [{dcd: {tolerance: 0.1}}]\nrepeats: 2\n"
@@ -29,7 +30,7 @@ def read(tmp_path: Path):
     def read_text(text: str) -> Experiment:
         path = tmp_path / "tried.yaml"
         path.write_text(text if text.startswith("name:") else HEAD + text, encoding="utf-8")
-        return config.read(path)
+        return read_config(path)
 
     return read_text
 
@@ -204,10 +205,10 @@ def test_trials_come_first_are_kept_and_are_not_in_the_table(execute) -> None:
     assert [record["chosen"] for record in tuned] == [f"C={eval(best['parameters'])['C']:g}"] * 2
     assert tuned[0]["tune_seconds"] == pytest.approx(sum(record["train_seconds"] for record in trials))
     assert tuned[0]["n"] == 1347
-    (summary,) = tables.summarize(records, None)
-    assert summary["chosen"] == tuned[0]["chosen"]
-    assert summary["count"] == 2
-    assert any(line.startswith("chosen: the best of C of 1e-07") for line in layout.remarks(records, [], None))
+    (row,) = summary.summarize(records, None)
+    assert row["chosen"] == tuned[0]["chosen"]
+    assert row["count"] == 2
+    assert any(line.startswith("chosen: the best of C of 1e-07") for line in table.remarks(records, [], None))
     assert execute(DCD)[1] == []
     _, more = execute(DCD.replace("0.1]", "0.1, 1]"))
     assert sum("trial" in run for run in more) == 1
@@ -234,7 +235,7 @@ def test_choosing_by_the_test_set_is_said(execute) -> None:
     records, _ = execute("tune: {C: [0.01, 0.1], on_test_set: true}\nsolvers: [dcd]\n")
     assert records[2]["tuned"] == "C of 0.01, 0.1; error of dcd on test set"
     assert records[2]["test_error"] == min(record["test_error"] for record in records[:2])
-    assert any("THE TEST ROWS THEMSELVES" in line for line in layout.remarks(records, [], None))
+    assert any("THE TEST ROWS THEMSELVES" in line for line in table.remarks(records, [], None))
 
 
 def test_the_balls_take_what_cvm_chooses_whatever_the_test_rows(execute) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from annotated_types import Ge
 
 from mpu_bench.core.counters import PRESENTED, new_counters
-from mpu_bench.core.model import LinearModel
+from mpu_bench.core.models import LinearModel
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 
 

@@ -3,9 +3,9 @@ import json
 import pytest
 
 from mpu_bench.errors import ConfigError, StoreError
-from mpu_bench.report import figures, series
-from mpu_bench.report.statistics import critical_difference
-from references import made_up
+from mpu_bench.report import figure_data, figures
+from mpu_bench.verdict.rank_tests import critical_difference
+from oracles import made_up
 
 
 def row(dataset, solver, n=1000, budget=None, parameters=None, **means):
@@ -27,20 +27,20 @@ CURVES = [
 
 
 def test_a_curve_may_be_drawn_against_every_axis_on_which_all_solvers_are_counted():
-    assert series.axes(CURVES) == ["kernel_evaluations", "train_seconds", "passes"]
+    assert figure_data.axes(CURVES) == ["kernel_evaluations", "train_seconds", "passes"]
     uncounted = [*CURVES, band("adult", "liblinear", 1, train_seconds=1.0, passes=1, test_error=0.2)]
-    assert series.axes(uncounted) == ["train_seconds", "passes"]
+    assert figure_data.axes(uncounted) == ["train_seconds", "passes"]
 
 
 def test_curves_have_a_panel_per_dataset_and_a_series_per_solver():
-    figure = series.make("test-error", [], CURVES)
+    figure = figure_data.make("test-error", [], CURVES)
     assert [panel.title for panel in figure.panels] == ["adult", "web"]
     assert [each.label for each in figure.panels[0].series] == ["sbp", "sdca"]
     assert figure.panels[0].series[0].y[0] == pytest.approx(110)
-    against = series.make("test-error", [], CURVES, "train_seconds").panels[0]
+    against = figure_data.make("test-error", [], CURVES, "train_seconds").panels[0]
     assert against.x_label == "training seconds"
     assert against.series[0].x == pytest.approx((0.1, 0.2, 0.3, 0.4, 0.5))
-    assert series.make("objective", [], CURVES).panels[0].y_log
+    assert figure_data.make("objective", [], CURVES).panels[0].y_log
 
 
 def test_printed_numbers_stand_beside_the_measured():
@@ -50,7 +50,7 @@ def test_printed_numbers_stand_beside_the_measured():
         for size, accuracy in ((100, 92.0), (500, 93.9))
     ]
     rows.append(row("usps", "perceptron", test_error=0.05))
-    panel = series.make("budget", rows, []).panels[0]
+    panel = figure_data.make("budget", rows, []).panels[0]
     found = {each.label: each for each in panel.series}
     assert found["bpegasos, printed"].y == pytest.approx((8.0, 6.1))
     assert found["perceptron"].x == (100, 500)  # no budget: the same at every size
@@ -58,8 +58,8 @@ def test_printed_numbers_stand_beside_the_measured():
 
 def test_seconds_against_length_need_several_lengths():
     alike = {"train_seconds": 1.0}
-    assert series.make("length", [row("a", "fw", 10, **alike), row("b", "mfw", 20, **alike)], []) is None
-    figure = series.make("length", [row(f"w{n}a", "fw", n, **alike) for n in (20, 10, 40)], [])
+    assert figure_data.make("length", [row("a", "fw", 10, **alike), row("b", "mfw", 20, **alike)], []) is None
+    figure = figure_data.make("length", [row(f"w{n}a", "fw", n, **alike) for n in (20, 10, 40)], [])
     assert figure.panels[0].series[0].x == (10, 20, 40)
 
 
@@ -97,7 +97,7 @@ SERIES = [
 
 def test_a_series_of_datasets_has_a_panel_of_its_own():
     others = [row(name, "fw", 50, train_seconds=1.0) | {"d": 20} for name in ("letter", "usps")]
-    panel = series.make("length", SERIES + others, []).panels
+    panel = figure_data.make("length", SERIES + others, []).panels
     assert [each.title for each in panel] == ["w1a to w3a"]
     assert [each.label for each in panel[0].series] == [
         "cvm",
@@ -110,13 +110,13 @@ def test_a_series_of_datasets_has_a_panel_of_its_own():
 
 
 def test_speed_up_is_over_the_first_solver():
-    panel = series.make("speed-up", SERIES, []).panels[0]
+    panel = figure_data.make("speed-up", SERIES, []).panels[0]
     found = {each.label: each.y for each in panel.series}
     assert found["fw"] == pytest.approx((1000, 2000, 4000))
     assert found["mfw"] == pytest.approx((500, 1000, 2000))
     assert found["fw, printed"] == pytest.approx(found["fw"])
     assert panel.y_label == "speed-up over cvm"
-    assert series.make("length-vectors", SERIES, []).panels[0].series[0].y == (1000, 2000, 4000)
+    assert figure_data.make("length-vectors", SERIES, []).panels[0].series[0].y == (1000, 2000, 4000)
 
 
 def test_accuracy_and_seconds_against_a_parameter():
@@ -124,20 +124,20 @@ def test_accuracy_and_seconds_against_a_parameter():
         row("shuttle", solver, parameters={"C": C, "eps": 1e-6}, test_accuracy_percent=90.0 + C, train_seconds=1 / C)
         for solver in ("cvm", "fw") for C in (4, 1, 2)
     ]  # fmt: skip
-    figure = series.make("parameter", rows, [])
+    figure = figure_data.make("parameter", rows, [])
     assert [panel.y_label for panel in figure.panels] == ["accuracy, %", "training seconds"]
     assert [(each.label, each.x, each.y) for each in figure.panels[0].series] == [
         ("cvm", (1, 2, 4), (91, 92, 94)), ("fw", (1, 2, 4), (91, 92, 94)),
     ]  # fmt: skip
-    assert series.make("parameter", SERIES, []) is None
+    assert figure_data.make("parameter", SERIES, []) is None
 
 
 def test_average_ranks_with_the_critical_difference():
-    seconds, accuracy = series.make("ranks", SERIES, []).panels
+    seconds, accuracy = figure_data.make("ranks", SERIES, []).panels
     assert "F = inf" in seconds.title
     ranks = {each.label: each.x[1] for each in seconds.series}
     assert ranks == {"fw": 1, "mfw": 2, "cvm": 3}
     assert {each.label: each.x[1] for each in accuracy.series} == {"cvm": 1, "mfw": 2, "fw": 3}
     low, _, high = seconds.series[0].x
     assert high - low == pytest.approx(critical_difference(3, 3))
-    assert series.make("ranks", SERIES + SERIES, []) is None  # which of the rows is a solver's is not said
+    assert figure_data.make("ranks", SERIES + SERIES, []) is None  # which of the rows is a solver's is not said

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from mpu_bench.report import page
-from mpu_bench.report.comparison import Cell
-from references import made_up
+from mpu_bench.verdict.comparison import Cell
+from oracles import made_up
 
 CELL = Cell("cell", "", "", "", "", "", "nu", 1.0, None, 1.0, None, 1, None, None, "", "", "")
 CONTRAST = 4.5  # what text needs to be read (WCAG AA)

@@ -15,11 +15,11 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Gaussian
-from mpu_bench.core.model import LinearModel
+from mpu_bench.core.models import LinearModel
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Allowance, Status
 from mpu_bench.errors import UserError
-from references import toys
+from oracles import toys
 
 ENOUGH = 2_000  #: presentations after which a comparison ends, done or not
 
@@ -257,7 +257,7 @@ def test_compiled_and_plain_python_agree(tmp_path):
 
 PLAIN = """
 from mpu_bench.core.solver import Allowance
-from references import toys
+from oracles import toys
 
 for name in sorted(toys.variants()):
     try:

@@ -8,18 +8,18 @@ from sklearn.svm import SVC
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, NAMES, PRESENTED
 from mpu_bench.core.kernels import Gaussian, Linear
-from mpu_bench.core.model import KernelModel, LinearModel, load
-from mpu_bench.core.multiclass import REST, MulticlassModel, combined
+from mpu_bench.core.models import KernelModel, LinearModel, load
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.voting import REST, MulticlassModel, combined
 from mpu_bench.errors import DataError
 from mpu_bench.solvers.batch.rff import RFF
 from mpu_bench.solvers.batch.smo import SMO
 from mpu_bench.solvers.linear.dcd import DCD
 from mpu_bench.solvers.multiclass import Multiclass
 from mpu_bench.solvers.peers.libsvm import Libsvm
-from references import toys
+from oracles import toys
 
 KERNEL = Gaussian(0.25)
 
@@ -185,7 +185,7 @@ def test_equal_vectors_become_one_and_batches_and_saving_change_nothing(monkeypa
     content = {(row.tobytes()) for row in np.asarray(_dense(problem))[np.concatenate(choices)]}
     assert model.support_vectors == len(content)
     scores = model.scores(problem.test)
-    monkeypatch.setattr("mpu_bench.core.multiclass._HELD_SCORES", 20)
+    monkeypatch.setattr("mpu_bench.core.voting._HELD_SCORES", 20)
     np.testing.assert_array_equal(model.scores(problem.test), scores)
     model.save(tmp_path / "model.npz")
     np.testing.assert_array_equal(load(tmp_path / "model.npz").scores(problem.test), scores)

@@ -5,7 +5,8 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.core.kernels import Linear
 from mpu_bench.core.solver import Allowance, Status
-from mpu_bench.data import catalog, prepare
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.prepare.load import load_problem
 
 pytestmark = pytest.mark.real_data
 
@@ -15,7 +16,7 @@ SOLVERS = {"mpu": {"stop": 1e-4}, "dcd": {"stop": 1e-4}, "liblinear": {"toleranc
 
 @pytest.fixture(scope="module", params=sorted(PRINTED))
 def problem(request, shared_home):
-    return prepare.load(catalog.card(request.param), shared_home)
+    return load_problem(catalog.card(request.param), shared_home)
 
 
 @pytest.mark.parametrize("name", sorted(SOLVERS))

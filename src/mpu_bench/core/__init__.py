@@ -5,6 +5,6 @@ the files whose functions it inlines; so the cache lives in a folder named after
 sources, and a stale machine code can never be loaded.
 """
 
-from mpu_bench.core import compilation
+from mpu_bench.core import jit
 
-compilation.use_cache()
+jit.use_cache()

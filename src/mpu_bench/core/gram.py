@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.kernels import Gaussian, Kernel, Linear, value, values
-from mpu_bench.core.products import COLUMNS, Products, arrange, products_with
 from mpu_bench.core.rows import Rows, add, count, dot, prepare, squared_norms
+from mpu_bench.core.vector_store import COLUMNS, Products, arrange, products_with
 from mpu_bench.errors import DataError
 
 _AHEAD = 6  # rows ahead that are fetched

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from mpu_bench.core.compilation import borrowing, dispatch, owning
+from mpu_bench.core.jit import borrowing, dispatch, owning
 
 
 class Linear(NamedTuple):

@@ -14,7 +14,7 @@ import scipy.sparse
 from numba import njit
 from numpy.typing import NDArray
 
-from mpu_bench.core.compilation import dispatch
+from mpu_bench.core.jit import dispatch
 from mpu_bench.core.prefetch import prefetch
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import UNLIMITED
 from mpu_bench.core.kernels import Kernel, Linear
-from mpu_bench.core.model import Model
+from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.errors import ConfigError, DataError
 

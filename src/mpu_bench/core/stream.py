@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.offclock import off_the_clock
+from mpu_bench.core.clock import off_the_clock
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.random import generator, shuffle
+from mpu_bench.core.rng import generator, shuffle
 from mpu_bench.core.rows import Rows, count
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from mpu_bench.core.compilation import borrowing
+from mpu_bench.core.jit import borrowing
 from mpu_bench.core.kernels import values
 from mpu_bench.core.rows import Dense, Ones, Rows, pairs, squared_norm
 

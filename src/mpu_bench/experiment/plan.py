@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mpu_bench import solvers
-from mpu_bench.errors import ConfigError, nearest
-from mpu_bench.experiment.tuning import trials_of
-from mpu_bench.schema import (
+from mpu_bench.config.schema import (
     FROM_REGULARIZATION,
     OVER_EXAMPLES,
     Checkpoints,
@@ -30,6 +28,8 @@ from mpu_bench.schema import (
     Tuning,
     short,
 )
+from mpu_bench.errors import ConfigError, nearest
+from mpu_bench.experiment.tuning import trials_of
 
 FILTERS = ("solver", "dataset", "split", "kernel", "seed", "budget")
 

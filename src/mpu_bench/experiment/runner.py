@@ -13,19 +13,19 @@ from typing import Any
 
 import filelock
 
-from mpu_bench import shipped
-from mpu_bench.data import catalog, prepare
-from mpu_bench.data.fetch import Home
-from mpu_bench.data.prepare import Description
-from mpu_bench.data.progress import Progress, Silent
+from mpu_bench import resources
+from mpu_bench.config.schema import Experiment
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.download.fetch import Home
+from mpu_bench.data.download.progress import Progress, Silent
+from mpu_bench.data.prepare.load import Description, describe, load_problem
 from mpu_bench.errors import DataError, FetchError, StoreError
 from mpu_bench.experiment import environment
-from mpu_bench.experiment.local import Outcome, Pool
 from mpu_bench.experiment.plan import REFERENCES, Run, run_id, settled, sources
-from mpu_bench.experiment.store import FINISHED, Store
+from mpu_bench.experiment.pool.local import Outcome, Pool
 from mpu_bench.experiment.tuning import choose, trials_of
 from mpu_bench.experiment.worker import Task
-from mpu_bench.schema import Experiment
+from mpu_bench.results.store import FINISHED, Store
 
 Dataset = tuple[str, str]  # the card's name and its options, as text
 
@@ -98,10 +98,10 @@ def prepare_data(runs: Sequence[Run], chosen: Sequence[Run], home: Home, progres
             continue
         try:
             card = catalog.card(name, options)
-            described = prepare.describe(card, home)
+            described = describe(card, home)
             if described.state != "prepared":
-                prepare.load(card, home, progress)
-                described = prepare.describe(card, home)
+                load_problem(card, home, progress)
+                described = describe(card, home)
             found[key] = described
         except (DataError, FetchError) as fault:
             found[key] = str(fault)
@@ -118,7 +118,7 @@ def _key(run: Run) -> Dataset:
 
 def _describe(name: str, options: Mapping[str, Any], home: Home) -> Description | str:
     try:
-        return prepare.describe(catalog.card(name, options), home)
+        return describe(catalog.card(name, options), home)
     except (DataError, FetchError) as fault:
         return str(fault)
 
@@ -310,7 +310,7 @@ def _missed(run: Run, needed: Sources, results: Mapping[str, Any]) -> str:
 
 def _facts(experiment: Experiment, planned: Sequence[Planned]) -> dict[str, Any]:
     source = Path(experiment.source)
-    is_shipped = source.parent == shipped.folder("configs")
+    is_shipped = source.parent == resources.folder("configs")
     return {
         "name": experiment.name,
         "config": source.stem if is_shipped else experiment.source,

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numba.core import event
 
+from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.core import counters
+from mpu_bench.core.clock import is_off_the_clock, off_clock_seconds
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.model import Model
-from mpu_bench.core.offclock import is_off_the_clock, off_clock_seconds
+from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
-from mpu_bench.schema import Checkpoints, Stop
 
 #: what a checkpoint holds, in the order of curves.csv
 CHECKPOINT_COLUMNS = (

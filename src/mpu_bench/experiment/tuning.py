@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.config.schema import Checkpoints, Trial, short
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.random import generator, shuffle
+from mpu_bench.core.rng import generator, shuffle
 from mpu_bench.core.rows import take
 from mpu_bench.errors import DataError
-from mpu_bench.experiment.store import FINISHED
-from mpu_bench.schema import Checkpoints, Trial, short
+from mpu_bench.results.store import FINISHED
 
 if TYPE_CHECKING:
     from mpu_bench.experiment.plan import Run

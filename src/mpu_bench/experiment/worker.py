@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from mpu_bench.data.fetch import Home
+from mpu_bench.data.download.fetch import Home
 from mpu_bench.experiment.plan import Run
 
 _SIGKILL_ON_PARENT_DEATH = 1  # PR_SET_PDEATHSIG
@@ -57,11 +57,11 @@ def serve(connection: Connection, parent: int, jobs: int = 1) -> None:
 
 def _import_ahead() -> None:
     """Import what every run needs while the parent still reads its config."""
-    from mpu_bench.data import prepare
-    from mpu_bench.experiment import resolve, trace
+    from mpu_bench.data.prepare import load
+    from mpu_bench.experiment import bind, trace
 
-    assert prepare
-    assert resolve
+    assert load
+    assert bind
     assert trace
 
 
@@ -104,7 +104,7 @@ class Bench:
     def _run(self, task: Task) -> tuple[Any, ...]:
         from mpu_bench import solvers
         from mpu_bench.core import gram
-        from mpu_bench.experiment import resolve, trace, tuning
+        from mpu_bench.experiment import bind, trace, tuning
 
         run = task.run
         gram.set_allowance(run.kernel_memory, self.jobs)
@@ -115,7 +115,7 @@ class Bench:
         if run.trial is not None:
             problem = tuning.part(problem, run.trial)
         _check_classes(run, problem)
-        solver, kernel = resolve.solver(run.solver, run.parameters, problem.n), resolve.kernel(run.kernel, problem)
+        solver, kernel = bind.solver(run.solver, run.parameters, problem.n), bind.kernel(run.kernel, problem)
         solver.check(problem, kernel)
         compile_seconds = self._warm_up(run, problem)
         self.send(("phase", "training"))
@@ -153,19 +153,20 @@ class Bench:
         self.send(("progress", values))
 
     def _load(self, task: Task) -> Any:
-        from mpu_bench.data import catalog, prepare
+        from mpu_bench.data.cards import catalog
+        from mpu_bench.data.prepare.load import load_problem
 
         card = catalog.card(task.run.dataset, task.run.options)
         key = (task.run.dataset, repr(sorted(task.run.options.items())), task.home)
         if self._problem is None or self._problem[0] != key:
             self._problem = None
-            self._problem = (key, prepare.load(card, task.home))
+            self._problem = (key, load_problem(card, task.home))
         return self._problem[1]
 
     def _warm_up(self, run: Run, problem: Any) -> float:
         """Compile, or load compiled code, on a toy problem of the same types; give the seconds it took."""
-        from mpu_bench.experiment import resolve, trace
-        from mpu_bench.schema import Checkpoints, Stop
+        from mpu_bench.config.schema import Checkpoints, Stop
+        from mpu_bench.experiment import bind, trace
 
         types = tuple((type(rows), *(array.dtype for array in rows)) for rows in (problem.train, problem.test))
         key = (run.solver, _variant(run), run.kernel.name, types)
@@ -173,12 +174,12 @@ class Bench:
             return 0.0
         self.send(("phase", "compiling"))
         started, compiled = time.perf_counter(), trace.COMPILER.seconds
-        small = resolve.toy(problem)
+        small = bind.toy(problem)
         few = Stop(passes=_WARM_UP_EXAMPLES / small.n)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            solver = resolve.solver(run.solver, run.parameters, problem.n)
-            kernel = resolve.kernel(run.kernel, small)
+            solver = bind.solver(run.solver, run.parameters, problem.n)
+            kernel = bind.kernel(run.kernel, small)
             trace.train(solver, small, kernel, run.seed, few, Checkpoints())
         self._warm.add(key)
         self.send(("phase", Compiled(trace.COMPILER.seconds - compiled)))

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpu_bench.errors import ConfigError, StoreError, nearest
-from mpu_bench.experiment.store import Store
-from mpu_bench.report import naming, tables
+from mpu_bench.results import naming, summary
+from mpu_bench.results.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,12 +53,12 @@ def export(results: Path, form: str, out: Path | None) -> str | None:
     if form not in FORMS:
         raise ConfigError(f"--to {form}: {nearest(form, FORMS)}")
     with Store(results) as store:
-        rows = tables.summaries(store)
+        rows = summary.summaries(store)
     try:
         if form == "parquet":
             _to_parquet(rows, out)
             return None
-        text = tables.as_csv(rows) if form == "csv" else markdown(rows) if form == "md" else latex(rows)
+        text = summary.as_csv(rows) if form == "csv" else markdown(rows) if form == "md" else latex(rows)
         if out is None:
             return text
         out.write_text(text, encoding="utf-8")
@@ -67,7 +67,7 @@ def export(results: Path, form: str, out: Path | None) -> str | None:
     return None
 
 
-def _to_parquet(rows: Sequence[tables.Summary], out: Path | None) -> None:
+def _to_parquet(rows: Sequence[summary.Summary], out: Path | None) -> None:
     if out is None:
         raise ConfigError("--to parquet: is not text; name a file with --out")
     import pandas as pd
@@ -78,7 +78,7 @@ def _to_parquet(rows: Sequence[tables.Summary], out: Path | None) -> None:
         raise ConfigError("--to parquet: needs the package pyarrow: pip install pyarrow") from None
 
 
-def _for_people(rows: Sequence[tables.Summary]) -> pd.DataFrame:
+def _for_people(rows: Sequence[summary.Summary]) -> pd.DataFrame:
     """Choose the columns that say something, with deviations and the printed numbers."""
     import pandas as pd
 
@@ -95,7 +95,7 @@ def _for_people(rows: Sequence[tables.Summary]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _number(row: tables.Summary, quantity: str, form: str) -> str:
+def _number(row: summary.Summary, quantity: str, form: str) -> str:
     mean, deviation = row[f"{quantity}_mean"], row[f"{quantity}_std"]
     if mean is None:
         return ""
@@ -106,7 +106,7 @@ def _printed(value: Any) -> str:
     return "" if value is None else f"{value:g}"
 
 
-def markdown(rows: Sequence[tables.Summary]) -> str:
+def markdown(rows: Sequence[summary.Summary]) -> str:
     """Write the table for people in Markdown."""
     table = _for_people(rows)
     return markdown_lines([list(table.columns), *table.to_numpy().tolist()])
@@ -118,7 +118,7 @@ def markdown_lines(lines: Sequence[Sequence[object]]) -> str:
     return "".join(f"| {' | '.join(str(each).replace('|', '/') for each in line)} |\n" for line in ruled)
 
 
-def latex(rows: Sequence[tables.Summary]) -> str:
+def latex(rows: Sequence[summary.Summary]) -> str:
     """Write the table for people in LaTeX, for the package booktabs."""
     table = _for_people(rows)
     return latex_lines([list(table.columns), *table.to_numpy().tolist()], "ll" + "r" * (len(table.columns) - 2))

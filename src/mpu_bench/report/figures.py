@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpu_bench.errors import ConfigError, StoreError, nearest
-from mpu_bench.experiment.store import Store
-from mpu_bench.report import series, tables
-from mpu_bench.report.series import Figure, Panel, Series
+from mpu_bench.report import figure_data
+from mpu_bench.report.figure_data import Figure, Panel, Series
+from mpu_bench.results import summary
+from mpu_bench.results.store import Store
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,14 +67,14 @@ def plot(results: Path, name: str | None, against: str | None, out: Path | None)
     StoreError
         If the results have no data for it.
     """
-    if name is not None and name not in series.NAMES:
-        raise ConfigError(f"no figure '{name}': {nearest(name, series.NAMES)}")
-    if against is not None and against not in series.AXES:
-        raise ConfigError(f"no axis '{against}': {nearest(against, series.AXES)}")
+    if name is not None and name not in figure_data.NAMES:
+        raise ConfigError(f"no figure '{name}': {nearest(name, figure_data.NAMES)}")
+    if against is not None and against not in figure_data.AXES:
+        raise ConfigError(f"no axis '{against}': {nearest(against, figure_data.AXES)}")
     with Store(results) as store:
-        rows, bands = tables.summaries(store), tables.averaged(store)
-    names = [name] if name is not None else series.figures(rows, bands)
-    made = [figure for each in names if (figure := series.make(each, rows, bands, against)) is not None]
+        rows, bands = summary.summaries(store), summary.averaged(store)
+    names = [name] if name is not None else figure_data.figures(rows, bands)
+    made = [figure for each in names if (figure := figure_data.make(each, rows, bands, against)) is not None]
     if not made:
         raise StoreError(f"{results}: has no data for {'a figure' if name is None else f'the figure {name!r}'}")
     folder = out or results / "figures"

@@ -11,11 +11,14 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from mpu_bench.cli import verdicts
+from mpu_bench.config.schema import PAPERS
 from mpu_bench.errors import StoreError
-from mpu_bench.experiment.store import FILE, Store
-from mpu_bench.report import comparison, export, reference, tables, verdicts
-from mpu_bench.report.comparison import KNOWN, NOT_RUN, OUTSIDE, VERDICTS, Cell
-from mpu_bench.schema import PAPERS
+from mpu_bench.report import export
+from mpu_bench.results import summary
+from mpu_bench.results.store import FILE, Store
+from mpu_bench.verdict import baseline, comparison
+from mpu_bench.verdict.comparison import KNOWN, NOT_RUN, OUTSIDE, VERDICTS, Cell
 
 OVERVIEW = ("overview.md", "overview.csv")
 _HEADINGS = ("dataset", "solver", "what", "printed", "measured", "difference", "allowed", "verdict", "reason")
@@ -46,7 +49,7 @@ class PaperTable:
 
 
 def of_folder(folder: Path) -> Judged:
-    """Judge a results folder; of results/reference, read what was judged when it was kept.
+    """Judge a results folder; of results/baseline, read what was judged when it was kept.
 
     Raises
     ------
@@ -55,9 +58,9 @@ def of_folder(folder: Path) -> Judged:
     """
     if (folder / FILE).is_file():
         with Store(folder) as store:
-            return Judged(store.fact("paper") or "", store.fact("name") or folder.name, tables.judge(store))
-    facts = reference.about(folder)
-    return Judged(facts["paper"] or "", facts["name"], reference.cells(folder))
+            return Judged(store.fact("paper") or "", store.fact("name") or folder.name, summary.judge(store))
+    facts = baseline.about(folder)
+    return Judged(facts["paper"] or "", facts["name"], baseline.cells(folder))
 
 
 def gather(judged: Iterable[Judged]) -> list[PaperTable]:
@@ -116,11 +119,11 @@ def write(found: Sequence[PaperTable], out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         for table in found:
             lines = [list(_HEADINGS), *map(_line, table.cells)]
-            (out / f"{table.file}.csv").write_text(tables.as_csv([asdict(cell) for cell in table.cells]), "utf-8")
+            (out / f"{table.file}.csv").write_text(summary.as_csv([asdict(cell) for cell in table.cells]), "utf-8")
             (out / f"{table.file}.md").write_text(export.markdown_lines(lines), "utf-8")
             (out / f"{table.file}.tex").write_text(export.latex_lines(lines, "lllrrrlll"), "utf-8")
         (out / OVERVIEW[0]).write_text(markdown(found), "utf-8")
-        (out / OVERVIEW[1]).write_text(tables.as_csv(_rows(found)), "utf-8")
+        (out / OVERVIEW[1]).write_text(summary.as_csv(_rows(found)), "utf-8")
     except OSError as fault:
         raise StoreError(f"{out}: the tables cannot be written: {fault.strerror}") from None
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 #: name in configs and tables -> module and class
 SOLVERS = {
-    "mpu": "mpu_bench.solvers.linear.mpu:MPU",
-    "margin-perceptron": "mpu_bench.solvers.linear.margin_perceptron:MarginPerceptron",
+    "mpu": "mpu_bench.solvers.mpu.mpu:MPU",
+    "margin-perceptron": "mpu_bench.solvers.mpu.margin_perceptron:MarginPerceptron",
     "dcd": "mpu_bench.solvers.linear.dcd:DCD",
     "svmperf": "mpu_bench.solvers.linear.svmperf:SVMperf",
     "pegasos": "mpu_bench.solvers.linear.pegasos:Pegasos",

@@ -2,7 +2,7 @@
 
 One against one trains a machine for every pair of classes, on the examples of these two, which are copied for as long
 as their machine is trained; one against the rest trains a machine for every class on all examples. With two classes
-there is one machine either way, and all is as without. How the machines decide: core/multiclass.py.
+there is one machine either way, and all is as without. How the machines decide: core/voting.py.
 
 The machines are trained one after the other, each to its own end. Counts and seconds are sums, so passes are the sum of
 the machines' presentations by n; objective and dual objective are the sums over the machines, known once the last
@@ -30,14 +30,14 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.core.clock import off_the_clock
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, new_counters
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.model import Model
-from mpu_bench.core.multiclass import REST, combined
-from mpu_bench.core.offclock import off_the_clock
+from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+from mpu_bench.core.voting import REST, combined
 from mpu_bench.errors import DataError
 
 Reduction = Literal["one-against-one", "one-against-rest"]

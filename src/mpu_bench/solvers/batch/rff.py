@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.kernels import Gaussian, Kernel, Linear
-from mpu_bench.core.model import FourierModel, fourier_features
+from mpu_bench.core.models import FourierModel, fourier_features
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status

@@ -42,13 +42,13 @@ from mpu_bench.core import gram as kernel_matrix
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.gram import Gram, row
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.model import KernelModel
+from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.random import below, generator
+from mpu_bench.core.rng import below, generator
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.errors import ConfigError, DataError
-from mpu_bench.solvers.batch.water import draw_covered, one_level, two_levels
+from mpu_bench.solvers.batch.water_filling import draw_covered, one_level, two_levels
 
 _SMALLEST_SCALE = 2.0**-10
 # Places in State.numbers

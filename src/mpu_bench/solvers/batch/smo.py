@@ -38,7 +38,7 @@ from mpu_bench.core import gram
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.gram import Gram, row
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.model import KernelModel
+from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, squared_norms, take
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status, mean_slack

@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.model import LinearModel
+from mpu_bench.core.models import LinearModel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.random import generator, shuffle
+from mpu_bench.core.rng import generator, shuffle
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prepare
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
-from mpu_bench.solvers.linear.objective import certify, finite_squared_norms, hinge_sum
+from mpu_bench.solvers.certificates import certify, finite_squared_norms, hinge_sum
 
 # Places in State.progress
 _SHRUNK = 0.7  # the part of the gap wanted that ends a round of shrunk passes: gap over all is larger

@@ -30,13 +30,13 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.model import LinearModel
+from mpu_bench.core.models import LinearModel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.random import below, generator
+from mpu_bench.core.rng import below, generator
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prepare
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
-from mpu_bench.solvers.linear.objective import finite_squared_norms, margin, primal
+from mpu_bench.solvers.certificates import finite_squared_norms, margin, primal
 
 _AHEAD = 6  # examples ahead that are fetched
 # Places in State.progress

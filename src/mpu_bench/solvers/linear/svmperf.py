@@ -38,11 +38,11 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.model import LinearModel
+from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, add, dot, new_weights
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
-from mpu_bench.solvers.linear.objective import finite_squared_norms, margin, primal
+from mpu_bench.solvers.certificates import finite_squared_norms, margin, primal
 
 _IDLE_ROUNDS = 50  # a plane idle for so long is dropped
 _EXACTNESS = 0.2  # the small problem is solved to this part of J - D

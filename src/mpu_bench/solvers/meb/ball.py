@@ -38,13 +38,13 @@ import numpy as np
 from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
-from mpu_bench.core.compilation import borrowing
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, UPDATES, new_counters
 from mpu_bench.core.gram import kernel_diagonal
+from mpu_bench.core.jit import borrowing
 from mpu_bench.core.kernels import Gaussian, Kernel
-from mpu_bench.core.model import KernelModel
+from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.random import below, generator
+from mpu_bench.core.rng import below, generator
 from mpu_bench.core.rows import Rows, squared_norms, take
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.core.vectors import Vectors, new_vectors

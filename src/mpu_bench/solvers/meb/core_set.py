@@ -16,9 +16,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from mpu_bench.core.compilation import borrowing, owning
 from mpu_bench.core.counters import KERNEL_COMPUTED
 from mpu_bench.core.gram import renew
+from mpu_bench.core.jit import borrowing, owning
 from mpu_bench.core.kernels import Kernel, value, values
 from mpu_bench.core.rows import Dense, Rows, Sparse
 from mpu_bench.core.vectors import Vectors, enlarged, new_vectors

@@ -18,8 +18,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.compilation import borrowing
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS
+from mpu_bench.core.jit import borrowing
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Status

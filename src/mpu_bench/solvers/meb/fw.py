@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpu_bench.core.compilation import borrowing
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
+from mpu_bench.core.jit import borrowing
 from mpu_bench.core.solver import Status
 from mpu_bench.solvers.meb.ball import (
     CONSTANT,

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mpu_bench.core.compilation import borrowing
 from mpu_bench.core.counters import UPDATES
+from mpu_bench.core.jit import borrowing
 from mpu_bench.solvers.meb.core_set import row
 
 _LEAST_CURVATURE = 1e-12  # of a pair, where k~_ii + k~_jj - 2 k~_ij is not above zero

@@ -28,12 +28,12 @@ from annotated_types import Ge
 from numba import njit
 from numpy.typing import NDArray
 
-from mpu_bench.core.compilation import borrowing, dispatch
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
+from mpu_bench.core.jit import borrowing, dispatch
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.model import KernelModel
+from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.random import below, generator
+from mpu_bench.core.rng import below, generator
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import Precision, Vectors, kernel_values, new_vectors, padded, put, rows_of

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.compilation import borrowing
 from mpu_bench.core.counters import KERNEL_EVALUATIONS
+from mpu_bench.core.jit import borrowing
 from mpu_bench.solvers.online.budget_perceptrons import RULES, BudgetPerceptron, budget_of, kernel_matrices, remember
 
 _TIE = 1e-9

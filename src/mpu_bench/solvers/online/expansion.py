@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.compilation import borrowing
+from mpu_bench.core.jit import borrowing
 from mpu_bench.core.kernels import value
 from mpu_bench.core.vectors import Precision, Vectors, drop, enlarged, new_vectors, padded, put, rows_of, weighted_sum
 

@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.compilation import borrowing
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
+from mpu_bench.core.jit import borrowing
 from mpu_bench.core.kernels import value
 from mpu_bench.solvers.online.budget_perceptrons import (
     RULES,

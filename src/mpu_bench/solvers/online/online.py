@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from annotated_types import Ge
 
-from mpu_bench.core.compilation import borrowing
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED
+from mpu_bench.core.jit import borrowing
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.rows import prepare
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status

@@ -18,7 +18,7 @@ from annotated_types import Ge, Gt
 
 from mpu_bench.core.counters import new_counters
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.model import KernelModel
+from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import Precision

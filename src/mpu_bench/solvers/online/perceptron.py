@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.compilation import borrowing
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
+from mpu_bench.core.jit import borrowing
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.model import KernelModel
+from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import Precision, Vectors, enlarged, kernel_values, new_vectors, put, rows_of, step_of

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.compilation import borrowing, owning
+from mpu_bench.core.jit import borrowing, owning
 from mpu_bench.solvers.online.expansion import change_squared_norm, forget, refresh_norm, smallest
 
 _JITTER = 1e-9  # of K(x, x)

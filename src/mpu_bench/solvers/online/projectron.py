@@ -37,19 +37,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.compilation import borrowing
+from mpu_bench.core.clock import off_the_clock
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
+from mpu_bench.core.jit import borrowing
 from mpu_bench.core.kernels import Kernel, value
-from mpu_bench.core.model import KernelModel
-from mpu_bench.core.offclock import off_the_clock
+from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import squared_norm, squared_norms
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import Vectors, kernel_values, new_vectors, padded, put, rows_of
 from mpu_bench.core.vectors import enlarged as enlarged_vectors
 from mpu_bench.errors import ConfigError
+from mpu_bench.solvers.online.cholesky import Spans, append, coordinates, enlarged, new_spans, project
 from mpu_bench.solvers.online.online import OnlineSolver, best_wrong, expect, margin, score
-from mpu_bench.solvers.online.spans import Spans, append, coordinates, enlarged, new_spans, project
 
 _BUDGET = 100  # vectors, where neither they nor eta are given
 _FIRST_ROOM = 64  # vectors

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, new_counters
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.model import LinearModel
+from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, to_scipy
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
-from mpu_bench.solvers.linear.objective import margin, primal
+from mpu_bench.solvers.certificates import margin, primal
 
 
 class State(NamedTuple):

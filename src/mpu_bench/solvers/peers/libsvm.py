@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mpu_bench.core import gram
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.kernels import Gaussian, Kernel, Polynomial
-from mpu_bench.core.model import KernelModel
+from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, take, to_scipy
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status, mean_slack

@@ -1,0 +1,181 @@
+"""All that the papers print, run anew: their configs, dataset by dataset, the cheapest first.
+
+A step is one dataset of one config. What has a result is kept, so a reproduction that was interrupted goes on where
+it stopped, and what fails stops nothing else. Data that may not or cannot be fetched are rows ``unavailable``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mpu_bench.config.read import config_names, read_config
+from mpu_bench.config.schema import PAPERS, Experiment
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.download.cache import Home
+from mpu_bench.errors import ConfigError, StoreError, UserError, nearest
+from mpu_bench.experiment import plan, runner
+from mpu_bench.experiment.plan import Run
+from mpu_bench.experiment.pool.local import Pool
+from mpu_bench.experiment.runner import Listener
+from mpu_bench.report import overview
+from mpu_bench.results import summary
+from mpu_bench.results.store import FAILED, Store
+from mpu_bench.verdict import comparison
+
+Tell = Callable[[str], None]
+
+_NO_FAULT = ("unavailable", "skipped")
+
+
+@dataclass(frozen=True)
+class Step:
+    """The runs of one config on one dataset, and about how many inner products a pass of each takes together."""
+
+    experiment: Experiment
+    runs: Sequence[Run]
+    chosen: Sequence[Run]
+    cost: float
+
+    def __str__(self) -> str:
+        return f"{self.experiment.name} on {self.chosen[0].label}"
+
+
+def experiments(papers: Sequence[str], profile: str | None, tell: Tell) -> tuple[list[Experiment], list[str]]:
+    """Read the configs of the papers.
+
+    Parameters
+    ----------
+    papers : sequence of str
+        Those wanted; all if there is none.
+    profile : str or None
+        Configs that do not have it are left out, which ``tell`` is told.
+    tell : function
+
+    Returns
+    -------
+    list of Experiment
+    list of str
+        What is wrong with the configs that cannot be read.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such paper, or no config has the profile.
+    """
+    for paper in papers:
+        if paper not in PAPERS:
+            raise ConfigError(f"--paper {paper}: {nearest(paper, PAPERS)}")
+    found: list[Experiment] = []
+    faults: list[str] = []
+    profiles: set[str] = set()
+    for name in config_names():
+        try:
+            whole = read_config(Path(name))
+            if whole.paper is None or whole.paper not in (papers or PAPERS):
+                continue
+            profiles.update(whole.profiles)
+            if profile is not None and profile not in whole.profiles:
+                tell(f"{name}: left out, it has no profile '{profile}'")
+                continue
+            found.append(whole if profile is None else read_config(Path(name), profile=profile))
+        except UserError as fault:
+            faults.append(str(fault))
+    if profile is not None and profile not in profiles and not faults:
+        raise ConfigError(f"--profile {profile}: no config has it: {nearest(profile, profiles)}")
+    return found, faults
+
+
+def steps(found: Sequence[Experiment]) -> list[Step]:
+    """Divide experiments into steps, the cheapest first."""
+    made = []
+    for experiment in found:
+        runs = plan.plan(experiment)
+        for label in dict.fromkeys(run.label for run in runs):
+            chosen = [run for run in runs if run.label == label]
+            made.append(Step(experiment, runs, chosen, sum(map(_cost, chosen))))
+    return sorted(made, key=lambda step: step.cost)
+
+
+def _cost(run: Run) -> float:
+    """Estimate a pass: n inner products, or with a kernel n times the vectors there may be."""
+    n = catalog.card(run.dataset, run.options).expected_rows()[0] or 1
+    vectors = run.vectors or min(run.parameters.get("vectors_at_most", n), n)
+    return float(n if run.kernel.name == "linear" else n * vectors)
+
+
+def run(
+    todo: Sequence[Step],
+    home: Home,
+    results: Path,
+    pool: Pool,
+    listening: Callable[[], AbstractContextManager[Listener]],
+    tell: Tell,
+) -> list[str]:
+    """Take the steps one after the other; each leaves its results folder with its tables.
+
+    Parameters
+    ----------
+    todo : sequence of Step
+    home : Home
+    results : Path
+        Experiment x goes to ``results/x``.
+    pool : Pool
+    listening : function
+        Gives a listener for a step.
+    tell : function
+        Is told which step is next.
+
+    Returns
+    -------
+    list of str
+        What failed, and why.
+    """
+    faults = []
+    for number, step in enumerate(todo, start=1):
+        tell(f"[{number}/{len(todo)}] {step}")
+        folder = results / step.experiment.name
+        pool.use_threads(step.experiment.threads)
+        try:
+            with listening() as listener:
+                runner.execute(step.experiment, step.runs, step.chosen, home, folder, pool, listener)
+            with Store(folder) as store:
+                summary.write(store)
+                faults += _failed(step, store)
+        except UserError as fault:
+            faults.append(f"{step}: {fault}")
+    return faults
+
+
+def _failed(step: Step, store: Store) -> list[str]:
+    """Name the runs of a step that should have a result and have none."""
+    return [
+        f"{step}: {record['solver']} seed={record['seed']}: {record['status']}: {record['reason']}"
+        for record in store.records()
+        if record["dataset"] == step.chosen[0].label
+        and record["status"] in FAILED
+        and record["status"] not in _NO_FAULT
+    ]
+
+
+def judge(found: Sequence[Experiment], results: Path) -> tuple[list[overview.PaperTable], list[Path]]:
+    """Judge what there is of the experiments, run or not.
+
+    Returns
+    -------
+    list of PaperTable
+    list of Path
+        The results folders that there are.
+    """
+    judged, folders = [], []
+    for experiment in found:
+        folder = results / experiment.name
+        try:
+            judged.append(overview.of_folder(folder))
+            folders.append(folder)
+        except StoreError:
+            cells = comparison.compare([], [], experiment.judging)
+            judged.append(overview.Judged(experiment.paper or "", experiment.name, cells))
+    return overview.gather(judged), folders

@@ -1,0 +1,319 @@
+"""Fetches the files of datasets into the data home, checks them, and remembers what they were.
+
+Every function raises `FetchError`, whose message names the file or address and the fix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from mpu_bench.data.download.cache import (
+    Home,
+    Locked,
+    RemoteFile,
+    alone,
+    is_web,
+    mirror_folder,
+    on_disk,
+    read_locked,
+    size_text,
+    write_locked,
+)
+from mpu_bench.data.download.compression import Unfit, Unreached, chunks_of, open_content
+from mpu_bench.data.download.integrity import Digest, examine, is_accepted, judge
+from mpu_bench.data.download.partial import Identity, Partial
+from mpu_bench.data.download.progress import Progress, Silent
+from mpu_bench.errors import FetchError
+
+if TYPE_CHECKING:
+    from mpu_bench.data.download.http import Policy
+
+__all__ = ["Fetched", "Home", "RemoteFile", "clean", "fetch", "have", "open_content", "verify"]
+
+BY_HAND = "put there by hand"
+_SILENT = Silent()
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A file of the data home that was found right.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is; read it with `open_content`.
+    sha256, content_sha256 : str
+        Hashes of the file and of its decompressed content; equal where it is not compressed.
+    origin : str
+        The address it came from.
+    """
+
+    path: Path
+    sha256: str
+    content_sha256: str
+    origin: str
+
+
+def fetch(file: RemoteFile, home: Home, progress: Progress = _SILENT, policy: Policy | None = None) -> Fetched:
+    """Make sure that a file is in the data home and right.
+
+    A file found right before is not read again as long as its size and time of modification stay the same. One
+    that the user put there is checked and used. Else mirrors and addresses are tried in order. Of several
+    processes that want the same file one downloads it and the others wait for it.
+
+    Parameters
+    ----------
+    file : RemoteFile
+    home : Home
+    progress : Progress
+        Is told what happens.
+    policy : Policy, optional
+        How patiently to try; see `mpu_bench.data.download.http.Policy`.
+
+    Returns
+    -------
+    Fetched
+
+    Raises
+    ------
+    FetchError
+        If it cannot be had, or is there and wrong. A wrong file is left for the user to look at.
+    """
+    known = _known(file, home)
+    if known:
+        return known
+    with on_disk(home.folder):
+        home.path(file).parent.mkdir(parents=True, exist_ok=True)
+    with alone(
+        file.name, home, lambda: progress.note(f"{file.name}: another process is fetching it; waiting for that")
+    ):
+        return _known(file, home) or _present(file, home, progress) or _obtain(file, home, progress, policy)
+
+
+def have(file: RemoteFile, home: Home) -> bool:
+    """Tell whether `fetch` would find the file in the data home, without network and without writing.
+
+    A file that was not checked before is hashed.
+
+    Raises
+    ------
+    FetchError
+        If the data home cannot be read.
+    """
+    if _known(file, home):
+        return True
+    try:
+        with on_disk(home.path(file), may_miss=True):
+            judge(file, examine(home.path(file), file, _SILENT), read_locked(file, home))
+    except (Unfit, FileNotFoundError):
+        return False
+    return True
+
+
+def verify(file: RemoteFile, home: Home, progress: Progress = _SILENT) -> Fetched:
+    """Hash a file of the data home again, whatever is remembered of it.
+
+    Raises
+    ------
+    FetchError
+        If it is missing or wrong.
+    """
+    found = _present(file, home, progress)
+    if found is None:
+        raise FetchError(
+            f"{file.name} is not in the data home: {home.path(file)} does not exist. Fetch it, or put it there by hand."
+        )
+    return found
+
+
+def clean(file: RemoteFile, home: Home) -> int:
+    """Delete a file of the data home and what unfinished downloads of it left; keep its locked hashes.
+
+    Returns
+    -------
+    int
+        The number of bytes that this freed.
+    """
+    freed = 0
+    with on_disk(home.path(file), may_miss=True):
+        for path in (home.path(file), *home.partials(file)):
+            if path.exists():
+                freed += path.stat().st_size
+                path.unlink()
+    return freed
+
+
+def _known(file: RemoteFile, home: Home) -> Fetched | None:
+    """Recognise, without reading it, a file that was found right before."""
+    path = home.path(file)
+    locked = read_locked(file, home)
+    if locked is None or (file.hashes and not is_accepted(file, locked)):
+        return None
+    try:
+        with on_disk(path, may_miss=True):
+            status = path.stat()
+    except FileNotFoundError:
+        return None
+    unchanged = (status.st_size, status.st_mtime_ns) == (locked.bytes, locked.modified)
+    return Fetched(path, locked.sha256, locked.content_sha256, locked.origin) if unchanged else None
+
+
+def _present(file: RemoteFile, home: Home, progress: Progress) -> Fetched | None:
+    """Check and remember a file that is in the data home; None if there is none."""
+    path, locked = home.path(file), read_locked(file, home)
+    try:
+        digest = examine(path, file, progress)
+        judge(file, digest, locked)
+    except FileNotFoundError:
+        return None
+    except Unfit as fault:
+        raise FetchError(_wrong(file, home, fault, locked)) from fault
+    same = locked is not None and locked.sha256 == digest.sha256
+    return _lock(file, home, digest, locked.origin if locked and same else BY_HAND, path)
+
+
+def _lock(file: RemoteFile, home: Home, digest: Digest, origin: str, path: Path) -> Fetched:
+    """Remember a file that was found right, which is at ``path`` now and will be in its place."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    modified = path.stat().st_mtime_ns
+    sizes = digest.bytes, digest.content_bytes
+    write_locked(file, home, Locked(digest.sha256, digest.content_sha256, *sizes, origin, now, modified))
+    return Fetched(home.path(file), digest.sha256, digest.content_sha256, origin)
+
+
+def _obtain(file: RemoteFile, home: Home, progress: Progress, policy: Policy | None) -> Fetched:
+    """Try every mirror and address in turn."""
+    failures: list[tuple[str, Unfit]] = []
+    for address in _addresses(file, home):
+        try:
+            return _from(address, file, home, progress, policy)
+        except Unfit as fault:
+            failures.append((_shown(address), fault))
+            progress.note(f"{file.name}: {_shown(address)}: {fault}")
+    raise FetchError(_nowhere(file, home, failures))
+
+
+def _addresses(file: RemoteFile, home: Home) -> list[str | Path]:
+    """List where a file may be had; folders as paths."""
+    addresses: list[str | Path] = []
+    for mirror in home.mirrors:
+        folder = mirror_folder(mirror)
+        if folder is None:
+            addresses.append(f"{mirror.rstrip('/')}/{quote(file.name)}")
+        elif folder.is_dir():
+            addresses.append(folder / file.name)
+        else:
+            raise FetchError(
+                f"{file.name} cannot be sought: the mirror folder {folder} (--mirror or MPU_BENCH_MIRROR) "
+                f"{'is not a folder' if folder.exists() else 'does not exist'}. Correct its name, or leave it out."
+            )
+    addresses += file.urls
+    return [address for address in addresses if isinstance(address, Path) or not home.offline]
+
+
+def _shown(address: str | Path) -> str:
+    from mpu_bench.data.download.http import shown
+
+    return shown(address) if isinstance(address, str) else str(address)
+
+
+def _from(address: str | Path, file: RemoteFile, home: Home, progress: Progress, policy: Policy | None) -> Fetched:
+    """Have a file from one address, check it, and only then give it its name."""
+    partial = Partial(file, home, str(address))
+    _fill(address, file, partial, progress, policy)
+    pieced = partial.pieced
+    try:
+        digest = _checked(partial, file, home, progress)
+    except Unfit as fault:
+        if not pieced:
+            raise
+        # the pieces may have been of two files; once more from the first byte
+        progress.note(f"{file.name}: {fault}; fetching all of it again")
+        _fill(address, file, partial, progress, policy)
+        digest = _checked(partial, file, home, progress)
+    origin = _shown(address)
+    partial.finish(home.path(file), lambda: _lock(file, home, digest, origin, partial.path))
+    with on_disk(home.path(file)):
+        for left in home.partials(file):
+            left.unlink(missing_ok=True)
+    return Fetched(home.path(file), digest.sha256, digest.content_sha256, origin)
+
+
+def _fill(address: str | Path, file: RemoteFile, partial: Partial, progress: Progress, policy: Policy | None) -> None:
+    if isinstance(address, Path):
+        _copy(address, file, partial, progress)
+    elif is_web(address):
+        from mpu_bench.data.download.http import Policy, download
+
+        download(address, file.name, partial, progress, policy or Policy())
+    else:
+        raise Unfit("not an address that begins with http:// or https://")
+
+
+def _copy(source: Path, file: RemoteFile, partial: Partial, progress: Progress) -> None:
+    """Copy from a mirror folder; a link would change when the user changes his file."""
+    partial.restart(Identity())
+    try:
+        size = source.stat().st_size
+        with source.open("rb") as stream, progress.transfer(f"copy {file.name}", size) as advance, partial:
+            for chunk in chunks_of(stream):
+                partial.write(chunk)
+                advance(len(chunk))
+    except FileNotFoundError as error:
+        raise Unfit("there is no such file") from error
+    except OSError as error:
+        raise Unfit(f"it cannot be read ({error.strerror})") from error
+
+
+def _checked(partial: Partial, file: RemoteFile, home: Home, progress: Progress) -> Digest:
+    """Check a complete part, and forget it if it is not the file."""
+    try:
+        digest = examine(partial.path, file, progress, partial.sha256)
+        judge(file, digest, read_locked(file, home))
+    except Unfit:
+        partial.discard()
+        raise
+    return digest
+
+
+def _size(file: RemoteFile) -> str:
+    return f" ({size_text(file.bytes)})" if file.bytes is not None else ""
+
+
+def _nowhere(file: RemoteFile, home: Home, failures: Sequence[tuple[str, Unfit]]) -> str:
+    """Say that no address served a file, why each did not, and what the user can do."""
+    path, name = home.path(file), f"{file.name}{_size(file)}"
+    reasons = [f"{address}: {fault}" for address, fault in failures]
+    tried = f" Tried {'; '.join(reasons)}." if reasons else ""
+    by_hand = f" {file.by_hand.rstrip('.')}." if file.by_hand else ""
+    if home.offline:
+        source = f", for example from {_shown(file.urls[0])}" if file.urls else ""
+        return (
+            f"{name} is not in the data home, and --offline (or MPU_BENCH_OFFLINE) forbids fetching it.{tried} "
+            f"Put it at {path} by hand{source}, or run once without --offline.{by_hand}"
+        )
+    if not failures:
+        return f"{name} has no address to be fetched from.{by_hand} Put it at {path} by hand."
+    locked = ""
+    if not file.hashes and any("was locked" in reason for reason in reasons):
+        locked = f" To accept the new file deliberately, delete {home.locked_path(file)} and fetch again."
+    later = any(isinstance(fault, Unreached) for _address, fault in failures)
+    again = "Check the network connection and run the same command again, name" if later else "Name"
+    return (
+        f"{name} could not be fetched.{tried} {again} a mirror that has it with --mirror or MPU_BENCH_MIRROR, "
+        f"or put it at {path} by hand.{locked}{by_hand}"
+    )
+
+
+def _wrong(file: RemoteFile, home: Home, fault: Unfit, locked: Locked | None) -> str:
+    """Say that a file of the data home is wrong, and what the user can do."""
+    path = home.path(file)
+    message = f"{path} is not usable as {file.name}{_size(file)}: {fault}. Move it away to have it fetched again"
+    if locked and not file.hashes:
+        return f"{message}, or delete {home.locked_path(file)} to accept it as it is deliberately."
+    return f"{message}, or put the right file there."

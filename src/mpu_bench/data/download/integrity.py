@@ -1,0 +1,139 @@
+"""Finds out what a file holds and whether it is the file it should be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mpu_bench.data.download.cache import Locked, RemoteFile, on_disk
+from mpu_bench.data.download.compression import (
+    Unfit,
+    compression,
+    content_digest,
+    file_sha256,
+    head_of,
+    looks_like_a_page,
+)
+from mpu_bench.data.download.progress import Progress
+
+RATIO_LIMIT = 200
+"""A file whose content has neither a stated size nor a known hash may expand by this factor (KDD99 needs 41) ..."""
+SMALL_CONTENT = 64 * 1024**2
+"""... and up to this many bytes in any case."""
+
+_UNLIMITED = 1 << 62
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".Z": "compress"}
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What a file holds.
+
+    Attributes
+    ----------
+    sha256, content_sha256 : str
+        Of the file as it is, and of its decompressed content; equal where it is not compressed.
+    bytes, content_bytes : int
+        The sizes of both.
+    compression : str or None
+        By its first bytes.
+    """
+
+    sha256: str
+    content_sha256: str
+    bytes: int
+    content_bytes: int
+    compression: str | None
+
+
+def examine(path: Path, file: RemoteFile, progress: Progress, sha256: str | None = None) -> Digest:
+    """Hash a file and its content, within bounds.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is.
+    file : RemoteFile
+        What it should be.
+    progress : Progress
+        Shown while hashing.
+    sha256 : str or None
+        The hash of the file as it is, where that is known already.
+
+    Raises
+    ------
+    Unfit
+        If it is an HTML page, is cut short or damaged, or expands beyond its stated size.
+    FetchError
+        If the disk cannot be read.
+    FileNotFoundError
+        If there is no such file.
+    """
+    with on_disk(path, may_miss=True):
+        head, size = head_of(path), path.stat().st_size
+        if looks_like_a_page(head):
+            raise Unfit("this is an HTML page instead of data, perhaps of a login or an error")
+        if sha256 is None:
+            with progress.transfer(f"check {file.name}", size) as advance:
+                sha256 = file_sha256(path, advance)
+        kind = compression(head)
+        if kind is None:
+            return Digest(sha256, sha256, size, size, None)
+        with progress.transfer(f"check the content of {file.name}", file.content_bytes) as advance:
+            content = content_digest(path, _limit(file, size, sha256), advance)
+    return Digest(sha256, content[0], size, content[1], kind)
+
+
+def _limit(file: RemoteFile, size: int, sha256: str) -> int:
+    if file.content_bytes is not None:
+        return file.content_bytes
+    return _UNLIMITED if sha256 in file.sha256 else max(RATIO_LIMIT * size, SMALL_CONTENT)
+
+
+def judge(file: RemoteFile, digest: Digest, locked: Locked | None) -> None:
+    """Refuse a file that is not the right one.
+
+    The hashes of the dataset's card decide. Where it has none, what was locked at first use does. At first use
+    the file must at least be what its name says, and have the stated sizes.
+
+    Raises
+    ------
+    Unfit
+        Saying what was expected and what was found.
+    """
+    if is_accepted(file, digest):
+        return
+    if expected := file.hashes:
+        raise Unfit(f"wrong hash: {_found(digest)} where {_listed(expected)} is expected")
+    if locked and {locked.sha256, locked.content_sha256}.isdisjoint({digest.sha256, digest.content_sha256}):
+        raise Unfit(
+            f"wrong hash: sha256 {digest.sha256} where {locked.sha256} was locked "
+            f"at first use ({locked.time}, from {locked.origin})"
+        )
+    if locked is None:
+        _judge_by_form(file, digest)
+
+
+def is_accepted(file: RemoteFile, digest: Digest | Locked) -> bool:
+    """Tell whether the card knows the hash of a file, or of its content."""
+    return not file.hashes.isdisjoint({digest.sha256, digest.content_sha256})
+
+
+def _judge_by_form(file: RemoteFile, digest: Digest) -> None:
+    promised = _COMPRESSIONS.get(Path(file.name).suffix)
+    if digest.bytes == 0:
+        raise Unfit("the file is empty")
+    if promised and digest.compression is None:
+        raise Unfit(f"the file does not begin like one that {promised} wrote; it is damaged, or not the file")
+    if file.content_bytes not in (None, digest.content_bytes):
+        raise Unfit(f"the content has {digest.content_bytes:,} bytes where {file.content_bytes:,} are expected")
+
+
+def _found(digest: Digest) -> str:
+    if digest.compression is None:
+        return f"sha256 {digest.sha256}"
+    return f"sha256 {digest.sha256} (of its content {digest.content_sha256})"
+
+
+def _listed(hashes: frozenset[str]) -> str:
+    return " or ".join(sorted(hashes))

@@ -1,0 +1,236 @@
+"""Makes the prepared arrays of a dataset: reads the raw files once, chunk by chunk, and writes array files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from mpu_bench.data.cards.schema import Card, Part
+from mpu_bench.data.prepare import generators, streams, transforms
+from mpu_bench.data.prepare.npy import PartWriter, make_dense
+from mpu_bench.data.readers.blocks import Chunk, Labels, RawFile, read_idx
+from mpu_bench.errors import DataError, nearest
+
+DENSE_FROM = 0.5  #: the share of stored values from which dense rows (4 bytes a value) are smaller than pairs (8)
+_DIGITS_SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
+
+
+#: Reads the named files, one after the other.
+Read = Callable[[Sequence[str]], Iterator[Chunk]]
+
+
+@dataclass(frozen=True)
+class Built:
+    """What came out: the tuple of core.rows that the files make, the columns, and the counts of each class.
+
+    ``measured`` is what a stream must know of its training part, which is not stored.
+    """
+
+    storage: str
+    features: int
+    counts: dict[str, list[int]]
+    measured: dict[str, list[float]] = field(default_factory=dict)
+
+
+def build(card: Card, files: Mapping[str, RawFile], folder: Path) -> Built:
+    """Prepare a dataset into an empty folder.
+
+    Parameters
+    ----------
+    card : Card
+    files : mapping of str to RawFile
+        The card's raw files by name.
+    folder : Path
+        Where to write ``train-values.npy``, ``train-labels.npy`` and so on.
+
+    Returns
+    -------
+    Built
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read as the card says, or does not come to what the card expects.
+    """
+    dense = card.features if card.storage == "dense" else None
+    with ExitStack() as stack:
+        parts = {
+            part: stack.enter_context(PartWriter(folder, part, len(card.classes), dense)) for part in ("train", "test")
+        }
+        for part, chunk in _read(card, files):
+            ready = transforms.on_chunk(chunk, card)
+            parts[part].append(ready.dense(card.features) if dense else ready.sparse())
+        if not card.stream:
+            _check(card, parts)
+        storage = _storage(card, parts)
+        for writer in parts.values():
+            writer.close(keep_values=storage != "ones")
+    if card.stream:
+        return _measured(card, folder, [int(count) for count in parts["test"].counts])
+    if storage == "dense" and not dense:
+        for part in parts:
+            make_dense(folder, part, card.features)
+    features = _finish(card, folder)
+    return Built(storage, features, {part: [int(count) for count in writer.counts] for part, writer in parts.items()})
+
+
+def _read(card: Card, files: Mapping[str, RawFile]) -> Iterator[tuple[str, Chunk]]:
+    """Read everything, each chunk with the part that it belongs to."""
+    if card.kind == "generated":
+        yield from _generated(card)
+        return
+    read = _READERS[card.kind](card, files)
+    if card.split is None:
+        for part, names in (("train", card.train), ("test", card.test)):
+            if names or (card.kind, part) == ("embedded", "train"):
+                yield from ((part, chunk) for chunk in read(names))
+        return
+    splitter, row = transforms.Splitter(card), 0
+    for chunk in read(card.train):
+        in_training = splitter.in_training(row, len(chunk.labels))
+        row += len(chunk.labels)
+        yield "train", chunk.take(in_training)
+        yield "test", chunk.take(~in_training)
+
+
+def _measured(card: Card, folder: Path, test_counts: list[int]) -> Built:
+    """Measure a training part that is not stored, and scale the test part by it."""
+    measured = streams.measure(card)
+    if (chosen := streams.scaling(card, measured)) is not None:
+        transforms.rescale(folder / "test-values.npy", chosen)
+    for path in folder.glob("train-*.npy"):
+        path.unlink()
+    return Built("dense", card.features, {"train": streams.Streamed(card).counts(), "test": test_counts}, measured)
+
+
+def _generated(card: Card) -> Iterator[tuple[str, Chunk]]:
+    name, settings = str(card.content), streams.settings(card)
+    if name not in generators.GENERATORS:
+        raise DataError(f"{card.origin}: content: nothing generates '{name}'; {nearest(name, generators.GENERATORS)}")
+    made = generators.GENERATORS[name]
+    for key, has, given in (
+        ("features", made.features, card.features),
+        ("classes", made.classes, len(card.classes)),
+    ):
+        if has not in (None, given):
+            raise DataError(f"{card.origin}: {key}: '{name}' has {has}, not {given}")
+    for part, rows in (("train", 0 if card.stream else card.rows), ("test", card.test_rows)):
+        yield from (
+            (part, Chunk(labels, values)) for values, labels in generators.blocks(name, part, rows or 0, settings)
+        )
+
+
+def _idx(card: Card, files: Mapping[str, RawFile]) -> Read:
+    def read(names: Sequence[str]) -> Iterator[Chunk]:
+        images, labels = (files[name] for name in names)
+        for chunk in read_idx(images, labels, Labels(card.classes)):
+            if chunk.values.shape[1] != card.features:
+                raise DataError(f"{images.path}: has {chunk.values.shape[1]} pixels instead of {card.features}")
+            yield chunk
+
+    return read
+
+
+def _svmlight(card: Card, files: Mapping[str, RawFile]) -> Read:
+    from mpu_bench.data.readers.svmlight import NumericLabels, Rules, Topics, read_svmlight
+
+    labels: NumericLabels = Labels(card.classes)
+    if card.topic:
+        labels = Topics(files[card.topic.file], card.topic.name)
+    rules = Rules(labels, card.features, card.first_index, card.repeated_pairs == "drop")
+    return lambda names: chain.from_iterable(read_svmlight(files[name], rules) for name in names)
+
+
+def _delimited(card: Card, files: Mapping[str, RawFile]) -> Read:
+    """Read text; where there are categories, in a second pass, after one that collects them."""
+    from mpu_bench.data.readers import delimited
+
+    if card.columns is None:
+        raise TypeError(f"{card.name} has no columns")
+    training = [files[name] for name in card.train]
+    coding = delimited.new_coding(training[0], card.columns, card.coded and card.scale == "unit-interval")
+    if card.coded:
+        everything = transforms.Splitter(card).in_training if card.split else lambda _first, count: np.ones(count, bool)
+        delimited.fit(coding, training, everything)
+    if coding.features != card.features:
+        raise DataError(f"{training[0].path}: comes to {coding.features} columns instead of {card.features}")
+    labels = Labels(card.classes)
+    return lambda names: chain.from_iterable(delimited.read_delimited(files[name], coding, labels) for name in names)
+
+
+def _embedded(card: Card, _files: Mapping[str, RawFile]) -> Read:
+    """Give scikit-learn's 8 x 8 digits, the one dataset that comes with an installed package."""
+    if card.content != "digits":
+        raise DataError(
+            f"{card.origin}: content: nothing embedded is called so; {nearest(str(card.content), ['digits'])}"
+        )
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    values, labels = digits.data.astype(np.uint8), digits.target.astype(np.uint8)
+    if hashlib.sha256(values.tobytes() + labels.tobytes()).hexdigest() != _DIGITS_SHA256:
+        raise DataError("this version of scikit-learn brings other digits; install scikit-learn >=1.5,<2")
+    return lambda _names: iter([Chunk(labels.astype(np.int32), values)])
+
+
+_READERS: dict[str, Callable[[Card, Mapping[str, RawFile]], Read]] = {
+    "svmlight": _svmlight,
+    "delimited": _delimited,
+    "idx": _idx,
+    "embedded": _embedded,
+}
+
+
+def _storage(card: Card, parts: Mapping[str, PartWriter]) -> str:
+    """Decide how the rows are stored where the card leaves it open."""
+    if card.storage in ("dense", "sparse"):
+        return card.storage
+    if all(writer.only_ones for writer in parts.values()):
+        return "ones"
+    if card.storage == "ones":
+        raise DataError(f"{card.origin}: storage: 'ones', but some values are not 1; write 'sparse'")
+    cells = card.features * sum(writer.rows for writer in parts.values())
+    return "dense" if sum(writer.pairs for writer in parts.values()) >= DENSE_FROM * cells else "sparse"
+
+
+def _finish(card: Card, folder: Path) -> int:
+    """Take the steps that need the whole training part, and count the columns that are left."""
+    features = card.features
+    if card.drop_columns != "none":
+        features = transforms.drop_columns(folder, card.drop_columns)
+    if card.kept_features not in (None, features):
+        raise DataError(f"{card.origin}: {features} columns are left instead of the {card.kept_features} expected")
+    if card.scale != "none" and not card.coded:
+        transforms.scale(folder, card.scale)
+    return features
+
+
+def _check(card: Card, parts: Mapping[str, PartWriter]) -> None:
+    """Compare rows and classes with what the card expects."""
+    train, test = parts["train"], parts["test"]
+    if not train.rows:
+        raise DataError(f"{card.origin}: the training part has no rows")
+    if card.split is not None and card.total is not None:
+        _compare(card, "the data", card.total, train.rows + test.rows, train.counts + test.counts)
+        return
+    _compare(card, "the training part", card.expect.train or card.expect.total, train.rows, train.counts)
+    _compare(card, "the test part", card.expect.test, test.rows, test.counts)
+
+
+def _compare(card: Card, what: str, expected: Part | None, rows: int, counts: np.ndarray) -> None:
+    if expected is None:
+        return
+    source = f"dataset '{card.name}' ({card.origin}): {what}"
+    hint = "; is it another version of the files?"
+    if rows != expected.rows:
+        raise DataError(f"{source} has {rows} rows, expected {expected.rows}{hint}")
+    for name, count in zip(card.classes, counts, strict=True):
+        wanted = expected.classes.get(name, count)
+        if count != wanted:
+            raise DataError(f"{source} has {count} rows of class '{name}', expected {wanted}{hint}")

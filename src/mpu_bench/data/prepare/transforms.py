@@ -1,0 +1,180 @@
+"""The steps of a preparation: on chunks while they are read, and on stored dense rows where statistics are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpu_bench.data.cards.schema import Card
+from mpu_bench.data.prepare.npy import ArrayFile, open_array, pieces
+from mpu_bench.data.readers.blocks import Chunk
+
+
+class Splitter:
+    """Tells training from test rows by their number in the data, from 0.
+
+    Parameters
+    ----------
+    card : Card
+        One with a ``split``. With a seed the training rows are a random set, else the first ones.
+    """
+
+    def __init__(self, card: Card) -> None:
+        if card.split is None or card.total is None:
+            raise TypeError(f"{card.name} has no split")
+        total, size = card.total.rows, card.split.train_rows(card.total.rows)
+        self._train = np.zeros(total, bool)
+        if card.split.seed is None:
+            self._train[:size] = True
+        else:
+            entropy = [card.split.seed, *b"split"]
+            random = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
+            self._train[random.permutation(total)[:size]] = True
+
+    def in_training(self, first: int, count: int) -> NDArray[np.bool_]:
+        """Tell which of ``count`` rows from number ``first`` on are training rows; rows beyond the total are."""
+        known = self._train[first : first + count]
+        return np.concatenate([known, np.ones(count - len(known), bool)])
+
+
+def on_chunk(chunk: Chunk, card: Card) -> Chunk:
+    """Multiply, divide and normalise the rows of a chunk as the card says."""
+    factor, divisor = card.multiplier
+    values = chunk.values
+    if (factor, divisor) != (1.0, 1.0):
+        values = values.astype(np.float64) * factor / divisor
+    chunk = chunk._replace(values=values)
+    return _unit_rows(chunk) if card.unit_rows else chunk
+
+
+def _unit_rows(chunk: Chunk) -> Chunk:
+    """Divide every row by its Euclidean norm; empty rows stay as they are."""
+    values = chunk.values.astype(np.float64)
+    if chunk.lengths is None:
+        norms = np.sqrt((values**2).sum(axis=1, keepdims=True))
+        return chunk._replace(values=values / np.where(norms > 0, norms, 1.0))
+    row = np.repeat(np.arange(len(chunk.lengths)), chunk.lengths)
+    norms = np.sqrt(np.bincount(row, values**2, len(chunk.lengths)))
+    return chunk._replace(values=values / np.where(norms > 0, norms, 1.0)[row])
+
+
+def drop_columns(folder: Path, which: str) -> int:
+    """Drop columns of stored dense rows that are zero in the whole training part.
+
+    Parameters
+    ----------
+    folder : Path
+    which : str
+        ``"zero"`` for all of them, ``"trailing-zero"`` for those after the last other one.
+
+    Returns
+    -------
+    int
+        The number of columns left.
+    """
+    train = open_array(folder / "train-values.npy")
+    used = np.zeros(train.shape[1], bool)
+    for first, last in pieces(len(train), 4 * train.shape[1]):
+        used |= train[first:last].any(axis=0)
+    if which == "trailing-zero":
+        used[: 1 + np.max(np.flatnonzero(used), initial=0)] = True
+    for part in ("train", "test"):
+        _keep_columns(folder / f"{part}-values.npy", used)
+    return int(used.sum())
+
+
+def _keep_columns(path: Path, used: NDArray[np.bool_]) -> None:
+    values = open_array(path)
+    with ArrayFile(path.with_name("kept.npy"), np.float32, int(used.sum())) as written:
+        for first, last in pieces(len(values), 4 * len(used)):
+            written.append(values[first:last][:, used])
+        written.close()
+    del values
+    written.path.replace(path)
+
+
+class Scaling(NamedTuple):
+    """What is taken from every column, and what it is then divided by; (d,) each."""
+
+    shift: NDArray[np.float64]
+    width: NDArray[np.float64]
+
+    def __call__(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Scale rows."""
+        return ((values.astype(np.float64) - self.shift) / self.width).astype(np.float32)
+
+
+#: begins anew to hand out dense rows one piece after the other, cut as `pieces_of` does
+Pieces = Callable[[], Iterator[NDArray[np.float32]]]
+
+
+def scale(folder: Path, how: str) -> None:
+    """Scale stored dense rows in place, both parts by the statistics of the training part.
+
+    Parameters
+    ----------
+    folder : Path
+    how : str
+        As `scaling` takes it.
+    """
+    train = open_array(folder / "train-values.npy")
+    chosen = scaling(partial(pieces_of, train), train.shape, how)
+    del train
+    for part in ("train", "test"):
+        rescale(folder / f"{part}-values.npy", chosen)
+
+
+def rescale(path: Path, chosen: Scaling) -> None:
+    """Scale stored dense rows in place."""
+    values = open_array(path, mode="r+")
+    for piece in pieces_of(values):
+        piece[:] = chosen(piece)
+
+
+def pieces_of(values: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
+    """Cut rows into pieces that are worked on at once."""
+    for first, last in pieces(len(values), 8 * values.shape[1]):
+        yield values[first:last]
+
+
+def scaling(rows: Pieces, shape: tuple[int, ...], how: str) -> Scaling:
+    """Choose how to scale columns.
+
+    Parameters
+    ----------
+    rows : function
+        Hands out the training part.
+    shape : (int, int)
+        Its rows and columns.
+    how : str
+        ``"standard"``: every column to mean 0 and deviation 1; ``"standard-overall"``: the same with one mean and
+        one deviation for all values; ``"unit-interval"``: every column to [0, 1]. The deviation is that of the
+        population; a column that never changes becomes 0.
+    """
+    shift, width = _range(rows) if how == "unit-interval" else moments(rows, shape, how == "standard-overall")
+    return Scaling(shift, np.where(width > 0, width, 1.0))
+
+
+Statistics = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def _range(rows: Pieces) -> Statistics:
+    low = np.min([piece.min(axis=0) for piece in rows()], axis=0).astype(np.float64)
+    return low, np.max([piece.max(axis=0) for piece in rows()], axis=0) - low
+
+
+def moments(rows: Pieces, shape: tuple[int, ...], overall: bool = False) -> Statistics:
+    """Give mean and deviation of every column, or of all values (repeated), in two passes in float64."""
+    n, d = shape
+    total, squares = np.zeros(d), np.zeros(d)
+    for piece in rows():
+        total += piece.sum(axis=0, dtype=np.float64)
+    mean = np.full(d, total.sum() / (n * d)) if overall else total / n
+    for piece in rows():
+        squares += ((piece - mean) ** 2).sum(axis=0)
+    return mean, np.sqrt(np.full(d, squares.sum() / (n * d)) if overall else squares / n)

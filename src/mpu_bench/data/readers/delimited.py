@@ -1,0 +1,239 @@
+"""Reading delimited text, with numeric and categorical columns.
+
+Without categorical columns the rows are dense and their numbers are left as they are. With some, each value of a
+categorical column gets a column of its own that holds 1 (the card may list the values, else those of the training
+part are taken, sorted), numbers are scaled to [0, 1] by the training part if the card asks for it, and the rows are
+sparse. The columns stay in the order of the file.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from mpu_bench.data.cards.schema import DelimitedColumns
+from mpu_bench.data.readers.blocks import Chunk, Labels, RawFile
+from mpu_bench.errors import DataError
+
+_SEPARATORS = {"blank": r"\s+"}
+
+
+@dataclass
+class Coding:
+    """How the columns of a file become those of the problem.
+
+    Attributes
+    ----------
+    layout : DelimitedColumns
+        The card's description of the file.
+    count : int
+        The number of columns in the file.
+    scaled : bool
+        Whether numbers are scaled to [0, 1].
+    values : dict of int to tuple of str
+        The values of each categorical column, by its place counted from 0.
+    low, high : dict of int to float
+        The training part's smallest and largest number of each numeric column.
+    """
+
+    layout: DelimitedColumns
+    count: int
+    scaled: bool = False
+    values: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    low: dict[int, float] = field(default_factory=dict)
+    high: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def used(self) -> list[int]:
+        """The places of the feature columns, counted from 0."""
+        skipped = {self.layout.label, *self.layout.skip}
+        return [place for place in range(self.count) if place + 1 not in skipped]
+
+    @property
+    def categorical(self) -> list[int]:
+        """The places of the categorical columns."""
+        return [place for place in self.used if place + 1 in self.layout.categorical]
+
+    @property
+    def features(self) -> int:
+        """The number of columns of the problem."""
+        return sum(len(self.values[place]) if place in self.values else 1 for place in self.used)
+
+    def fit(self, table: pd.DataFrame) -> None:
+        """Take further training rows into account."""
+        if not len(table):
+            return
+        for place in self.used:
+            if place in self.categorical:
+                if place + 1 not in self.layout.categories:
+                    self.values[place] = tuple(sorted({*self.values.get(place, ()), *table[place].unique()}))
+            elif self.scaled:
+                column = table[place]
+                self.low[place] = min(float(column.min()), self.low.get(place, math.inf))
+                self.high[place] = max(float(column.max()), self.high.get(place, -math.inf))
+
+    def encode(self, table: pd.DataFrame, labels: NDArray[np.int32]) -> Chunk:
+        """Turn rows of the file into rows of the problem."""
+        if not self.layout.categorical:
+            return Chunk(labels, table[self.used].to_numpy(np.float64))
+        values = np.ones((len(table), len(self.used)))
+        columns = np.empty((len(table), len(self.used)), np.int64)
+        first = 0
+        for k, place in enumerate(self.used):
+            if place in self.values:
+                code = pd.Index(self.values[place]).get_indexer(pd.Index(table[place]))
+                columns[:, k] = first + code
+                values[:, k] = code >= 0
+                first += len(self.values[place])
+            else:
+                columns[:, k] = first
+                values[:, k] = self._scale(place, table[place].to_numpy(np.float64))
+                first += 1
+        kept = values != 0
+        return Chunk(labels, values[kept], columns[kept], kept.sum(axis=1))
+
+    def _scale(self, place: int, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        if not self.scaled:
+            return numbers
+        width = self.high[place] - self.low[place]
+        return (numbers - self.low[place]) / width if width > 0 else np.zeros_like(numbers)
+
+
+def new_coding(file: RawFile, layout: DelimitedColumns, scaled: bool) -> Coding:
+    """Begin a coding for files like this one: count its columns, and take the card's lists of values.
+
+    Raises
+    ------
+    DataError
+        If the file is empty, or the card names a column that it has not.
+    """
+    _, block = next(file.blocks(1 << 16), (0, b""))
+    first = next((line for line in block.split(b"\n") if line.strip()), None)
+    if first is None:
+        raise DataError(f"{file.path}: is empty")
+    count = len(first.split() if layout.separator == "blank" else first.split(layout.separator.encode()))
+    named = max(layout.label, *layout.skip, *layout.categorical, 0)
+    if named > count:
+        raise DataError(f"{file.path}: has {count} columns, but the card speaks of column {named}")
+    listed = {column - 1: names for column, names in layout.categories.items()}
+    return Coding(layout, count, scaled, listed)
+
+
+def fit(coding: Coding, files: Sequence[RawFile], in_training: Callable[[int, int], NDArray[np.bool_]]) -> None:
+    """Collect categories and ranges from the training rows, in a pass over the files.
+
+    Parameters
+    ----------
+    coding : Coding
+    files : sequence of RawFile
+    in_training : function
+        Called with the number of the first row and the number of rows; tells which are training rows.
+    """
+    row = 0
+    for file in files:
+        for line, block in file.blocks():
+            table = _table(file, line, block, coding)
+            coding.fit(table[in_training(row, len(table))])
+            row += len(table)
+
+
+def read_delimited(file: RawFile, coding: Coding, labels: Labels, block_bytes: int | None = None) -> Iterator[Chunk]:
+    """Read a delimited text chunk by chunk.
+
+    Parameters
+    ----------
+    file : RawFile
+    coding : Coding
+        Fitted, if it has categorical columns or scales.
+    labels : Labels
+    block_bytes : int, optional
+        About how much text to parse at once.
+
+    Yields
+    ------
+    Chunk
+        Dense, or sparse if there are categorical columns; values float64.
+
+    Raises
+    ------
+    DataError
+        With file and line: too few or many columns, a number that is none or not finite, a label without a class.
+    """
+    for line, block in file.blocks(block_bytes):
+        table = _table(file, line, block, coding)
+        indices = labels.of_texts(table[coding.layout.label - 1])
+        if len(indices) and indices.min() < 0:
+            raise _complaint(file, line, block, coding, labels)
+        if len(table):
+            yield coding.encode(table, indices)
+
+
+def _table(file: RawFile, line: int, block: bytes, coding: Coding) -> pd.DataFrame:
+    texts = [*coding.categorical, coding.layout.label - 1]
+    if not block.strip():
+        return pd.DataFrame({place: [] for place in range(coding.count)})
+    try:
+        table = pd.read_csv(
+            io.BytesIO(block),
+            header=None,
+            names=list(range(coding.count)),
+            index_col=False,
+            usecols=sorted([*coding.used, coding.layout.label - 1]),
+            sep=_SEPARATORS.get(coding.layout.separator, coding.layout.separator),
+            skipinitialspace=True,
+            dtype={place: "str" if place in texts else "float64" for place in range(coding.count)},
+            na_filter=False,
+        )
+    except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
+        raise _complaint(file, line, block, coding) from error
+    numbers = table[[place for place in coding.used if place not in texts]].to_numpy()
+    if not np.isfinite(numbers).all() or _fields_in(block, coding) != len(table) * coding.count:
+        raise _complaint(file, line, block, coding)
+    return table
+
+
+def _fields_in(block: bytes, coding: Coding) -> int:
+    """Count the fields of a block: pandas cuts off what a line has too much."""
+    if coding.layout.separator == "blank":
+        return len(block.split())
+    lines = sum(1 for line in block.split(b"\n") if line.strip())
+    return lines + block.count(coding.layout.separator.encode())
+
+
+def _complaint(file: RawFile, first: int, block: bytes, coding: Coding, labels: Labels | None = None) -> DataError:
+    """Go through a block line by line for what is wrong with it."""
+    for line, text in enumerate(block.split(b"\n"), first):
+        fault = _line_fault(text.decode("utf-8", "replace"), coding, labels)
+        if fault:
+            return DataError(f"{file.path}:{line}: {fault}")
+    return DataError(f"{file.path}, from line {first}: cannot be read as the card says")
+
+
+def _line_fault(text: str, coding: Coding, labels: Labels | None) -> str | None:
+    if not text.strip():
+        return None
+    blank = coding.layout.separator == "blank"
+    fields: list[Any] = text.split() if blank else [item.strip() for item in text.split(coding.layout.separator)]
+    if len(fields) != coding.count:
+        return f"has {len(fields)} columns instead of {coding.count}"
+    for place in coding.used:
+        if place not in coding.categorical and not _finite(fields[place]):
+            return f"column {place + 1}: '{fields[place]}' is not a finite number"
+    label = fields[coding.layout.label - 1]
+    if labels is not None and labels.index(label) < 0:
+        return f"column {coding.layout.label}: {labels.unknown(label)}"
+    return None
+
+
+def _finite(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

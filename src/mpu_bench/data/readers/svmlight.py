@@ -1,0 +1,232 @@
+"""Reading svmlight (LIBSVM) files: ``label index:value index:value ... # comment``, one example a line.
+
+Blocks of lines go through scikit-learn's parser. Where it stumbles, or the result breaks a rule, the block is gone
+through again line by line in plain Python, slowly, to say which line is wrong and how; that second parser is also
+the reference the tests compare with.
+
+All of these occur in real files and are read: blanks after the colon, labels such as ``+1`` and ``-1.0``, ``qid:``
+pairs (ignored), comments, CRLF, blanks at the end of a line, empty lines (ignored) and rows without features (kept).
+Pairs whose value is zero are dropped.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpu_bench.data.readers.blocks import Chunk, RawFile
+from mpu_bench.errors import DataError
+
+LARGEST_INDEX = 2**32 - 2
+LARGEST_VALUE = float(np.finfo(np.float32).max)
+_BLANK_AFTER_COLON = re.compile(rb":[ \t]+")
+
+
+class NumericLabels(Protocol):
+    """What gives numeric labels a class: `formats.Labels`, or `Topics`."""
+
+    def of_numbers(self, labels: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Give the class indices, -1 where there is none."""
+        ...
+
+    def unknown(self, label: str) -> str:
+        """Say that a label belongs to no class."""
+        ...
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the examples of a file must keep to.
+
+    Attributes
+    ----------
+    labels : NumericLabels
+    features : int
+        The number of columns; an index beyond it is an error.
+    first_index : int
+        The index of the first column, 1 or 0.
+    drop_repeated : bool
+        Whether a pair that is repeated exactly is dropped; otherwise, and if the values differ, it is an error.
+    """
+
+    labels: NumericLabels
+    features: int = LARGEST_INDEX
+    first_index: int = 1
+    drop_repeated: bool = False
+
+
+class Topics:
+    """RCV1: the label of a line is the number of a document, and another file names the documents of a topic."""
+
+    def __init__(self, file: RawFile, topic: str) -> None:
+        self._documents = np.array(sorted(_documents_of(file, topic)), float)
+        if not len(self._documents):
+            raise DataError(f"{file.path}: no document has the topic '{topic}'")
+
+    def of_numbers(self, labels: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Give 1 for documents of the topic, else 0."""
+        return np.isin(labels, self._documents).astype(np.int32)
+
+    def unknown(self, label: str) -> str:
+        """Say that a label is no document's number (none is refused)."""
+        return f"'{label}' is not the number of a document"
+
+
+def _documents_of(file: RawFile, topic: str) -> Iterator[int]:
+    wanted = topic.encode()
+    for first, block in file.blocks():
+        for line, text in enumerate(block.splitlines(), first):
+            words = text.split()
+            if words and words[0] == wanted:
+                if len(words) != 3 or not words[1].isdigit():
+                    raise DataError(f"{file.path}:{line}: should read 'topic document 1'")
+                yield int(words[1])
+
+
+def read_svmlight(file: RawFile, rules: Rules, block_bytes: int | None = None) -> Iterator[Chunk]:
+    """Read an svmlight file chunk by chunk.
+
+    Parameters
+    ----------
+    file : RawFile
+    rules : Rules
+    block_bytes : int, optional
+        About how much text to parse at once; memory is some ten times as much.
+
+    Yields
+    ------
+    Chunk
+        Sparse; columns counted from 0, values float64.
+
+    Raises
+    ------
+    DataError
+        With file and line: a token that is no pair, an index that is negative, too large, repeated or not rising, a
+        value that is not finite, a label without a class.
+    """
+    for line, block in file.blocks(block_bytes):
+        text = _BLANK_AFTER_COLON.sub(b":", block) if b": " in block or b":\t" in block else block
+        try:
+            chunk = _parse_leniently(text, rules)
+        except (ValueError, OverflowError, MemoryError) as error:
+            raise DataError(_fault(file, line, text, rules) or f"{file.path}, from line {line}: {error}") from None
+        if len(chunk.labels):
+            yield chunk
+
+
+def _parse_leniently(text: bytes, rules: Rules) -> Chunk:
+    """Parse a block; only if that fails look for repeated pairs, which is slow."""
+    try:
+        return _parse(text, rules)
+    except ValueError:
+        if not rules.drop_repeated:
+            raise
+        return _parse(_without_repeated(text), rules)
+
+
+def _parse(text: bytes, rules: Rules) -> Chunk:
+    from sklearn.datasets import load_svmlight_file
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        matrix, numbers = load_svmlight_file(io.BytesIO(text), dtype=np.float64, zero_based=True)
+    labels = rules.labels.of_numbers(numbers)
+    values, columns = matrix.data, matrix.indices.astype(np.int64) - rules.first_index
+    _check(labels, values, columns, rules)
+    chunk = Chunk(labels, values, columns, np.diff(matrix.indptr).astype(np.int64))
+    return chunk if values.all() else _without_zeros(chunk, matrix.indptr)
+
+
+def _check(labels: NDArray[np.int32], values: NDArray[np.float64], columns: NDArray[np.int64], rules: Rules) -> None:
+    if len(labels) and labels.min() < 0:
+        raise ValueError("a label has no class")
+    if not len(values):
+        return
+    if not np.abs(values).max() <= LARGEST_VALUE:  # written so that NaN fails too
+        raise ValueError("a value is not finite")
+    if columns.min() < 0 or columns.max() >= rules.features:
+        raise ValueError("an index is out of range")
+
+
+def _without_zeros(chunk: Chunk, starts: NDArray[Any]) -> Chunk:
+    kept = chunk.values != 0
+    before = np.concatenate([[0], np.cumsum(kept)])
+    columns = None if chunk.columns is None else chunk.columns[kept]
+    return Chunk(chunk.labels, chunk.values[kept], columns, np.diff(before[starts]).astype(np.int64))
+
+
+def _without_repeated(text: bytes) -> bytes:
+    return b"\n".join(b" ".join(dict.fromkeys(line.split())) for line in text.split(b"\n"))
+
+
+def parse_line(text: bytes, rules: Rules) -> tuple[float, list[tuple[int, float]]] | None:
+    """Parse one line in plain Python: label and (column, value) pairs; None for an empty line.
+
+    Raises
+    ------
+    ValueError
+        With a message that says what is wrong.
+    """
+    words = _BLANK_AFTER_COLON.sub(b":", text.partition(b"#")[0]).split()
+    if not words:
+        return None
+    label = _number(words[0], f"the label '{_shown(words[0])}' is not a number")
+    if rules.labels.of_numbers(np.array([label]))[0] < 0:
+        raise ValueError(rules.labels.unknown(_shown(words[0])))
+    pairs: list[tuple[int, float]] = []
+    for word in words[1:]:
+        if word.startswith(b"qid:"):
+            continue
+        column, value = _pair(word, rules)
+        if pairs and column <= pairs[-1][0]:
+            same = column == pairs[-1][0]
+            raise ValueError(f"the index {column + rules.first_index} is {'repeated' if same else 'not rising'}")
+        pairs.append((column, value))
+    return label, [(column, value) for column, value in pairs if value]
+
+
+def _pair(word: bytes, rules: Rules) -> tuple[int, float]:
+    index, colon, value = word.partition(b":")
+    shown = _shown(word)
+    if not colon or not re.fullmatch(rb"[+-]?\d+", index):
+        raise ValueError(f"'{shown}' is not of the form index:value")
+    column = int(index) - rules.first_index
+    if column < 0:
+        hint = "; if columns are counted from 0, the card needs 'first_index: 0'" if int(index) == 0 else ""
+        raise ValueError(f"the index {int(index)} is too small{hint}")
+    if column >= rules.features:
+        raise ValueError(f"the index {int(index)} is beyond the {rules.features} features")
+    number = _number(value, f"'{shown}': the value is not a number")
+    if not abs(number) <= LARGEST_VALUE:
+        raise ValueError(f"'{shown}': the value is not finite, or too large for float32")
+    return column, number
+
+
+def _number(text: bytes, message: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(message) from None
+
+
+def _shown(text: bytes) -> str:
+    return text[:40].decode("utf-8", "replace")
+
+
+def _fault(file: RawFile, first: int, text: bytes, rules: Rules) -> str | None:
+    """Find the first line with a fault."""
+    if rules.drop_repeated:
+        text = _without_repeated(text)
+    for line, content in enumerate(text.split(b"\n"), first):
+        try:
+            parse_line(content, rules)
+        except ValueError as error:
+            return f"{file.path}:{line}: {error}"
+    return None

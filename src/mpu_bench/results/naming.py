@@ -1,0 +1,46 @@
+"""What a solver is called in tables and figures: its name, and the parameters that vary within an experiment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mpu_bench.config.schema import short
+
+
+def varying(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
+    """Find, for each solver, the parameters that do not have one value throughout.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        With ``solver``, ``kernel`` and ``parameters`` (JSON).
+    """
+    values: dict[str, dict[str, set[str]]] = {}
+    for row in rows:
+        named = json.loads(row["parameters"]) | {"kernel": row["kernel"]}
+        for name, value in named.items():
+            values.setdefault(row["solver"], {}).setdefault(name, set()).add(json.dumps(value))
+    return {solver: {name for name, found in each.items() if len(found) > 1} for solver, each in values.items()}
+
+
+def solver_text(row: Mapping[str, Any], varied: Mapping[str, set[str]]) -> str:
+    """Name a row's solver, with its varying parameters, its kernel and what tuning chose."""
+    named = json.loads(row["parameters"])
+    words = [f"{name}={short(value)}" for name, value in named.items() if name in varied[row["solver"]]]
+    if row["kernel"] != "linear":
+        words.append(row["kernel"])
+    if row.get("chosen"):
+        words.append(f"chosen: {row['chosen']}")
+    return " ".join([row["solver"], *words])
+
+
+def short_text(row: Mapping[str, Any], varied: Mapping[str, set[str]], leave_out: Sequence[str] = ()) -> str:
+    """Name a row's solver briefly, for a figure's legend: a choice of words stands without its parameter's name."""
+    named = json.loads(row["parameters"])
+    words = [row["solver"]]
+    for name, value in named.items():
+        if name in varied.get(row["solver"], ()) and name not in leave_out:
+            words.append(value if isinstance(value, str) else f"{name}={short(value)}")
+    return " ".join(words)

@@ -1,0 +1,136 @@
+"""The papers' tables in one command: order, resumption, failures, what is written, and the exit code."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mpu_bench.cli import reproduction
+from mpu_bench.cli.app import app
+from mpu_bench.config import read
+from mpu_bench.results.store import Store
+
+PLUGIN = Path(__file__).parent / "plugins" / "misbehaving.py"
+CONFIGS = {
+    "mpu-tiny": """
+        name: mpu-tiny
+        paper: mpu-2010
+        dataset: {digits: {positive: ["8"]}}
+        solvers: [dcd: {C: 1, tolerance: 0.1}]
+        compare: {mpu-table1: {objective: {relative: 1.0e-4}}}
+        claims:
+          - {claim: dcd has an objective, kind: number, quantity: objective, printed: 137, rule: {relative: 0.1}}
+        profiles: {ci: {}}
+    """,
+    "sbp-tiny": """
+        name: sbp-tiny
+        paper: sbp-2012
+        datasets: [physics, {checkerboard: {rows: 300, test_rows: 50}}, covertype]
+        solvers: [dcd]
+        compare: {sbp-runtime: {test_error_percent: {absolute: 0.1}}}
+        profiles: {ci: {}}
+    """,
+    "sbp-else": "name: sbp-else\npaper: sbp-2012\ndataset: adult\nsolvers: [dcd]\n",
+    "other": "name: other\ndataset: adult\nsolvers: [dcd]\nprofiles: {ci: {}}\n",
+    "broken": "name: broken\npaper: sbp-2012\n",
+}
+
+
+@pytest.fixture
+def shipped_configs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Put made-up configs in place of those of the project."""
+    folder = tmp_path / "configs"
+    folder.mkdir()
+    for name, text in CONFIGS.items():
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(read, "names", lambda: sorted(path.stem for path in folder.glob("*.yaml")))
+    monkeypatch.setattr(read, "find", lambda path: folder / f"{path.name}.yaml")
+    monkeypatch.setenv("MPU_BENCH_MIRROR", "")
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def reproduce(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["reproduce", "--offline", "--profile", "ci", *arguments])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.output
+    return done.exit_code, done.output
+
+
+def test_from_configs_to_tables(shipped_configs: Path, tmp_path: Path) -> None:
+    (shipped_configs / "broken.yaml").unlink()
+    code, told = reproduce()
+    assert code == 0, told  # data that cannot be had are no failure
+    assert "sbp-else: left out, it has no profile 'ci'" in told
+    assert [told.index(f"{name} on") for name in ("sbp-tiny-ci", "mpu-tiny-ci")] == sorted(
+        told.index(f"{name} on") for name in ("sbp-tiny-ci", "mpu-tiny-ci")
+    )  # the checkerboard has fewer rows
+    tables = tmp_path / "results" / "tables"
+    assert {path.name for path in tables.iterdir()} >= {
+        *("overview.md", "overview.csv", "mpu-2010-table1.csv", "mpu-2010-table1.md", "mpu-2010-table1.tex"),
+        *("mpu-2010-tiny.md", "sbp-2012-runtime.csv"),
+    }
+    with (tables / "overview.csv").open(newline="") as file:
+        overview = {row["table"]: row for row in csv.DictReader(file)}
+    assert overview["tiny"] | {"paper": "mpu-2010", "within": "1", "outside": "0"} == overview["tiny"]
+    assert int(overview["table1"]["not run"]) > 70
+    assert "dcd has an objective" in (tables / "mpu-2010-tiny.md").read_text()
+    assert (tmp_path / "results" / "page" / "index.html").is_file()
+    with Store(tmp_path / "results" / "sbp-tiny-ci") as store:
+        physics, checkerboard, covertype = store.records()
+        assert store.fact("options") == ["--profile", "ci"]
+    assert [each["status"] for each in (physics, checkerboard, covertype)] == ["unavailable", "done", "unavailable"]
+    assert "phy_train" in physics["reason"]
+    assert "covtype" in covertype["reason"]
+    _, again = reproduce()
+    assert "1 run kept from earlier; 0 runs to do" in again
+    words = ["run", "sbp-tiny", "--profile", "ci", "--offline", "--only", "dataset=checkerboard"]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    with Store(tmp_path / "results" / "sbp-tiny-ci") as store:
+        assert [record["status"] for record in store.records()] == ["unavailable", "done", "unavailable"]
+
+
+def test_what_is_outside_or_fails_is_exit_code_1_and_stops_nothing(shipped_configs: Path, tmp_path: Path) -> None:
+    path = shipped_configs / "mpu-tiny.yaml"
+    path.write_text(path.read_text().replace("printed: 137", "printed: 100"), encoding="utf-8")
+    (shipped_configs / "broken.yaml").unlink()
+    code, told = reproduce("--paper", "mpu-2010")
+    assert code == 1
+    assert "dcd has an objective" in told
+    path.write_text(
+        f"name: mpu-fails\npaper: mpu-2010\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\n"
+        f"plugins: [{PLUGIN}]\nsolvers: [{{misbehaving: {{how: [kill, finish]}}}}]\nstop: {{seconds: 0.4}}\n"
+        "profiles: {ci: {}}\n",
+        encoding="utf-8",
+    )
+    code, told = reproduce("--paper", "mpu-2010", "--out", "elsewhere")
+    assert code == 1
+    assert "failed: mpu-fails-ci on checkerboard: misbehaving seed=0: crashed" in told
+    assert (tmp_path / "elsewhere" / "overview.md").is_file()
+
+
+def test_a_config_that_cannot_be_read_is_told_and_the_others_are_read(shipped_configs: Path) -> None:
+    told: list[str] = []
+    found, faults = reproduction.experiments([], "ci", told.append)
+    assert [experiment.name for experiment in found] == ["mpu-tiny-ci", "sbp-tiny-ci"]
+    assert len(faults) == 1
+    assert "broken.yaml" in faults[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["--paper", "mpu-2011"], "did you mean 'mpu-2010'"), (["--data-limit", "much"], "such as 200MB")],
+)
+def test_a_mistake_is_one_message(shipped_configs: Path, arguments: list[str], message: str) -> None:
+    done = CliRunner().invoke(app, ["reproduce", *arguments])
+    assert message in str(done.exception)
+
+
+def test_cheap_steps_come_first() -> None:
+    found, faults = reproduction.experiments([], "ci", lambda _: None)
+    assert not faults
+    steps = reproduction.steps(found)
+    assert [step.cost for step in steps] == sorted(step.cost for step in steps)
+    assert {run.label for step in steps for run in step.chosen} >= {"adult", "web", "digits"}

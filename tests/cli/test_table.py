@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from mpu_bench.cli import table
+from mpu_bench.results import summary
+from mpu_bench.results.store import RECORD_COLUMNS
+
+
+def record(**values: object) -> dict[str, object]:
+    known = {
+        "dataset": "adult",
+        "n": 32561,
+        "d": 123,
+        "n_test": 16281,
+        "solver": "mpu",
+        "parameters": json.dumps({"C": 1.0}),
+        "kernel": "linear",
+        "seed": 0,
+        "status": "done",
+        "reason": "",
+        "objective": 11434.4,
+        "gap": 1e-5,
+        "test_error": 0.15,
+        "train_seconds": 0.1,
+        "passes": 10.0,
+    }
+    return dict.fromkeys(RECORD_COLUMNS) | known | values
+
+
+def printed(records: list[dict[str, object]], width: int, published: str | None = None) -> str:
+    text = io.StringIO()
+    table.print_table(records, published, Console(file=text, width=width))
+    return text.getvalue()
+
+
+def test_means_and_deviations_over_seeds() -> None:
+    text = printed([record(seed=0, test_error=0.1), record(seed=1, test_error=0.2)], 150)
+    assert "15.00 ±7" in text
+    assert "adult: 32561 x 123, 16281 test rows" in text
+
+
+def test_the_printed_number_stands_beside_the_measured_one() -> None:
+    text = printed([record()], 150, "mpu-table1")
+    assert "paper" in text
+    assert "11434.4" in text
+
+
+@pytest.mark.parametrize("width", [55, 60, 80, 120])
+def test_a_narrow_screen_loses_columns_never_letters(width: int) -> None:
+    text = printed([record(), record(solver="dcd"), record(status="crashed", solver="liblinear")], width, "mpu-table1")
+    for word in ("mpu", "dcd", "liblinear", "error %", "15.00", "seconds", "0.1"):
+        assert word in text
+    assert "…" not in text
+    if width == 55:
+        assert "no room here for" in text
+
+
+def test_only_parameters_that_vary_are_shown() -> None:
+    records = [record(parameters=json.dumps({"C": C, "stop": 0.1})) for C in (1.0, 10.0)]
+    text = printed(records, 150)
+    assert "mpu C=10" in text
+    assert "stop" not in text
+
+
+def test_a_group_without_a_result_shows_its_status() -> None:
+    assert "timeout" in printed([record(status="timeout"), record(solver="dcd")], 150)
+
+
+def test_remarks_tell_failures_what_is_missing_and_mixed_machines() -> None:
+    machines = [{"processor": name, "cores": 2, "threads": 1} for name in ("a", "b")]
+    records = [record(status="crashed", reason="its process was ended"), record(status="not run"), record()]
+    lines = "\n".join(table.remarks(records, machines, None))
+    assert "adult mpu seed=0: crashed: its process was ended" in lines
+    assert "1 of 3 runs are not done yet" in lines
+    assert "different machines" in lines
+    assert table.remarks([record()], machines[:1], None) == []
+
+
+def test_a_failed_run_is_no_part_of_a_mean() -> None:
+    (row,) = summary.summarize([record(), record(status="diverged", objective=float("inf"), seed=1)], None)
+    assert (row["count"], row["planned"], row["objective_mean"]) == (1, 2, 11434.4)
+    assert row["status"] == "diverged"

@@ -1,0 +1,171 @@
+"""Finding and reading cards: names, aliases, options, a user's own, and what a mistake is answered with."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpu_bench import resources
+from mpu_bench.data.cards import catalog
+from mpu_bench.errors import DataError
+
+MINIMAL = """\
+title: Two points
+kind: svmlight
+files:
+  points: {by_hand: make it}
+train: points
+classes: ["-1", "+1"]
+features: 2
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """Write a card of the user's into ./datasets and return a function that does so."""
+    (tmp_path / "datasets").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def write(name: str, text: str) -> Path:
+        path = tmp_path / "datasets" / f"{name}.yaml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def complaint(name, options=None) -> str:
+    with pytest.raises(DataError) as caught:
+        catalog.card(name, options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"), [("a9a", "adult"), ("w8a", "web"), ("reuters", "reuters-money-fx"), ("ijcnn1", "ijcnn")]
+)
+def test_aliases(alias, name):
+    assert catalog.card(alias) == catalog.card(name)
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    assert complaint("adlut") == "there is no dataset 'adlut'; did you mean 'adult'?"
+
+
+def test_options_replace_the_keys_they_name():
+    card = catalog.card("mnist", {"positive": [8], "divide_by": 256})
+    assert card.positive == ("8",)
+    assert card.class_names == ("rest", "8")
+    assert card.divide_by == 256
+    assert catalog.card("checkerboard", {"rows": 1.0e7}).rows == 10**7
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("adult", {"positive": ["+1"]}, "has no option 'positive'; choose from augment"),
+        ("mnist", {"positve": [8]}, "has no option 'positve'; did you mean 'positive'?"),
+        ("mnist", {"positive": ["x"]}, "option 'positive': there is no class 'x', choose from 0, 1"),
+        ("mnist", {"positive": list(range(10))}, "option 'positive': must name some of the classes, but not all"),
+        ("mnist", {"divide_by": 0}, "option 'divide_by': should be greater than 0, not 0"),
+        ("mnist", {"drop_columns": "all"}, "option 'drop_columns': should be 'none', 'zero' or 'trailing-zero'"),
+        ("digits", {"split": {"test": 2.0}}, "option 'split': 'test' is a count of rows or a fraction below 1"),
+        ("digits", {"split": {"train": 1797}}, "option 'split': 1797 training rows of 1797 leave nothing"),
+        ("digits", {"split": {"size": 3}}, "option 'split.size': unknown key"),
+        ("checkerboard", {"rows": 0}, "option 'rows': kind 'generated' needs one at least"),
+        ("checkerboard", {"rows": "many"}, "option 'rows': should be a valid integer, not 'many'"),
+        ("checkerboard", {"seed": -1}, "option 'seed': should be greater than or equal to 0, not -1"),
+    ],
+)
+def test_impossible_options_are_refused(name, options, said):
+    message = complaint(name, options)
+    assert said in message
+    assert f"{name}.yaml" in message
+
+
+def test_a_card_of_the_user(own):
+    own("points", MINIMAL)
+    assert "points" in catalog.names()
+    assert catalog.card("points").title == "Two points"
+
+
+def test_a_card_of_the_user_may_not_take_a_shipped_name(own):
+    path = own("adult", MINIMAL)
+    assert complaint("adult").startswith("datasets/adult.yaml: the project has a dataset 'adult' of its own")
+    path.write_bytes((resources.folder("datasets") / "adult.yaml").read_bytes())
+    assert catalog.card("adult").features == 123  # the same card is no rival
+
+
+def test_a_card_of_the_user_may_not_take_a_shipped_alias(own):
+    own("a9a", MINIMAL)
+    assert "'a9a' is another name of the project's dataset 'adult'" in complaint("a9a")
+
+
+def test_a_card_may_extend_another(own):
+    own("points", MINIMAL + "aliases: [dots]\noptions: [positive]\n")
+    own("others", "extends: points\ntitle: Other points\nfeatures: 3\n")
+    card = catalog.card("others", {"positive": "-1"})
+    assert (card.title, card.features, card.aliases, card.train) == ("Other points", 3, (), ("points",))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (MINIMAL + "feature: 3\n", ", line 8: feature: unknown key; did you mean 'features'?"),
+        (MINIMAL.replace("features: 2", "features: two"), ", line 7: features: should be a valid integer, not 'two'"),
+        (MINIMAL.replace("features: 2\n", ""), ": features: this key is missing"),
+        (MINIMAL.replace("{by_hand: make it}", "{}"), ", line 3: files: 'points' needs 'urls', or 'by_hand'"),
+        (MINIMAL.replace("make it}", "make it, sha256: abc}"), ", line 4: files.points.sha256.0: String should match"),
+        (MINIMAL.replace("train: points", "train: point"), "file 'point' is used, but 'files' does not list it"),
+        (MINIMAL.replace("features: 2", "features: 2\nstorage: dens"), ", line 8: storage: should be 'auto', 'dense'"),
+        (MINIMAL + "scale: standard\n", ", line 8: scale: 'standard' fills every zero, so it needs 'storage: dense'"),
+        (
+            MINIMAL + "expect:\n  train: {rows: 3, classes: {'-1': 1, '+1': 1}}\n",
+            ", line 9: expect.train: the classes add up",
+        ),
+        (MINIMAL + "expect:\n  train: {rows: 2, classes: {a: 1, b: 1}}\n", "must count each of the classes: -1, +1"),
+        (MINIMAL.replace("points", "../points"), ", line 3: files: '../points' cannot be the name of a file"),
+        (MINIMAL + "extends: adlut\n", ", line 8: extends: there is no dataset 'adlut'; did you mean 'adult'?"),
+        (MINIMAL + "extends: points\n", ", line 8: extends: 'points' extends this card in turn"),
+        (MINIMAL + "\tstorage: dense\n", ", line 8: "),
+        ("just text", "must hold keys and values"),
+        ("", "must hold keys and values"),
+        (MINIMAL.replace("kind: svmlight", "kind: idx"), "kind 'idx' needs two files for each part"),
+        (MINIMAL.replace("kind: svmlight", "kind: delimited"), "'columns' goes with kind 'delimited'"),
+        (MINIMAL + "split: {train: 3}\n", "split: 'expect' must say how many rows"),
+    ],
+)
+def test_a_wrong_card_is_answered_with_file_line_and_key(own, text, said):
+    own("points", text)
+    message = complaint("points")
+    assert message.startswith("datasets/points.yaml")
+    assert said in message
+    assert "\n" not in message
+
+
+def test_a_broken_card_does_not_disturb_the_others(own):
+    own("broken", "published: [1]\naliases: {\n")
+    own("other", "published: [1]\naliases: 3\noptions: positive\n")
+    assert catalog.card("a9a").name == "adult"
+    assert catalog.for_published("fw-table1", "reuters") == "reuters-money-fx"
+    assert "has no option 'positve'; did you mean 'positive'?" in complaint("other", {"positve": 1})
+
+
+def test_published_names_of_two_meanings():
+    assert catalog.for_published("bpegasos-table1", "letter") == "letter"
+    assert catalog.for_published("fw-table2", "letter") == "letter-scale"
+    assert catalog.for_published("bpegasos-table1", "covertype") == "covertype-multiclass"
+    assert catalog.for_published("mpu-table1", "covertype") == "covertype"
+
+
+def test_listing_imports_nothing_heavy():
+    """`mpu-bench list datasets` and --dry-run must answer at once."""
+    code = (
+        "import sys; from pathlib import Path; from mpu_bench.data import catalog, prepare, home\n"
+        "for name in catalog.names(): prepare.describe(catalog.card(name), home.Home(Path('nowhere')))\n"
+        "print([m for m in ('numba', 'sklearn', 'scipy', 'pandas', 'numpy', 'requests') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,29 @@
+"""A results folder of two made-up runs."""
+
+from mpu_bench.experiment.environment import describe
+from mpu_bench.experiment.trace import CHECKPOINT_COLUMNS
+from mpu_bench.results.store import RECORD_COLUMNS, Store
+
+JUDGING = {
+    "compare": {"sbp-runtime": {"test_error_percent": {"absolute": 0.2}}},
+    "claims": [{"claim": "</script><b>SBP is cheap", "kind": "order", "quantity": "train_seconds",
+                "rows": [{"solver": "sbp"}, {"solver": "libsvm"}]}],
+}  # fmt: skip
+
+
+def results(folder, name="made-up", error=0.15):
+    with Store(folder / name, create=True) as store:
+        planned = [dict.fromkeys(RECORD_COLUMNS) | {
+            "experiment": name, "dataset": "adult", "n": 100, "solver": solver, "parameters": "{}",
+            "kernel": "linear", "seed": 0, "run_id": f"{name} {solver}",
+        } for solver in ("sbp", "libsvm", "sdca")]  # fmt: skip
+        facts = {"name": name, "config": "configs/made-up.yaml", "published": "sbp-runtime", "judging": JUDGING}
+        store.save_plan(planned, facts | {"description": "Made up & <b>odd</b>"})
+        for place, each in enumerate(planned[:2]):
+            points = [dict.fromkeys(CHECKPOINT_COLUMNS) | {
+                "presented": k, "passes": k / 100, "train_seconds": k, "kernel_evaluations": 100 * k,
+                "test_error": 1 / k, "support_vectors": k,
+            } for k in (10, 100, 1000)]  # fmt: skip
+            result = {"status": "done", "reason": "", "test_error": error + place / 100, "train_seconds": 1.0 + place}
+            store.save(each | result, points, describe(1))
+    return folder / name

@@ -1,0 +1,74 @@
+"""The L2-SVM with a squared bias as a problem on the simplex, solved densely and in double; it proves its answer."""
+
+import numpy as np
+
+from oracles import kernel_svm
+
+
+def products(kernel, matrix, signs, C):
+    """Give the matrix of k~_ij = y_i y_j (K_ij + 1) + delta_ij / C."""
+    return np.outer(signs, signs) * (kernel_svm.gram(kernel, matrix) + 1) + np.eye(len(signs)) / C
+
+
+def least_square(products, gap=1e-12, most_steps=2000):
+    """Minimise ``R = alpha.products.alpha`` over the simplex by an active set method; gives alpha and R.
+
+    On the weights that may be above zero it solves ``products alpha = R`` exactly, as far as the next weight that gets
+    zero; then the coordinate with the least response joins. The answer is within the relative gap of R:
+    min_i (products alpha)_i is not above the least R.
+    """
+    n = len(products)
+    alphas, free = np.zeros(n), np.zeros(n, bool)
+    start = np.argmin(np.diag(products))
+    alphas[start], free[start] = 1.0, True
+    for _ in range(most_steps):
+        while True:
+            wanted = np.zeros(n)
+            wanted[free] = np.linalg.solve(products[np.ix_(free, free)], np.ones(free.sum()))
+            wanted /= wanted.sum()
+            if (wanted[free] > 0).all():
+                break
+            leaving = np.flatnonzero(free & (wanted <= 0))
+            shares = alphas[leaving] / (alphas[leaving] - wanted[leaving])
+            alphas += shares.min() * (wanted - alphas)
+            free[leaving[shares == shares.min()]] = False
+            alphas[~free] = 0.0
+        alphas = wanted
+        responses = products @ alphas
+        square = alphas @ responses
+        if square - responses.min() <= gap * square:
+            return alphas, square
+        free[np.argmin(responses)] = True
+    raise AssertionError("the reference did not come to an end")
+
+
+def frank_wolfe(products, first, eps, away, most_steps):
+    """Algorithms 2 and 3 as printed, by definition: R, r^2 and all responses anew from the weights in every step.
+
+    ``first`` are the weights to start from, Delta^2 is products[0, 0]; all points are searched. Only the step is exact
+    where the diagonal is not constant. Gives the weights and the list of r^2.
+    """
+    alphas, constant, radii = first.copy(), products[0, 0], []
+    for _ in range(most_steps):
+        responses = products @ alphas
+        square = alphas @ responses
+        radius = constant - square
+        radii.append(radius)
+        far = np.argmin(responses)
+        rise = square - responses[far]
+        if 2 * rise <= ((1 + eps) ** 2 - 1) * radius:
+            break
+        support = np.flatnonzero(alphas)
+        near = support[np.argmax(responses[support])]
+        fall = responses[near] - square
+        if not away or rise >= fall:
+            length = rise / (max(constant, products[far, far]) + square - 2 * responses[far])
+            alphas *= 1 - length
+            alphas[far] += length
+        else:
+            length = fall / (max(constant, products[near, near]) + square - 2 * responses[near])
+            whole = length <= 0 or length >= alphas[near] / (1 - alphas[near])
+            length = alphas[near] / (1 - alphas[near]) if whole else length
+            alphas *= 1 + length
+            alphas[near] = 0.0 if whole else alphas[near] - length
+    return alphas, radii

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import csv
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from mpu_bench.errors import StoreError
+from mpu_bench.experiment.trace import CHECKPOINT_COLUMNS
+from mpu_bench.results import summary
+from mpu_bench.results.store import FILE, RECORD_COLUMNS, Store
+
+MACHINE = {"id": "machine", "processor": "p", "cores": 2, "threads": 1}
+POINT = dict.fromkeys(CHECKPOINT_COLUMNS, 1)
+
+
+def record(run_id: str, **values: object) -> dict[str, object]:
+    known = {
+        "experiment": "e",
+        "dataset": "adult",
+        "solver": "mpu",
+        "parameters": "{}",
+        "kernel": "linear",
+        "seed": 0,
+        "status": "done",
+        "reason": "",
+        "run_id": run_id,
+    }
+    return known | values
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def planned(run_id: str, **values: object) -> dict[str, object]:
+    return {name: value for name, value in record(run_id, **values).items() if name not in ("status", "reason")}
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    with Store(tmp_path / "e", create=True) as opened:
+        yield opened
+
+
+def test_what_is_saved_is_there_after_reopening(store: Store) -> None:
+    store.save_plan([planned("a"), planned("b")], {"name": "e"})
+    store.save(record("a", objective=1.5), [POINT, POINT], MACHINE)
+    with Store(store.folder) as again:
+        assert again.finished() == {"a"}
+        rows = again.records()
+        assert [row["status"] for row in rows] == ["done", "not run"]
+        assert rows[0]["objective"] == 1.5
+        assert set(RECORD_COLUMNS) <= set(rows[0])
+        assert len(again.checkpoints()) == 2
+        assert again.environments() == [MACHINE]
+        assert again.fact("name") == "e"
+
+
+def test_saving_again_replaces_and_never_doubles(store: Store) -> None:
+    store.save_plan([planned("a")], {})
+    store.save(record("a", objective=1.0), [POINT] * 3, MACHINE)
+    store.save(record("a", objective=2.0), [POINT], MACHINE)
+    assert [row["objective"] for row in store.records()] == [2.0]
+    assert len(store.checkpoints()) == 1
+
+
+@pytest.mark.parametrize("status", ["timeout", "out-of-memory", "crashed", "error", "diverged", "unavailable"])
+def test_a_failed_run_is_a_row_but_no_result(store: Store, status: str) -> None:
+    store.save_plan([planned("a")], {})
+    store.save(record("a", status=status, reason="why"), [], MACHINE)
+    assert store.finished() == set()
+    assert store.records()[0]["reason"] == "why"
+
+
+def test_a_run_that_left_the_plan_is_not_reported(store: Store) -> None:
+    store.save_plan([planned("a"), planned("b")], {})
+    store.save(record("a"), [POINT], MACHINE)
+    store.save_plan([planned("b")], {})
+    assert [row["run_id"] for row in store.records()] == ["b"]
+    assert store.checkpoints() == []
+    assert store.finished() == {"a"}
+
+
+def test_a_save_that_fails_half_way_leaves_nothing(store: Store) -> None:
+    with pytest.raises(KeyError):
+        store.save(record("a"), [POINT, {}], MACHINE)
+    assert store.finished() == set()
+    store.save(record("a"), [POINT], MACHINE)
+    assert store.finished() == {"a"}
+
+
+def test_no_results_folder(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="holds no results"):
+        Store(tmp_path)
+
+
+def test_results_of_another_version(store: Store) -> None:
+    database = sqlite3.connect(store.folder / FILE)
+    database.execute("PRAGMA user_version = 99")
+    database.close()
+    with pytest.raises(StoreError, match="another version"):
+        Store(store.folder)
+
+
+def test_half_a_database(store: Store) -> None:
+    store.save_plan([planned("a")], {})
+    store.close()
+    path = store.folder / FILE
+    path.write_bytes(path.read_bytes()[:100] + b"rubbish" * 1000)
+    with pytest.raises(StoreError, match="cannot be read"):
+        Store(store.folder)
+
+
+def test_csv_files_hold_what_the_store_holds(store: Store) -> None:
+    store.save_plan([planned(name, seed=seed) for seed, name in enumerate("abc")], {"published": None})
+    for seed, name in enumerate("ab"):
+        store.save(record(name, seed=seed, test_error=0.1 + 0.1 * seed, objective=2.0), [POINT], MACHINE)
+    summary.write(store)
+    runs = rows_of(store.folder / "runs.csv")
+    assert list(runs[0]) == list(RECORD_COLUMNS)
+    assert [run["status"] for run in runs] == ["done", "done", "not run"]
+    (row,) = rows_of(store.folder / "table.csv")
+    assert (row["count"], row["planned"]) == ("2", "3")
+    assert float(row["test_error_mean"]) == pytest.approx(0.15)
+    assert float(row["test_error_std"]) == pytest.approx(0.0707, abs=1e-4)
+    assert len(rows_of(store.folder / "curves.csv")) == 2
+    (band,) = rows_of(store.folder / "bands.csv")
+    assert (band["count"], float(band["gap_mean"]), float(band["gap_std"])) == ("2", 1.0, 0.0)
+    assert (store.folder / "environment.json").read_text().startswith("{")
+    assert not list(store.folder.glob(".*.csv.*"))
+
+
+def test_published_numbers_stand_beside_the_measured(store: Store) -> None:
+    store.save_plan([planned("a")], {"published": "mpu-table1"})
+    store.save(record("a", objective=11434.4, train_seconds=0.2), [POINT], MACHINE)
+    (row,) = summary.summarize(store.records(), "mpu-table1")
+    assert row["published_objective"] == 11434.4
+    assert row["published_train_seconds"] == 0.4

@@ -1,0 +1,219 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpu_bench import solvers
+from mpu_bench.core import gram
+from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED
+from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
+from mpu_bench.core.models import load
+from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.prepare.load import load_problem
+from mpu_bench.errors import ConfigError, DataError
+from mpu_bench.solvers.batch import smo
+from mpu_bench.solvers.batch.smo import SMO
+from oracles import kernel_svm, toys
+
+KERNELS = [Linear(), Gaussian(0.25), Polynomial(0.5, 1.0, 3)]
+
+
+def train(solver, problem, kernel=KERNELS[1]):
+    state = solver.start(problem, kernel, 0)
+    assert solver.advance(state, Allowance()) == Status.DONE
+    return state
+
+
+def certify(solver, state, matrix, kernel=KERNELS[1]):
+    """Give primal and dual in double, from the model's own numbers alone."""
+    coefficients, _ = smo.by_example(state)
+    if solver.bias:
+        assert abs(coefficients.sum()) < 1e-9 * (1 + np.abs(coefficients).sum())
+    weight = solver.weight(len(coefficients))
+    return kernel_svm.certificate(
+        kernel_svm.gram(kernel, matrix), state.signs, coefficients, solver.offset(state), weight
+    )
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(
+    ("kernel", "C"), [*((KERNELS[1], C) for C in (1e-3, 1.0, 1e4)), (KERNELS[0], 1e4), (KERNELS[2], 1.0)], ids=str
+)
+def test_the_optimum_is_certified_in_double(kernel, bias, C):
+    matrix, labels = toys.real(n=90)
+    solver = SMO(C=C, bias=bias, tolerance=1e-5)
+    state = train(solver, toys.problem(matrix, labels, "dense"), kernel)
+    primal, dual = certify(solver, state, matrix, kernel)
+    most = 90 * C * 1e-5  # each loss may be a tolerance off
+    assert -1e-6 * primal < primal - dual < 1.1 * most + 1e-6 * primal
+    measures = solver.measures(state)
+    assert measures.objective == pytest.approx(primal, rel=1e-6, abs=most)
+    assert measures.dual_objective == pytest.approx(dual, rel=1e-6)
+    assert 0 <= solver.violation(state) <= 1e-5 * 1.001
+    extra = state.counters[KERNEL_EVALUATIONS] - (1 + bias) * 90 * state.counters[PRESENTED]
+    assert extra % 90 == 0
+    assert extra >= 0 if bias else extra == 0  # what is left out by shrinking is brought back by rows
+    assert state.counters[KERNEL_COMPUTED] <= 90 * 90
+
+
+@given(st.integers(2, 20), st.integers(0, 1000), st.booleans(), st.sampled_from([0.01, 1.0, 100.0]))
+@settings(max_examples=60)
+def test_small_problems_with_ties_and_duplicates(n, seed, bias, C):
+    random = np.random.default_rng(seed)
+    matrix, labels = random.integers(0, 2, size=(n, 3)).astype(float), random.integers(0, 2, n).astype(np.int32)
+    labels[:2] = 0, 1
+    solver = SMO(C=C, bias=bias, tolerance=1e-6)
+    state = train(solver, toys.problem(matrix, labels, "ones"))
+    primal, dual = certify(solver, state, matrix)
+    assert dual <= primal * (1 + 1e-6) <= dual * (1 + 1e-4)
+
+
+def test_two_examples():
+    """By hand: K = [[1, k], [k, 1]], alpha = 1 / (1 - k) where C allows it, b = 0."""
+    problem = toys.problem(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1], np.int32), "ones")
+    state = train(SMO(C=10.0, bias=True), problem)
+    alpha = 1 / (1 - np.exp(-0.5))
+    np.testing.assert_allclose(smo.by_example(state)[0], [-alpha, alpha], rtol=1e-6)
+    assert SMO(C=10.0, bias=True).offset(state) == pytest.approx(0.0, abs=1e-6)
+    state = train(SMO(C=0.1, bias=True), problem)
+    assert list(smo.by_example(state)[0]) == [-0.1, 0.1]
+
+
+@pytest.mark.parametrize("memory", [0, 20 * 400 * 4, None])
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_shrinking_changes_nothing_but_the_way(monkeypatch, memory, C):
+    """On noisy data many coefficients end at C; measures of a shrunk state are those of the whole problem."""
+    matrix, labels = toys.real(n=400)
+    labels = labels ^ (np.random.default_rng(5).random(400) < 0.15)
+    problem, solver = toys.problem(matrix, labels, "dense"), SMO(C=C, bias=True, tolerance=1e-4)
+    monkeypatch.setattr(gram, "_chosen", [] if memory is None else [memory])
+    state, active, checked = solver.start(problem, KERNELS[1], 0), [], 0
+    while solver.advance(state, Allowance(presented=100)) != Status.DONE:
+        active.append(int(state.places.active[0]))
+        if active[-1] < 400 and checked < 3:
+            checked += 1
+            before = toys.arrays_of(state)
+            coefficients, errors = smo.by_example(state)
+            exact = state.signs - kernel_svm.gram(KERNELS[1], matrix) @ coefficients
+            np.testing.assert_allclose(errors, exact, atol=1e-4 * C)
+            measures, after = solver.measures(state), toys.arrays_of(state)
+            assert measures.objective >= measures.dual_objective
+            assert all(np.array_equal(before[name], after[name]) for name in before)
+    assert min(active) <= 200
+    primal, dual = certify(solver, state, matrix)
+    assert primal - dual < 400 * C * 1.1e-4
+    assert state.places.active[0] == 400
+    assert solver.violation(state) <= 1e-4 * 1.001
+
+    whole = train(solver, problem)
+    for left, right in zip(toys.arrays_of(whole).items(), toys.arrays_of(state).items(), strict=True):
+        np.testing.assert_array_equal(left[1], right[1], err_msg=left[0])
+
+
+def test_a_coefficient_almost_at_its_bound_is_not_waited_for():
+    """Its step gains less than any other, yet without it the conditions are violated."""
+    problem, solver = toys.problem(*toys.real(n=90), "dense"), SMO(C=0.1, tolerance=1e-3)
+    state = train(solver, problem)
+    iterations = state.counters[PRESENTED]
+    errors = state.signs * state.places.errors
+    most = int(np.argmax(errors))
+    assert errors[most] > 0.1
+    state.places.coefficients[most] *= 1 - 1e-15
+    smo._mark(state.places, most)
+    state.best[0] = smo._look(state.places, state.bounds, False, 1e-3)
+    assert state.bounds[0] == pytest.approx(errors[most])
+    assert solver.advance(state, Allowance()) == Status.DONE
+    assert state.counters[PRESENTED] == iterations + 1
+    assert solver.violation(state) <= 1e-3
+
+
+def test_lambda_instead_of_the_weight():
+    problem = toys.problem(*toys.real(), "dense")
+    left, right = train(SMO(C=2.0), problem), train(SMO(regularization=1 / (2.0 * 60)), problem)
+    np.testing.assert_allclose(smo.by_example(left)[0], smo.by_example(right)[0])
+    with pytest.raises(ConfigError, match="either C or regularization"):
+        SMO(C=1.0, regularization=1.0)
+    for wrong in ({"C": 0.0}, {"regularization": -1.0}, {"tolerance": 0.0}, {"C": float("nan")}):
+        with pytest.raises(ConfigError, match="must be above 0"):
+            SMO(**wrong)
+
+
+def test_a_model_with_a_bias_survives_saving(tmp_path):
+    problem, solver = toys.problem(*toys.real(), "sparse"), SMO(C=3.0, bias=True)
+    model = solver.model(train(solver, problem))
+    assert model.bias != 0
+    model.save(tmp_path / "model.npz")
+    np.testing.assert_array_equal(load(tmp_path / "model.npz").scores(problem.test), model.scores(problem.test))
+
+
+def test_values_that_overflow_are_refused():
+    matrix, labels = toys.real()
+    with pytest.raises(DataError, match="scale the features down"):
+        SMO().start(toys.problem(matrix * 1e5, labels, "dense"), Polynomial(1.0, 1.0, 5), 0)
+
+
+def compare(problem, kernel, C, tolerance):
+    """Give how far LIBSVM's objective, the dual, is from ours, and the larger duality gap; relative, in double."""
+    own, peer = SMO(C=C, bias=True, tolerance=tolerance), solvers.load("libsvm")(C=C, tolerance=tolerance)
+    mine, theirs = train(own, problem, kernel), train(peer, problem, kernel)
+    assert own.offset(mine) == pytest.approx(float(theirs.bias[0]), abs=1e-2)
+    found = (smo.by_example(mine)[0], own.offset(mine)), (theirs.coefficients, float(theirs.bias[0]))
+    matrix = gram.build(problem.train, problem.features, kernel, memory=0, precision="double")
+    (primal, dual), (other_primal, other_dual) = (certificate_of_rows(matrix, mine.signs, *each, C) for each in found)
+    return abs(other_dual / dual - 1), max(primal, other_primal) / dual - 1
+
+
+def certificate_of_rows(matrix, signs, coefficients, offset, C):
+    """Give primal and dual, without the whole kernel matrix."""
+    responses = gram.expand(matrix, coefficients)
+    squared = coefficients @ responses
+    losses = np.maximum(0.0, 1.0 - signs * (responses + offset)).sum()
+    return squared / 2 + C * losses, np.abs(coefficients).sum() - squared / 2
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_libsvm_finds_the_same_optimum(kernel):
+    pytest.importorskip("sklearn")
+    for kind in ("dense", "sparse"):
+        difference, gap = compare(toys.problem(*toys.real(), kind), kernel, 1.0, 1e-6)
+        assert difference < 1e-6
+        assert gap < 1e-4
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("name", "gamma", "options"),
+    [
+        ("a1a", 0.05, {}),
+        ("a2a", 0.5, {}),
+        ("a4a", 0.05, {}),
+        ("w1a", 0.05, {}),
+        ("w4a", 0.5, {}),
+        ("usps", 0.01, {"positive": ["8"]}),
+    ],
+)
+def test_libsvm_finds_the_same_optimum_of_real_data(shared_home, name, gamma, options):
+    pytest.importorskip("sklearn")
+    difference, gap = compare(load_problem(catalog.card(name, options), shared_home), Gaussian(gamma), 1.0, 1e-6)
+    assert difference < 1e-6
+    assert gap < 1e-4
+
+
+@pytest.mark.parametrize("name", ["digits", "breast_cancer", "iris", "wine"])
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_libsvm_finds_the_same_optimum_of_data_at_hand(name, C):
+    """The second class against the others, all features of variance one."""
+    datasets = pytest.importorskip("sklearn.datasets")
+    matrix, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
+    matrix = (matrix - matrix.mean(axis=0)) / np.maximum(matrix.std(axis=0), 1e-9)
+    problem = toys.problem(matrix, (labels == 1).astype(np.int32), "dense")
+    difference, gap = compare(problem, Gaussian(1 / matrix.shape[1]), C, 1e-6)
+    assert difference < 1e-6
+    assert gap < 1e-4
+
+
+def test_libsvm_refuses_what_it_cannot_do():
+    pytest.importorskip("sklearn")
+    with pytest.raises(ConfigError, match="scale and a degree above 0"):
+        solvers.load("libsvm")().start(toys.problem(*toys.real(), "dense"), Polynomial(-1.0, 1.0, 2), 0)

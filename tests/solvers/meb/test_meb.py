@@ -1,0 +1,263 @@
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mpu_bench import solvers
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
+from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
+from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.errors import ConfigError, UserError
+from mpu_bench.solvers.meb import ball
+from oracles import meb, toys
+
+GAUSSIAN = Gaussian(0.25)
+CASES = [
+    ("cvm", GAUSSIAN),
+    ("fw", GAUSSIAN),
+    ("mfw", GAUSSIAN),
+    ("fw", Linear()),
+    ("mfw", Linear()),
+    ("fw", Polynomial(0.5, 1.0, 2)),
+    ("mfw", Polynomial(0.5, 1.0, 2)),
+]
+
+
+def weights(state):
+    """Give alpha by example, (n,)."""
+    core, m = state.core, state.core.vectors.size[0]
+    alphas = np.zeros(len(core.slots))
+    alphas[core.members[:m]] = core.signs[:m] * core.coefficients[:m] * state.ball[ball.SCALE]
+    return alphas
+
+
+def points(problem, kernel, C):
+    return meb.products(kernel, problem.train.values.astype(float), problem.signs(), C)
+
+
+def trained(solver, problem, kernel=GAUSSIAN, seed=0, presented=200_000):
+    state = solver.start(problem, kernel, seed)
+    return state, solver.advance(state, Allowance(presented=presented))
+
+
+@pytest.mark.parametrize("n", [60, 300])
+@pytest.mark.parametrize(("name", "kernel"), CASES, ids=str)
+def test_the_optimum_of_an_exact_program(name, kernel, n):
+    """(1 - eps') g* <= g <= g*, and what the state carries is what its definition gives."""
+    problem, eps = toys.problem(*toys.real(n=n), "dense"), 1e-3 if name == "fw" else 1e-5
+    solver = solvers.load(name)(C=2.0, eps=eps, confirm="all")
+    state, status = trained(solver, problem, kernel)
+    assert status == Status.DONE
+    products, alphas = points(problem, kernel, 2.0), weights(state)
+    assert (alphas >= 0).all()
+    assert alphas.sum() == pytest.approx(1, abs=1e-12)
+    assert state.core.active[0] == (len(state.core.members) and np.count_nonzero(alphas)) or name == "cvm"
+    square = alphas @ products @ alphas
+    constant, radius = state.ball[: ball.SCALE]
+    assert constant == pytest.approx(products[0, 0], rel=1e-6)
+    assert constant - radius == pytest.approx(square, rel=1e-6)
+    slots = state.core.slots >= 0
+    carried = state.core.responses[state.core.slots[slots]] * state.ball[ball.SCALE]
+    np.testing.assert_allclose(carried, (products @ alphas)[slots], rtol=1e-5, atol=1e-6 * square)
+    best = constant - meb.least_square(products)[1]
+    enough = 2 * eps + eps**2
+    assert (1 - enough) * best - 1e-7 <= radius <= best + 1e-7
+    measures = solver.measures(state)
+    assert measures.dual_objective == radius
+    assert measures.objective >= best - 1e-7
+    assert 0 <= measures.gap <= enough + 1e-7
+
+
+@pytest.mark.parametrize(("name", "kernel"), CASES, ids=str)
+def test_the_radius_never_falls_and_never_passes_the_optimum(name, kernel):
+    problem = toys.problem(*toys.real(n=90, seed=3), "dense")
+    products = points(problem, kernel, 4.0)
+    best = products[0, 0] - meb.least_square(products)[1]
+    solver, radii = solvers.load(name)(C=4.0, sampling=20, confirm=2), []
+    state = solver.start(problem, kernel, 1)
+    for _ in range(300):
+        radii.append(state.ball[ball.SQUARED_RADIUS])
+        solver.advance(state, Allowance(presented=1))
+    assert (np.diff(radii) >= -1e-12 * abs(radii[-1])).all()
+    assert radii[-1] <= best + 1e-6 * abs(best)
+    assert radii[-1] > radii[0]
+
+
+@pytest.mark.parametrize(("name", "kernel"), [case for case in CASES if case[0] != "cvm"], ids=str)
+def test_steps_are_those_of_the_algorithms_as_printed(name, kernel):
+    """From the same first ball; both search all points. Ties make the runs part sooner or later."""
+    problem = toys.problem(*toys.real(n=80, seed=5), "dense")
+    solver = solvers.load(name)(C=2.0, sampling="all")
+    state = solver.start(problem, kernel, 2)
+    _, radii = meb.frank_wolfe(points(problem, kernel, 2.0), weights(state), 1e-6, name == "mfw", 40)
+    for radius in radii:
+        assert state.ball[ball.SQUARED_RADIUS] == pytest.approx(radius, rel=1e-6)
+        solver.advance(state, Allowance(presented=1))
+
+
+@pytest.mark.parametrize("name", ["cvm", "fw", "mfw"])
+def test_a_sample_of_all_points_is_the_exact_search(name):
+    problem = toys.problem(*toys.real(n=70), "dense")
+    solver = solvers.load(name)(C=2.0, sampling="all")
+    exact, _ = trained(solver, problem, presented=500)
+    sampled, _ = trained(replace(solver, sampling=70), problem, presented=500)
+    np.testing.assert_array_equal(weights(exact), weights(sampled))
+    assert exact.ball[ball.SQUARED_RADIUS] == sampled.ball[ball.SQUARED_RADIUS]
+
+
+def test_a_sample_larger_than_the_data_is_all_points():
+    problem, solver = toys.problem(*toys.real(n=40), "dense"), solvers.load("mfw")(sampling="all")
+    exact, _ = trained(solver, problem, presented=50)
+    sampled, _ = trained(replace(solver, sampling=59), problem, presented=50)
+    np.testing.assert_array_equal(weights(exact), weights(sampled))
+
+
+def test_mfw_drops_vectors_and_fw_does_not():
+    """The same points are searched; Algorithm 3 ends with fewer of them, after fewer steps."""
+    problem = toys.problem(*toys.real(n=150), "dense")
+    states = {}
+    for name in ("fw", "mfw"):
+        solver = solvers.load(name)(C=100.0, eps=1e-3, sampling="all")
+        states[name], dropped, state = trained(solver, problem)[0], 0, solver.start(problem, GAUSSIAN, 0)
+        before = set(np.flatnonzero(weights(state)))
+        while solver.advance(state, Allowance(presented=1)) == Status.RUNNING:
+            now = set(np.flatnonzero(weights(state)))
+            dropped += len(before - now)
+            before = now
+        assert (dropped > 0) == (name == "mfw")
+    assert states["mfw"].core.active[0] <= states["fw"].core.active[0]
+    assert states["mfw"].counters[PRESENTED] < states["fw"].counters[PRESENTED]
+
+
+@pytest.mark.parametrize("name", ["cvm", "fw", "mfw"])
+@pytest.mark.parametrize("cache_mb", [0.0, 0.1])
+def test_rows_that_are_not_kept_change_nothing_but_the_work(name, cache_mb):
+    problem = toys.problem(*toys.real(n=400, seed=1), "dense")
+    solver = solvers.load(name)(C=2.0, sampling=30)
+    whole, _ = trained(solver, problem, presented=400)
+    state, _ = trained(replace(solver, cache_mb=cache_mb), problem, presented=400)
+    np.testing.assert_allclose(weights(state), weights(whole), rtol=1e-6, atol=1e-9)
+    assert state.counters[KERNEL_EVALUATIONS] == whole.counters[KERNEL_EVALUATIONS]
+    assert state.core.kept.shape[0] < 400
+
+
+def test_the_history_changes_nothing_but_the_work(monkeypatch):
+    """Responses brought up to date step by step are those computed anew."""
+    problem = toys.problem(*toys.real(n=300, seed=2), "dense")
+    for name in ("fw", "mfw"):
+        solver = solvers.load(name)(C=2.0, sampling=30, cache_mb=0.0)
+        state, _ = trained(solver, problem, presented=600)
+        assert state.history.first[0] > 0  # more steps than it has room for
+        with monkeypatch.context() as patch:
+            patch.setattr(type(solver), "remembers", False)
+            plain, _ = trained(solver, problem, presented=600)
+        assert len(plain.history.changes) == 0
+        np.testing.assert_allclose(weights(state), weights(plain), rtol=1e-5, atol=1e-8)
+        assert state.counters[KERNEL_EVALUATIONS] == plain.counters[KERNEL_EVALUATIONS]
+
+
+@pytest.mark.parametrize("name", ["cvm", "fw"])
+def test_what_is_counted(name):
+    """20^2 for the first ball, |active| for each of the points scored and for the new vertex."""
+    problem = toys.problem(*toys.real(n=100), "dense")
+    solver = solvers.load(name)(sampling=30)
+    state = solver.start(problem, GAUSSIAN, 0)
+    expected = 400
+    assert state.counters[KERNEL_EVALUATIONS] == expected
+    for _ in range(30):
+        before = int(state.core.active[0])
+        solver.advance(state, Allowance(presented=1))
+        expected += 30 * before + (before if name == "cvm" else int(state.core.active[0]))
+        assert state.counters[KERNEL_EVALUATIONS] == expected
+    assert state.counters[PRESENTED] == state.counters[STEPS] == 30
+    assert state.counters[UPDATES] == 30 if name == "fw" else state.counters[UPDATES] >= 30
+
+
+def test_a_stop_that_is_confirmed_is_nearer_the_optimum():
+    """Where one sample is believed the ball may be left early; asking all points, never."""
+    problem = toys.problem(*toys.real(n=300), "dense")
+    solver = solvers.load("mfw")(C=2.0, eps=1e-3, sampling=3)
+    presented = []
+    for confirm in (0, 4, "all"):
+        state, status = trained(replace(solver, confirm=confirm), problem)
+        assert status == Status.DONE
+        presented.append(int(state.counters[PRESENTED]))
+    assert presented[0] < presented[1] < presented[2]
+    assert replace(solver, confirm="all").measures(state).gap <= 2e-3 + 1e-6
+
+
+@pytest.mark.parametrize("name", ["cvm", "fw", "mfw"])
+def test_a_few_examples(name):
+    """Fewer than the first ball is made of."""
+    problem = toys.problem(np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), np.array([0, 1, 1], np.int32), "dense")
+    solver = solvers.load(name)(C=1.0, sampling="all")
+    state, status = trained(solver, problem)
+    assert status == Status.DONE
+    square = meb.least_square(points(problem, GAUSSIAN, 1.0))[1]
+    assert state.ball[ball.SQUARED_RADIUS] == pytest.approx(3 - square, rel=1e-6)
+    assert list(solver.model(state).labels(problem.train)) == [0, 1, 1]
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(1.0, 1.0, 2)], ids=str)
+def test_cvm_refuses_what_is_no_ball(kernel):
+    problem = toys.problem(*toys.real(), "dense")
+    with pytest.raises(ConfigError, match=r"K\(x, x\) must be the same .* fw and mfw can"):
+        solvers.load("cvm")().start(problem, kernel, 0)
+
+
+def test_cvm_takes_rows_of_one_length():
+    matrix, labels = toys.real(n=80)
+    matrix[:, 0] += 3.0
+    matrix = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
+    solver = solvers.load("cvm")(C=2.0, confirm="all")
+    problem = toys.problem(matrix, labels, "dense")
+    state, status = trained(solver, problem, Linear())
+    assert status == Status.DONE
+    square = meb.least_square(points(problem, Linear(), 2.0))[1]
+    assert state.ball[ball.CONSTANT] - state.ball[ball.SQUARED_RADIUS] == pytest.approx(square, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["cvm", "fw", "mfw"])
+def test_bad_parameters_are_refused(name):
+    solver, problem = solvers.load(name), toys.problem(*toys.real(), "dense")
+    for wrong in ({"C": 0.0}, {"C": -1.0}, {"eps": 0.0}, {"sampling": 0}, {"confirm": -1}, {"confirm": "some"}):
+        with pytest.raises(ConfigError, match=f"{name}: {next(iter(wrong))} is"):
+            solver(**wrong)
+    with pytest.raises(UserError, match="scale the features down"):
+        solvers.load("fw")().start(
+            toys.problem(problem.train.values * 1e5, problem.labels, "dense"), CASES[-1][1]._replace(degree=5), 0
+        )
+
+
+#: by example: its place in the order samples are drawn from, its slot, where its row is kept, and its response when it
+#: was last computed
+PER_EXAMPLE = {"search.order": 4, "core.slots": 4, "core.places": 4, "history.sums": 8, "history.known": 8}
+
+
+def after_some_steps(name, n, kernel):
+    """Take steps; give the arrays of the state beside the examples, and the most memory that was taken for them."""
+    matrix = np.random.default_rng(0).random((n, 4), np.float32)
+    problem = toys.problem(matrix, (matrix[:, 0] > 0.5).astype(np.int32), "dense")
+    solver = solvers.load(name)(C=10.0, cache_mb=2.0)
+    tracemalloc.start()
+    state, _ = trained(solver, problem, kernel, presented=300)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.shares_memory(state.examples.dense, problem.train.values)
+    arrays = {path: array for path, array in toys.arrays_of(state).items() if not path.startswith(("rows", "examples"))}
+    return arrays, most
+
+
+@pytest.mark.parametrize(("name", "kernel"), [("cvm", GAUSSIAN), ("mfw", GAUSSIAN), ("fw", Polynomial(0.5, 1.0, 2))])
+def test_memory_beside_the_examples_is_five_numbers_for_each(name, kernel):
+    """Nothing of n d or n m; five million examples, as KDD99 has, take 28 bytes each while steps are taken."""
+    trained(solvers.load(name)(), toys.problem(*toys.real(n=100), "dense"), kernel, presented=50)  # compiles
+    few, some = after_some_steps(name, 10_000, kernel)[0], after_some_steps(name, 100_000, kernel)[0]
+    grown = {path: some[path].nbytes - few[path].nbytes for path in some}
+    assert {path: more for path, more in grown.items() if more > 0} == {
+        path: size * 90_000 for path, size in PER_EXAMPLE.items()
+    }
+    _, most = after_some_steps(name, 5_000_000, kernel)
+    checking = 0 if isinstance(kernel, type(GAUSSIAN)) else 16  # ||x||^2 and K(x, x), let go before the rest is taken
+    assert most < max(sum(PER_EXAMPLE.values()), checking) * 5_000_000 + 20 * 2**20

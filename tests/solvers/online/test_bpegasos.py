@@ -1,0 +1,157 @@
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mpu_bench import solvers
+from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
+from mpu_bench.core.kernels import Gaussian, Linear
+from mpu_bench.core.rng import below, generator
+from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.stream import Stream
+from mpu_bench.errors import UserError
+from oracles import bpegasos, toys
+
+BPegasos, PegasosMulticlass = solvers.load("bpegasos"), solvers.load("pegasos-multiclass")
+GAMMA, BUDGET, LAMBDA = 0.3, 8, 0.01
+ROWS_PER_REMOVAL = {"random": 1, "smallest": 1, "projection": 1, "merging": 3}
+
+
+def gaussian(a, b):
+    return np.exp(-GAMMA * ((a[:, None] - b[None]) ** 2).sum(axis=2))
+
+
+def toy(kind, classes):
+    matrix, labels = toys.binary(150) if kind == "ones" else toys.real(150)
+    if classes > 2:
+        labels = np.abs(matrix[:, :classes] + 0.1 * np.arange(classes)).argmax(axis=1).astype(np.int32)
+        labels[:classes] = np.arange(classes)
+    return matrix, labels, toys.problem(matrix, labels, kind)
+
+
+def run(problem, allowance=None, seed=1, **parameters):
+    solver = BPegasos(**{"vectors": BUDGET, "regularization": LAMBDA, "precision": "double"} | parameters)
+    state = solver.start(problem, Gaussian(GAMMA), seed)
+    solver.advance(state, allowance or Allowance())
+    return solver, state
+
+
+def order_of(problem, seed=1):
+    return list(Stream(problem, seed).at(0)[0].order)
+
+
+def reference(matrix, labels, problem, maintenance, budget=BUDGET):
+    drawn = generator(1, "vectors dropped")
+    rules = {
+        "random": lambda w, _age: w.remove_by_last(int(below(drawn, np.uint32(len(w.alpha))))),
+        "smallest": bpegasos.drop_smallest,
+        "projection": bpegasos.project_smallest,
+        "merging": bpegasos.merge_smallest(GAMMA),
+    }
+    return bpegasos.train((matrix, labels), order_of(problem), gaussian, budget, LAMBDA, rules[maintenance])
+
+
+def as_scores(scores):
+    """Give f_1 - f_0 where there are two classes: that is the one score the project keeps."""
+    return scores[:, 1:] - scores[:, :1] if scores.shape[1] == 2 else scores
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize(
+    ("maintenance", "kind"),
+    [("random", "ones"), ("smallest", "sparse"), ("projection", "dense"), ("merging", "dense"), ("merging", "sparse")],
+)
+def test_is_the_plain_algorithm(maintenance, kind, classes):
+    matrix, labels, problem = toy(kind, classes)
+    solver, state = run(problem, maintenance=maintenance)
+    w, steps, asked, _ = reference(matrix, labels, problem, maintenance)
+    np.testing.assert_allclose(
+        solver.model(state).scores(problem.test), as_scores(w.scores(matrix)), rtol=1e-6, atol=1e-7
+    )
+    assert state.w.numbers[1] == pytest.approx(w.squared_norm(), rel=1e-8)
+    assert state.counters[PRESENTED] == len(labels)
+    assert (state.counters[[STEPS, UPDATES]] == steps).all()
+    removals = steps - BUDGET
+    assert state.counters[KERNEL_EVALUATIONS] == asked + ROWS_PER_REMOVAL[maintenance] * (BUDGET + 1) * removals
+    assert state.counters[KERNEL_COMPUTED] <= state.counters[KERNEL_EVALUATIONS]
+    assert solver.model(state).support_vectors == BUDGET
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_without_a_budget_is_the_plain_algorithm(classes):
+    matrix, labels, problem = toy("dense", classes)
+    w, steps, asked, total = reference(matrix, labels, problem, "random", budget=len(labels))
+    for average in (False, True):
+        solver = PegasosMulticlass(regularization=LAMBDA, precision="double", average=average)
+        state = solver.start(problem, Gaussian(GAMMA), 1)
+        assert solver.advance(state, Allowance()) == Status.DONE
+        expected = total / len(labels) if average else w.scores(matrix)
+        np.testing.assert_allclose(solver.model(state).scores(problem.test), as_scores(expected), rtol=1e-9, atol=1e-9)
+        assert state.counters[STEPS] == steps > 64  # more than there is room for at first
+        assert state.counters[KERNEL_EVALUATIONS] == state.counters[KERNEL_COMPUTED] == asked
+
+
+def test_ends_once_there_are_as_many_vectors_as_there_may_be():
+    _, labels, problem = toy("dense", 2)
+    solver = PegasosMulticlass(regularization=LAMBDA, precision="double", vectors_at_most=20)
+    state = solver.start(problem, Gaussian(GAMMA), 1)
+    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.model(state).support_vectors == 20
+    presented = state.counters[PRESENTED]
+    assert presented < len(labels)
+    assert solver.advance(state, Allowance()) == Status.DONE
+    assert state.counters[PRESENTED] == presented
+
+
+@pytest.mark.parametrize("maintenance", ["projection", "merging"])
+def test_the_average_takes_part_in_the_maintenance(maintenance):
+    """With a budget that is never reached it is the plain average; on a small one it stays near."""
+    matrix, labels, problem = toy("dense", 2)
+    *_, total = reference(matrix, labels, problem, "random", budget=len(labels))
+    plain = as_scores(total)[:, 0] / len(labels)
+    solver, state = run(problem, maintenance=maintenance, average=True, vectors=len(labels))
+    np.testing.assert_allclose(solver.model(state).scores(problem.test)[:, 0], plain, rtol=1e-8, atol=1e-8)
+    solver, state = run(problem, maintenance=maintenance, average=True, vectors=40)
+    assert np.corrcoef(solver.model(state).scores(problem.test)[:, 0], plain)[0, 1] > 0.9
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    maintenance=st.sampled_from(["smallest", "projection", "merging"]),
+    budget=st.integers(2, 12),
+    regularization=st.floats(1e-8, 1.0),
+    seed=st.integers(0, 2**16),
+    presented=st.integers(1, 300),
+)
+def test_norm_and_budget_hold_at_any_time(maintenance, budget, regularization, seed, presented):
+    _, _, problem = toy("dense", 4)
+    parameters = {"maintenance": maintenance, "vectors": budget, "regularization": regularization, "passes": 2}
+    solver, state = run(problem, Allowance(presented=presented), seed, **parameters)
+    model = solver.model(state)
+    assert len(model.coefficients) <= budget
+    gram = gaussian(model.vectors.values, model.vectors.values)
+    squared_norm = float(np.sum(model.coefficients * (gram @ model.coefficients)))
+    assert state.w.numbers[1] == pytest.approx(squared_norm, rel=1e-6, abs=1e-9 / regularization)
+    assert squared_norm <= (1 + 1e-6) / regularization
+    np.testing.assert_allclose(model.coefficients.sum(axis=1), 0, atol=1e-9 * np.abs(model.coefficients).max())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"vectors": 1}, "merging needs a budget of at least 2"),
+        ({"vectors": 0, "maintenance": "random"}, "vectors is 0"),
+        ({"regularization": 0.0}, "regularization is 0.0"),
+        ({"regularization": float("nan")}, "regularization is nan"),
+        ({"maintenance": "random", "average": True}, "use merging or projection"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, message):
+    with pytest.raises(UserError, match=message):
+        BPegasos(**parameters)
+
+
+def test_merging_wants_a_gaussian_kernel():
+    _, _, problem = toy("dense", 2)
+    with pytest.raises(UserError, match="merging needs a Gaussian kernel"):
+        BPegasos().start(problem, Linear(), 0)

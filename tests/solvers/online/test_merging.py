@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpu_bench.solvers.online.merging import best_partner, bound, new_candidates, screen, solve
+from oracles.bpegasos import golden_section, merging_loss
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    distance=st.floats(-7, 1.5),
+    ratio=st.floats(0, 6),
+    cosine=st.one_of(st.sampled_from([-1.0, 1.0]), st.floats(-1, 1)),
+)
+def test_the_best_place_is_that_of_golden_section(distance, ratio, cosine):
+    g, r = 10.0**distance, 10.0**ratio
+    q, v = cosine * r, r * r
+    h, loss = solve(g, q, v)
+    _, least = golden_section(g, q, v)
+    assert h <= 0.5
+    assert loss <= least * (1 + 1e-10) + 1e-15 * g
+    assert loss == pytest.approx(float(merging_loss(g, q, v, h)), rel=1e-7, abs=1e-14 * g)
+
+
+def test_limits():
+    assert solve(0.0, 3.0, 9.0)[1] == 0.0  # equal points lose nothing
+    assert solve(0.0, -1.0, 1.0)[1] == 0.0  # not even where they cancel
+    for q in (-30.0, 30.0):  # points far apart: the small one is lost, and the other stays where it is
+        assert solve(1e9, q, 900.0) == pytest.approx((0.0, 1.0), abs=1e-300)
+    h, loss = solve(0.5, 1.0, 1.0)  # equal weights meet in the middle: 2 + 2 k - 4 sqrt(k)
+    assert h == 0.5
+    assert loss == pytest.approx(2 + 2 * np.exp(-0.5) - 4 * np.exp(-0.25), rel=1e-12)
+    g = 0.3  # a partner that is infinitely heavier: 1 - k^2 (1 + 2 g)
+    assert solve(g, 1e9, 1e18)[1] == pytest.approx(1 - np.exp(-2 * g) * (1 + 2 * g), rel=1e-8)
+
+
+def states(count, partners, classes, seed=0):
+    """Make weights and distances at random as they are late in a stream: weights up to a millionfold different."""
+    random = np.random.default_rng(seed)
+    for _ in range(count):
+        coefficients = random.normal(size=(classes, partners)) * 10 ** random.uniform(0, 6, partners)
+        norms = (coefficients**2).sum(axis=0)
+        p = int(norms.argmin())
+        spread = 10 ** random.uniform(-4, 0.5)
+        distances = spread * random.chisquare(random.integers(2, 12), partners)
+        distances[p] = 0.0
+        yield distances, coefficients[:, p] @ coefficients, norms, p
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_the_partner_is_that_of_golden_section(classes):
+    for distances, products, norms, p in states(40, 20, classes):
+        partner, h, loss = choose(distances, products, norms, p)
+        exact = {
+            n: golden_section(distances[n], products[n] / norms[p], norms[n] / norms[p], 60)[1]
+            for n in range(len(norms))
+            if n != p
+        }
+        assert exact[partner] <= min(exact.values()) * (1 + 1e-10)
+        assert loss == pytest.approx(exact[partner], rel=1e-8)
+        assert h <= 0.5
+
+
+def choose(distances, products, norms, p):
+    m = len(norms)
+    room = 64
+
+    def padded(array):
+        return np.concatenate([array, np.zeros(room - m)])
+
+    ages = np.arange(room)
+    return best_partner(padded(distances), padded(products), padded(norms), ages, p, m, new_candidates(room))
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_no_partner_loses_less_than_its_bounds(classes):
+    for distances, products, norms, p in states(200, 16, classes, seed=1):
+        least, screened, losses = np.zeros(16), np.zeros(16), np.zeros(16)
+        bound(distances, products, norms, norms[p], 16, least)
+        screen(distances, products, norms, norms[p], 16, screened, losses)
+        for n in set(range(16)) - {p}:
+            _, loss = solve(distances[n], products[n] / norms[p], norms[n] / norms[p])
+            assert least[n] <= loss * (1 + 1e-3)
+            assert screened[n] <= loss * (1 + 1e-9)
+            assert losses[n] >= loss * (1 - 1e-9)
