@@ -36,7 +36,7 @@ import bench_ratios
 from mpu_bench import solvers
 from mpu_bench.core.kernels import Linear
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.solver import Allowance
+from mpu_bench.core.solver import Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import Home
 from mpu_bench.data.prepare.load import load_problem
@@ -59,7 +59,7 @@ def lower_bound(problem: Problem) -> float:
     """Bound the optimum from below, to 1e-6."""
     solver = solvers.load("dcd")(stop=BOUND_GAP)
     state = solver.start(problem, Linear(), 0)
-    solver.advance(state, Allowance())
+    solver.advance(state, Until())
     return float(solver.measures(state).dual_objective)
 
 

@@ -52,7 +52,7 @@ from mpu_bench.core.counters import PRESENTED, new_counters
 from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, count, take
-from mpu_bench.core.solver import Allowance, Solver, Status
+from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.core.vector_store import BITS, COLUMNS, DIGITS, LISTS, Products
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import Home
@@ -151,7 +151,7 @@ def train(solver: Solver, problem: Problem, kernel: Kernel) -> tuple[Spent, floa
     state = solver.start(problem, kernel, 0)
     if not solver.sliceable:
         before = now()
-    status = solver.advance(state, Allowance())
+    status = solver.advance(state, Until())
     elapsed = now() - before
     if status != Status.DONE:
         raise SystemExit(f"{solver.name} on {problem.name}: {status.name}")
@@ -190,8 +190,8 @@ def seconds_to(solver: Solver, problem: Problem, kernel: Kernel, error: float) -
     state = solver.start(problem, kernel, 0)
     spent, status, found = now() - before, Status.RUNNING, 1.0
     while found > error and status == Status.RUNNING:
-        before = now()
-        status = solver.advance(state, Allowance(presented=max(problem.n // 20, int(state.counters[PRESENTED]) // 10)))
+        before, presented = now(), int(state.counters[PRESENTED])
+        status = solver.advance(state, Until(presented + max(problem.n // 20, presented // 10)))
         spent += now() - before
         found = float(np.mean(solver.model(state).labels(problem.test) != problem.test_labels))
     return spent, state.counters[PRESENTED] / problem.n, found

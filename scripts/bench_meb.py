@@ -41,7 +41,7 @@ from mpu_bench.core.jit import use_cache
 from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, Sparse, squared_norms, to_scipy
-from mpu_bench.core.solver import Allowance, Solver, Status
+from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import Home
 from mpu_bench.data.prepare.load import load_problem
@@ -83,7 +83,7 @@ def train(solver: Solver, problem: Problem, kernel: Gaussian, seed: int, cap: fl
     counts, status, vectors = state.counters, Status.RUNNING, [float(state.core.active[0])]
     started, ends = counts.copy(), [0]
     while status == Status.RUNNING and time.process_time() - before < cap:
-        status = solver.advance(state, Allowance(presented=10 + int(counts[PRESENTED]) // 50))
+        status = solver.advance(state, Until(10 + int(counts[PRESENTED]) * 51 // 50))
         vectors.append(float(state.core.active[0]))
         ends.append(int(counts[PRESENTED]))
     seconds = time.process_time() - before
@@ -99,7 +99,7 @@ def train(solver: Solver, problem: Problem, kernel: Gaussian, seed: int, cap: fl
 def measure(name: str, problem: Problem, kernel: Gaussian, options: argparse.Namespace) -> list[Run]:
     """Train with several seeds; print every run."""
     solver = solvers.load(name)(C=c_of(problem))
-    solver.advance(solver.start(problem, kernel, 0), Allowance(presented=30))  # compiles
+    solver.advance(solver.start(problem, kernel, 0), Until(presented=30))  # compiles
     runs = []
     for seed in range(options.seeds):
         run = train(solver, problem, kernel, seed, options.cap)
@@ -159,12 +159,12 @@ def take_memory(name: str, n: int) -> None:
     """Take some iterations on synthetic points and print the memory of this process, which is a new one."""
     use_cache()
     solver, kernel, dense = solvers.load(name)(C=2.0), Gaussian(0.02), n <= LARGE
-    solver.advance(solver.start(synthetic(1000, dense), kernel, 0), Allowance(presented=30))  # compiles
+    solver.advance(solver.start(synthetic(1000, dense), kernel, 0), Until(presented=30))  # compiles
     problem = synthetic(n, dense)
     examples = (sum(part.nbytes for part in problem.train) + problem.labels.nbytes) / 2**20
     without, before = psutil.Process().memory_info().rss / 2**20, time.process_time()
     state: Any = solver.start(problem, kernel, 0)
-    solver.advance(state, Allowance(presented=SYNTHETIC))
+    solver.advance(state, Until(presented=SYNTHETIC))
     seconds, peak = time.process_time() - before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     rows, most = MOST_MEMORY
     verdict = f" (claimed: at most {most:g}): {'within' if peak <= most else 'MISSED'}" if n == rows else ""

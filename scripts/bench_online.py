@@ -30,7 +30,7 @@ from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS
 from mpu_bench.core.kernels import Gaussian, exp_single
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense
-from mpu_bench.core.solver import Allowance
+from mpu_bench.core.solver import Until
 from mpu_bench.core.vectors import append, kernel_values, new_vectors, padded
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import Home
@@ -155,14 +155,14 @@ def measure(case: Case, problem: Problem, repeats: int) -> float:
     """Train; report seconds, evaluations a second and the cost of an example for streams of several lengths."""
     solver = solvers.load("bpegasos")(vectors=case.vectors, maintenance=case.maintenance)
     kernel = Gaussian(GAMMAS[case.data] / problem.features)
-    solver.advance(solver.start(problem, kernel, 1), Allowance(presented=2000))  # compiles
+    solver.advance(solver.start(problem, kernel, 1), Until(presented=2000))  # compiles
     costs = []  # of an example, by the length of the stream
     for length in sorted({problem.n, *(each for each in LENGTHS if each < problem.n)}):
         part = problem if length == problem.n else beginning(problem, length)
         best = np.inf
         for _ in range(repeats):
             state, before = solver.start(part, kernel, 0), time.process_time()
-            solver.advance(state, Allowance(presented=length))
+            solver.advance(state, Until(presented=length))
             best = min(best, time.process_time() - before)
         costs.append(1e9 * best / length)
     evaluations, least = int(state.counters[KERNEL_EVALUATIONS]), limit(width(problem))

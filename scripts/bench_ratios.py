@@ -25,7 +25,7 @@ from mpu_bench.core.counters import INNER_PRODUCTS
 from mpu_bench.core.kernels import Linear
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import take
-from mpu_bench.core.solver import Allowance, Solver, Status
+from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.solvers.certificates import hinge_sum
 
 PEER = "liblinear"
@@ -57,7 +57,7 @@ def train(solver: Solver, problem: Problem, seed: int, bound: float) -> Measurem
     state = solver.start(problem, Linear(), seed)
     if not solver.sliceable:  # a peer's conversion of the examples
         before = time.process_time()
-    status = solver.advance(state, Allowance())
+    status = solver.advance(state, Until())
     seconds = time.process_time() - before
     if status != Status.DONE:
         raise SystemExit(f"{solver.name} on {problem.name}: {status.name}")

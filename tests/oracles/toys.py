@@ -2,14 +2,16 @@
 
 import types
 from dataclasses import MISSING, fields, is_dataclass, replace
-from typing import Annotated, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from mpu_bench import solvers
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UNLIMITED
 from mpu_bench.core.kernels import Gaussian, Kernel, Linear
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Ones, Sparse
+from mpu_bench.core.solver import Until
 from mpu_bench.solvers.multiclass import Multiclass
 
 KINDS = {
@@ -148,3 +150,9 @@ def _parts(state):
     if isinstance(state, list):
         return {str(position): part for position, part in enumerate(state)}
     return state._asdict() if hasattr(state, "_asdict") else vars(state)
+
+
+def more(state: Any, presented: int = UNLIMITED, kernel_evaluations: int = UNLIMITED) -> Until:
+    """Say where an advance stops by how much further it goes."""
+    counters = state.counters
+    return Until(int(counters[PRESENTED]) + presented, int(counters[KERNEL_EVALUATIONS]) + kernel_evaluations)

@@ -13,7 +13,7 @@ from annotated_types import Ge
 
 from mpu_bench.core.counters import PRESENTED, new_counters
 from mpu_bench.core.models import LinearModel
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+from mpu_bench.core.solver import Measures, Solver, Status, Until
 
 
 class State(NamedTuple):
@@ -35,9 +35,10 @@ class Misbehaving(Solver):
     def start(self, problem, kernel, seed):
         return State(np.zeros(problem.features), new_counters())
 
-    def advance(self, state, allowance: Allowance) -> Status:
-        state.counters[PRESENTED] += min(allowance.presented, 100)
-        warming_up = state.counters[PRESENTED] <= 100 and len(state.weights) and allowance.presented < 100
+    def advance(self, state, until: Until) -> Status:
+        before = state.counters[PRESENTED]
+        state.counters[PRESENTED] = min(until.presented, before + 100)
+        warming_up = before == 0 and len(state.weights) and until.presented < 100
         if warming_up or state.counters[PRESENTED] < 100 * self.passes:
             return Status.RUNNING
         return getattr(self, f"_{self.how.replace('-', '_')}")(state)

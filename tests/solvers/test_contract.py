@@ -17,9 +17,10 @@ from mpu_bench.core.counters import INNER_PRODUCTS, KERNEL_COMPUTED, KERNEL_EVAL
 from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.rows import take
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import UserError
 from oracles import toys
+from oracles.toys import more
 
 ENOUGH = 2_000  #: presentations after which a comparison ends, done or not
 
@@ -54,7 +55,7 @@ def problem(kind):
 
 def run(solver, kernel, problem, seed=3, presented=ENOUGH):
     state = solver.start(problem, kernel, seed)
-    return state, solver.advance(state, Allowance(presented=presented))
+    return state, solver.advance(state, more(state, presented=presented))
 
 
 def assert_same(left, right):
@@ -87,7 +88,7 @@ def test_slices_equal_one_long_advance(solver, kernel, problem):
     while left and sliced == Status.RUNNING:
         size = min(left, int(sizes.choice([1, 2, 7, 60, 61, 131])))
         before = state.counters[PRESENTED]
-        sliced = solver.advance(state, Allowance(presented=size))
+        sliced = solver.advance(state, more(state, presented=size))
         used = state.counters[PRESENTED] - before
         assert used == size or (sliced == Status.DONE and used <= size)
         left -= size
@@ -103,7 +104,7 @@ def test_slices_by_kernel_evaluations_equal_one_long_advance(solver, kernel, pro
     while state.counters[PRESENTED] < whole.counters[PRESENTED]:
         left = int(whole.counters[PRESENTED] - state.counters[PRESENTED])
         before = state.counters[KERNEL_EVALUATIONS]
-        status = solver.advance(state, Allowance(presented=left, kernel_evaluations=97))
+        status = solver.advance(state, more(state, presented=left, kernel_evaluations=97))
         if status == Status.RUNNING and state.counters[PRESENTED] < whole.counters[PRESENTED]:
             assert state.counters[KERNEL_EVALUATIONS] - before >= 97
     assert_same(whole, state)
@@ -114,7 +115,7 @@ def test_once_done_nothing_changes(solver, kernel, problem):
     if status != Status.DONE:
         pytest.skip("has no end of its own")
     before = toys.arrays_of(state)
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE
     for name, array in toys.arrays_of(state).items():
         np.testing.assert_array_equal(array, before[name], err_msg=name)
 
@@ -122,7 +123,7 @@ def test_once_done_nothing_changes(solver, kernel, problem):
 def test_model_and_measures_leave_the_state_alone(solver, kernel, problem):
     state = solver.start(problem, kernel, 3)
     for presented in (0, 50, ENOUGH):
-        solver.advance(state, Allowance(presented=presented))
+        solver.advance(state, more(state, presented=presented))
         before = toys.arrays_of(state)
         scores = solver.model(state).scores(problem.test)
         measures = solver.measures(state)
@@ -154,10 +155,10 @@ def test_objective_and_nu_are_those_of_the_model(solver, kernel, problem):
 def test_the_model_is_not_a_view_of_the_state(solver, kernel):
     problem = toys.problem(*toys.binary(agree=True), "dense")
     state = solver.start(problem, kernel, 3)
-    solver.advance(state, Allowance(presented=20))
+    solver.advance(state, more(state, presented=20))
     model = solver.model(state)
     before = model.scores(problem.test)
-    solver.advance(state, Allowance(presented=ENOUGH))
+    solver.advance(state, more(state, presented=ENOUGH))
     np.testing.assert_array_equal(model.scores(problem.test), before)
 
 
@@ -256,7 +257,7 @@ def test_compiled_and_plain_python_agree(tmp_path):
 
 
 PLAIN = """
-from mpu_bench.core.solver import Allowance
+from mpu_bench.core.solver import Until
 from oracles import toys
 
 for name in sorted(toys.variants()):
@@ -267,7 +268,7 @@ for name in sorted(toys.variants()):
     if solver.sliceable:
         problem = toys.problem(*toys.binary(agree=True), "sparse")
         state = solver.start(problem, kernel, 3)
-        solver.advance(state, Allowance(presented=200))
+        solver.advance(state, more(state, presented=200))
         scores = solver.model(state).scores(problem.test).ravel()
         print(name, " ".join(repr(float(score)) for score in scores), sep="\t")
 """

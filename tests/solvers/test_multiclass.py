@@ -11,7 +11,7 @@ from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.core.models import KernelModel, LinearModel, load
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import take
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.core.voting import REST, MulticlassModel, combined
 from mpu_bench.errors import DataError
 from mpu_bench.solvers.batch.rff import RFF
@@ -20,6 +20,7 @@ from mpu_bench.solvers.linear.dcd import DCD
 from mpu_bench.solvers.multiclass import Multiclass
 from mpu_bench.solvers.peers.libsvm import Libsvm
 from oracles import toys
+from oracles.toys import more
 
 KERNEL = Gaussian(0.25)
 
@@ -37,7 +38,7 @@ def three_classes(kind="dense", n=90, d=7):
 
 def trained(solver, problem, kernel):
     state = solver.start(problem, kernel, 3)
-    return state, solver.advance(state, Allowance())
+    return state, solver.advance(state, Until())
 
 
 def apart(solver, problem, kernel, pair):
@@ -103,7 +104,7 @@ def test_slices_over_several_machines_equal_one_long_advance(solver, kernel, red
     machines = set()
     while status == Status.RUNNING:
         size, before = int(sizes.choice([1, 7, 60])), state.counters[PRESENTED]
-        status = wrapped.advance(state, Allowance(presented=size))
+        status = wrapped.advance(state, more(state, presented=size))
         used = state.counters[PRESENTED] - before
         assert used == size or (status == Status.DONE and used <= size)
         machines.add(len(state.trained))
@@ -116,7 +117,7 @@ def test_slices_over_several_machines_equal_one_long_advance(solver, kernel, red
     assert before.keys() == after.keys()
     for name in before:
         np.testing.assert_array_equal(before[name], after[name], err_msg=name)
-    assert wrapped.advance(state, Allowance()) == Status.DONE
+    assert wrapped.advance(state, Until()) == Status.DONE
     np.testing.assert_array_equal(state.counters, whole.counters)
 
 
@@ -126,7 +127,7 @@ def test_slices_by_kernel_evaluations_go_on_with_the_next_machine():
     state = wrapped.start(problem, KERNEL, 3)
     while True:
         before = state.counters[KERNEL_EVALUATIONS]
-        if wrapped.advance(state, Allowance(kernel_evaluations=97)) == Status.DONE:
+        if wrapped.advance(state, more(state, kernel_evaluations=97)) == Status.DONE:
             break
         assert state.counters[KERNEL_EVALUATIONS] - before >= 97
     np.testing.assert_array_equal(state.counters, whole.counters)

@@ -4,7 +4,7 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.kernels import Linear
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
 
@@ -23,7 +23,7 @@ def problem(request, shared_home):
 def test_the_objective_is_the_printed_one(problem, name):
     solver = solvers.load(name)(C=1.0, **SOLVERS[name])
     state = solver.start(problem, Linear(), 0)
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE
     measures = solver.measures(state)
     assert measures.objective <= PRINTED[problem.name] * (1 + 1e-4)
     if name != "liblinear":

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.core.jit import jit
+
 PRESENTED = 0  #: examples presented (for batch solvers: iterations); passes = presented / n
 STEPS = 1  #: presentations that changed the hypothesis
 UPDATES = 2  #: changes of the hypothesis; a multiple update counts its multiplicity
@@ -24,3 +26,9 @@ UNLIMITED = np.iinfo(np.int64).max // 4
 def new_counters() -> NDArray[np.int64]:
     """Start all counts at zero."""
     return np.zeros(len(NAMES), np.int64)
+
+
+@jit
+def reached(counters, until):
+    """Return whether a counter has reached the value at which the advance stops (`core.solver.Until`)."""
+    return counters[PRESENTED] >= until.presented or counters[KERNEL_EVALUATIONS] >= until.kernel_evaluations

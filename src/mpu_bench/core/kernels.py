@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from mpu_bench.core.jit import borrowing, dispatch, owning
+from mpu_bench.core.jit import dispatch, jit
 
 
 class Linear(NamedTuple):
@@ -138,13 +138,13 @@ def _gaussian_values(kernel, products, norms, norm):
     _gaussian_doubles(kernel.gamma, products, norms, norm)
 
 
-@borrowing(fastmath={"contract"}, forceinline=True)
+@jit(fastmath={"contract"}, forceinline=True)
 def _gaussian_doubles(gamma, products, norms, norm):
     for j in range(len(products)):
         products[j] = exp_double(-gamma * max((norm + norms[j]) - 2.0 * products[j], 0.0))
 
 
-@borrowing(fastmath={"contract"}, forceinline=True)
+@jit(fastmath={"contract"}, forceinline=True)
 def _gaussian_singles(gamma, products, norms, norm):
     negative, norm = np.float32(-gamma), np.float32(norm)
     for j in range(len(products)):
@@ -157,7 +157,7 @@ def _polynomial_values(kernel, products, norms, norm):
     _powers(products, kernel.degree)
 
 
-@borrowing
+@jit
 def _bases(kernel, products, norms, norm):
     """Turn inner products into what the power is taken of."""
     number = products.dtype.type
@@ -173,14 +173,14 @@ def _bases(kernel, products, norms, norm):
         products[j] = (scale * products[j] + offset) * own / root if square > zero else zero
 
 
-@owning
+@jit(allocates=True)
 def _powers(numbers, degree):
     scratch = np.empty(_TOGETHER, numbers.dtype)
     for start in range(0, len(numbers), _TOGETHER):
         _to_power(numbers[start : start + _TOGETHER], degree, scratch)
 
 
-@borrowing
+@jit
 def _to_power(numbers, degree, bases):
     """Raise to the degree by squaring and multiplying, all numbers at a time: in vector instructions."""
     for j in range(len(numbers)):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any, ClassVar, Literal, NamedTuple, get_type_hints
@@ -29,20 +30,23 @@ from mpu_bench.errors import ConfigError, DataError
 class Status(IntEnum):
     """How an advance ended."""
 
-    RUNNING = 0  #: the allowance is used up
+    RUNNING = 0  #: a counter has reached its value of `Until`
     DONE = 1  #: the algorithm's own stopping rule holds; a further advance changes nothing
     DIVERGED = 2  #: a number is no longer finite
 
 
-class Allowance(NamedTuple):
-    """How far an advance may go; whatever is used up first ends it.
+class Until(NamedTuple):
+    """The counter values at which an advance stops; whichever is reached first ends it.
 
-    ``presented``: further examples (for batch solvers, iterations). ``kernel_evaluations``: further kernel values
-    asked for; a solver may finish the example that crosses it.
+    ``presented``: examples (for batch solvers, iterations). ``kernel_evaluations``: kernel values asked for; a solver
+    may finish the example that crosses it. Jitted loops take it as it is: ``while not reached(counters, until)``.
     """
 
     presented: int = UNLIMITED
     kernel_evaluations: int = UNLIMITED
+
+
+Allowance = Until  # the name until every solver takes `Until`
 
 
 class Measures(NamedTuple):
@@ -90,11 +94,7 @@ class Solver(ABC):
     kernels : ``"linear"`` or ``"any"``.
     classes : ``"two"`` or ``"any"``.
     online : whether it takes its examples one by one from a `Stream`, so that they need not all be in memory.
-    sliceable : False for peers, whose one advance runs to the end whatever the allowance.
-    l1_svm : whether its objective, with the linear kernel, is that of the L1-SVM with the parameter C, so that it can
-        be set against the optimum of that problem.
-    kernel_svm : whether its objective, with any kernel, is 1/2 ||w||^2 + C sum hinge, and of what bias: its parameters
-        are C or `regularization`, 1 / (C n), and for ``"either"`` also `bias`.
+    sliceable : False for peers, whose one advance runs to the end whatever ``until`` says.
     """
 
     name: ClassVar[str]
@@ -103,8 +103,6 @@ class Solver(ABC):
     classes: ClassVar[Literal["two", "any"]] = "two"
     online: ClassVar[bool] = False
     sliceable: ClassVar[bool] = True
-    l1_svm: ClassVar[bool] = False
-    kernel_svm: ClassVar[Literal["", "no bias", "bias", "either"]] = ""
 
     def __post_init__(self) -> None:
         """Refuse parameters outside their range.
@@ -175,8 +173,8 @@ class Solver(ABC):
         """Make the state the algorithm starts from. Its time counts as training time."""
 
     @abstractmethod
-    def advance(self, state: Any, allowance: Allowance) -> Status:
-        """Go on until the allowance is used up or the algorithm is done; changes the state in place.
+    def advance(self, state: Any, until: Until) -> Status:
+        """Go on until a counter reaches its value of ``until`` or the algorithm is done; changes the state in place.
 
         Advancing in slices of any size gives bit for bit the state of one long advance.
         """
@@ -189,9 +187,32 @@ class Solver(ABC):
         """Certify the present state. Never changes it, never counted, never timed."""
         return Measures()
 
-    def remark(self, state: Any) -> str:  # noqa: ARG002
-        """Say what a reader of the final row must know about it, such as that the data are not separable."""
+    def note(self, state: Any) -> str:  # noqa: ARG002
+        """Return what a reader of the final row must know about it, such as that the data are not separable."""
         return ""
+
+    @classmethod
+    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:  # noqa: ARG003
+        """Return the solver, with its parameters, that finds the optimum of this solver's objective.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Those of a run, by name; a value may still be relative to the data, such as a multiple of 1 / n.
+        linear : bool
+            Whether the run's kernel is a.b, not normalized.
+
+        Returns
+        -------
+        (str, dict) or None
+            The name in `mpu_bench.solvers.SOLVERS`, and the parameters that are not the default; None where no
+            solver here certifies the optimum.
+        """
+        return None
+
+
+#: a solver's name and parameters
+Optimum = tuple[str, dict[str, Any]]
 
 
 def _bounds(hint: Any) -> list[Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from mpu_bench.core.jit import borrowing
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import values
 from mpu_bench.core.rows import Dense, Ones, Rows, pairs, squared_norm
 
@@ -56,7 +56,7 @@ def step_of(rows: Rows) -> float:
     return step if step > 0 and _are_digits(values, step) else 0.0
 
 
-@borrowing
+@jit
 def _step(values):
     """Guess the step from the largest value, whose rounding is the least, and the smallest that is not zero."""
     least, most = np.inf, 0.0
@@ -68,7 +68,7 @@ def _step(values):
     return most / np.rint(most / least) if 0.0 < most < (_DIGITS + 0.5) * least else 0.0
 
 
-@borrowing
+@jit
 def _are_digits(values, step):
     worst = 0.0
     for value in values:
@@ -124,21 +124,21 @@ def padded(size):
     return (size + (_GROUP - 1)) // _GROUP * _GROUP
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def put(vectors, place, rows, i):
     """Copy row i to a place, over what is there; the place may be the one after the last."""
     vectors.columns[:, place] = 0
     _put_into_zeros(vectors, place, rows, i)
 
 
-@borrowing
+@jit
 def append(vectors, rows, first, last):
     """Copy the rows from first to last, last not among them, to places that nothing has been in."""
     for i in range(first, last):
         _put_into_zeros(vectors, vectors.size[0], rows, np.uint32(i))
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def _put_into_zeros(vectors, place, rows, i):
     m = pairs(rows, i, vectors.chosen, vectors.scales)
     for k in range(m):
@@ -150,7 +150,7 @@ def _put_into_zeros(vectors, place, rows, i):
     vectors.size[0] = max(vectors.size[0], place + 1)
 
 
-@borrowing
+@jit
 def put_between(vectors, place, first, second, share):
     """Put ``share x_first + (1 - share) x_second`` at a place where there is a vector."""
     total = 0.0
@@ -162,7 +162,7 @@ def put_between(vectors, place, first, second, share):
     vectors.squared_norms[place] = total
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def drop(vectors, place):
     """Forget the vector at a place; the last one moves there."""
     last = vectors.size[0] - 1
@@ -173,7 +173,7 @@ def drop(vectors, place):
     vectors.size[0] = last
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def kernel_values(vectors, kernel, rows, i, out):
     """Compute the kernel values of row i with all vectors.
 
@@ -191,7 +191,7 @@ def kernel_values(vectors, kernel, rows, i, out):
     _kernel_values(vectors, kernel, pairs(rows, i, vectors.chosen, vectors.scales), norm, out)
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def stored_kernel_values(vectors, kernel, place, out):
     """Compute the kernel values of the vector at a place with all vectors, as `kernel_values` does."""
     m = 0
@@ -202,7 +202,7 @@ def stored_kernel_values(vectors, kernel, place, out):
     _kernel_values(vectors, kernel, m, np.float64(vectors.squared_norms[place]), out)
 
 
-@borrowing(fastmath={"contract"})
+@jit(fastmath={"contract"})
 def squared_distances(vectors, place, out):
     """Compute ``||x_j - x_place||^2`` from the differences, so that close vectors have precise distances."""
     m = np.uint64(min(padded(vectors.size[0]), len(out)))
@@ -220,7 +220,7 @@ def squared_distances(vectors, place, out):
             out[j] += (columns[d - np.uint64(1), j] - here) ** 2
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def _kernel_values(vectors, kernel, pairs_there, norm, out):
     m = min(padded(vectors.size[0]), len(out))
     if vectors.columns.itemsize == 1:
@@ -235,7 +235,7 @@ def _kernel_values(vectors, kernel, pairs_there, norm, out):
     values(kernel, out[:m], vectors.squared_norms[:m], norm)
 
 
-@borrowing(fastmath={"contract"}, forceinline=True)
+@jit(fastmath={"contract"}, forceinline=True)
 def _sum_columns(columns, chosen, scales, pairs_there, start, stop, out):
     """Add up the columns chosen, each by its scale: the first few write, the others, four at a time, add."""
     start, stop = np.uint64(start), np.uint64(stop)
@@ -262,14 +262,14 @@ def _sum_columns(columns, chosen, scales, pairs_there, start, stop, out):
             out[j] += s0 * columns[c0, j] + s1 * columns[c1, j] + s2 * columns[c2, j] + s3 * columns[c3, j]
 
 
-@borrowing
+@jit
 def score(coefficients, kernel_row, scores):
     """Compute ``f_c = sum_j coefficients[c, j] kernel_row[j]``, j over the kernel row, for every score c."""
     for c in range(len(scores)):
         scores[c] = weighted_sum(coefficients, c, kernel_row, len(kernel_row))
 
 
-@borrowing(fastmath={"reassoc", "contract"}, forceinline=True)
+@jit(fastmath={"reassoc", "contract"}, forceinline=True)
 def weighted_sum(coefficients, c, kernel_row, m):
     """Compute ``sum_j coefficients[c, j] kernel_row[j]`` over the first m."""
     total = 0.0

@@ -151,16 +151,11 @@ REFERENCE, KERNEL_REFERENCE = REFERENCES = ("reference", "kernel-reference")
 
 def optimum_of(run: Run) -> Run | None:
     """Make the run whose result is the optimum that this run's objective is set against."""
-    solver = solvers.load(run.solver)
     if run.solver in REFERENCES or run.tuning is not None or run.trial is not None:
         return None
     linear = run.kernel.name == "linear" and not run.kernel.parameters.get("normalize")
-    if solver.l1_svm and linear and run.parameters.get("margin", "soft") == "soft":
-        return _reference(run, REFERENCE, {"C": run.parameters["C"]} | _reduction(run))
-    if solver.kernel_svm:
-        bias = run.parameters["bias"] if solver.kernel_svm == "either" else solver.kernel_svm == "bias"
-        return _reference(run, KERNEL_REFERENCE, _weight(run.parameters) | {"bias": bias} | _reduction(run))
-    return None
+    optimum = solvers.load(run.solver).optimum_solver(run.parameters, linear)
+    return None if optimum is None else _reference(run, optimum[0], optimum[1] | _reduction(run))
 
 
 def _reduction(run: Run) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from mpu_bench.core.clock import is_off_the_clock, off_clock_seconds
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+from mpu_bench.core.solver import Measures, Solver, Status, Until
 
 #: what a checkpoint holds, in the order of curves.csv
 CHECKPOINT_COLUMNS = (
@@ -138,17 +138,14 @@ class _Watch:
     n: int
     pace: _Pace = field(default_factory=_Pace)
 
-    def allowance(self, counts: np.ndarray[Any, Any], due: int) -> Allowance:
+    def until(self, counts: np.ndarray[Any, Any], due: int) -> Until:
         presented, evaluations = int(counts[counters.PRESENTED]), int(counts[counters.KERNEL_EVALUATIONS])
-        most = min(due - presented, self.pace.amount, self.pace.within(self._seconds_left()))
+        last = min(due, presented + min(self.pace.amount, self.pace.within(self._seconds_left())))
         if self.stop.passes is not None:
-            most = min(most, math.ceil(self.stop.passes * self.n) - presented)
-        evaluations_left = (
-            counters.UNLIMITED
-            if self.stop.kernel_evaluations is None
-            else max(1, int(self.stop.kernel_evaluations) - evaluations)
-        )
-        return Allowance(max(1, most), evaluations_left)
+            last = min(last, math.ceil(self.stop.passes * self.n))
+        if self.stop.kernel_evaluations is None:
+            return Until(max(presented + 1, last))
+        return Until(max(presented + 1, last), max(evaluations + 1, int(self.stop.kernel_evaluations)))
 
     def _seconds_left(self) -> float:
         return math.inf if self.stop.seconds is None else self.stop.seconds - self.clock.seconds
@@ -202,9 +199,9 @@ def train(
     kept: list[dict[str, Any]] = []
     while True:
         before, seconds = int(state.counters[counters.PRESENTED]), clock.seconds
-        allowance = watch.allowance(state.counters, due) if solver.sliceable else Allowance()
+        until = watch.until(state.counters, due) if solver.sliceable else Until()
         with clock:
-            status = solver.advance(state, allowance)
+            status = solver.advance(state, until)
         presented = int(state.counters[counters.PRESENTED])
         watch.pace.measure(presented - before, clock.seconds - seconds)
         rule = "" if status is not Status.RUNNING else watch.rule(state.counters)
@@ -219,7 +216,7 @@ def train(
             model = solver.model(state)
             kept[-1]["train_error"] = train_error(model, problem)
             ended, reason = _ending(status, rule, kept[-1])
-            return Trace(ended, "; ".join(filter(None, [reason, solver.remark(state)])), kept, model)
+            return Trace(ended, "; ".join(filter(None, [reason, solver.note(state)])), kept, model)
 
 
 def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:

@@ -31,12 +31,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.clock import off_the_clock
-from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, new_counters
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, new_counters, reached
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import take
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.core.voting import REST, combined
 from mpu_bench.errors import DataError
 
@@ -48,7 +48,7 @@ class Trained(NamedTuple):
 
     model: Model
     measures: Measures
-    remark: str
+    note: str
     status: Status
 
 
@@ -84,7 +84,7 @@ class Multiclass(Solver):
 
     def __post_init__(self) -> None:
         """Take over what is said of the solver."""
-        for name in ("name", "paper", "kernels", "sliceable", "online", "l1_svm", "kernel_svm"):
+        for name in ("name", "paper", "kernels", "sliceable", "online"):
             object.__setattr__(self, name, getattr(self.solver, name))
 
     def check(self, problem: Problem, kernel: Kernel) -> None:
@@ -132,17 +132,16 @@ class Multiclass(Solver):
             state.machine = self.solver.start(part, state.kernel, state.seed)
             state.counters[:] = state.counted + state.machine.counters
 
-    def advance(self, state: State, allowance: Allowance) -> Status:
+    def advance(self, state: State, until: Until) -> Status:
         """Go on with the machine at work, and after it with the next."""
-        most = allowance.presented + int(state.counters[PRESENTED])
-        evaluations = allowance.kernel_evaluations + int(state.counters[KERNEL_EVALUATIONS])
         while state.machine is not None:
-            left = Allowance(
-                most - int(state.counters[PRESENTED]), evaluations - int(state.counters[KERNEL_EVALUATIONS])
-            )
-            if self.sliceable and (left.presented <= 0 or left.kernel_evaluations <= 0):
+            if self.sliceable and reached(state.counters, until):
                 return Status.RUNNING
-            status = self.solver.advance(state.machine, left)
+            its = Until(
+                until.presented - int(state.counted[PRESENTED]),
+                until.kernel_evaluations - int(state.counted[KERNEL_EVALUATIONS]),
+            )
+            status = self.solver.advance(state.machine, its)
             state.counters[:] = state.counted + state.machine.counters
             if status is Status.DIVERGED:
                 return status
@@ -153,9 +152,7 @@ class Multiclass(Solver):
     def _end(self, state: State, status: Status) -> None:
         with off_the_clock():
             solver, machine = self.solver, state.machine
-            state.trained.append(
-                Trained(solver.model(machine), solver.measures(machine), solver.remark(machine), status)
-            )
+            state.trained.append(Trained(solver.model(machine), solver.measures(machine), solver.note(machine), status))
         state.counted[:] = state.counters
         self._begin(state)
 
@@ -181,12 +178,12 @@ class Multiclass(Solver):
         gap = objective / dual - 1 if objective is not None and dual is not None and dual > 0 else None
         return Measures(objective=objective, dual_objective=dual, gap=gap)
 
-    def remark(self, state: State) -> str:
-        """Give every remark on a machine once."""
-        remarks = [each.remark for each in state.trained]
+    def note(self, state: State) -> str:
+        """Return every note on a machine once."""
+        notes = [each.note for each in state.trained]
         if state.machine is not None:
-            remarks.append(self.solver.remark(state.machine))
-        return "; ".join(dict.fromkeys(filter(None, remarks)))
+            notes.append(self.solver.note(state.machine))
+        return "; ".join(dict.fromkeys(filter(None, notes)))
 
 
 def _counts(problem: Problem) -> Sequence[int]:

@@ -5,7 +5,7 @@ from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Polynomial
 from mpu_bench.core.rng import generator
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import UserError
 from oracles import quadratic_programs, responses_kept, toys
 
@@ -20,7 +20,7 @@ def test_is_the_plain_algorithm_and_keeps_its_bound(regularization):
     signs, gram = 2.0 * labels - 1, (matrix @ matrix.T + 1) ** 2
     solver = Pegasos(regularization, passes=50)
     state = solver.start(toys.problem(matrix, labels, "ones"), QUADRATIC, 2)
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE
     T = 50 * 60
     alphas, drawn, losses = responses_kept.pegasos(gram, signs, regularization, T, generator(2, "pegasos-kernel"))
     np.testing.assert_allclose(state.multiplicities / (regularization * T), alphas, rtol=1e-9)

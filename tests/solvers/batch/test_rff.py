@@ -5,7 +5,7 @@ from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED
 from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.core.models import FourierModel, fourier_features, load
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import UserError
 from oracles import quadratic_programs, toys
 
@@ -28,7 +28,7 @@ def test_more_pairs_come_nearer_to_the_kernel_machine(toy):
     for pairs in (8, 128, 8192):
         solver = RFF(regularization=0.02, pairs=pairs, tolerance=1e-4)
         state = solver.start(toys.problem(matrix, labels, "sparse"), KERNEL, 0)
-        assert solver.advance(state, Allowance()) == Status.DONE
+        assert solver.advance(state, Until()) == Status.DONE
         scores = solver.model(state).scores(toys.problem(matrix, labels, "dense").test)
         assert scores.shape == (60, 1)
         distances.append(np.abs(scores[:, 0] - exact).max())

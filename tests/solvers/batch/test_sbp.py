@@ -8,12 +8,13 @@ from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.rng import generator
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import UserError
 from mpu_bench.solvers.batch.water_filling import draw_covered, one_level, two_levels
 from oracles import quadratic_programs, responses_kept, toys, water
+from oracles.toys import more
 
 SBP = solvers.load("sbp")
 CUBIC = Polynomial(1.0, 1.0, 3)  # integers on binary data: no rounding
@@ -91,7 +92,7 @@ def test_is_algorithm_1(nu, passes):
 
 def trained(solver, problem, kernel=WIDE, seed=4):
     state = solver.start(problem, kernel, seed)
-    return state, solver.advance(state, Allowance())
+    return state, solver.advance(state, Until())
 
 
 def exact(matrix, labels, regularization, bias):
@@ -186,6 +187,6 @@ def test_the_error_on_adult_falls_as_in_figure_2(shared_home):
     solver = SBP(nu=0.011)
     state = solver.start(problem, Gaussian(0.05), 0)
     for epochs, percent in ((0.1, 15.4), (1, 14.9)):
-        solver.advance(state, Allowance(presented=int(epochs * problem.n) - int(state.counters[PRESENTED])))
+        solver.advance(state, more(state, presented=int(epochs * problem.n) - int(state.counters[PRESENTED])))
         error = 100 * (solver.model(state).labels(problem.test) != problem.test_labels).mean()
         assert error == pytest.approx(percent, abs=0.3)

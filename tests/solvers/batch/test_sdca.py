@@ -4,9 +4,10 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Linear, Polynomial
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import UserError
 from oracles import quadratic_programs, toys
+from oracles.toys import more
 
 SDCA = solvers.load("sdca")
 CUBIC = Polynomial(1.0, 1.0, 3)  # integers on binary data: no rounding
@@ -18,7 +19,7 @@ def test_the_gap_closes_on_the_exact_optimum(regularization):
     signs, C = 2.0 * labels - 1, 1 / (60 * regularization)
     solver = SDCA(regularization, passes=3000)
     state = solver.start(toys.problem(matrix, labels, "ones"), CUBIC, 1)
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE
     gram = (matrix @ matrix.T + 1) ** 3
     alphas, optimum = quadratic_programs.soft_margin(signs[:, None] * gram * signs, C)
     found = solver.measures(state)
@@ -40,7 +41,7 @@ def test_every_step_raises_the_dual():
     state = solver.start(toys.problem(*toys.binary(), "ones"), CUBIC, 1)
     before = 0.0
     for _ in range(300):
-        solver.advance(state, Allowance(presented=1))
+        solver.advance(state, more(state, presented=1))
         dual = solver.measures(state).dual_objective
         assert dual >= before * (1 - 1e-12)
         before = dual
@@ -50,7 +51,7 @@ def test_a_zero_row_goes_to_its_bound_at_once():
     matrix, labels = toys.binary()
     solver = SDCA(0.01)
     state = solver.start(toys.problem(matrix, labels, "ones"), Linear(), 1)
-    solver.advance(state, Allowance())
+    solver.advance(state, Until())
     assert state.alphas[30] == pytest.approx(1 / (60 * 0.01))
 
 

@@ -8,20 +8,21 @@ from mpu_bench.core import gram
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.models import load
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.solvers.batch import smo
 from mpu_bench.solvers.batch.smo import SMO
 from oracles import kernel_svm, toys
+from oracles.toys import more
 
 KERNELS = [Linear(), Gaussian(0.25), Polynomial(0.5, 1.0, 3)]
 
 
 def train(solver, problem, kernel=KERNELS[1]):
     state = solver.start(problem, kernel, 0)
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE
     return state
 
 
@@ -89,7 +90,7 @@ def test_shrinking_changes_nothing_but_the_way(monkeypatch, memory, C):
     problem, solver = toys.problem(matrix, labels, "dense"), SMO(C=C, bias=True, tolerance=1e-4)
     monkeypatch.setattr(gram, "_chosen", [] if memory is None else [memory])
     state, active, checked = solver.start(problem, KERNELS[1], 0), [], 0
-    while solver.advance(state, Allowance(presented=100)) != Status.DONE:
+    while solver.advance(state, more(state, presented=100)) != Status.DONE:
         active.append(int(state.places.active[0]))
         if active[-1] < 400 and checked < 3:
             checked += 1
@@ -123,7 +124,7 @@ def test_a_coefficient_almost_at_its_bound_is_not_waited_for():
     smo._mark(state.places, most)
     state.best[0] = smo._look(state.places, state.bounds, False, 1e-3)
     assert state.bounds[0] == pytest.approx(errors[most])
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE
     assert state.counters[PRESENTED] == iterations + 1
     assert solver.violation(state) <= 1e-3
 

@@ -7,9 +7,9 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.kernels import Linear
-from mpu_bench.core.solver import Allowance
 from mpu_bench.errors import DataError
 from oracles import linear_svm, quadratic_programs, toys
+from oracles.toys import more
 
 COSTS = [1e-4, 0.1, 1.0, 100.0, 1e4]
 
@@ -51,7 +51,7 @@ def test_agrees_with_the_exact_quadratic_program(name, kind, C):
     parameters, excess = PRECISE.get(name, ({}, lambda C: 0.01))
     solver, optimum = solvers.load(name)(C=C, **parameters), exact(kind, C)
     state = solver.start(toys.problem(matrix, labels, kind), Linear(), 0)
-    solver.advance(state, Allowance(presented=20_000_000))
+    solver.advance(state, more(state, presented=20_000_000))
     measures = solver.measures(state)
     assert optimum * (1 - 1e-9) <= measures.objective <= optimum * (1 + excess(C))
     assert measures.objective == pytest.approx(
@@ -73,7 +73,7 @@ def test_two_examples(name, C):
     parameters, excess = PRECISE.get(name, ({}, lambda C: 0.01))
     solver = solvers.load(name)(C=C, **parameters)
     state = solver.start(toys.problem(np.eye(2), np.array([1, 0], np.int32), "ones"), Linear(), 0)
-    solver.advance(state, Allowance(presented=1_000_000))
+    solver.advance(state, more(state, presented=1_000_000))
     weight = min(C, 1.0)  # each example on its own: min w^2 / 2 + C max(0, 1 - w)
     optimum = weight**2 + 2 * C * (1 - weight)
     assert optimum * (1 - 1e-9) <= solver.measures(state).objective <= optimum * (1 + excess(C))

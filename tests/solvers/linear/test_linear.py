@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Linear
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import ConfigError, DataError
 from oracles import linear_svm, margin_perceptron, toys
+from oracles.toys import more
 
 MPU, DCD = solvers.load("mpu"), solvers.load("dcd")
 
@@ -29,7 +30,7 @@ def exact(make, C, data_seed=0):
 
 def train(solver, problem, seed=0, allowance=None):
     state = solver.start(problem, Linear(), seed)
-    status = solver.advance(state, allowance or Allowance())
+    status = solver.advance(state, allowance or Until())
     return state, status
 
 
@@ -90,7 +91,7 @@ def test_a_run_that_stops_by_its_certificate_has_the_gap(name, stop, C, data_see
 def test_a_certificate_is_never_better_than_the_truth(name, presented, C, data_seed, seed):
     problem = toys.problem(*toys.binary(seed=data_seed), "ones")
     solver = solvers.load(name)(C=C)
-    state, _ = train(solver, problem, seed, Allowance(presented=presented))
+    state, _ = train(solver, problem, seed, Until(presented=presented))
     measures, (_, _, optimum) = solver.measures(state), exact(toys.binary, C, data_seed)
     assert measures.objective >= optimum * (1 - 1e-8)
     assert measures.dual_objective <= optimum * (1 + 1e-8)
@@ -103,7 +104,7 @@ def test_mpu_invariants(presented, C, seed):
     matrix, labels = toys.binary()
     problem = toys.problem(matrix, labels, "ones")
     solver = MPU(C=C)
-    state, _ = train(solver, problem, seed, Allowance(presented=presented))
+    state, _ = train(solver, problem, seed, Until(presented=presented))
     most = solver.rule(state.squared_norms.max()).most
     counts = state.multiplicities
     assert (counts == np.floor(counts)).all()
@@ -121,7 +122,7 @@ def test_mpu_invariants(presented, C, seed):
 def test_dcd_invariants(presented, C, seed):
     matrix, labels = toys.binary()
     problem = toys.problem(matrix, labels, "ones")
-    state, _ = train(DCD(C=C), problem, seed, Allowance(presented=presented))
+    state, _ = train(DCD(C=C), problem, seed, Until(presented=presented))
     assert (state.alphas >= 0).all()
     assert (state.alphas <= C).all()
     np.testing.assert_allclose(state.weights, (state.alphas * problem.signs()) @ matrix, atol=1e-9)
@@ -137,7 +138,7 @@ def test_a_multiple_update_is_so_many_single_ones(seed, accuracy):
     state = solver.start(problem, Linear(), seed)
     order = state.orders[0].copy()
     rule = solver.rule(state.squared_norms.max())
-    solver.advance(state, Allowance(presented=problem.n))
+    solver.advance(state, more(state, presented=problem.n))
     patterns = problem.signs()[:, None] * matrix
     gap = rule.unlearning - rule.threshold
     weights, counts, updates = margin_perceptron.present(patterns, order, rule.most, rule.threshold, gap)
@@ -163,7 +164,7 @@ def test_mpu_converged_presents_all_examples_once_more_without_an_update():
     state, _ = train(solver, problem)
     whole = toys.arrays_of(state)
     state = solver.start(problem, Linear(), 0)
-    solver.advance(state, Allowance(presented=int(whole["counters"][PRESENTED]) - problem.n))
+    solver.advance(state, more(state, presented=int(whole["counters"][PRESENTED]) - problem.n))
     np.testing.assert_array_equal(state.held.weights, whole["held.weights"])
     assert state.counters[STEPS] == whole["counters"][STEPS]
 

@@ -9,11 +9,12 @@ from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Linear
 from mpu_bench.core.rng import below, generator
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import DataError
 from oracles import linear_svm, pegasos, toys
+from oracles.toys import more
 
 Pegasos = solvers.load("pegasos")
 
@@ -27,7 +28,7 @@ def steps_of(solver, problem, steps, seed=0):
     state = solver.start(problem, Linear(), seed)
     found = []
     for _ in range(steps):
-        solver.advance(state, Allowance(presented=solver.batch))
+        solver.advance(state, more(state, presented=solver.batch))
         found.append(solver.model(state).weights[0])
     return np.array(found), state
 
@@ -56,7 +57,7 @@ def test_stays_in_the_ball_and_knows_a_bound_of_its_norm(C, batch, data_seed, se
     state = solver.start(problem, Linear(), seed)
     projected = 0
     for _ in range(100):
-        solver.advance(state, Allowance(presented=batch))
+        solver.advance(state, more(state, presented=batch))
         length = np.linalg.norm(solver.model(state).weights)
         bound = np.sqrt(state.numbers[1]) / max(state.progress[2] - 1, 1)
         assert length <= np.sqrt(C * problem.n) * (1 + 1e-12)
@@ -92,7 +93,7 @@ def test_comes_near_the_optimum_and_ends_after_its_iterations(C, kind):
     _, _, optimum = linear_svm.solve(matrix, problem.signs(), C)
     solver = Pegasos(C=C, iterations=20_000)
     state = solver.start(problem, Linear(), 0)
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE
     measures = solver.measures(state)
     assert optimum * (1 - 1e-9) <= measures.objective <= optimum * 1.01
     assert measures.dual_objective is None
@@ -104,12 +105,12 @@ def test_comes_near_the_optimum_and_ends_after_its_iterations(C, kind):
 def test_a_model_within_a_step_is_that_before_it():
     solver = Pegasos()
     state = solver.start(toys.problem(*toys.real(), "sparse"), Linear(), 0)
-    solver.advance(state, Allowance(presented=300))
+    solver.advance(state, more(state, presented=300))
     before = solver.model(state).weights
-    solver.advance(state, Allowance(presented=29))
+    solver.advance(state, more(state, presented=29))
     np.testing.assert_array_equal(solver.model(state).weights, before)
     assert state.counters[STEPS] == 10
-    solver.advance(state, Allowance(presented=1))
+    solver.advance(state, more(state, presented=1))
     assert state.counters[STEPS] == 11
     assert (solver.model(state).weights != before).any()
 
@@ -118,7 +119,7 @@ def test_numbers_that_overflow_are_told():
     matrix, labels = toys.real()
     solver = Pegasos(C=1e4)
     state = solver.start(toys.problem(matrix * 1e150, labels, "dense64"), Linear(), 0)
-    assert solver.advance(state, Allowance(presented=3000)) == Status.DIVERGED
+    assert solver.advance(state, more(state, presented=3000)) == Status.DIVERGED
     with pytest.raises(DataError, match="training row 0 is not finite"):
         solver.start(toys.problem(matrix * 1e200, labels, "dense64"), Linear(), 0)
 
@@ -128,5 +129,5 @@ def test_adult_within_one_per_cent(shared_home):
     problem = load_problem(catalog.card("adult"), shared_home)
     solver = Pegasos(C=1.0, iterations=300_000)
     state = solver.start(problem, Linear(), 0)
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE
     assert 11434.3 <= solver.measures(state).objective <= 11434.4 * 1.01

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Linear
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import DataError
 from oracles import cutting_planes, linear_svm, toys
+from oracles.toys import more
 
 SVMperf = solvers.load("svmperf")
 
@@ -32,7 +33,7 @@ def exact(make, C, data_seed=0):
         return linear_svm.solve(matrix, 2.0 * labels - 1, C)[2]
     certified = solvers.load("dcd")(C=C, tolerance=1e-12, stop=1e-8)  # the plain reference takes long here
     state = certified.start(toys.problem(matrix, labels, "dense64"), Linear(), 0)
-    certified.advance(state, Allowance())
+    certified.advance(state, Until())
     assert certified.measures(state).gap <= 1e-8
     return certified.measures(state).dual_objective
 
@@ -51,7 +52,7 @@ def test_agrees_with_the_exact_solution(kind, C):
     solver = SVMperf(C=C, tolerance=1e-5)
     problem = toys.problem(*make(), kind)
     state = solver.start(problem, Linear(), 0)
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE
     measures = solver.measures(state)
     allowed = 1e-5 / 100 * C * problem.n + 1e-8 * optimum
     assert optimum * (1 - 1e-9) <= measures.objective <= optimum + allowed
@@ -65,7 +66,7 @@ def test_certificate_and_state_hold_at_any_time(C, data_seed, presented):
     problem = toys.problem(matrix, labels, "ones")
     solver = SVMperf(C=C, tolerance=1e-6)
     state = solver.start(problem, Linear(), 0)
-    solver.advance(state, Allowance(presented=presented))
+    solver.advance(state, more(state, presented=presented))
     measures = solver.measures(state)
     optimum = exact(toys.binary, C, data_seed)
     assert measures.objective >= optimum * (1 - 1e-9)
@@ -96,7 +97,7 @@ def test_every_round_adds_the_most_violated_constraint(C, data_seed):
     constraints, duals = [np.zeros(problem.n)], [0.0]
     while len(constraints) < 40:
         c = cutting_planes.most_violated(patterns, state.weights)
-        if solver.advance(state, Allowance(presented=problem.n)) == Status.DONE:
+        if solver.advance(state, more(state, presented=problem.n)) == Status.DONE:
             break
         constraints.append(c)
         np.testing.assert_array_equal(state.planes[len(constraints) - 1], c @ patterns)
@@ -114,9 +115,9 @@ def test_solves_the_small_problem_to_a_part_of_the_gap(C, data_seed, rounds):
     problem = toys.problem(*toys.real(seed=data_seed), "dense64")
     solver = SVMperf(C=C, tolerance=1e-9)
     state = solver.start(problem, Linear(), 0)
-    solver.advance(state, Allowance(presented=(rounds - 1) * problem.n))
+    solver.advance(state, more(state, presented=(rounds - 1) * problem.n))
     before = solver.measures(state)
-    solver.advance(state, Allowance(presented=problem.n))
+    solver.advance(state, more(state, presented=problem.n))
     planes, offsets, multipliers, slacks = planes_of(state)
     gap = C * slacks.max() - multipliers @ slacks
     assert gap <= 0.2 * (before.objective - before.dual_objective) + 1e-9 * before.objective
@@ -128,9 +129,9 @@ def test_slices_agree_while_the_room_for_planes_grows_and_idle_ones_are_dropped(
     problem = toys.problem(*toys.real(n=300, d=40), "sparse")
     solver = SVMperf(C=1.0, tolerance=1e-4)
     whole = solver.start(problem, Linear(), 0)
-    assert solver.advance(whole, Allowance()) == Status.DONE
+    assert solver.advance(whole, Until()) == Status.DONE
     sliced, sizes = solver.start(problem, Linear(), 1), np.random.default_rng(0)
-    while solver.advance(sliced, Allowance(presented=int(sizes.choice([1, 77, 128, 300, 1500])))) == Status.RUNNING:
+    while solver.advance(sliced, more(sliced, presented=int(sizes.choice([1, 77, 128, 300, 1500])))) == Status.RUNNING:
         pass
     left, right = toys.arrays_of(whole), toys.arrays_of(sliced)
     for name in left:
@@ -148,14 +149,14 @@ def test_two_examples_and_empty_rows(C):
     problem = toys.problem(matrix, np.array([1, 0], np.int32), "ones")
     solver = SVMperf(C=C, tolerance=1e-6)
     state = solver.start(problem, Linear(), 0)
-    assert solver.advance(state, Allowance(presented=1_000)) == Status.DONE
+    assert solver.advance(state, more(state, presented=1_000)) == Status.DONE
     np.testing.assert_allclose(state.weights, [min(C, 1.0), 0.0], atol=1e-6)  # the empty row loses 1 for ever
 
 
 def test_ends_where_rounding_allows_no_more():
     solver = SVMperf(C=1.0, tolerance=1e-300)
     state = solver.start(toys.problem(*toys.real(), "dense64"), Linear(), 0)
-    assert solver.advance(state, Allowance(presented=600_000)) == Status.DONE
+    assert solver.advance(state, more(state, presented=600_000)) == Status.DONE
     assert abs(solver.measures(state).gap) < 1e-11
 
 
@@ -163,7 +164,7 @@ def test_numbers_that_overflow_are_told():
     matrix, labels = toys.real()
     solver = SVMperf()
     state = solver.start(toys.problem(matrix * 1e153, labels, "dense64"), Linear(), 0)
-    assert solver.advance(state, Allowance(presented=6000)) == Status.DIVERGED
+    assert solver.advance(state, more(state, presented=6000)) == Status.DIVERGED
     with pytest.raises(DataError, match="training row 0 is not finite"):
         solver.start(toys.problem(matrix * 1e200, labels, "dense64"), Linear(), 0)
 
@@ -173,7 +174,7 @@ def test_adult_with_the_printed_tolerance(shared_home):
     problem = load_problem(catalog.card("adult"), shared_home)
     solver = SVMperf(C=1.0, tolerance=0.004)
     state = solver.start(problem, Linear(), 0)
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE
     measures = solver.measures(state)
     assert 11434.3 <= measures.objective <= 11434.4 * (1 + 1e-4)
     assert measures.gap <= 0.004 / 100 * problem.n / measures.dual_objective

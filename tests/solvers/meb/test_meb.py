@@ -7,10 +7,11 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status
 from mpu_bench.errors import ConfigError, UserError
 from mpu_bench.solvers.meb import ball
 from oracles import meb, toys
+from oracles.toys import more
 
 GAUSSIAN = Gaussian(0.25)
 CASES = [
@@ -38,7 +39,7 @@ def points(problem, kernel, C):
 
 def trained(solver, problem, kernel=GAUSSIAN, seed=0, presented=200_000):
     state = solver.start(problem, kernel, seed)
-    return state, solver.advance(state, Allowance(presented=presented))
+    return state, solver.advance(state, more(state, presented=presented))
 
 
 @pytest.mark.parametrize("n", [60, 300])
@@ -78,7 +79,7 @@ def test_the_radius_never_falls_and_never_passes_the_optimum(name, kernel):
     state = solver.start(problem, kernel, 1)
     for _ in range(300):
         radii.append(state.ball[ball.SQUARED_RADIUS])
-        solver.advance(state, Allowance(presented=1))
+        solver.advance(state, more(state, presented=1))
     assert (np.diff(radii) >= -1e-12 * abs(radii[-1])).all()
     assert radii[-1] <= best + 1e-6 * abs(best)
     assert radii[-1] > radii[0]
@@ -93,7 +94,7 @@ def test_steps_are_those_of_the_algorithms_as_printed(name, kernel):
     _, radii = meb.frank_wolfe(points(problem, kernel, 2.0), weights(state), 1e-6, name == "mfw", 40)
     for radius in radii:
         assert state.ball[ball.SQUARED_RADIUS] == pytest.approx(radius, rel=1e-6)
-        solver.advance(state, Allowance(presented=1))
+        solver.advance(state, more(state, presented=1))
 
 
 @pytest.mark.parametrize("name", ["cvm", "fw", "mfw"])
@@ -121,7 +122,7 @@ def test_mfw_drops_vectors_and_fw_does_not():
         solver = solvers.load(name)(C=100.0, eps=1e-3, sampling="all")
         states[name], dropped, state = trained(solver, problem)[0], 0, solver.start(problem, GAUSSIAN, 0)
         before = set(np.flatnonzero(weights(state)))
-        while solver.advance(state, Allowance(presented=1)) == Status.RUNNING:
+        while solver.advance(state, more(state, presented=1)) == Status.RUNNING:
             now = set(np.flatnonzero(weights(state)))
             dropped += len(before - now)
             before = now
@@ -167,7 +168,7 @@ def test_what_is_counted(name):
     assert state.counters[KERNEL_EVALUATIONS] == expected
     for _ in range(30):
         before = int(state.core.active[0])
-        solver.advance(state, Allowance(presented=1))
+        solver.advance(state, more(state, presented=1))
         expected += 30 * before + (before if name == "cvm" else int(state.core.active[0]))
         assert state.counters[KERNEL_EVALUATIONS] == expected
     assert state.counters[PRESENTED] == state.counters[STEPS] == 30

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Gaussian, Linear
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.mpu import hard_margin
 from oracles import margin_perceptron, quadratic_programs, toys
+from oracles.toys import more
 
 MPU, MarginPerceptron = solvers.load("mpu"), solvers.load("margin-perceptron")
 WIDTH = 0.3
@@ -42,7 +43,7 @@ def separable(data_seed, margin):
 
 def train(solver, problem, seed=0, allowance=None, kernel=None):
     state = solver.start(problem, Linear() if kernel is None else kernel, seed)
-    return state, solver.advance(state, allowance or Allowance())
+    return state, solver.advance(state, allowance or Until())
 
 
 @few
@@ -90,7 +91,7 @@ def test_the_margin_perceptron_reaches_its_fraction_within_its_updates(accuracy,
 def test_what_is_certified_on_the_way_is_true(presented, name, margin, seed):
     problem, (best, _) = separable(seed, margin), exact(seed, margin)
     solver = solvers.load(name)(**({"margin": "hard"} if name == "mpu" else {}))
-    state, _ = train(solver, problem, seed, Allowance(presented=presented))
+    state, _ = train(solver, problem, seed, Until(presented=presented))
     counts, patterns = state.multiplicities, patterns_of(problem.train.values, problem.labels)
     assert (counts == np.floor(counts)).all()
     assert (counts >= 0).all()
@@ -127,7 +128,7 @@ def test_a_multiple_update_is_so_many_single_ones(solver):
     problem = toys.problem(matrix[some], labels[some], "ones")
     state = solver.start(problem, Linear(), 0)
     order, rule = state.orders[0].copy(), solver.rule(state.squared_norms.max())
-    solver.advance(state, Allowance(presented=problem.n))
+    solver.advance(state, more(state, presented=problem.n))
     gap = rule.unlearning - rule.threshold
     patterns = patterns_of(matrix[some], labels[some])
     weights, counts, updates = margin_perceptron.present(patterns, order, np.inf, rule.threshold, gap)
@@ -209,7 +210,8 @@ def test_slices_equal_one_long_advance_to_either_end(solver, make):
     whole, _ = train(solver, problem)
     sliced, sizes = solver.start(problem, Linear(), 0), np.random.default_rng(0)
     while (
-        solver.advance(sliced, Allowance(presented=int(sizes.choice([1, 7, 39, 40, 5000, 20_000])))) == Status.RUNNING
+        solver.advance(sliced, more(sliced, presented=int(sizes.choice([1, 7, 39, 40, 5000, 20_000]))))
+        == Status.RUNNING
     ):
         pass
     left, right = toys.arrays_of(whole), toys.arrays_of(sliced)

@@ -9,7 +9,7 @@ from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import DataError
 from oracles import quadratic_programs, toys
 
@@ -28,7 +28,7 @@ def gram_of(kernel, matrix):
 
 def train(solver, problem, kernel, seed=0, allowance=None):
     state = solver.start(problem, kernel, seed)
-    return state, solver.advance(state, allowance or Allowance())
+    return state, solver.advance(state, allowance or Until())
 
 
 @few
@@ -40,7 +40,7 @@ def train(solver, problem, kernel, seed=0, allowance=None):
 )
 def test_the_linear_kernel_gives_the_linear_algorithm(C, accuracy, presented, seed):
     problem = toys.problem(*toys.binary(seed=seed), "ones")  # integers: the responses are exact either way
-    solver, allowance = MPU(C=C, accuracy=accuracy), Allowance(presented=presented)
+    solver, allowance = MPU(C=C, accuracy=accuracy), Until(presented=presented)
     linear, status = train(solver, problem, Linear(), seed, allowance)
     kernel, kernel_status = train(solver, problem, LINEAR, seed, allowance)
     assert status == kernel_status

@@ -7,7 +7,7 @@ from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.core.rng import below, generator
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.core.stream import Stream
 from mpu_bench.errors import UserError
 from oracles import bpegasos, toys
@@ -32,7 +32,7 @@ def toy(kind, classes):
 def run(problem, allowance=None, seed=1, **parameters):
     solver = BPegasos(**{"vectors": BUDGET, "regularization": LAMBDA, "precision": "double"} | parameters)
     state = solver.start(problem, Gaussian(GAMMA), seed)
-    solver.advance(state, allowance or Allowance())
+    solver.advance(state, allowance or Until())
     return solver, state
 
 
@@ -84,7 +84,7 @@ def test_without_a_budget_is_the_plain_algorithm(classes):
     for average in (False, True):
         solver = PegasosMulticlass(regularization=LAMBDA, precision="double", average=average)
         state = solver.start(problem, Gaussian(GAMMA), 1)
-        assert solver.advance(state, Allowance()) == Status.DONE
+        assert solver.advance(state, Until()) == Status.DONE
         expected = total / len(labels) if average else w.scores(matrix)
         np.testing.assert_allclose(solver.model(state).scores(problem.test), as_scores(expected), rtol=1e-9, atol=1e-9)
         assert state.counters[STEPS] == steps > 64  # more than there is room for at first
@@ -95,11 +95,11 @@ def test_ends_once_there_are_as_many_vectors_as_there_may_be():
     _, labels, problem = toy("dense", 2)
     solver = PegasosMulticlass(regularization=LAMBDA, precision="double", vectors_at_most=20)
     state = solver.start(problem, Gaussian(GAMMA), 1)
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE
     assert solver.model(state).support_vectors == 20
     presented = state.counters[PRESENTED]
     assert presented < len(labels)
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE
     assert state.counters[PRESENTED] == presented
 
 
@@ -126,7 +126,7 @@ def test_the_average_takes_part_in_the_maintenance(maintenance):
 def test_norm_and_budget_hold_at_any_time(maintenance, budget, regularization, seed, presented):
     _, _, problem = toy("dense", 4)
     parameters = {"maintenance": maintenance, "vectors": budget, "regularization": regularization, "passes": 2}
-    solver, state = run(problem, Allowance(presented=presented), seed, **parameters)
+    solver, state = run(problem, Until(presented=presented), seed, **parameters)
     model = solver.model(state)
     assert len(model.coefficients) <= budget
     gram = gaussian(model.vectors.values, model.vectors.values)

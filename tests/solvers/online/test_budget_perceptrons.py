@@ -4,10 +4,11 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, STEPS, UPDATES
 from mpu_bench.core.kernels import Polynomial
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.core.stream import Stream
 from oracles import budget_perceptrons as plain
 from oracles import toys
+from oracles.toys import more
 
 NAMES = ["perceptron-oldest", "perceptron-random", "cks", "forgetron"]
 RULES = {"perceptron-oldest": plain.oldest, "cks": plain.largest_margin, "forgetron": plain.forget}
@@ -27,7 +28,7 @@ def examples(classes, n=250):
 def trained(name, problem, kernel=COSINE, seed=1, **parameters):
     solver = solvers.load(name)(**({"precision": "double"} | parameters))
     state = solver.start(problem, kernel, seed)
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE
     return solver, state
 
 
@@ -87,7 +88,7 @@ def test_evaluations_are_those_of_the_analysis(name):
     state, scored, mistakes = solver.start(problem, COSINE, 1), 0, 0
     for _ in range(problem.n):
         scored += min(mistakes, budget)
-        solver.advance(state, Allowance(presented=1))
+        solver.advance(state, more(state, presented=1))
         mistakes = int(state.counters[UPDATES])
     rows = (mistakes - budget) * (budget + 1) if name in ("cks", "forgetron") else 0
     assert state.counters[KERNEL_EVALUATIONS] == scored + rows
@@ -101,7 +102,7 @@ def test_a_random_vector_leaves_but_never_the_new_one():
     state = solver.start(problem, COSINE._replace(offset=0.0), 1)
     before = []
     for i in order_of(problem):
-        solver.advance(state, Allowance(presented=1))
+        solver.advance(state, more(state, presented=1))
         there = np.argmax(solver.model(state).vectors.values, axis=1).tolist()
         assert i in there
         left += [place for place, each in enumerate(before) if each not in there]

@@ -7,10 +7,11 @@ from sklearn.svm import LinearSVC
 from mpu_bench import solvers
 from mpu_bench.core.counters import UPDATES
 from mpu_bench.core.kernels import Gaussian, Polynomial
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.solvers.online.forgetron import shrink
 from oracles import budget_perceptrons as plain
 from oracles import toys
+from oracles.toys import more
 
 Forgetron = solvers.load("forgetron")
 COSINE = Polynomial(1.0, 1.0, 5, True)
@@ -53,7 +54,7 @@ def test_q_stays_within_its_share_at_every_step(budget, kernel):
     state, shrunk = solver.start(problem, kernel, 0), 0
     for _ in range(problem.n):
         before = np.abs(state.machines.coefficients[0, :budget]).max()
-        solver.advance(state, Allowance(presented=1))
+        solver.advance(state, more(state, presented=1))
         assert state.rule.damage[0] <= 15 / 32 * state.machines.mistakes[0, 0]
         weights = np.abs(state.machines.coefficients[0, :budget])
         assert (weights <= 1).all()
@@ -80,7 +81,7 @@ def test_mistakes_are_within_the_bounds_of_theorems_1_and_2(seed):
     for name, parameters in (("perceptron", {}), ("forgetron", {"vectors": budget})):
         solver = solvers.load(name)(precision="double", **parameters)
         state = solver.start(problem, Gaussian(0.05), seed)
-        assert solver.advance(state, Allowance()) == Status.DONE
+        assert solver.advance(state, Until()) == Status.DONE
         mistakes[name] = int(state.counters[UPDATES])
     assert mistakes["perceptron"] <= longest**2 + 2 * loss  # Theorem 1
     assert budget < mistakes["forgetron"] <= 2 * longest**2 + 4 * loss  # Theorem 2
@@ -95,7 +96,7 @@ def test_theorem_1_where_nothing_is_lost():
     bound = 1 / ((signs * (matrix @ direction)).min() / np.linalg.norm(direction)) ** 2
     solver = solvers.load("perceptron")(precision="double", passes=10)
     state = solver.start(toys.problem(matrix, labels, "dense64"), Polynomial(1.0, 0.0, 1), 0)
-    solver.advance(state, Allowance())
+    solver.advance(state, Until())
     assert 5 < state.counters[UPDATES] <= bound < 3000
 
 
@@ -106,13 +107,13 @@ def test_large_kernel_values_make_it_perceptron_oldest_and_it_says_so():
     for name in ("forgetron", "perceptron-oldest"):
         solver = solvers.load(name)(vectors=20)
         states.append(solver.start(problem, COSINE._replace(normalize=False), 1))
-        solver.advance(states[-1], Allowance())
+        solver.advance(states[-1], Until())
     np.testing.assert_array_equal(states[0].machines.coefficients, states[1].machines.coefficients)
     remark = Forgetron(vectors=20).remark(states[0])
     assert remark.startswith("K(x, x) is up to")
     assert "Theorem 2 asks for at most 1" in remark
     state = Forgetron(vectors=20).start(problem, COSINE, 1)
-    Forgetron(vectors=20).advance(state, Allowance())
+    Forgetron(vectors=20).advance(state, Until())
     assert Forgetron(vectors=20).remark(state) == ""
 
 

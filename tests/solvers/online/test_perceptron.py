@@ -4,7 +4,7 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Polynomial
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.core.stream import Stream
 from mpu_bench.errors import DataError
 from oracles import perceptron, toys
@@ -24,7 +24,7 @@ def test_is_the_plain_perceptron(classes, kind):
     problem = toys.problem(matrix, labels, kind)
     solver = Perceptron(passes=3)
     state = solver.start(problem, CUBIC, 1)
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE
     order = [i for p in range(3) for i in Stream(problem, 1).at(p * problem.n)[0].order]
     coefficients, errors, wrong, evaluations = perceptron.train((matrix @ matrix.T + 1) ** 3, labels, classes, order)
     stored = int(coefficients.any(axis=1).sum())
@@ -46,6 +46,6 @@ def test_kernel_values_that_overflow_are_refused(name):
     problem, solver = toys.problem(matrix * 1e4, labels, "dense"), toys.solver_named(name)
     state = solver.start(problem, Polynomial(1.0, 1.0, 9), 0)
     with pytest.raises(DataError, match="a score is not finite: values of the kernel Polynomial"):
-        solver.advance(state, Allowance())
+        solver.advance(state, Until())
     state = solver.start(problem, Polynomial(1.0, 1.0, 9, True), 0)
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE

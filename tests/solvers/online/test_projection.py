@@ -3,9 +3,10 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.kernels import Gaussian, Polynomial
-from mpu_bench.core.solver import Allowance
+from mpu_bench.core.solver import Until
 from mpu_bench.solvers.online.projection import RENEWED
 from oracles import toys
+from oracles.toys import more
 
 BPegasos = solvers.load("bpegasos")
 
@@ -25,7 +26,7 @@ def test_the_inverse_is_kept_through_exchanges(kernel):
     solver = BPegasos(vectors=12, maintenance="projection", regularization=0.01)
     state = solver.start(problem, kernel, 0)
     for presented in (5, 20, 100, 275):
-        solver.advance(state, Allowance(presented=presented))
+        solver.advance(state, more(state, presented=presented))
         kept, fresh, gram = inverse_of(state)
         vectors = solver.model(state).vectors.values
         if isinstance(kernel, Gaussian):
@@ -42,7 +43,7 @@ def test_duplicates_do_no_harm():
     problem = toys.problem(matrix, labels, "dense")
     solver = BPegasos(vectors=20, maintenance="projection", regularization=0.01)
     state = solver.start(problem, Gaussian(0.05), 0)
-    solver.advance(state, Allowance())
+    solver.advance(state, Until())
     scores = solver.model(state).scores(problem.test)[:, 0]
     assert np.mean((scores > 0) == (labels == 1)) > 0.8
 
@@ -52,10 +53,10 @@ def test_a_drifting_inverse_is_computed_anew():
     problem = toys.problem(matrix, labels, "dense")
     solver = BPegasos(vectors=12, maintenance="projection", regularization=0.01)
     state = solver.start(problem, Gaussian(0.5), 0)
-    solver.advance(state, Allowance(presented=200))
+    solver.advance(state, more(state, presented=200))
     renewed = state.maintenance.numbers[RENEWED]
     state.maintenance.inverse[:] += 1e-3
-    solver.advance(state, Allowance(presented=100))
+    solver.advance(state, more(state, presented=100))
     assert state.maintenance.numbers[RENEWED] > renewed
     kept, fresh, _ = inverse_of(state)
     np.testing.assert_allclose(kept, fresh, rtol=1e-6, atol=1e-6 * np.abs(fresh).max())

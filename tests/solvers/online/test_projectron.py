@@ -10,12 +10,13 @@ from mpu_bench.core import kernels
 from mpu_bench.core.clock import off_clock_seconds
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Gaussian
-from mpu_bench.core.solver import Allowance, Status
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.core.stream import Stream
 from mpu_bench.errors import UserError
 from mpu_bench.solvers.online import cholesky
 from mpu_bench.solvers.online.projectron import largest_within
 from oracles import projectron, toys
+from oracles.toys import more
 
 Projectron = solvers.load("projectron++")
 GAMMA = 0.2
@@ -39,7 +40,7 @@ def gram_of(matrix):
 
 def run(solver, problem, seed=1):
     state = solver.start(problem, Gaussian(GAMMA), seed)
-    assert solver.advance(state, Allowance()) == Status.DONE
+    assert solver.advance(state, Until()) == Status.DONE
     return state
 
 
@@ -90,7 +91,7 @@ def test_stores_ever_more_vectors_each_not_in_the_span_of_those_before(seed, eta
     problem, _ = a_problem(classes, n=80, seed=seed)
     solver = Projectron(eta=eta)
     state, before = solver.start(problem, Gaussian(GAMMA), seed), 0
-    while solver.advance(state, Allowance(presented=7)) == Status.RUNNING:
+    while solver.advance(state, more(state, presented=7)) == Status.RUNNING:
         size = int(state.hypothesis.vectors.size[0])
         assert size >= before
         before = size
@@ -161,7 +162,7 @@ def test_resolves_an_eta_that_differs_from_one_by_less_than_rounding():
     problem = toys.problem(np.repeat(rows, 3, axis=0), np.repeat(np.arange(12, dtype=np.int32) % 3, 3), "dense")
     solver = Projectron(vectors=6)
     state = solver.start(problem, Gaussian(1.0), 0)
-    solver.advance(state, Allowance())
+    solver.advance(state, Until())
     assert state.sparseness.eta == 1.0
     assert 0 < state.sparseness.complement < 1e-60
     assert 3 <= solver.model(state).support_vectors <= 6
@@ -219,7 +220,7 @@ def test_refuses_what_makes_no_sense():
 def test_takes_kernels_whose_values_with_themselves_differ():
     problem, matrix = a_problem(3)
     state = Projectron(eta=3.0).start(problem, kernels.Polynomial(1.0, 1.0, 2), 1)
-    Projectron(eta=3.0).advance(state, Allowance())
+    Projectron(eta=3.0).advance(state, Until())
     scores, members, errors, *_ = plain((matrix @ matrix.T + 1) ** 2, problem, 3.0)
     assert state.errors[0] == errors
     assert list(state.hypothesis.spans.sizes) == [len(each) for each in members]

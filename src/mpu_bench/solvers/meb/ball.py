@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, UPDATES, new_counters
 from mpu_bench.core.gram import kernel_diagonal
-from mpu_bench.core.jit import borrowing
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
@@ -271,7 +271,7 @@ def _first_ball(examples: Examples, core: CoreSet, search: Search, ball: NDArray
     ball[OFFSET] = core.coefficients.sum()
 
 
-@borrowing
+@jit
 def draw(order, sampled, generator):
     """Put as many different random items as are sampled at the beginning of a permutation."""
     for p in range(sampled):
@@ -279,7 +279,7 @@ def draw(order, sampled, generator):
         order[p], order[other] = order[other], order[p]
 
 
-@borrowing
+@jit
 def farthest_point(examples, core, history, search, ball, eps, counters):
     """Search the point farthest from the centre; gives it and its response, or -1 when it ends."""
     squared_length = ball[CONSTANT] - ball[SQUARED_RADIUS]
@@ -303,7 +303,7 @@ def farthest_point(examples, core, history, search, ball, eps, counters):
     return np.int64(-1), 0.0
 
 
-@borrowing
+@jit
 def response(examples, core, history, i, ball, counters):
     """Compute s_i, in the cheapest of three ways."""
     slot, m = core.slots[i], core.vectors.size[0]
@@ -331,7 +331,7 @@ def response(examples, core, history, i, ball, counters):
     return ball[SCALE] * (2.0 * examples.labels[i] - 1.0) * score
 
 
-@borrowing
+@jit
 def _least_response(examples, core, ball):
     """Find the least response of all points, which it does not remember."""
     least, m = np.inf, core.vectors.size[0]
@@ -346,7 +346,7 @@ def _least_response(examples, core, ball):
     return ball[SCALE] * least
 
 
-@borrowing
+@jit
 def move(examples, core, history, ball, slot, length, rise, counters):
     """Make the weights (1 - length) alpha + length e_j for slot j; with a length below zero a step away from its point.
 
@@ -379,7 +379,7 @@ def move(examples, core, history, ball, slot, length, rise, counters):
         ball[SCALE] = 1.0
 
 
-@borrowing
+@jit
 def _forget_half(history):
     """Forget the older half of the steps."""
     vectors, half = history.vectors, len(history.changes) // 2

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED
 from mpu_bench.core.gram import renew
-from mpu_bench.core.jit import borrowing, owning
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, value, values
 from mpu_bench.core.rows import Dense, Rows, Sparse
 from mpu_bench.core.vectors import Vectors, enlarged, new_vectors
@@ -111,7 +111,7 @@ def _no_rows(places: NDArray[np.int32], room: int, cache_mb: float) -> tuple[Any
     return kept, lengths, places, nobody, np.roll(ring, -1), np.roll(ring, 1), buffer
 
 
-@borrowing
+@jit
 def read(examples, i, vectors):
     """Copy the columns and values of example i that are not zero aside; gives how many, and ||x_i||^2."""
     chosen, scales, there, squared_norm = vectors.chosen, vectors.scales, 0, 0.0
@@ -130,7 +130,7 @@ def read(examples, i, vectors):
     return there, squared_norm
 
 
-@borrowing
+@jit
 def put(examples, i, vectors, place):
     """Copy example i to a place."""
     there, squared_norm = read(examples, i, vectors)
@@ -142,7 +142,7 @@ def put(examples, i, vectors, place):
     vectors.size[0] = max(vectors.size[0], place + 1)
 
 
-@borrowing(fastmath={"contract"})
+@jit(fastmath={"contract"})
 def values_from(examples, i, vectors, first, out):
     """Compute K(x_i, x_j) for the vectors j from the first on; ``out`` gets them."""
     there, squared_norm = read(examples, i, vectors)
@@ -187,21 +187,21 @@ def row(core, examples, i, counters):
     return core.kept[place, :m]
 
 
-@borrowing
+@jit
 def _own_value(examples, squared_norm):
     """Compute K(x, x)."""
     norm = np.float64(squared_norm)
     return np.float32(value(examples.kernel, norm, norm, norm))
 
 
-@borrowing
+@jit
 def own_product(examples, i, vectors):
     """Compute k~_ii = K(x_i, x_i) + 1 + 1/C."""
     _, squared_norm = read(examples, i, vectors)
     return np.float64(_own_value(examples, np.float32(squared_norm))) + 1.0 + 1.0 / examples.C
 
 
-@borrowing
+@jit
 def _make_room(core, i):
     """Give row i the place of the row that was asked for the longest ago."""
     place = core.newer[len(core.owners)]
@@ -211,7 +211,7 @@ def _make_room(core, i):
     return place
 
 
-@borrowing
+@jit
 def add_slot(core, examples, i, response):
     """Give example i, whose response is given, the next slot, with weight zero; there must be room."""
     slot = core.vectors.size[0]
@@ -223,7 +223,7 @@ def add_slot(core, examples, i, response):
     return slot
 
 
-@owning
+@jit(allocates=True)
 def compact(core):
     """Take the slots of examples without weight away; no rows are kept."""
     m, left, columns = core.vectors.size[0], 0, core.vectors.columns
@@ -251,7 +251,7 @@ def compact(core):
             core.places[core.owners[place]], core.owners[place] = -1, -1
 
 
-@borrowing
+@jit
 def sum_of_products(coefficients, kernel_row):
     """Compute ``sum_j coefficients_j kernel_row_j`` in double, over as many as there are in the row.
 
@@ -274,7 +274,7 @@ def sum_of_products(coefficients, kernel_row):
     return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
 
 
-@borrowing
+@jit
 def total(numbers):
     """Add up; (m,) float64."""
     total = 0.0

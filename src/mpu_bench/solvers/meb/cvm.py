@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS
-from mpu_bench.core.jit import borrowing
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Status
@@ -58,7 +58,7 @@ class CVM(BallSolver):
         return status
 
 
-@borrowing
+@jit
 def _iterate(examples, core, history, search, ball, eps, last, most, counters):
     while counters[PRESENTED] < last and counters[KERNEL_EVALUATIONS] < most:
         if core.vectors.size[0] == len(core.members):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
-from mpu_bench.core.jit import borrowing
+from mpu_bench.core.jit import jit
 from mpu_bench.core.solver import Status
 from mpu_bench.solvers.meb.ball import (
     CONSTANT,
@@ -46,7 +46,7 @@ class FW(BallSolver):
         return status
 
 
-@borrowing
+@jit
 def _iterate(examples, core, history, search, ball, eps, last, most, counters):
     while counters[PRESENTED] < last and counters[KERNEL_EVALUATIONS] < most:
         if core.vectors.size[0] == len(core.members):
@@ -59,7 +59,7 @@ def _iterate(examples, core, history, search, ball, eps, last, most, counters):
     return RUNNING
 
 
-@borrowing
+@jit
 def step_towards(examples, core, history, ball, i, s, counters):
     """Move the centre towards the point of example i, whose response is s."""
     slot = np.int64(core.slots[i])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
-from mpu_bench.core.jit import borrowing
+from mpu_bench.core.jit import jit
 from mpu_bench.solvers.meb.ball import (
     CONSTANT,
     MORE_ROOM,
@@ -46,7 +46,7 @@ class MFW(BallSolver):
         return status
 
 
-@borrowing
+@jit
 def _iterate(examples, core, history, search, ball, eps, last, most, counters):
     while counters[PRESENTED] < last and counters[KERNEL_EVALUATIONS] < most:
         if core.vectors.size[0] == len(core.members):
@@ -65,7 +65,7 @@ def _iterate(examples, core, history, search, ball, eps, last, most, counters):
     return RUNNING
 
 
-@borrowing
+@jit
 def _nearest(core):
     """Find the slot with weight whose response is largest, and that response / scale; the lowest slot on ties."""
     nearest, largest = 0, -np.inf
@@ -75,7 +75,7 @@ def _nearest(core):
     return nearest, largest
 
 
-@borrowing
+@jit
 def _step_away(examples, core, history, ball, slot, fall, counters):
     """Move the centre away from the point of a slot, whose response is R + fall."""
     squared_length = ball[CONSTANT] - ball[SQUARED_RADIUS]

@@ -12,13 +12,13 @@ from __future__ import annotations
 import numpy as np
 
 from mpu_bench.core.counters import UPDATES
-from mpu_bench.core.jit import borrowing
+from mpu_bench.core.jit import jit
 from mpu_bench.solvers.meb.core_set import row
 
 _LEAST_CURVATURE = 1e-12  # of a pair, where k~_ii + k~_jj - 2 k~_ij is not above zero
 
 
-@borrowing
+@jit
 def minimise(core, examples, squared_length, tolerance, counters):
     """Move weights until no response with weight is more than a tolerance above the least one; gives R.
 
@@ -49,7 +49,7 @@ def minimise(core, examples, squared_length, tolerance, counters):
     return squared_length
 
 
-@borrowing
+@jit
 def _extremes(s, coefficients):
     """Find the place of the least response, and the largest response with weight."""
     least, most = 0, -np.inf
@@ -61,7 +61,7 @@ def _extremes(s, coefficients):
     return least, most
 
 
-@borrowing
+@jit
 def _best_partner(s, coefficients, signs, diagonal, row_i, i):
     """Find the place with weight from which moving weight to place i gains the most."""
     best, best_gain = i, -1.0
@@ -75,7 +75,7 @@ def _best_partner(s, coefficients, signs, diagonal, row_i, i):
     return best
 
 
-@borrowing
+@jit
 def _move(s, signs, change_i, row_i, change_j, row_j):
     for k in range(len(s)):
         s[k] += signs[k] * (change_i * (np.float64(row_i[k]) + 1.0) + change_j * (np.float64(row_j[k]) + 1.0))

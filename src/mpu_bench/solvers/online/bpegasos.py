@@ -35,7 +35,7 @@ from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
-from mpu_bench.core.jit import borrowing, dispatch
+from mpu_bench.core.jit import dispatch, jit
 from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
@@ -193,7 +193,7 @@ def model_of(state: State) -> KernelModel:
     return KernelModel(vectors, np.ascontiguousarray(coefficients), state.kernel, vectors.values.shape[1])
 
 
-@borrowing
+@jit
 def _present(w, maintenance, kernel, limits, chunk, position, stop, errors, counters):
     regularization, budget, most, vectors_at_most = limits
     for place in range(position, stop):
@@ -270,7 +270,7 @@ maintain = dispatch(
 )
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def _remove(w, kernel, p, kernel_row, counters):
     """Drop a vector: ||w - alpha_p phi_p||^2 = ||w||^2 - 2 sum_i alpha_pi f_i(x_p) + ||alpha_p||^2 K(x_p, x_p)."""
     m = w.vectors.size[0]

@@ -29,7 +29,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
-from mpu_bench.core.jit import borrowing, dispatch
+from mpu_bench.core.jit import dispatch, jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
@@ -126,7 +126,7 @@ class Oldest(NamedTuple):
     """The oldest leaves: places are taken in turn."""
 
 
-@borrowing
+@jit
 def budget_of(f):
     """Give B."""
     return np.int64(len(f.coefficients) - 1)
@@ -193,7 +193,7 @@ def machine(machines, c):
     )
 
 
-@borrowing
+@jit
 def _present(machines, rule, kernel, chunk, position, stop, most, errors, counters):
     scores = machines.score[:, 0]
     for p in range(position, stop):
@@ -222,7 +222,7 @@ def _present(machines, rule, kernel, chunk, position, stop, most, errors, counte
         counters[STEPS] += counters[UPDATES] > updates
 
 
-@borrowing
+@jit
 def _insert(rule, c, f, kernel, rows, i, sign, counters):
     """Insert the example with weight 1; where there are more than B vectors then, one leaves."""
     m = f.vectors.size[0]
@@ -239,7 +239,7 @@ def kernel_matrices(machines: int, budget: int, precision: Precision) -> NDArray
     return np.zeros((machines, budget, budget), np.float32 if precision == "single" else np.float64)
 
 
-@borrowing
+@jit
 def remember(kernel_matrix, place, kernel_row):
     """Write the kernel values of the vector that comes to a place with those stored into its row and column."""
     for j in range(len(kernel_row)):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.jit import borrowing
+from mpu_bench.core.jit import jit
 
 _JITTER = 1e-9  # of K(x, x), added to the diagonal: equal rows would make a Gram matrix singular
 
@@ -40,7 +40,7 @@ def enlarged(spans: Spans, room: int) -> Spans:
     return larger
 
 
-@borrowing
+@jit
 def project(spans, i, kernel_row, z):
     """Project K(x, .) on the span of set i.
 
@@ -66,7 +66,7 @@ def project(spans, i, kernel_row, z):
     return total
 
 
-@borrowing
+@jit
 def coordinates(spans, i, z, d):
     """Turn z into the projection's coordinates d, by member."""
     m, factor = spans.sizes[i], spans.factors[i]
@@ -77,7 +77,7 @@ def coordinates(spans, i, z, d):
         _subtract(d[j], factor[j, :j], d[:j])
 
 
-@borrowing
+@jit
 def append(spans, i, place, z, projected, own):
     """Add to set i the vector stored at a place, whose K(x, x) is ``own`` and whose projection gave z."""
     m, factor = spans.sizes[i], spans.factors[i]
@@ -88,7 +88,7 @@ def append(spans, i, place, z, projected, own):
     spans.sizes[i] = m + 1
 
 
-@borrowing(fastmath={"reassoc", "contract"})
+@jit(fastmath={"reassoc", "contract"})
 def _dot(a, b):
     total = 0.0
     for j in range(len(a)):
@@ -96,7 +96,7 @@ def _dot(a, b):
     return total
 
 
-@borrowing(fastmath={"contract"})
+@jit(fastmath={"contract"})
 def _subtract(scale, a, b):
     for j in range(len(a)):
         b[j] -= scale * a[j]

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS
-from mpu_bench.core.jit import borrowing
+from mpu_bench.core.jit import jit
 from mpu_bench.solvers.online.budget_perceptrons import RULES, BudgetPerceptron, budget_of, kernel_matrices, remember
 
 _TIE = 1e-9
@@ -77,7 +77,7 @@ def _drop_largest_margin(rule, c, f, _kernel, counters):
 RULES[LargestMargin] = _drop_largest_margin
 
 
-@borrowing
+@jit
 def _largest_margin(others, born, coefficients, kernel_row, score):
     """Give the place of ``argmax_j y_j g_j`` after the insertion, B for the new example; the oldest on ties."""
     budget = np.int64(len(kernel_row))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.jit import borrowing
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import value
 from mpu_bench.core.vectors import Precision, Vectors, drop, enlarged, new_vectors, padded, put, rows_of, weighted_sum
 
@@ -79,7 +79,7 @@ def expansion_of(w: Expansion, steps: int) -> tuple[Any, NDArray[np.float64]]:
     return rows_of(w.vectors), w.numbers[SCALE] * present
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def score_example(w):
     """Compute the scores from the kernel row."""
     m = min(padded(w.vectors.size[0]), len(w.kernel_row))
@@ -87,7 +87,7 @@ def score_example(w):
         w.scores[c] = w.numbers[SCALE] * weighted_sum(w.coefficients, c, w.kernel_row, m)
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def shrink(w, factor):
     """Multiply w by a factor; 0 is only for w = 0."""
     w.numbers[SQUARED_NORM] *= factor * factor
@@ -97,7 +97,7 @@ def shrink(w, factor):
             _settle(w)
 
 
-@borrowing
+@jit
 def _settle(w):
     """Multiply the scale into the coefficients, and the sum of scales into the average."""
     scale = w.numbers[SCALE]
@@ -111,7 +111,7 @@ def _settle(w):
     w.numbers[SCALE], w.numbers[SCALES] = 1.0, 0.0
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def insert(w, kernel, rows, i, label, rival, rate, margin):
     """Add ``rate K(x_i, .)`` to f_label and take it from f_rival; f_label(x_i) - f_rival(x_i) is ``margin``."""
     m = w.vectors.size[0]
@@ -130,14 +130,14 @@ def insert(w, kernel, rows, i, label, rival, rate, margin):
     w.numbers[SQUARED_NORM] += 2.0 * rate * margin + 2.0 * rate * rate * own
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def give_age(w, place):
     """Make the vector at a place the newest."""
     w.ages[place] = np.int64(w.numbers[INSERTIONS])
     w.numbers[INSERTIONS] += 1.0
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def change_coefficient(w, c, place, change):
     """Add to a coefficient; the average counts it from now on."""
     w.coefficients[c, place] += change
@@ -145,7 +145,7 @@ def change_coefficient(w, c, place, change):
         w.average[c, place] -= w.numbers[SCALES] * change
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def refresh_norm(w, place, own):
     """Compute the norm of a vector's coefficients, K(x, x) = own."""
     total = 0.0
@@ -154,14 +154,14 @@ def refresh_norm(w, place, own):
     w.norms[place] = total * own
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def change_squared_norm(w, change):
     """Add to ||w||^2 what a change of the coefficients adds to ``sum_i ||f_i||^2`` or ||g||^2 at scale 1."""
     half = 0.5 if len(w.coefficients) == 1 else 1.0
     w.numbers[SQUARED_NORM] += half * w.numbers[SCALE] ** 2 * change
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def forget(w, place):
     """Take the vector at a place out; the last moves there. ||w||^2 is left as it is."""
     last = w.vectors.size[0] - 1
@@ -176,7 +176,7 @@ def forget(w, place):
     drop(w.vectors, place)
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def project_on_ball(w, regularization):
     """Scale w to a length of at most 1 / sqrt(lambda)."""
     product = regularization * w.numbers[SQUARED_NORM]
@@ -184,14 +184,14 @@ def project_on_ball(w, regularization):
         shrink(w, 1.0 / np.sqrt(product))
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def add_to_average(w):
     """Count the present hypothesis in the average."""
     if w.average.shape[1] > 0:
         w.numbers[SCALES] += w.numbers[SCALE]
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def smallest(w):
     """Choose the vector with the least ``||alpha_p||^2 K(x_p, x_p)``; of those within 1e-9 of it, the oldest."""
     m, norms, ages = w.vectors.size[0], w.norms, w.ages
@@ -203,7 +203,7 @@ def smallest(w):
     return chosen
 
 
-@borrowing(fastmath={"nnan", "nsz", "reassoc"}, forceinline=True)
+@jit(fastmath={"nnan", "nsz", "reassoc"}, forceinline=True)
 def _least(numbers, m):
     least = np.inf
     for j in range(np.uint64(0), np.uint64(m)):
@@ -211,7 +211,7 @@ def _least(numbers, m):
     return least
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def overlap(w, place, kernel_row):
     """Compute ``sum_i c_i f_i(x)`` at scale 1, c the coefficients at a place and ``kernel_row`` that of x."""
     total, m = 0.0, w.vectors.size[0]

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
-from mpu_bench.core.jit import borrowing
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import value
 from mpu_bench.solvers.online.budget_perceptrons import (
     RULES,
@@ -87,7 +87,7 @@ def _shrink_and_drop_oldest(rule, c, f, kernel, counters):
 RULES[Shrinking] = _shrink_and_drop_oldest
 
 
-@borrowing
+@jit
 def _margin(f, kernel, row, r):
     """Compute ``mu = y_r f'(x_r)`` from the kernel values of the stored vectors with x_r."""
     norm = np.float64(f.vectors.squared_norms[r])
@@ -98,7 +98,7 @@ def _margin(f, kernel, row, r):
     return total if f.coefficients[r] > 0 else -total
 
 
-@borrowing
+@jit
 def shrink(sigma, mu, damage, mistakes):
     """Choose phi.
 

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.jit import borrowing
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import exp_double, exp_single, expm1_double
 from mpu_bench.core.vectors import padded, put_between, squared_distances
 from mpu_bench.solvers.online.expansion import Expansion, change_squared_norm, forget, give_age, refresh_norm, smallest
@@ -77,7 +77,7 @@ def new_merging(w: Expansion) -> Merging:
     return Merging(np.zeros((2, room), dtype), np.zeros((3, room), dtype), np.zeros(room), new_candidates(room))
 
 
-@borrowing
+@jit
 def merge(work, w, kernel):
     """Merge the smallest vector with the partner that loses least.
 
@@ -111,7 +111,7 @@ def merge(work, w, kernel):
     forget(w, p)
 
 
-@borrowing
+@jit
 def _distances(vectors, gamma, place, out):
     squared_distances(vectors, place, out)
     factor = out.dtype.type(gamma)
@@ -119,7 +119,7 @@ def _distances(vectors, gamma, place, out):
         out[j] *= factor
 
 
-@borrowing(fastmath={"contract"})
+@jit(fastmath={"contract"})
 def _products(coefficients, p, m, out):
     out[:m] = 0.0
     for c in range(len(coefficients)):
@@ -128,7 +128,7 @@ def _products(coefficients, p, m, out):
             out[j] += here * coefficients[c, j]
 
 
-@borrowing
+@jit
 def _values(distances, h, less, m, out):
     """Compute the rows of x_p, x_n and z = h x_p + (1 - h) x_n; ``less`` is h (1 - h) times their distance."""
     if out.itemsize == 4:
@@ -137,7 +137,7 @@ def _values(distances, h, less, m, out):
         _doubles(distances, h, less, m, out)
 
 
-@borrowing(fastmath={"contract"})
+@jit(fastmath={"contract"})
 def _singles(distances, h, less, m, out):
     rest, zero = np.float32(1.0) - h, np.float32(0.0)
     for j in range(np.uint64(0), np.uint64(m)):
@@ -146,7 +146,7 @@ def _singles(distances, h, less, m, out):
         out[2, j] = exp_single(-max(h * of_p + rest * of_n - less, zero))
 
 
-@borrowing(fastmath={"contract"})
+@jit(fastmath={"contract"})
 def _doubles(distances, h, less, m, out):
     for j in range(np.uint64(0), np.uint64(m)):
         of_p, of_n = distances[0, j], distances[1, j]
@@ -154,7 +154,7 @@ def _doubles(distances, h, less, m, out):
         out[2, j] = exp_double(-max(h * of_p + (1.0 - h) * of_n - less, 0.0))
 
 
-@borrowing(fastmath={"reassoc", "contract"})
+@jit(fastmath={"reassoc", "contract"})
 def _weighted_sums(coefficients, c, values, m):
     """Compute f_c of the three rows, at scale 1."""
     of_p, of_n, of_z = 0.0, 0.0, 0.0
@@ -166,7 +166,7 @@ def _weighted_sums(coefficients, c, values, m):
     return of_p, of_n, of_z
 
 
-@borrowing(forceinline=True, error_model="numpy", fastmath={"contract"})
+@jit(forceinline=True, error_model="numpy", fastmath={"contract"})
 def _fixed_point(g, q, v, h):
     """Compute M(h), its derivative and the denominator."""
     r = exp_double(-g * (1.0 - 2.0 * h))
@@ -177,7 +177,7 @@ def _fixed_point(g, q, v, h):
     return there, slope, denominator
 
 
-@borrowing(forceinline=True, error_model="numpy", fastmath={"contract"})
+@jit(forceinline=True, error_model="numpy", fastmath={"contract"})
 def _loss(g, q, v, h):
     """Compute the loss at h: all three arguments of expm1 are <= 0."""
     both = 2.0 * g * h * (1.0 - h)  # a b = exp(both - g)
@@ -186,7 +186,7 @@ def _loss(g, q, v, h):
     return -expm1_double(-2.0 * g * (1.0 - h) * (1.0 - h)) - v * expm1_double(-2.0 * g * h * h) - 2.0 * q * product
 
 
-@borrowing(error_model="numpy")
+@jit(error_model="numpy")
 def solve(g, q, v):
     """Find the best place to merge at.
 
@@ -223,7 +223,7 @@ def solve(g, q, v):
     return h, _loss(g, q, v, h)
 
 
-@borrowing(error_model="numpy", fastmath={"contract"})
+@jit(error_model="numpy", fastmath={"contract"})
 def screen(distances, products, norms, unit, m, least, losses):
     """Compute for every partner a loss that merging has at most, and one that it has at least, or almost so.
 
@@ -252,7 +252,7 @@ def screen(distances, products, norms, unit, m, least, losses):
         least[j] = losses[j] - gain
 
 
-@borrowing(forceinline=True, error_model="numpy", fastmath={"contract"})
+@jit(forceinline=True, error_model="numpy", fastmath={"contract"})
 def _newton(g, q, v, h):
     """Take a step from h; also gives more than F can gain: four times its second order, if that says much."""
     there, slope, denominator = _fixed_point(g, q, v, h)
@@ -262,7 +262,7 @@ def _newton(g, q, v, h):
     return min(h - step, 0.5), 8.0 * g * denominator * abs(away * step) if near else np.inf
 
 
-@borrowing(error_model="numpy", fastmath={"contract"})
+@jit(error_model="numpy", fastmath={"contract"})
 def bound(distances, products, norms, unit, m, least):
     """Compute a number that the loss of every partner exceeds, as `screen` gives it, but for rounding to single.
 
@@ -284,7 +284,7 @@ def bound(distances, products, norms, unit, m, least):
         least[j] = max((along + off * g2 * k2) * v / (root * root), least_number) - least_number
 
 
-@borrowing
+@jit
 def best_partner(distances, products, norms, ages, p, m, work):
     """Choose the partner of p with the least loss; of those within 1e-9 of it, the oldest.
 
@@ -328,7 +328,7 @@ def best_partner(distances, products, norms, ages, p, m, work):
     return work.places[chosen], work.shares[chosen], work.losses[chosen]
 
 
-@borrowing
+@jit
 def _first_least(numbers, m):
     place = np.int64(0)
     for j in range(1, m):
@@ -337,7 +337,7 @@ def _first_least(numbers, m):
     return place
 
 
-@borrowing
+@jit
 def _fewer(work, distances, products, norms, unit, count):
     """Keep the candidates that `screen` leaves."""
     for k in range(count):

@@ -10,7 +10,7 @@ import numpy as np
 from annotated_types import Ge
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED
-from mpu_bench.core.jit import borrowing
+from mpu_bench.core.jit import jit
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.rows import prepare
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
@@ -68,7 +68,7 @@ class OnlineSolver(Solver):
         return Measures(online_error=int(state.errors[0]) / presented if presented else None)
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def expect(chunk, place):
     """Name the example that is presented a few places later: in random order each one misses the nearest caches."""
     soon = chunk.order[min(place + _AHEAD, len(chunk.order) - 1)]
@@ -76,7 +76,7 @@ def expect(chunk, place):
     prefetch(chunk.labels, soon)
 
 
-@borrowing
+@jit
 def all_finite(scores):
     """Tell whether all scores are numbers."""
     finite = True
@@ -85,7 +85,7 @@ def all_finite(scores):
     return finite
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def best_wrong(scores, label):
     """Choose the wrong class with the highest score, the lowest one on ties; with one score for two classes, 0."""
     if len(scores) == 1:
@@ -97,7 +97,7 @@ def best_wrong(scores, label):
     return rival
 
 
-@borrowing(forceinline=True)
+@jit(forceinline=True)
 def margin(scores, label, rival):
     """Compute y f(x), or f_y(x) - f_r(x) for the best wrong class r."""
     if len(scores) == 1:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
-from mpu_bench.core.jit import borrowing
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
@@ -138,13 +138,13 @@ def _with_more_room(hypothesis: Hypothesis) -> Hypothesis:
     )
 
 
-@borrowing
+@jit
 def sign_for(c, label, scores):
     """Give y = +-1 of an example for the c-th machine: whether it is of its class, for two classes the second."""
     return 1.0 if label == (1 if len(scores) == 1 else c) else -1.0
 
 
-@borrowing
+@jit
 def _present(f, kernel, places, chunk, position, stop, most, errors, counters):
     for p in range(position, stop):
         m = f.vectors.size[0]
@@ -172,7 +172,7 @@ def _present(f, kernel, places, chunk, position, stop, most, errors, counters):
         counters[STEPS] += counters[UPDATES] > updates
 
 
-@borrowing
+@jit
 def _place(vectors, places, chunk, i, m):
     """Find where the example is stored; if it is not, store it after the m vectors there were."""
     number = chunk.first + np.int64(i)

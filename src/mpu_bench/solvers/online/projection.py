@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.jit import borrowing, owning
+from mpu_bench.core.jit import jit
 from mpu_bench.solvers.online.expansion import change_squared_norm, forget, refresh_norm, smallest
 
 _JITTER = 1e-9  # of K(x, x)
@@ -52,7 +52,7 @@ def new_projection(budget: int) -> Projection:
     return Projection(square, np.zeros((budget, budget)), row, row.copy(), row.copy(), numbers)
 
 
-@borrowing
+@jit
 def extend(work, w):
     """Take the vector inserted last into the inverse."""
     m = w.vectors.size[0] - 1
@@ -64,7 +64,7 @@ def extend(work, w):
     inverse[m, m] = 1.0 / rest
 
 
-@borrowing
+@jit
 def project(work, w):
     """Project the smallest vector on the others and forget it; the one inserted last is not in the inverse yet.
 
@@ -97,7 +97,7 @@ def project(work, w):
     forget(w, p)
 
 
-@borrowing
+@jit
 def _note(work, w, m):
     """Keep the kernel values of the vector inserted last."""
     for j in range(m + 1):
@@ -105,7 +105,7 @@ def _note(work, w, m):
         work.gram[j, m] = w.kernel_row[j]
 
 
-@borrowing
+@jit
 def _solve(work, m):
     """Compute v = A k for the last vector, and what k leaves of its squared norm."""
     _multiply(work.inverse, work.gram[m], m, work.solution)
@@ -118,14 +118,14 @@ def _solve(work, m):
     return max(own * (1.0 + _JITTER) - _dot(work.gram[m], work.solution, m), own * _JITTER)
 
 
-@borrowing
+@jit
 def _residual(work, m, c):
     """Compute how far K v is off k in row c, as a part of K(x, x)."""
     own, v = work.gram[c, c], work.solution
     return (_dot(work.gram[c], v, m) + _JITTER * own * v[c] - work.gram[m, c]) / max(own, 1e-300)
 
 
-@owning
+@jit(allocates=True)
 def _renew(work, m):
     """Compute the inverse anew, and what it leaves."""
     matrix = work.gram[:m, :m].copy()
@@ -141,7 +141,7 @@ def _renew(work, m):
     work.numbers[RENEWED] += 1
 
 
-@borrowing
+@jit
 def _invert(lower, out):
     """Invert a lower triangular matrix, row by row."""
     out[:] = 0.0
@@ -153,7 +153,7 @@ def _invert(lower, out):
             out[i, j] /= lower[i, i]
 
 
-@borrowing(fastmath={"reassoc", "contract"})
+@jit(fastmath={"reassoc", "contract"})
 def _multiply(inverse, k, m, out):
     """Compute ``out = A k`` from the lower triangle, each element of which is read once."""
     for i in range(np.uint64(0), np.uint64(m)):
@@ -164,7 +164,7 @@ def _multiply(inverse, k, m, out):
         out[i] = total + inverse[i, i] * here
 
 
-@borrowing(fastmath={"reassoc", "contract"})
+@jit(fastmath={"reassoc", "contract"})
 def _dot(a, b, m):
     total = 0.0
     for j in range(np.uint64(0), np.uint64(m)):
@@ -172,14 +172,14 @@ def _dot(a, b, m):
     return total
 
 
-@borrowing(fastmath={"contract"})
+@jit(fastmath={"contract"})
 def _add_products(inverse, i, m, s, a, t, b):
     """Add ``s a + t b`` to the first m elements of row i."""
     for j in range(np.uint64(0), np.uint64(m)):
         inverse[i, j] += s * a[j] + t * b[j]
 
 
-@borrowing
+@jit
 def _column(work, p, m, rest):
     """Compute column p of the inverse with the last vector; gives what k_p leaves of its squared norm."""
     v, inverse, column = work.solution, work.inverse, work.column
@@ -189,7 +189,7 @@ def _column(work, p, m, rest):
     return 1.0 / column[p]
 
 
-@borrowing
+@jit
 def _shares(work, p, m):
     if p == m:
         for j in range(m):
@@ -200,14 +200,14 @@ def _shares(work, p, m):
     work.shares[p] = -1.0
 
 
-@borrowing
+@jit
 def _give_shares(coefficients, c, p, shares, m):
     here = coefficients[c, p]
     for j in range(m):
         coefficients[c, j] += shares[j] * here
 
 
-@borrowing
+@jit
 def _exchange(work, p, m, rest):
     """Put the last vector in the place of p, in the Gram matrix and in the inverse."""
     v, inverse, column = work.solution, work.inverse, work.column

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.clock import off_the_clock
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
-from mpu_bench.core.jit import borrowing
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, value
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
@@ -286,7 +286,7 @@ def _with_room(f: Hypothesis) -> Hypothesis:
     return f
 
 
-@borrowing
+@jit
 def _largest(kernel, norms):
     most = 0.0
     for i in range(len(norms)):
@@ -294,7 +294,7 @@ def _largest(kernel, norms):
     return most
 
 
-@borrowing
+@jit
 def _present(f, kernel, sparseness, room, chunk, position, stop, most, errors, counters):
     for p in range(position, stop):
         m = f.vectors.size[0]
@@ -320,7 +320,7 @@ def _present(f, kernel, sparseness, room, chunk, position, stop, most, errors, c
             counters[UPDATES] += changed
 
 
-@borrowing
+@jit
 def _is_full(spans):
     most = 0
     for i in range(len(spans.sizes)):
@@ -328,7 +328,7 @@ def _is_full(spans):
     return most == spans.members.shape[1]
 
 
-@borrowing
+@jit
 def _learn(f, sparseness, rows, i, own, label, rival, difference):
     """Change the hypothesis after an error or a margin error; tell whether it was changed."""
     two, y, r = len(f.scores) == 1, label, rival
@@ -351,7 +351,7 @@ def _learn(f, sparseness, rows, i, own, label, rival, difference):
     return tau > 0.0
 
 
-@borrowing
+@jit
 def _step(loss, own, q, eta):
     """Give tau of a margin error, 0 or less where nothing is to be done; q = 2 K(x, x) - delta."""
     delta = max(2.0 * own - q, 0.0)
@@ -359,7 +359,7 @@ def _step(loss, own, q, eta):
     return 1.0 if wanted >= q else wanted / q
 
 
-@borrowing
+@jit
 def _store(f, rows, i, own, y, r, sign, projected_y, projected_r):
     place = f.vectors.size[0]
     put(f.vectors, place, rows, i)
@@ -370,7 +370,7 @@ def _store(f, rows, i, own, y, r, sign, projected_y, projected_r):
         f.coefficients[r, place] = -1.0
 
 
-@borrowing
+@jit
 def _add_projection(f, i, z, scale):
     d = f.factors[2]
     coordinates(f.spans, i, z, d)
