@@ -19,7 +19,7 @@ from mpu_bench import solvers
 from mpu_bench.core.counters import PRESENTED
 from mpu_bench.core.kernels import Linear
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.solver import Solver, Status
+from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.solvers.certificates import primal
 
 DEVIATIONS = (1e-2, 1e-4)
@@ -83,7 +83,7 @@ def reach(solver: Solver, problem: Problem, seed: int, deviation: float, bound: 
     while status == Status.RUNNING and seconds <= cap and objective > wanted:
         size = max(problem.n // 8, presented // GROWTH)
         before = time.process_time()
-        status = solver.advance(state, more(state, presented=size))
+        status = solver.advance(state, Until(presented + size))
         seconds += time.process_time() - before
         presented = int(state.counters[PRESENTED])
         objective = primal(problem.train, signs, solver.model(state).weights[0], solver.C)  # type: ignore[attr-defined]
@@ -115,7 +115,7 @@ def summarise(found: Sequence[Measurement], cap: float) -> None:
 def _in_one_go(solver: Solver, problem: Problem, seed: int, presented: int) -> float:
     before = time.process_time()
     state = solver.start(problem, Linear(), seed)
-    solver.advance(state, more(state, presented=presented))
+    solver.advance(state, Until(presented=presented))
     return time.process_time() - before
 
 
