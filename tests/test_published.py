@@ -4,6 +4,7 @@ import pytest
 
 from mpu_bench import published, resources
 from mpu_bench.errors import StoreError
+from mpu_bench.results import matching
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,7 @@ def test_the_row_of_a_budgeted_solver_is_found_by_maintenance_and_budget() -> No
         "parameters": {"maintenance": "merging"},
         "budget_vectors": 100,
     }
-    assert published.beside("bpegasos-table1", record) == {"test_accuracy_percent": 92.0, "support_vectors": 100.0}
+    assert matching.beside("bpegasos-table1", record) == {"test_accuracy_percent": 92.0, "support_vectors": 100.0}
 
 
 @pytest.mark.parametrize(
@@ -37,13 +38,13 @@ def test_the_row_of_a_budgeted_solver_is_found_by_maintenance_and_budget() -> No
 def test_the_printed_nu_stands_beside_the_nu_of_the_same_problem(bias, kernel, over_examples, nu) -> None:
     parameters = {"bias": bias, "regularization": {"over-examples": over_examples}}
     record = {"dataset": "adult", "solver": "smo", "parameters": parameters, "budget_vectors": None, "kernel": kernel}
-    assert published.beside("sbp-table2", record) == ({} if nu is None else {"nu": nu})
+    assert matching.beside("sbp-table2", record) == ({} if nu is None else {"nu": nu})
 
 
 def test_nothing_stands_beside_what_the_paper_does_not_print() -> None:
     record = {"dataset": "digits", "solver": "mpu", "parameters": {}, "budget_vectors": None}
-    assert published.beside("mpu-table1", record) == {}
-    assert published.beside(None, record) == {}
+    assert matching.beside("mpu-table1", record) == {}
+    assert matching.beside(None, record) == {}
 
 
 def test_an_unknown_table_is_told() -> None:

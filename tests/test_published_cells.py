@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from mpu_bench import published, resources
+from mpu_bench import resources
 from mpu_bench.config.read import config_names, read_config
 from mpu_bench.config.rules import Printed
 from mpu_bench.config.schema import Experiment
 from mpu_bench.experiment import plan
+from mpu_bench.results import matching
 from mpu_bench.verdict import comparison
 
 TABLES = sorted(path.stem for path in resources.folder("configs/published").glob("*.csv"))
@@ -51,7 +52,7 @@ def answers(experiment: Experiment, table: str, place: int, row: Any, column: st
     if column in comparison.FACTS:
         return table in judging.compare and row["dataset"] in {each.label for each in experiment.datasets}
     return column in judging.compare.get(table, {}) and any(
-        published.answers(row, each) for each in rows(experiment.name)
+        matching.answers(row, each) for each in rows(experiment.name)
     )
 
 

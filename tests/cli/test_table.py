@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from mpu_bench.cli import table
+from mpu_bench.quantities import RECORD_COLUMNS
 from mpu_bench.results import summary
-from mpu_bench.results.store import RECORD_COLUMNS
 
 
 def record(**values: object) -> dict[str, object]:

@@ -10,7 +10,7 @@ from mpu_bench import solvers
 from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import Experiment, Stop
 from mpu_bench.errors import ConfigError
-from mpu_bench.experiment import plan
+from mpu_bench.experiment import identity, plan
 
 TEXT = """
 name: planned
@@ -34,7 +34,7 @@ def test_the_plan_is_the_product_dataset_by_dataset(experiment: Experiment) -> N
     assert len(runs) == 2 * 3 * 2
     labels = [run.label for run in runs]
     assert labels == sorted(labels)
-    assert len({plan.run_id(run, run.label) for run in runs}) == len(runs)
+    assert len({identity.run_id(run, run.label) for run in runs}) == len(runs)
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_a_wrong_filter_is_told(experiment: Experiment, filters: list[str]) -> N
 
 def test_a_key_depends_on_what_changes_a_result_and_on_nothing_else(experiment: Experiment) -> None:
     run = plan.plan(experiment)[0]
-    key = plan.run_id(run, "data")
-    assert plan.run_id(dataclasses.replace(run, experiment="other", label="other"), "data") == key
-    assert plan.run_id(dataclasses.replace(run, kernel_memory=2**30), "data") == key
-    assert plan.run_id(run, "other data") != key
+    key = identity.run_id(run, "data")
+    assert identity.run_id(dataclasses.replace(run, experiment="other", label="other"), "data") == key
+    assert identity.run_id(dataclasses.replace(run, kernel_memory=2**30), "data") == key
+    assert identity.run_id(run, "other data") != key
     for change in (
         {"seed": 5},
         {"parameters": {**run.parameters, "C": 3.0}},
@@ -64,7 +64,7 @@ def test_a_key_depends_on_what_changes_a_result_and_on_nothing_else(experiment: 
         {"threads": 2},
         {"solver": "dcd"},
     ):
-        assert plan.run_id(dataclasses.replace(run, **change), "data") != key
+        assert identity.run_id(dataclasses.replace(run, **change), "data") != key
 
 
 def test_keys_do_not_depend_on_the_order_in_the_config(tmp_path: Path, experiment: Experiment) -> None:
@@ -73,7 +73,7 @@ def test_keys_do_not_depend_on_the_order_in_the_config(tmp_path: Path, experimen
     )
     path = tmp_path / "other.yaml"
     path.write_text(lines, encoding="utf-8")
-    keys = [{plan.run_id(run, run.label) for run in plan.plan(each)} for each in (experiment, read_config(path))]
+    keys = [{identity.run_id(run, run.label) for run in plan.plan(each)} for each in (experiment, read_config(path))]
     assert keys[0] == keys[1]
 
 

@@ -12,7 +12,7 @@ import pytest
 from mpu_bench.config.read import read_config
 from mpu_bench.data.download.cache import Home
 from mpu_bench.errors import ConfigError
-from mpu_bench.experiment import plan, runner
+from mpu_bench.experiment import identity, plan, runner
 from mpu_bench.experiment.pool.local import Pool
 from mpu_bench.results.store import Store
 
@@ -107,7 +107,7 @@ def test_a_run_that_lacks_what_it_needs_is_a_row_that_says_so(execute, monkeypat
 def test_keys_depend_on_what_settles_a_run(read, monkeypatch: pytest.MonkeyPatch) -> None:
     reference, sbp = runs = read(f"solvers: [{DERIVED}]")
     key = runner._run_id(sbp, "data", runs)
-    assert runner._run_id(reference, "data", runs) == plan.run_id(reference, "data")
+    assert runner._run_id(reference, "data", runs) == identity.run_id(reference, "data")
     tighter = dataclasses.replace(reference, parameters={**reference.parameters, "tolerance": 1e-6})
     monkeypatch.setattr(plan, "nu_of", lambda run: tighter if run is sbp else None)
     assert runner._run_id(sbp, "data", [tighter, sbp]) != key

@@ -1,8 +1,8 @@
 """A results folder of two made-up runs."""
 
 from mpu_bench.experiment.environment import describe
-from mpu_bench.experiment.trace import CHECKPOINT_COLUMNS
-from mpu_bench.results.store import RECORD_COLUMNS, Store
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
+from mpu_bench.results.store import Store
 
 JUDGING = {
     "compare": {"sbp-runtime": {"test_error_percent": {"absolute": 0.2}}},

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from mpu_bench.errors import StoreError
-from mpu_bench.experiment.trace import CHECKPOINT_COLUMNS
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
+from mpu_bench.report import csv_files
 from mpu_bench.results import summary
-from mpu_bench.results.store import FILE, RECORD_COLUMNS, Store
+from mpu_bench.results.store import FILE, Store
 
 MACHINE = {"id": "machine", "processor": "p", "cores": 2, "threads": 1}
 POINT = dict.fromkeys(CHECKPOINT_COLUMNS, 1)
@@ -118,7 +119,7 @@ def test_csv_files_hold_what_the_store_holds(store: Store) -> None:
     store.save_plan([planned(name, seed=seed) for seed, name in enumerate("abc")], {"published": None})
     for seed, name in enumerate("ab"):
         store.save(record(name, seed=seed, test_error=0.1 + 0.1 * seed, objective=2.0), [POINT], MACHINE)
-    summary.write(store)
+    csv_files.write(store)
     runs = rows_of(store.folder / "runs.csv")
     assert list(runs[0]) == list(RECORD_COLUMNS)
     assert [run["status"] for run in runs] == ["done", "done", "not run"]

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from mpu_bench import published
 from mpu_bench.config.rules import Claim, Judging, Known, Rule
 from mpu_bench.report import figure_data
+from mpu_bench.results import curves
 from mpu_bench.verdict import comparison
 from mpu_bench.verdict.comparison import BETTER, KNOWN, NOT_RUN, OUTSIDE, WITHIN
 
@@ -225,7 +226,7 @@ def test_a_curve_ends_where_the_first_of_its_runs_ends():
     rows = [row("adult", "sbp", count=3) | there]
     points = [point | {"kernel": "linear", "count": count, "passes_mean": 1.0}
               for point, count in zip(curve("sbp", [0.3, 0.2, 0.1]), (3, 3, 1), strict=True)]  # fmt: skip
-    assert len(figure_data.complete(points, rows)) == 2
+    assert len(curves.complete(points, rows)) == 2
     assert figure_data.make("test-error", rows, points[2:]) is None  # the ends of single runs are no curve
 
 

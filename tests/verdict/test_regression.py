@@ -4,8 +4,7 @@ import json
 import pytest
 
 from mpu_bench.errors import ConfigError, StoreError
-from mpu_bench.report import export
-from mpu_bench.results import summary
+from mpu_bench.report import csv_files, export
 from mpu_bench.results.store import Store
 from mpu_bench.verdict import regression
 from oracles import made_up
@@ -14,7 +13,7 @@ from oracles import made_up
 def frozen(folder, to):
     """Keep a results folder as results/baseline does: as CSV and JSON."""
     with Store(folder) as store:
-        summary.write(store)
+        csv_files.write(store)
     to.mkdir()
     for name in ("runs.csv", "environment.json"):
         (to / name).write_bytes((folder / name).read_bytes())
@@ -47,7 +46,7 @@ def test_on_one_processor_counts_and_errors_are_equal_or_it_is_a_fault(tmp_path)
     edit(kept, updates="1001", test_error="0.1501", n_test="100")
     edit(folder, n_test="100")
     with Store(folder) as store:
-        summary.write(store)
+        csv_files.write(store)
     found = faults(folder, kept)
     assert any("updates" in fault for fault in found)
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from mpu_bench.config.schema import Experiment
     from mpu_bench.data.download.cache import Home
-    from mpu_bench.experiment.plan import Run
     from mpu_bench.experiment.pool.local import Pool
+    from mpu_bench.experiment.run import Run
     from mpu_bench.results.store import Store
 
 FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
@@ -206,11 +206,11 @@ def _execute(
 
 def _report(folder: Path) -> None:
     """Write the CSV files of a results folder and print its table."""
-    from mpu_bench.results import summary
+    from mpu_bench.report import csv_files
     from mpu_bench.results.store import Store
 
     with Store(folder) as store:
-        summary.write(store)
+        csv_files.write(store)
         _print_results(store)
     _say(f"written to {folder}: runs.csv, table.csv, curves.csv, bands.csv, comparison.csv, environment.json")
 
@@ -274,14 +274,14 @@ def check(
     Exit code 0: none. 1: some. 2: bad input.
     """
     from mpu_bench.cli import verdicts
-    from mpu_bench.verdict import baseline
+    from mpu_bench.verdict import baseline, folders
 
-    folders = results or verdicts.folders(Path("results"))
+    chosen = results or folders.results_folders(Path("results"))
     if against is not None:
-        raise typer.Exit(FAILED if baseline.print_differences(folders, against, _console()) else 0)
-    cells = verdicts.of_folders(folders)
+        raise typer.Exit(FAILED if baseline.print_differences(chosen, against, _console()) else 0)
+    cells = folders.of_folders(chosen)
     verdicts.print_cells(cells, everything, _console())
-    raise typer.Exit(FAILED if verdicts.any_outside(cells) else 0)
+    raise typer.Exit(FAILED if folders.any_outside(cells) else 0)
 
 
 @app.command()
@@ -308,7 +308,7 @@ def reproduce(
     """
     from dataclasses import replace
 
-    from mpu_bench.cli import reproduction
+    from mpu_bench.cli import reproduction, verdicts
     from mpu_bench.cli.live import Display
     from mpu_bench.config.schema import memory
     from mpu_bench.data.download.cache import Home
@@ -330,7 +330,7 @@ def reproduce(
     found, folders = reproduction.judge(experiments, results)
     tables_folder = out or results / "tables"
     overview.write(found, tables_folder)
-    overview.print_overview(found, _console())
+    verdicts.print_overview(found, _console())
     for fault in faults:
         _say(f"failed: {fault}")
     _say(f"written: {tables_folder / overview.OVERVIEW[0]} and the tables beside it")
@@ -361,10 +361,10 @@ def report(
     out: Annotated[Path, typer.Option(metavar="DIR", help="The page's folder.")] = Path("results/page"),
 ) -> None:
     """Write a page of results that opens from disk: tables, figures, verdicts, how to repeat each row."""
-    from mpu_bench.cli import verdicts
     from mpu_bench.report import page
+    from mpu_bench.verdict import folders
 
-    _say(f"written: {page.write(results or verdicts.folders(Path('results')), out)}")
+    _say(f"written: {page.write(results or folders.results_folders(Path('results')), out)}")
 
 
 @app.command()

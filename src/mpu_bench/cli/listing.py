@@ -19,7 +19,7 @@ from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
 from mpu_bench.data.download.cache import Home
 from mpu_bench.data.prepare.load import describe
 from mpu_bench.errors import ConfigError
-from mpu_bench.experiment.plan import Run
+from mpu_bench.experiment.run import Run
 
 KINDS = ("solvers", "datasets", "kernels", "configs")
 

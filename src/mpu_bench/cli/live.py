@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.status import Status
 
 from mpu_bench.data.download import progress
-from mpu_bench.experiment.plan import Run
+from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.runner import Listener, Planned, succeeded
 from mpu_bench.experiment.worker import Compiled
 

@@ -17,12 +17,12 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import Home
 from mpu_bench.errors import ConfigError, StoreError, UserError, nearest
 from mpu_bench.experiment import plan, runner
-from mpu_bench.experiment.plan import Run
 from mpu_bench.experiment.pool.local import Pool
+from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.runner import Listener
-from mpu_bench.report import overview
-from mpu_bench.results import summary
-from mpu_bench.results.store import FAILED, Store
+from mpu_bench.quantities import FAILED
+from mpu_bench.report import csv_files, overview
+from mpu_bench.results.store import Store
 from mpu_bench.verdict import comparison
 
 Tell = Callable[[str], None]
@@ -142,7 +142,7 @@ def run(
             with listening() as listener:
                 runner.execute(step.experiment, step.runs, step.chosen, home, folder, pool, listener)
             with Store(folder) as store:
-                summary.write(store)
+                csv_files.write(store)
                 faults += _failed(step, store)
         except UserError as fault:
             faults.append(f"{step}: {fault}")

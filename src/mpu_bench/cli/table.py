@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
+from mpu_bench.quantities import FINISHED
 from mpu_bench.results import naming
-from mpu_bench.results.store import FINISHED
 from mpu_bench.results.summary import Summary, summarize
 
 

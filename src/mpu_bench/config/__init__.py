@@ -1,1 +1,1 @@
-"""config."""
+"""A YAML file -> an experiment."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 
 from mpu_bench import document, resources, solvers
-from mpu_bench.config.rules import QUANTITIES, Claim, Judging, Printed
+from mpu_bench.config.rules import Claim, Judging, Printed
 from mpu_bench.config.schema import File
 from mpu_bench.document import Key, Located
 from mpu_bench.errors import ConfigError, nearest
+from mpu_bench.quantities import QUANTITIES
 
 
 def published_table(content: File, file: Located) -> str | None:
@@ -27,8 +28,8 @@ def judging_of(content: File, file: Located) -> Judging:
             _check_column(table, column, (*key, column), file)
             if "dataset" not in _printed_rows(table)[0]:
                 raise ConfigError(
-                    f"{file.place((*key, column))}: {document.dotted((*key, column))}: {table} has no column 'dataset', "
-                    "by which results are set beside its rows; say what answers it as a claim"
+                    f"{file.place((*key, column))}: {document.dotted((*key, column))}: {table} has no column "
+                    "'dataset', by which results are set beside its rows; say what answers it as a claim"
                 )
             if rule.ratio_to is not None and rule.ratio_to not in solvers.SOLVERS:
                 raise ConfigError(
@@ -96,6 +97,6 @@ def _check_row(printed: Printed, key: Key, file: Located) -> None:
     rows = _printed_rows(printed.table)
     if printed.row > len(rows) or not rows[printed.row - 1][printed.column]:
         raise ConfigError(
-            f"{file.place(key)}: {document.dotted(key)}: row {printed.row} of {printed.table} prints no {printed.column}"
-            f" (it has {len(rows)} rows)"
+            f"{file.place(key)}: {document.dotted(key)}: row {printed.row} of {printed.table} "
+            f"prints no {printed.column} (it has {len(rows)} rows)"
         )

@@ -6,38 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-#: what table.csv gives the mean, deviation and count over seeds of, and what a claim can be about
-QUANTITIES = (
-    "train_seconds",
-    "cpu_seconds",
-    "compile_seconds",
-    "kernel_evaluations",
-    "kernel_computed",
-    "inner_products",
-    "updates",
-    "passes",
-    "examples",
-    "support_vectors",
-    "objective",
-    "dual_objective",
-    "gap",
-    "deviation",
-    "train_error",
-    "test_error",
-    "test_error_percent",
-    "test_accuracy_percent",
-    "online_error",
-    "online_error_percent",
-    "margin",
-    "margin_fraction",
-    "margin_fraction_wanted",
-    "update_bound",
-    "nu",
-    "peak_memory_mb",
-    "tune_seconds",
-    "tune_kernel_evaluations",
-)
-
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-import hashlib
-import json
 import math
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 from mpu_bench import solvers
@@ -21,79 +14,14 @@ from mpu_bench.config.schema import (
     Checkpoints,
     DatasetChoice,
     Experiment,
-    KernelChoice,
     SolverChoice,
     Stop,
-    Trial,
-    Tuning,
-    short,
 )
 from mpu_bench.errors import ConfigError, nearest
+from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.tuning import trials_of
 
 FILTERS = ("solver", "dataset", "split", "kernel", "seed", "budget")
-
-
-@dataclass(frozen=True)
-class Run:
-    """One solver on one dataset with one seed.
-
-    Attributes
-    ----------
-    experiment : str
-    dataset : str
-        The card's name.
-    options : mapping
-        What overrides the card.
-    label : str
-        The dataset's name in tables.
-    solver : str
-    parameters : mapping
-        One value for each parameter.
-    kernel : KernelChoice
-    vectors : int or None
-        The budget, for solvers that live on one.
-    seed : int
-    stop : Stop
-    checkpoints : Checkpoints
-    threads : int
-    plugins : tuple of Path
-        Files that define solvers of the user's own.
-    split : str
-        Which split of the classes it is, of a sweep over them.
-    kernel_memory : int or None
-        Bytes for kernel values that are kept; None: half of what is free.
-    tuning : Tuning or None
-        What is tuned before; it is not among the parameters, nor among those of the kernel.
-    trial : Trial or None
-        Which rows it is on, if it only tries values for others.
-    """
-
-    experiment: str
-    dataset: str
-    options: Mapping[str, Any]
-    label: str
-    solver: str
-    parameters: Mapping[str, Any]
-    kernel: KernelChoice
-    vectors: int | None
-    seed: int
-    stop: Stop
-    checkpoints: Checkpoints
-    threads: int
-    plugins: tuple[Path, ...] = ()
-    split: str = ""
-    kernel_memory: int | None = None
-    tuning: Tuning | None = None
-    trial: Trial | None = None
-
-    def __str__(self) -> str:
-        parameters = " ".join(f"{name}={short(value)}" for name, value in self.parameters.items())
-        kernel = "" if self.kernel.name == "linear" else f" {self.kernel}"
-        data = f"{self.label}-{self.split}" if self.split else self.label
-        tuned = "" if self.tuning is None else f" tuned: {', '.join(self.tuning.names)}"
-        trial = "" if self.trial is None else f" trial: {self.trial}"
-        return f"{data} {self.solver} {parameters}{kernel} seed={self.seed}{tuned}{trial}"
 
 
 def plan(experiment: Experiment) -> list[Run]:
@@ -267,90 +195,3 @@ def _filtered(run: Run, key: str) -> str:
         "budget": run.vectors,
     }
     return str(values[key])
-
-
-def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:
-    """Make the key of a run's result: equal keys mean that the result may be reused.
-
-    It depends on the solver, its parameters and its source, the kernel, the stopping rules, the seed, the threads,
-    the content of the data, and the keys of results that are ``needed`` to settle it; not on names, order, other
-    runs, or limits.
-    """
-    content: dict[str, Any] = {
-        "solver": run.solver,
-        "parameters": dict(run.parameters),
-        "kernel": [run.kernel.name, dict(run.kernel.parameters)],
-        "seed": run.seed,
-        "stop": run.stop.model_dump(exclude_none=True),
-        "checkpoints": run.checkpoints.model_dump(),
-        "threads": run.threads,
-        "data": fingerprint,
-        "code": code_version(run.solver, "multiclass" in run.parameters),
-    }
-    if needed:
-        content["needed"] = list(needed)
-    if run.tuning is not None:
-        content["tuned by"] = run.tuning.metric
-    if run.trial is not None:
-        content["trial"] = str(run.trial)
-    text = json.dumps(content, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-@cache
-def code_version(solver: str, several: bool = False) -> str:
-    """Hash the meaning of every source file of this project that a solver's module imports, directly or not.
-
-    ``several``: whether it is made to tell several classes apart.
-
-    Comments, docstrings and layout do not count: only what changes a result may make results stale. The file
-    that clocks and evaluates a run, trace.py, counts too.
-    """
-    files = {*_imported_files(solvers.load(solver).__module__), Path(__file__).with_name("trace.py")}
-    if several:
-        files |= set(_imported_files("mpu_bench.solvers.multiclass"))
-    digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(_meaning(path).encode())
-    return digest.hexdigest()[:16]
-
-
-def _imported_files(module: str) -> Iterator[Path]:
-    waiting, seen = [module], {module}
-    while waiting:
-        path = _source(waiting.pop())
-        if path is None:
-            continue
-        yield path
-        for name in _imports(path):
-            if name.startswith("mpu_bench") and name not in seen:
-                seen.add(name)
-                waiting.append(name)
-
-
-def _source(module: str) -> Path | None:
-    if module in sys.modules:
-        origin = sys.modules[module].__file__
-        return Path(origin) if origin else None
-    try:
-        spec = find_spec(module)
-    except ModuleNotFoundError:  # the last part names an object, not a module
-        return None
-    return Path(spec.origin) if spec is not None and spec.origin else None
-
-
-def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def _meaning(path: Path) -> str:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
-            node.body = node.body[1:]
-    return ast.dump(tree)

@@ -21,11 +21,14 @@ from mpu_bench.data.download.progress import Progress, Silent
 from mpu_bench.data.prepare.load import Description, describe, load_problem
 from mpu_bench.errors import DataError, FetchError, StoreError
 from mpu_bench.experiment import environment
-from mpu_bench.experiment.plan import REFERENCES, Run, run_id, settled, sources
+from mpu_bench.experiment.identity import run_id
+from mpu_bench.experiment.plan import REFERENCES, settled, sources
 from mpu_bench.experiment.pool.local import Outcome, Pool
+from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.tuning import choose, trials_of
 from mpu_bench.experiment.worker import Task
-from mpu_bench.results.store import FINISHED, Store
+from mpu_bench.quantities import FINISHED
+from mpu_bench.results.store import Store
 
 Dataset = tuple[str, str]  # the card's name and its options, as text
 

@@ -21,20 +21,8 @@ from mpu_bench.core.clock import is_off_the_clock, off_clock_seconds
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
-from mpu_bench.core.solver import Measures, Solver, Status, Until
-
-#: what a checkpoint holds, in the order of curves.csv
-CHECKPOINT_COLUMNS = (
-    "passes",
-    "train_seconds",
-    "cpu_seconds",
-    *counters.NAMES,
-    "support_vectors",
-    *Measures._fields,
-    "deviation",
-    "train_error",
-    "test_error",
-)
+from mpu_bench.core.solver import Solver, Status, Until
+from mpu_bench.quantities import CHECKPOINT_COLUMNS
 
 _SLICE_SECONDS = 0.1  # a slice lasts about this long, so that limits and interruptions are met in time
 _FIRST_SLICE = 256  # examples, while the pace is not yet known

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from mpu_bench.data.download.fetch import Home
-from mpu_bench.experiment.plan import Run
+from mpu_bench.experiment.run import Run
 
 _SIGKILL_ON_PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 _WARM_UP_EXAMPLES = 200
@@ -104,7 +104,7 @@ class Bench:
     def _run(self, task: Task) -> tuple[Any, ...]:
         from mpu_bench import solvers
         from mpu_bench.core import gram
-        from mpu_bench.experiment import bind, trace, tuning
+        from mpu_bench.experiment import bind, holdout, trace
 
         run = task.run
         gram.set_allowance(run.kernel_memory, self.jobs)
@@ -113,7 +113,7 @@ class Bench:
         self.send(("phase", "loading"))
         problem = self._load(task)
         if run.trial is not None:
-            problem = tuning.part(problem, run.trial)
+            problem = holdout.holdout(problem, run.trial)
         _check_classes(run, problem)
         solver, kernel = bind.solver(run.solver, run.parameters, problem.n), bind.kernel(run.kernel, problem)
         solver.check(problem, kernel)

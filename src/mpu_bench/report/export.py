@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpu_bench.errors import ConfigError, StoreError, nearest
+from mpu_bench.files import as_csv
 from mpu_bench.results import naming, summary
 from mpu_bench.results.store import Store
 
@@ -58,7 +59,7 @@ def export(results: Path, form: str, out: Path | None) -> str | None:
         if form == "parquet":
             _to_parquet(rows, out)
             return None
-        text = summary.as_csv(rows) if form == "csv" else markdown(rows) if form == "md" else latex(rows)
+        text = as_csv(rows) if form == "csv" else markdown(rows) if form == "md" else latex(rows)
         if out is None:
             return text
         out.write_text(text, encoding="utf-8")

@@ -9,9 +9,8 @@ from typing import Any
 
 from mpu_bench.errors import StoreError
 from mpu_bench.results import naming
+from mpu_bench.results.curves import Row, along, complete, final_point
 from mpu_bench.verdict import rank_tests
-
-Row = Mapping[str, Any]
 
 #: the axes a curve can be drawn against
 AXES = {
@@ -92,14 +91,6 @@ def axes(bands: Sequence[Row]) -> list[str]:
     return [axis for axis in AXES if solvers and counted(axis) == solvers and (axis != "inner_products" or asked)]
 
 
-def along(row: Row, axis: str) -> float | None:
-    """Place a row of bands.csv on an axis; a kernel evaluation counts as one inner product, as in sbp-2012."""
-    place: float | None = row.get(f"{axis}_mean")
-    if axis != "inner_products" or place is None:
-        return place
-    return place + (row.get("kernel_evaluations_mean") or 0.0)
-
-
 def _curves(quantity: str) -> Callable[..., Figure | None]:
     def curves(rows: Sequence[Row], bands: Sequence[Row], against: str | None) -> Figure | None:
         there = [row for row in complete(bands, rows) if _is_drawable(row.get(f"{quantity}_mean"), quantity)]
@@ -153,28 +144,9 @@ def _strung(groups: Mapping[str, list[Row]], rows: Sequence[Row]) -> dict[str, l
     """Join runs that stand at one place each, such as those with more and more random features, to one curve."""
     strung: dict[str, list[Row]] = {}
     for label, points in groups.items():
-        ends = settled(points, rows, "inner_products")
+        ends = final_point(points, rows, "inner_products")
         strung.setdefault(ends[0]["solver"] if len(ends) == 1 else label, []).extend(ends)
     return strung
-
-
-def settled(points: Sequence[Row], rows: Sequence[Row], axis: str) -> list[Row]:
-    """Give the points of a curve, or only its end (from table.csv, if it is there) where all stand at one place."""
-    if axis == "presented" or len({along(point, axis) for point in points}) > 1:
-        return list(points)
-    last = max(points, key=lambda point: point["presented"])
-    ends = (row for row in rows if _identity(row) == _identity(last))
-    return [next((row | {"presented": last["presented"]} for row in ends), last)]  # type: ignore[operator]
-
-
-def complete(bands: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
-    """Keep the points of curves that every finished run of table.csv came to: others average only some of them."""
-    counts = {_identity(row): row["count"] for row in rows}
-    return [point for point in bands if point.get("count", 1) >= counts.get(_identity(point), 0)]
-
-
-def _identity(row: Row) -> tuple[Any, ...]:
-    return tuple(row.get(name) for name in ("dataset", "solver", "parameters", "kernel", "budget_vectors"))
 
 
 def _curve(label: str, points: Sequence[Row], quantity: str, axis: str) -> Series:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.report import figure_data
 from mpu_bench.report.figure_data import Figure, Panel, Series
-from mpu_bench.results import summary
+from mpu_bench.results import curves, summary
 from mpu_bench.results.store import Store
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def plot(results: Path, name: str | None, against: str | None, out: Path | None)
     if against is not None and against not in figure_data.AXES:
         raise ConfigError(f"no axis '{against}': {nearest(against, figure_data.AXES)}")
     with Store(results) as store:
-        rows, bands = summary.summaries(store), summary.averaged(store)
+        rows, bands = summary.summaries(store), curves.mean_curves_of(store)
     names = [name] if name is not None else figure_data.figures(rows, bands)
     made = [figure for each in names if (figure := figure_data.make(each, rows, bands, against)) is not None]
     if not made:

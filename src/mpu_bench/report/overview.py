@@ -7,18 +7,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
-from mpu_bench.cli import verdicts
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.errors import StoreError
+from mpu_bench.files import as_csv
 from mpu_bench.report import export
-from mpu_bench.results import summary
 from mpu_bench.results.store import FILE, Store
 from mpu_bench.verdict import baseline, comparison
-from mpu_bench.verdict.comparison import KNOWN, NOT_RUN, OUTSIDE, VERDICTS, Cell
+from mpu_bench.verdict.comparison import NOT_RUN, OUTSIDE, VERDICTS, Cell
+from mpu_bench.verdict.folders import solver_text
 
 OVERVIEW = ("overview.md", "overview.csv")
 _HEADINGS = ("dataset", "solver", "what", "printed", "measured", "difference", "allowed", "verdict", "reason")
@@ -58,7 +54,7 @@ def of_folder(folder: Path) -> Judged:
     """
     if (folder / FILE).is_file():
         with Store(folder) as store:
-            return Judged(store.fact("paper") or "", store.fact("name") or folder.name, summary.judge(store))
+            return Judged(store.fact("paper") or "", store.fact("name") or folder.name, comparison.of_store(store))
     facts = baseline.about(folder)
     return Judged(facts["paper"] or "", facts["name"], baseline.cells(folder))
 
@@ -119,11 +115,11 @@ def write(found: Sequence[PaperTable], out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         for table in found:
             lines = [list(_HEADINGS), *map(_line, table.cells)]
-            (out / f"{table.file}.csv").write_text(summary.as_csv([asdict(cell) for cell in table.cells]), "utf-8")
+            (out / f"{table.file}.csv").write_text(as_csv([asdict(cell) for cell in table.cells]), "utf-8")
             (out / f"{table.file}.md").write_text(export.markdown_lines(lines), "utf-8")
             (out / f"{table.file}.tex").write_text(export.latex_lines(lines, "lllrrrlll"), "utf-8")
         (out / OVERVIEW[0]).write_text(markdown(found), "utf-8")
-        (out / OVERVIEW[1]).write_text(summary.as_csv(_rows(found)), "utf-8")
+        (out / OVERVIEW[1]).write_text(as_csv(overview_rows(found)), "utf-8")
     except OSError as fault:
         raise StoreError(f"{out}: the tables cannot be written: {fault.strerror}") from None
 
@@ -131,7 +127,7 @@ def write(found: Sequence[PaperTable], out: Path) -> None:
 def _line(cell: Cell) -> list[str]:
     off = cell.relative_deviation
     return [
-        cell.dataset, verdicts.solver_text(cell), cell.column, _short(cell.published), _short(cell.measured),
+        cell.dataset, solver_text(cell), cell.column, _short(cell.published), _short(cell.measured),
         "" if off is None else f"{100 * off:+.2g}%", cell.tolerance, cell.verdict, cell.reason,
     ]  # fmt: skip
 
@@ -140,32 +136,16 @@ def _short(number: float | None) -> str:
     return "" if number is None else f"{number:.6g}"
 
 
-def _rows(found: Sequence[PaperTable]) -> list[dict[str, Any]]:
+def overview_rows(found: Sequence[PaperTable]) -> list[dict[str, Any]]:
+    """Return how many cells of each table have which verdict."""
     return [{"paper": each.paper, "table": each.name} | comparison.counts(each.cells) for each in found]
 
 
 def markdown(found: Sequence[PaperTable]) -> str:
     """Write the overview in Markdown: how many cells of each table have which verdict."""
     lines = [["paper", "table", *VERDICTS]]
-    lines += [[str(row[name] or "") for name in ("paper", "table", *VERDICTS)] for row in _rows(found)]
+    lines += [[str(row[name] or "") for name in ("paper", "table", *VERDICTS)] for row in overview_rows(found)]
     return export.markdown_lines(lines)
-
-
-def print_overview(found: Sequence[PaperTable], console: Console) -> None:
-    """Print the overview, after the cells that are outside or known to differ."""
-    verdicts.print_cells({each.file: each.cells for each in found}, everything=False, console=console, counted=False)
-    table = Table("paper", "table", box=box.SIMPLE_HEAD, pad_edge=False)
-    for verdict in VERDICTS:
-        table.add_column(verdict, justify="right")
-    for row in _rows(found):
-        numbers = [str(row[verdict] or "") for verdict in VERDICTS]
-        numbers = [
-            f"[bold red]{number}[/]" if number and verdict == OUTSIDE
-            else f"[yellow]{number}[/]" if number and verdict == KNOWN else number
-            for verdict, number in zip(VERDICTS, numbers, strict=True)
-        ]  # fmt: skip
-        table.add_row(row["paper"], row["table"], *numbers)
-    console.print(table)
 
 
 def any_outside(found: Sequence[PaperTable]) -> bool:

@@ -14,13 +14,14 @@ import jinja2
 from markupsafe import Markup
 
 from mpu_bench import __version__
-from mpu_bench.cli import verdicts
 from mpu_bench.errors import StoreError
+from mpu_bench.quantities import FINISHED
 from mpu_bench.report import figure_data, overview
-from mpu_bench.results import naming, summary
-from mpu_bench.results.store import FINISHED, Store
+from mpu_bench.results import curves, naming, summary
+from mpu_bench.results.store import Store
 from mpu_bench.verdict import comparison
 from mpu_bench.verdict.comparison import KNOWN, NOT_RUN, OUTSIDE, VERDICTS
+from mpu_bench.verdict.folders import summarize_verdicts
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _COPIED = ("page.css", "page.js")
@@ -154,8 +155,8 @@ def _experiment(folder: Path, figures: dict[str, Any]) -> dict[str, Any]:
         records, rows, bands, cells = (
             store.records(),
             summary.summaries(store),
-            summary.averaged(store),
-            summary.judge(store),
+            curves.mean_curves_of(store),
+            comparison.of_store(store),
         )
         name, machines = store.fact("name") or folder.name, store.environments()
         repeat = ["mpu-bench", "run", store.fact("config") or name, *(store.fact("options") or [])]
@@ -174,7 +175,7 @@ def _experiment(folder: Path, figures: dict[str, Any]) -> dict[str, Any]:
         "kernel": kernel,
         "judged": cells,
         "counts": comparison.counts(cells),
-        "summary": verdicts.summarize_verdicts(cells),
+        "summary": summarize_verdicts(cells),
         "cells": [vars(cell) | {"name": _cell_name(cell, varied)} for cell in cells],
         "figures": _figures(name, rows, bands, figures),
         "headings": list(shown),

@@ -1,1 +1,1 @@
-"""results."""
+"""Records on disk, and what is summed up from them."""

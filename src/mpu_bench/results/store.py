@@ -15,59 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from mpu_bench.errors import StoreError
-from mpu_bench.experiment.trace import CHECKPOINT_COLUMNS
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, FINISHED, RECORD_COLUMNS
 
 FILE = "runs.sqlite"
-
-#: a run's final row, in the order of runs.csv, with the type in SQLite
-RECORD_COLUMNS = {
-    "experiment": "TEXT",
-    "dataset": "TEXT",
-    "split": "TEXT",
-    "n": "INTEGER",
-    "d": "INTEGER",
-    "n_test": "INTEGER",
-    "classes": "INTEGER",
-    "solver": "TEXT",
-    "parameters": "TEXT",
-    "kernel": "TEXT",
-    "budget_vectors": "INTEGER",
-    "seed": "INTEGER",
-    "trial": "TEXT",
-    "tuned": "TEXT",
-    "chosen": "TEXT",
-    "status": "TEXT",
-    "reason": "TEXT",
-    "tune_seconds": "REAL",
-    "tune_kernel_evaluations": "INTEGER",
-    "train_seconds": "REAL",
-    "cpu_seconds": "REAL",
-    "compile_seconds": "REAL",
-    "kernel_evaluations": "INTEGER",
-    "kernel_computed": "INTEGER",
-    "inner_products": "INTEGER",
-    "updates": "INTEGER",
-    "passes": "REAL",
-    "support_vectors": "INTEGER",
-    "objective": "REAL",
-    "dual_objective": "REAL",
-    "gap": "REAL",
-    "deviation": "REAL",
-    "train_error": "REAL",
-    "test_error": "REAL",
-    "online_error": "REAL",
-    "margin": "REAL",
-    "margin_fraction": "REAL",
-    "margin_fraction_wanted": "REAL",
-    "update_bound": "REAL",
-    "nu": "REAL",
-    "peak_memory_mb": "REAL",
-    "run_id": "TEXT",
-}
-
-#: the words for how a run ended; only the first two are kept as results, the others are tried again
-FINISHED = ("done", "stopped")
-FAILED = ("timeout", "out-of-memory", "crashed", "error", "diverged", "unavailable", "skipped")
 
 _CHECKPOINT_TYPES = dict.fromkeys(CHECKPOINT_COLUMNS, "REAL")
 

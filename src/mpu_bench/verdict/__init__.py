@@ -1,1 +1,1 @@
-"""verdict."""
+"""Published against measured."""

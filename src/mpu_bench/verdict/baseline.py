@@ -19,8 +19,9 @@ from typing import Any
 from rich.console import Console
 
 from mpu_bench.errors import StoreError
-from mpu_bench.results import summary
-from mpu_bench.results.store import FILE, FINISHED, RECORD_COLUMNS, Store
+from mpu_bench.files import as_csv
+from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
+from mpu_bench.results.store import FILE, Store
 from mpu_bench.verdict import comparison, regression
 from mpu_bench.verdict.comparison import Cell
 
@@ -37,7 +38,7 @@ def freeze(folder: Path, reference: Path) -> Path:
         If the folder holds no results, or none that is finished, or the reference cannot be written.
     """
     with Store(folder) as store:
-        records, judged = store.records(), summary.judge(store)
+        records, judged = store.records(), comparison.of_store(store)
         facts = {name: store.fact(name) for name in ("name", "paper", "config", "options", "description")}
         machines = store.environments()
     finished = [record for record in records if record["status"] in FINISHED]
@@ -52,11 +53,9 @@ def freeze(folder: Path, reference: Path) -> Path:
         "missing": missing(records),
     }
     texts = {
-        "runs.csv": summary.as_csv([{name: record[name] for name in RECORD_COLUMNS} for record in finished]),
+        "runs.csv": as_csv([{name: record[name] for name in RECORD_COLUMNS} for record in finished]),
         "environment.json": json.dumps({"machines": machines}, indent=2) + "\n",
-        "comparison.csv": summary.as_csv(
-            [asdict(replace(cell, reason=_without_paths(cell.reason))) for cell in judged]
-        ),
+        "comparison.csv": as_csv([asdict(replace(cell, reason=_without_paths(cell.reason))) for cell in judged]),
         ABOUT: json.dumps(about, indent=2) + "\n",
     }
     place = reference / str(about["name"])

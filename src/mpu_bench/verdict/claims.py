@@ -14,7 +14,7 @@ import numpy as np
 from mpu_bench import published
 from mpu_bench.config.rules import Claim, Printed, Where
 from mpu_bench.errors import StoreError
-from mpu_bench.report import figure_data
+from mpu_bench.results.curves import along, complete, final_point
 from mpu_bench.verdict import rank_tests
 
 Row = Mapping[str, Any]
@@ -100,12 +100,12 @@ def _curve(claim: Claim, where: Where, rows: Sequence[Row], curves: Sequence[Row
     """Give a curve; of several rows at one place, the last."""
     quantity, against = claim.quantity, claim.against
     groups: dict[Any, list[Row]] = {}
-    for row in figure_data.complete(curves, rows):
+    for row in complete(curves, rows):
         if matches(row, where) and row.get(f"{quantity}_mean") is not None:
             groups.setdefault((row["solver"], row["parameters"]), []).append(row)
-    found = [row for points in groups.values() for row in figure_data.settled(points, rows, against)]
+    found = [row for points in groups.values() for row in final_point(points, rows, against)]
     at = {
-        row["presented"] if against == "presented" else figure_data.along(row, against) or 0.0: row[f"{quantity}_mean"]
+        row["presented"] if against == "presented" else along(row, against) or 0.0: row[f"{quantity}_mean"]
         for row in sorted(found, key=lambda row: row["presented"])
     }
     points = sorted(at.items())

@@ -17,6 +17,10 @@ from typing import Any
 
 from mpu_bench import published
 from mpu_bench.config.rules import Claim, Judging, Known, Printed, Rule, Tolerance
+from mpu_bench.results import matching
+from mpu_bench.results.curves import mean_curves_of
+from mpu_bench.results.store import Store
+from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import claims
 
 Summary = dict[str, Any]  #: a row as `tables.summarize` gives it
@@ -95,6 +99,16 @@ def compare(rows: Sequence[Summary], curves: Sequence[Mapping[str, Any]], judgin
     return judged + [_claimed(claim, rows, curves, judging.known) for claim in judging.claims]
 
 
+def of_store(store: Store) -> list[Cell]:
+    """Set the results of a store against what its config says they answer."""
+    return of_rows(store, summaries(store), mean_curves_of(store))
+
+
+def of_rows(store: Store, rows: Sequence[Summary], bands: Sequence[Summary]) -> list[Cell]:
+    """Compare rows of a store that are at hand."""
+    return compare(rows, bands, Judging.model_validate(store.fact("judging") or {}))
+
+
 def printed(table: str) -> Iterator[tuple[int, Mapping[str, str], str]]:
     """List the numbers of a printed table by the row's place, row and column, each fact of a dataset once."""
     seen = set()
@@ -122,7 +136,7 @@ def _cells(
     elif rule is None:
         answers = []
     else:
-        answers = [each for each in rows if published.answers(row, _with_parameters(each)) and _is_as_long(each, row)]
+        answers = [each for each in rows if matching.answers(row, _with_parameters(each)) and _is_as_long(each, row)]
     cell = Cell(
         kind="cell",
         table=table,
@@ -195,7 +209,7 @@ def _fact(cell: Cell, row: Summary, rule: Tolerance | None) -> Cell:
 
 
 def _judge(cell: Cell, row: Summary, rule: Tolerance, rows: Sequence[Summary]) -> Cell:
-    quantity = published.MEASURED.get(cell.column, cell.column)
+    quantity = matching.MEASURED.get(cell.column, cell.column)
     measured, deviation = row.get(f"{quantity}_mean"), row.get(f"{quantity}_std")
     cell = replace(
         cell, solver=row["solver"], parameters=row["parameters"], count=row["count"], measured=measured,

@@ -26,7 +26,8 @@ from rich.console import Console
 from rich.table import Table
 
 from mpu_bench.errors import StoreError
-from mpu_bench.results.store import FILE, FINISHED, RECORD_COLUMNS, Store
+from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
+from mpu_bench.results.store import FILE, Store
 
 _KEY = ("dataset", "split", "solver", "parameters", "kernel", "budget_vectors", "seed", "tuned", "trial")
 _COUNTS = ("kernel_evaluations", "inner_products", "updates", "support_vectors", "passes")

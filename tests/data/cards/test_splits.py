@@ -13,8 +13,7 @@ from mpu_bench.data.download.cache import Home
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.experiment.plan import only, plan
-from mpu_bench.experiment.trace import CHECKPOINT_COLUMNS
-from mpu_bench.results.store import RECORD_COLUMNS
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
 from mpu_bench.results.summary import averaged_curves, summarize
 
 TEXT = """

@@ -1,1 +1,1 @@
-"""cards."""
+"""What a dataset is: one card each."""

@@ -1,1 +1,1 @@
-"""download."""
+"""Files from the network: fetched, checked, kept."""

@@ -1,1 +1,1 @@
-"""prepare."""
+"""Chunks -> arrays on disk -> a problem."""

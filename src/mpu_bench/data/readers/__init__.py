@@ -1,1 +1,1 @@
-"""readers."""
+"""Files of a dataset -> chunks of rows."""

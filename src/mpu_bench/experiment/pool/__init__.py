@@ -1,1 +1,1 @@
-"""pool."""
+"""Runs in other processes, behind one interface."""

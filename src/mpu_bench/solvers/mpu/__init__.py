@@ -1,1 +1,1 @@
-"""mpu."""
+"""The Margin Perceptron with Unlearning."""

@@ -1,0 +1,68 @@
+"""Checkpoints -> curves, and their means over seeds and splits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mpu_bench.quantities import CHECKPOINT_COLUMNS
+from mpu_bench.results.store import Store
+from mpu_bench.results.summary import Summary, moments
+
+Row = Mapping[str, Any]
+
+#: what tells the curves of curves.csv apart
+IDENTITY = ("dataset", "split", "solver", "parameters", "kernel", "budget_vectors", "seed")
+
+
+def curves_of(store: Store) -> list[Summary]:
+    """Return the rows of curves.csv."""
+    records = store.records()
+    points = (point for point in store.checkpoints() if not records[point["place"]]["trial"])
+    return [{name: records[point["place"]][name] for name in IDENTITY} | point for point in points]
+
+
+def mean_curves_of(store: Store) -> list[Summary]:
+    """Give the rows of bands.csv."""
+    return mean_curves(curves_of(store))
+
+
+def mean_curves(curves: Sequence[Mapping[str, Any]]) -> list[Summary]:
+    """Average the curves over seeds and splits, at the checkpoints that every run has: mean and sample deviation."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    key = [name for name in IDENTITY if name not in ("seed", "split")] + ["presented"]
+    for point in curves:
+        groups.setdefault(tuple(point[name] for name in key), []).append(point)
+    averaged = [name for name in CHECKPOINT_COLUMNS if name not in key]
+    return [
+        dict(zip(key, values, strict=True)) | {"count": len(points)} | moments(points, averaged)
+        for values, points in groups.items()
+    ]
+
+
+def along(row: Row, axis: str) -> float | None:
+    """Place a row of bands.csv on an axis; a kernel evaluation counts as one inner product, as in sbp-2012."""
+    place: float | None = row.get(f"{axis}_mean")
+    if axis != "inner_products" or place is None:
+        return place
+    return place + (row.get("kernel_evaluations_mean") or 0.0)
+
+
+def final_point(points: Sequence[Row], rows: Sequence[Row], axis: str) -> list[Row]:
+    """Give the points of a curve, or only its end (from table.csv, if it is there) where all stand at one place."""
+    if axis == "presented" or len({along(point, axis) for point in points}) > 1:
+        return list(points)
+    last = max(points, key=lambda point: point["presented"])
+    ends = (row for row in rows if curve_identity(row) == curve_identity(last))
+    return [next((row | {"presented": last["presented"]} for row in ends), last)]  # type: ignore[operator]
+
+
+def complete(bands: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
+    """Keep the points of curves that every finished run of table.csv came to: others average only some of them."""
+    counts = {curve_identity(row): row["count"] for row in rows}
+    return [point for point in bands if point.get("count", 1) >= counts.get(curve_identity(point), 0)]
+
+
+def curve_identity(row: Row) -> tuple[Any, ...]:
+    """Return what tells a mean curve apart."""
+    return tuple(row.get(name) for name in ("dataset", "solver", "parameters", "kernel", "budget_vectors"))
