@@ -294,9 +294,9 @@ def _advance(state, until):
 @jit(error_model="numpy")
 def _present(state, until):
     """Go on with the round over a set, the for loop of Algorithm 1, and collect the active set below it."""
-    responses, norms, multiplicities, counters = state.responses, state.squared_norms, state.multiplicities, state.counters
+    responses, norms, multiplicities = state.responses, state.squared_norms, state.multiplicities
     I_max, b, unlearn_at = state.thresholds.I_max, state.thresholds.b, state.thresholds.unlearn_at
-    progress, sizes = state.progress[0], state.sizes
+    progress, sizes, counters = state.progress[0], state.sizes, state.counters
     presented_set, first = progress.presented_set, progress.position
     examples, collected = state.sets[presented_set], state.sets[min(presented_set + 1, SECOND)]
     last = min(first + until.presented - counters[PRESENTED], sizes[presented_set])
