@@ -23,7 +23,7 @@ from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prepare
 from mpu_bench.errors import DataError
-from mpu_bench.solvers.certificates import combine, finite_squared_norms, squared_norm
+from mpu_bench.solvers.certificates import combine, finite_squared_norms
 
 
 class LinearResponses(NamedTuple):
@@ -139,22 +139,19 @@ def _(_responses):
     return 0
 
 
-@jit_dispatch
+@jit_dispatch(allocates=True)
 def squared_norm_of_a(responses, multiplicities):
     """Compute ``||a||^2``, with a kernel as ``sum_i I_i p_i``, (18)."""
 
 
 @squared_norm_of_a.register(LinearResponses)
 def _(responses, _multiplicities):
-    return squared_norm(responses.a)
+    return (responses.a * responses.a).sum()
 
 
 @squared_norm_of_a.register(KernelResponses)
 def _(responses, multiplicities):
-    total = 0.0
-    for i in range(len(multiplicities)):
-        total += responses.p[i] * multiplicities[i]
-    return max(total, 0.0)
+    return max((responses.p * multiplicities).sum(), 0.0)
 
 
 @jit
