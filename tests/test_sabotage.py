@@ -54,7 +54,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def copied(to: Path) -> Path:
     """Copy what a run needs of the checkout."""
-    for name in ("src", "datasets", "configs", "configs/published"):
+    for name in ("src", "datasets", "configs"):
         shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__"))
     return to / "src"
 

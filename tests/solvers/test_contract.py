@@ -264,8 +264,8 @@ def test_compiled_and_plain_python_agree(tmp_path):
 
 
 PLAIN = """
-from mpu_bench.core.solver import Until
 from oracles import toys
+from oracles.toys import more
 
 for name in sorted(toys.variants()):
     try:
