@@ -14,6 +14,8 @@ from mpu_bench.core.rows import Dense, Ones, Sparse
 from mpu_bench.core.solver import Until
 from mpu_bench.solvers.multiclass import Multiclass
 
+LINEAR, FOR_EVER = Linear(), Until()
+
 KINDS = {
     "dense": lambda matrix: Dense(np.ascontiguousarray(matrix, np.float32)),
     "dense64": lambda matrix: Dense(np.ascontiguousarray(matrix, np.float64)),
@@ -156,3 +158,11 @@ def more(state: Any, presented: int = UNLIMITED, kernel_evaluations: int = UNLIM
     """Say where an advance stops by how much further it goes."""
     counters = state.counters
     return Until(int(counters[PRESENTED]) + presented, int(counters[KERNEL_EVALUATIONS]) + kernel_evaluations)
+
+
+def train(
+    solver: Any, problem: Problem, kernel: Kernel = LINEAR, seed: int = 0, until: Until = FOR_EVER
+) -> tuple[Any, Any]:
+    """Return the state and the status of one advance."""
+    state = solver.start(problem, kernel, seed)
+    return state, solver.advance(state, until)
