@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_bench.config.read import config_names, read_config
-from mpu_bench.config.schema import Experiment, KernelChoice
+from mpu_bench.config.choices import Experiment, KernelChoice
 from mpu_bench.errors import ConfigError
 
 CLAIM = "claims: [{claim: x, rule: {relative: 1}, "
