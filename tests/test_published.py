@@ -57,5 +57,5 @@ def test_an_unknown_table_is_told() -> None:
 def test_a_table_with_a_ragged_line_is_told(line, tmp_path, monkeypatch) -> None:
     (tmp_path / "torn.csv").write_text(f"dataset,solver,seconds\nadult,dcd,1\n{line}\n")
     monkeypatch.setattr(resources, "folder", lambda _: tmp_path)
-    with pytest.raises(StoreError, match=r"torn.csv: line 3 has more or fewer cells"):
+    with pytest.raises(StoreError, match=r"torn.csv, line 3: must have as many cells"):
         published.table("torn")

@@ -313,6 +313,8 @@ def _explain_one(error: Any, node: Node, schema: Any) -> str:
             key, message = (*key, _TAG), f"there is no kind '{context['tag']}'; {nearest(str(context['tag']), kinds)}"
         case "union_tag_not_found":
             key, message = (*key, _TAG), "this key is missing"
+        case "too_short":
+            message = f"must hold {context['min_length']} at least, not {error['input']!r}"
         case "model_type" | "dict_type" | "model_attributes_type":
             message = f"must be a mapping (key: value), not {error['input']!r}"
         case _:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import total_ordering
 from typing import Any, Literal
 
 Divisor = Literal["n", "d", "mean-squared-distance"]
@@ -25,9 +24,28 @@ DIVISORS: dict[str, Divisor] = {
 _WORDS = {divisor: word for word, divisor in DIVISORS.items()}
 
 
-@total_ordering
+class _Relative:
+    """Compares with a bound as its number does: bounds are 0 or infinity, and what that is divided by is positive."""
+
+    @property
+    def _number(self) -> Any:
+        raise NotImplementedError
+
+    def __lt__(self, bound: float) -> bool:
+        return bool(self._number < bound)
+
+    def __le__(self, bound: float) -> bool:
+        return bool(self._number <= bound)
+
+    def __gt__(self, bound: float) -> bool:
+        return bool(self._number > bound)
+
+    def __ge__(self, bound: float) -> bool:
+        return bool(self._number >= bound)
+
+
 @dataclass(frozen=True, repr=False)
-class Scaled:
+class Scaled(_Relative):
     """A number relative to the data: ``factor`` over ``by``.
 
     Attributes
@@ -45,18 +63,17 @@ class Scaled:
 
     __repr__ = __str__
 
-    def __lt__(self, bound: float) -> bool:
-        # bounds are 0 and infinity, and what the factor is divided by is positive
-        return self.factor < bound
+    @property
+    def _number(self) -> float:
+        return self.factor
 
     def resolve(self, divisor: Callable[[Divisor], float]) -> float:
         """Return the number, where ``divisor`` knows the data."""
         return self.factor / divisor(self.by)
 
 
-@total_ordering
 @dataclass(frozen=True, repr=False)
-class Derived:
+class Derived(_Relative):
     """The nu of the optimum at a regularization (lambda), known once that optimum is."""
 
     regularization: float | Scaled
@@ -66,8 +83,9 @@ class Derived:
 
     __repr__ = __str__
 
-    def __lt__(self, bound: float) -> bool:
-        return self.regularization < bound  # nu is positive as lambda is
+    @property
+    def _number(self) -> float | Scaled:
+        return self.regularization
 
 
 def to_json(value: Any) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from mpu_bench.cli import table
-from mpu_bench.config.read import read_config
 from mpu_bench.config.choices import Experiment, ValidationSplit
+from mpu_bench.config.read import read_config
 from mpu_bench.data.download.cache import Home
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.experiment import holdout, plan, runner, tuning
@@ -118,7 +118,7 @@ def test_a_key_depends_on_the_values_tried(read) -> None:
         ("tune: {C: [1], holdout: 0.3, metric: eror}", "tune.metric"),
         ("tune: {C: [1], holdout: 0.3, metric: online_error}", "'dcd' is not online"),
         ("tune: 3", "tune: must be parameters with the values to try"),
-        ("tune: {C: [1], holdout: 0.3}\noptimum: true\nstop: {suboptimality: 0.1}", "what is tuned is not known before"),
+        ("tune: {C: [1], holdout: 0.3}\noptimum: true\nstop: {suboptimality: 0.1}", "tuned is not known before"),
     ],
 )
 def test_a_mistake_is_told(read, text: str, message: str) -> None:
