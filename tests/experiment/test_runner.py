@@ -14,7 +14,7 @@ from mpu_bench.experiment import plan, runner
 from mpu_bench.experiment.pool.local import Pool
 from mpu_bench.results.store import Store
 
-HEAD = "name: tried\ndataset: {digits: {positive: ['8']}}\nreference: true\n"
+HEAD = "name: tried\ndataset: {digits: {positive: ['8']}}\noptimum: true\n"
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_every_linear_objective_is_set_against_the_optimum_of_its_own_problem(ex
 
 
 def test_a_deviation_ends_a_run(execute) -> None:
-    _, (_, record) = execute("solvers: [{dcd: {tolerance: 1.0e-9}}]\nstop: {deviation: 0.01}\n")
+    _, (_, record) = execute("solvers: [{dcd: {tolerance: 1.0e-9}}]\nstop: {suboptimality: 0.01}\n")
     assert (record["status"], record["reason"]) == ("stopped", "deviation 0.01")
     assert 0 <= record["deviation"] <= 0.01
 
@@ -114,7 +114,7 @@ def test_an_unprepared_dataset_is_looked_at_without_being_touched(tmp_path: Path
 
 def test_only_the_data_of_the_chosen_runs_are_fetched(tmp_path: Path, pool: Pool) -> None:
     path = tmp_path / "tried.yaml"
-    text = "name: tried\ndatasets: [adult, {digits: {positive: ['8']}}]\nreference: true\nsolvers: [dcd]\n"
+    text = "name: tried\ndatasets: [adult, {digits: {positive: ['8']}}]\noptimum: true\nsolvers: [dcd]\n"
     path.write_text(text, encoding="utf-8")
     experiment = read_config(path)
     runs = plan.plan(experiment)

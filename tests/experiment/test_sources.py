@@ -58,7 +58,7 @@ def execute(tmp_path: Path, pool: Pool, read):
 def test_kernel_svms_are_set_against_the_optimum_of_their_own_problem(execute) -> None:
     one = "{regularization: {over-examples: 0.5}"
     records = execute(
-        f"reference: true\nsolvers: [{{sdca: {one}}}}}, {{pegasos-kernel: {one}}}}}, {{smo: {{C: 2}}}}, "
+        f"optimum: true\nsolvers: [{{sdca: {one}}}}}, {{pegasos-kernel: {one}}}}}, {{smo: {{C: 2}}}}, "
         f"{{smo: {one}, bias: true}}}}, {{libsvm: {{C: 2}}}}, {{rff: {one}, pairs: 4}}}}]\n"
     )
     solvers = ["kernel-optimum", "kernel-optimum", "sdca", "pegasos-kernel", "smo", "smo", "libsvm", "rff"]

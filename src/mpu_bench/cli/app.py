@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from mpu_bench.config.schema import Experiment
+    from mpu_bench.config.choices import Experiment
     from mpu_bench.data.download.cache import Home
     from mpu_bench.experiment.pool.local import Pool
     from mpu_bench.experiment.run import Run
@@ -310,7 +310,7 @@ def reproduce(
 
     from mpu_bench.cli import reproduction, verdicts
     from mpu_bench.cli.live import Display
-    from mpu_bench.config.schema import memory
+    from mpu_bench.cli.options import memory
     from mpu_bench.data.download.cache import Home
     from mpu_bench.experiment.pool.local import Pool
     from mpu_bench.report import overview, page

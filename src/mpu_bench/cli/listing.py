@@ -13,13 +13,13 @@ from rich.table import Table
 from mpu_bench import solvers
 from mpu_bench.config import schema
 from mpu_bench.config.read import config_names, read_config
-from mpu_bench.config.schema import short
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
 from mpu_bench.data.download.cache import Home
 from mpu_bench.data.prepare.load import describe
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.run import Run
+from mpu_bench.scaled import short
 
 KINDS = ("solvers", "datasets", "kernels", "configs")
 

@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import config_names, read_config
-from mpu_bench.config.schema import PAPERS, Experiment
+from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import Home
 from mpu_bench.errors import ConfigError, StoreError, UserError, nearest

@@ -14,6 +14,7 @@ from typing import Any
 
 from mpu_bench import solvers
 from mpu_bench.experiment.run import Run
+from mpu_bench.scaled import to_json
 
 
 def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:
@@ -40,7 +41,7 @@ def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:
         content["tuned by"] = run.tuning.metric
     if run.trial is not None:
         content["trial"] = str(run.trial)
-    text = json.dumps(content, sort_keys=True)
+    text = json.dumps(content, sort_keys=True, default=to_json)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -8,18 +8,12 @@ from dataclasses import fields, replace
 from typing import Any
 
 from mpu_bench import solvers
-from mpu_bench.config.schema import (
-    FROM_REGULARIZATION,
-    OVER_EXAMPLES,
-    Checkpoints,
-    DatasetChoice,
-    Experiment,
-    SolverChoice,
-    Stop,
-)
+from mpu_bench.config.choices import DatasetChoice, Experiment, SolverChoice
+from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.tuning import trials_of
+from mpu_bench.scaled import Derived, Scaled
 
 FILTERS = ("solver", "dataset", "split", "kernel", "seed", "budget")
 
@@ -32,7 +26,7 @@ def plan(experiment: Experiment) -> list[Run]:
         mine = [_run(experiment, dataset, solver, seed) for solver in chosen for seed in experiment.seeds]
         first = [run for run in mine if run.seed == experiment.seeds[0]]
         trials = [trial for run in first for trial in trials_of(run).values()]
-        optima = [optimum_of(run) if experiment.reference else None for run in mine]
+        optima = [optimum_of(run) if experiment.optimum else None for run in mine]
         for reference in (*trials, *optima, *map(nu_of, mine)):
             if reference is not None and reference not in runs:
                 runs.append(reference)
@@ -93,9 +87,9 @@ def _reduction(run: Run) -> dict[str, Any]:
 def nu_of(run: Run) -> Run | None:
     """Make the run whose result is the nu of ``nu: {from-regularization: ...}``."""
     nu = run.parameters.get("nu")
-    if not isinstance(nu, Mapping):
+    if not isinstance(nu, Derived):
         return None
-    parameters = _weight({"regularization": nu[FROM_REGULARIZATION]}) | {"bias": run.parameters.get("bias", False)}
+    parameters = _weight({"regularization": nu.regularization}) | {"bias": run.parameters.get("bias", False)}
     return _reference(run, KERNEL_REFERENCE, parameters)
 
 
@@ -105,8 +99,8 @@ def _weight(parameters: Mapping[str, Any]) -> dict[str, Any]:
     Not for several machines: n is that of all examples, and C = 1/(lambda m) for the m of a machine.
     """
     regularization = parameters.get("regularization")
-    if isinstance(regularization, Mapping) and "multiclass" not in parameters:
-        return {"C": 1.0 / regularization[OVER_EXAMPLES]}
+    if isinstance(regularization, Scaled) and "multiclass" not in parameters:
+        return {"C": 1.0 / regularization.factor}
     if regularization is not None:
         return {"regularization": regularization}
     return {"C": 1.0 if parameters.get("C") is None else parameters["C"]}

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mpu_bench.config.schema import Checkpoints, KernelChoice, Stop, Trial, Tuning, short
+from mpu_bench.config.choices import KernelChoice, Tuning, ValidationSplit
+from mpu_bench.config.schema import Checkpoints, Stop
+from mpu_bench.scaled import short
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Run:
         Bytes for kernel values that are kept; None: half of what is free.
     tuning : Tuning or None
         What is tuned before; it is not among the parameters, nor among those of the kernel.
-    trial : Trial or None
+    trial : ValidationSplit or None
         Which rows it is on, if it only tries values for others.
     """
 
@@ -61,7 +63,7 @@ class Run:
     split: str = ""
     kernel_memory: int | None = None
     tuning: Tuning | None = None
-    trial: Trial | None = None
+    trial: ValidationSplit | None = None
 
     def __str__(self) -> str:
         parameters = " ".join(f"{name}={short(value)}" for name, value in self.parameters.items())

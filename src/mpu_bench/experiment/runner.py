@@ -14,7 +14,7 @@ from typing import Any
 import filelock
 
 from mpu_bench import resources
-from mpu_bench.config.schema import Experiment
+from mpu_bench.config.choices import Experiment
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.fetch import Home
 from mpu_bench.data.download.progress import Progress, Silent
@@ -29,6 +29,7 @@ from mpu_bench.experiment.tuning import choose, trials_of
 from mpu_bench.experiment.worker import Task
 from mpu_bench.quantities import FINISHED
 from mpu_bench.results.store import Store
+from mpu_bench.scaled import to_json
 
 Dataset = tuple[str, str]  # the card's name and its options, as text
 
@@ -58,7 +59,7 @@ class Planned:
             "n_test": known.n_test if known else None,
             "classes": len(known.classes) if known and known.classes else None,
             "solver": self.run.solver,
-            "parameters": json.dumps(dict(self.run.parameters)),
+            "parameters": json.dumps(dict(self.run.parameters), default=to_json),
             "kernel": str(self.run.kernel),
             "budget_vectors": self.run.vectors,
             "trial": None if self.run.trial is None else str(self.run.trial),
@@ -306,7 +307,7 @@ class _Session:
 
 def _missed(run: Run, needed: Sources, results: Mapping[str, Any]) -> str:
     """Say which result it is that a run cannot be done without, if there is one."""
-    kinds = (*_SETTLING, *(["optimum"] if run.stop.deviation is not None else []))
+    kinds = (*_SETTLING, *(["optimum"] if run.stop.suboptimality is not None else []))
     lost = [kind for kind in kinds if kind in needed and kind not in results]
     return f"{needed[lost[0]].run.solver} failed, whose {_TAKEN[lost[0]]} it needs" if lost else ""
 

@@ -107,7 +107,7 @@ def train(
     solver, problem, kernel, seed
         As `Solver.start` takes them.
     stop : Stop
-        Gap and deviation are looked at at checkpoints; the other rules after every slice.
+        Gap and suboptimality are looked at at checkpoints; the other rules after every slice.
     checkpoints : Checkpoints
     progress : function
         Told ``{"passes": ..., "seconds": ...}`` after every slice, with the values of the last checkpoint.
@@ -162,7 +162,7 @@ def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
 
 
 def _accuracy_rule(stop: Stop, last: dict[str, Any]) -> str:
-    for name, limit in (("gap", stop.gap), ("deviation", stop.deviation)):
+    for name, limit in (("gap", stop.gap), ("deviation", stop.suboptimality)):
         if limit is not None and last[name] is not None and last[name] <= limit:
             return f"{name} {limit:g}"
     return ""

@@ -13,7 +13,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -22,6 +22,7 @@ from typing import Any
 
 from mpu_bench.data.download.fetch import Home
 from mpu_bench.experiment.run import Run
+from mpu_bench.scaled import Scaled
 
 _SIGKILL_ON_PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 _WARM_UP_EXAMPLES = 200
@@ -192,7 +193,7 @@ class Bench:
 def _variant(run: Run) -> tuple[Any, ...]:
     """Tell apart what may be other code: words and switches by value, numbers by type."""
     return tuple(
-        (name, repr(type(value)) if isinstance(value, float | Mapping) or type(value) is int else value)
+        (name, repr(type(value)) if isinstance(value, float | Scaled) or type(value) is int else value)
         for name, value in sorted(run.parameters.items())
     )
 
