@@ -19,6 +19,7 @@ from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Solver, Status, Until
+from mpu_bench.experiment.messages import Progress
 from mpu_bench.quantities import CHECKPOINT_COLUMNS
 
 _SLICE_SECONDS = 0.1  # a slice lasts about this long, so that limits and interruptions are met in time
@@ -51,7 +52,7 @@ class _Pace:
         self.amount = max(1, min(int(self.rate * _SLICE_SECONDS), 8 * self.amount))
 
     def within(self, seconds: float) -> int:
-        """How many examples fit into so many seconds."""
+        """Return how many examples fit into so many seconds."""
         if math.isinf(self.rate) or math.isinf(seconds):
             return counters.UNLIMITED
         return max(1, int(self.rate * seconds))
@@ -79,7 +80,7 @@ class _Watch:
         return math.inf if self.stop.seconds is None else self.stop.seconds - self.clock.seconds
 
     def rule(self, counts: np.ndarray[Any, Any]) -> str:
-        """Name the rule that has ended the run, or nothing."""
+        """Return the rule that has ended the run, or nothing."""
         stop = self.stop
         if stop.passes is not None and counts[counters.PRESENTED] >= stop.passes * self.n:
             return f"passes {stop.passes:g}"
@@ -97,7 +98,7 @@ def train(
     seed: int,
     stop: Stop,
     checkpoints: Checkpoints,
-    progress: Callable[[dict[str, Any]], None] = lambda _checkpoint: None,
+    progress: Callable[[Progress], None] = lambda _progress: None,
     optimum: float | None = None,
 ) -> Trace:
     """Run a solver to its end or to the first rule of the config that holds.
@@ -110,9 +111,9 @@ def train(
         Gap and suboptimality are looked at at checkpoints; the other rules after every slice.
     checkpoints : Checkpoints
     progress : function
-        Told ``{"passes": ..., "seconds": ...}`` after every slice, with the values of the last checkpoint.
+        Called after every slice.
     optimum : float, optional
-        What the deviation of the objective is measured from.
+        What the objective is set against.
 
     Returns
     -------
@@ -139,7 +140,7 @@ def train(
             kept.append(checkpoint(solver, state, problem, clock, optimum))
             due = next(count for count in due_at if count > presented)
             rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else "")
-        progress({"passes": presented / problem.n, "seconds": clock.seconds, **_brief(kept)})
+        progress(Progress(presented / problem.n, clock.seconds, **_latest(kept)))
         if status is not Status.RUNNING or rule:
             model = solver.model(state)
             kept[-1]["train_error"] = train_error(model, problem)
@@ -148,7 +149,7 @@ def train(
 
 
 def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
-    """Count the examples after which a checkpoint is due: growing geometrically, without end."""
+    """Yield the numbers of examples after which a checkpoint is due: growing geometrically, without end."""
     growth = 10 ** (1 / checkpoints.per_decade)
     last = 0
     exact = max(1.0, checkpoints.first * n)
@@ -168,8 +169,8 @@ def _accuracy_rule(stop: Stop, last: dict[str, Any]) -> str:
     return ""
 
 
-def _brief(kept: list[dict[str, Any]]) -> dict[str, Any]:
-    return {name: kept[-1][name] for name in ("objective", "gap", "test_error")} if kept else {}
+def _latest(kept: list[dict[str, Any]]) -> dict[str, Any]:
+    return {name: kept[-1][name] for name in ("objective", "gap")} if kept else {}
 
 
 def _ending(status: Status, rule: str, last: dict[str, Any]) -> tuple[str, str]:
@@ -205,10 +206,10 @@ def checkpoint(
 
 
 def train_error(model: Model, problem: Problem) -> float | None:
-    """Give the share of training examples with a wrong label; None for a stream, which would be made once more."""
+    """Return the share of training examples with a wrong label; None for a stream, which would be made once more."""
     return None if isinstance(problem, StreamedProblem) else error(model, problem.train, problem.labels)
 
 
 def error(model: Model, rows: Any, labels: np.ndarray[Any, Any]) -> float | None:
-    """Give the share of wrong labels, or None where there are no rows."""
+    """Return the share of wrong labels, or None where there are no rows."""
     return float(np.mean(model.labels(rows) != labels)) if len(labels) else None
