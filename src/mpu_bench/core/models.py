@@ -133,6 +133,14 @@ class KernelModel:
     features: int
     bias: float = 0.0
 
+    @classmethod
+    def of_support(
+        cls, rows: Rows, coefficients: NDArray[np.float64], kernel: Kernel, features: int, bias: float = 0.0
+    ) -> KernelModel:
+        """Return the expansion over the rows whose coefficient, shape (n,), is not zero."""
+        support = np.flatnonzero(coefficients)
+        return cls(take(rows, support), coefficients[support, np.newaxis], kernel, features, bias)
+
     @property
     def linear(self) -> bool:
         """Whether it is evaluated without kernel values."""

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Any, ClassVar, Literal, NamedTuple, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
@@ -56,7 +56,7 @@ class Measures(NamedTuple):
     the optimum. ``gap``: objective / dual_objective - 1. ``margin``: min_i y_i w.x_i / ||w||. ``online_error``:
     wrong predictions / examples presented, for online solvers. ``margin_fraction``: what part of the maximum margin
     the margin is at least, ``margin_fraction_wanted``: what was guaranteed before running. ``update_bound``: how many
-    updates a theorem allows. ``nu``: the mean hinge loss by the length of w (`mean_slack`).
+    updates a theorem allows. ``nu``: the mean hinge loss by the length of w (`solvers.certificates.nu_of`).
     """
 
     objective: float | None = None
@@ -68,6 +68,12 @@ class Measures(NamedTuple):
     margin_fraction_wanted: float | None = None
     update_bound: float | None = None
     nu: float | None = None
+
+    @classmethod
+    def certified(cls, objective: float, dual_objective: float, **others: float | None) -> Measures:
+        """Return both objectives with their gap; without one while the dual objective is not above zero."""
+        gap = objective / dual_objective - 1 if dual_objective > 0 else None
+        return cls(objective, dual_objective, gap, **others)
 
 
 def mean_slack(losses: NDArray[np.float64], squared_length: float) -> float | None:
@@ -116,7 +122,7 @@ class Solver(ABC):
         for field in fields(self):
             number = getattr(self, field.name)
             for bound in _bounds(hints[field.name]):
-                if not _holds(bound, number):
+                if number is not None and not _holds(bound, number):
                     raise ConfigError(f"{self.name}: {field.name} is {number!r}; it must satisfy {bound}")
 
     def check_kernel(self, kernel: Kernel) -> None:
@@ -216,11 +222,11 @@ Optimum = tuple[str, dict[str, Any]]
 
 
 def _bounds(hint: Any) -> list[Any]:
-    """List the bounds of an annotated type, such as ``Gt(0)``."""
+    """Return the bounds of an annotated type, such as ``Gt(0)``, and of the parts of a union."""
     bounds: list[Any] = []
     for metadata in getattr(hint, "__metadata__", ()):
         bounds += list(metadata) if isinstance(metadata, GroupedMetadata) else [metadata]
-    return bounds
+    return bounds + [bound for part in get_args(hint) for bound in _bounds(part)]
 
 
 def _holds(bound: Any, number: Any) -> bool:

@@ -146,7 +146,7 @@ def _stop(stop: Stop, solver: str) -> Stop:
     return stop.model_copy(update={"seconds_of": None}) if itself else stop
 
 
-REFERENCE, KERNEL_REFERENCE = REFERENCES = ("reference", "kernel-reference")
+REFERENCE, KERNEL_REFERENCE = REFERENCES = ("optimum", "kernel-optimum")
 
 
 def optimum_of(run: Run) -> Run | None:
