@@ -66,6 +66,17 @@ def separable(n=40, d=6, seed=0, margin=0.1):
     return matrix + np.outer(signs * short, direction), labels
 
 
+def three_classes(kind="dense", n=90, d=7):
+    random = np.random.default_rng(0)
+    matrix = (random.random((n, d)) < 0.5).astype(float)
+    if kind != "ones":
+        matrix *= random.normal(size=(n, d)).astype(np.float32)
+    matrix[5] = matrix[4]
+    centred = matrix - matrix.mean(axis=0)
+    labels = np.argmax(centred @ random.normal(size=(d, 3)) + 0.3 * random.normal(size=(n, 3)), axis=1)
+    return problem(matrix, labels.astype(np.int32), kind)
+
+
 def problem(matrix, labels, kind):
     rows = KINDS[kind](np.asarray(matrix))
     classes = tuple(f"class {c}" for c in range(labels.max() + 1))

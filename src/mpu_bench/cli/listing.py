@@ -96,7 +96,7 @@ def _configs() -> Table:
 
 def facts(home: Home) -> Table:
     """Describe the machine, the versions and the folders in use."""
-    from mpu_bench.core import jit
+    from mpu_bench.core import cache
     from mpu_bench.experiment import environment
 
     made = _table("", "")
@@ -107,7 +107,7 @@ def facts(home: Home) -> Table:
         made.add_row(package, version or "not installed")
     made.add_row("datasets", str(home.folder))
     made.add_row("mirror", ", ".join(home.mirrors) or "none")
-    made.add_row("compiled code", str(jit.cache_folder()))
+    made.add_row("compiled code", str(cache.cache_folder()))
     return made
 
 

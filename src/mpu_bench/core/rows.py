@@ -44,6 +44,29 @@ class Ones(NamedTuple):
 
 Rows = Dense | Sparse | Ones
 
+
+class AnyRows(NamedTuple):
+    """Rows of any kind in one type, so that long code is compiled once and not once per kind.
+
+    The arrays of the kinds that they are not are empty. Of the operations below it has `squared_norm` and `pairs`.
+    """
+
+    dense: NDArray[np.floating[Any]]
+    values: NDArray[np.floating[Any]]
+    columns: NDArray[np.uint32]
+    starts: NDArray[np.uint32]
+
+
+def any_rows(rows: Rows) -> AnyRows:
+    """Return the rows as `AnyRows`; nothing is copied."""
+    values, none = np.zeros(0, np.float32), np.zeros(0, np.uint32)
+    if isinstance(rows, Dense):
+        return AnyRows(rows.values, values, none, none)
+    if isinstance(rows, Sparse):
+        values = np.asarray(rows.values)
+    return AnyRows(np.zeros((0, 0), np.float32), values, rows.columns, rows.starts)
+
+
 _LINE = 64  # bytes of a cache line
 _FETCHED_LINES = np.uint64(64)  # cache lines of a dense row: a page, after which the processor goes on by itself
 
@@ -150,6 +173,20 @@ def _(rows, i):
     return np.float64(rows.starts[i + np.uint32(1)] - rows.starts[i])
 
 
+@squared_norm.register(AnyRows)
+def _(rows, i):
+    total = 0.0
+    if len(rows.starts) == 0:
+        for j in range(rows.dense.shape[1]):
+            total += np.float64(rows.dense[i, j]) * rows.dense[i, j]
+    elif len(rows.values) == 0:
+        total += rows.starts[i + np.uint32(1)] - rows.starts[i]
+    else:
+        for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
+            total += np.float64(rows.values[k]) * rows.values[k]
+    return total
+
+
 @jit_dispatch
 def pairs(rows, i, columns, values):
     """Copy the non-zeros of row ``i`` to the beginning of two arrays of shape (d,), and return how many there are.
@@ -182,6 +219,20 @@ def _(rows, i, columns, values):
     m = np.int64(rows.starts[i + np.uint32(1)] - first)
     for k in range(m):
         columns[k], values[k] = rows.columns[first + np.uint32(k)], 1
+    return m
+
+
+@pairs.register(AnyRows)
+def _(rows, i, columns, values):
+    m = 0
+    if len(rows.starts) == 0:
+        for j in range(rows.dense.shape[1]):
+            columns[m], values[m] = j, rows.dense[i, j]
+            m += rows.dense[i, j] != 0
+        return m
+    for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
+        columns[m], values[m] = rows.columns[k], rows.values[k] if len(rows.values) > 0 else np.float32(1.0)
+        m += 1
     return m
 
 

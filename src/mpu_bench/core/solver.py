@@ -52,11 +52,14 @@ Allowance = Until  # the name until every solver takes `Until`
 class Measures(NamedTuple):
     """What a solver can certify about its present state; None where it cannot.
 
-    ``objective``: the primal objective of the model. ``dual_objective``: of the dual variables, a lower bound of
-    the optimum. ``gap``: objective / dual_objective - 1. ``margin``: min_i y_i w.x_i / ||w||. ``online_error``:
-    wrong predictions / examples presented, for online solvers. ``margin_fraction``: what part of the maximum margin
-    the margin is at least, ``margin_fraction_wanted``: what was guaranteed before running. ``update_bound``: how many
-    updates a theorem allows. ``nu``: the mean hinge loss by the length of w (`solvers.certificates.nu_of`).
+    ``objective``: the primal objective of the model, the smaller the better. For cvm, fw and mfw it is max_i g_i over
+    all points, the bound from above of the squared radius (``dual_objective``) that they maximise; for sbp it is f of
+    the average iterate, the larger the better, and there is no dual objective. ``dual_objective``: of the dual
+    variables, the larger the better, a lower bound of the optimum. ``gap``: objective / dual_objective - 1.
+    ``margin``: min_i y_i w.x_i / ||w||. ``online_error``: wrong predictions / examples presented, for online solvers.
+    ``margin_fraction``: what part of the maximum margin the margin is at least, ``margin_fraction_wanted``: what was
+    guaranteed before running. ``update_bound``: how many updates a theorem allows. ``nu``: the mean hinge loss by the
+    norm of w (`solvers.certificates.nu_of`).
     """
 
     objective: float | None = None
@@ -216,6 +219,9 @@ class Solver(ABC):
         """
         return None
 
+
+#: the names of a solver's class attributes
+FACTS = tuple(Solver.__annotations__)
 
 #: a solver's name and parameters
 Optimum = tuple[str, dict[str, Any]]

@@ -57,12 +57,14 @@ def serve(connection: Connection, parent: int, jobs: int = 1) -> None:
 
 def _import_ahead() -> None:
     """Import what every run needs while the parent still reads its config."""
+    from mpu_bench.core import cache
     from mpu_bench.data.prepare import load
     from mpu_bench.experiment import bind, trace
 
     assert load
     assert bind
     assert trace
+    cache.prune()
 
 
 def _die_with(parent: int) -> None:
@@ -166,6 +168,7 @@ class Bench:
     def _warm_up(self, run: Run, problem: Any) -> float:
         """Compile, or load compiled code, on a toy problem of the same types; give the seconds it took."""
         from mpu_bench.config.schema import Checkpoints, Stop
+        from mpu_bench.core.clock import COMPILER
         from mpu_bench.experiment import bind, trace
 
         types = tuple((type(rows), *(array.dtype for array in rows)) for rows in (problem.train, problem.test))
@@ -173,7 +176,7 @@ class Bench:
         if key in self._warm:
             return 0.0
         self.send(("phase", "compiling"))
-        started, compiled = time.perf_counter(), trace.COMPILER.seconds
+        started, compiled = time.perf_counter(), COMPILER.seconds
         small = bind.toy(problem)
         few = Stop(passes=_WARM_UP_EXAMPLES / small.n)
         with warnings.catch_warnings():
@@ -182,7 +185,7 @@ class Bench:
             kernel = bind.kernel(run.kernel, small)
             trace.train(solver, small, kernel, run.seed, few, Checkpoints())
         self._warm.add(key)
-        self.send(("phase", Compiled(trace.COMPILER.seconds - compiled)))
+        self.send(("phase", Compiled(COMPILER.seconds - compiled)))
         return time.perf_counter() - started
 
 
