@@ -59,7 +59,7 @@ class Measures(NamedTuple):
     ``margin``: min_i y_i w.x_i / ||w||. ``online_error``: wrong predictions / examples presented, for online solvers.
     ``margin_fraction``: what part of the maximum margin the margin is at least, ``margin_fraction_wanted``: what was
     guaranteed before running. ``update_bound``: how many updates a theorem allows. ``nu``: the mean hinge loss by the
-    length of w (`solvers.certificates.nu_of`).
+    norm of w (`solvers.certificates.nu_of`).
     """
 
     objective: float | None = None
@@ -104,7 +104,6 @@ class Solver(ABC):
     classes : ``"two"`` or ``"any"``.
     online : whether it takes its examples one by one from a `Stream`, so that they need not all be in memory.
     sliceable : False for peers, whose one advance runs to the end whatever ``until`` says.
-    version : raised by hand when results come out otherwise; those of earlier versions are then made again.
     """
 
     name: ClassVar[str]
@@ -113,7 +112,6 @@ class Solver(ABC):
     classes: ClassVar[Literal["two", "any"]] = "two"
     online: ClassVar[bool] = False
     sliceable: ClassVar[bool] = True
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         """Refuse parameters outside their range.
