@@ -12,8 +12,9 @@ from rich.status import Status
 
 from mpu_bench.data.download import progress
 from mpu_bench.experiment.run import Run
-from mpu_bench.experiment.runner import Listener, Planned, succeeded
+from mpu_bench.experiment.runner import Listener, Planned
 from mpu_bench.experiment.worker import Compiled
+from mpu_bench.quantities import FINISHED
 
 _PHASES = {
     "compiling": "getting ready (compiles where this machine has not yet)",
@@ -83,7 +84,7 @@ class Display:
         self._done += 1
         self._running.pop(str(run), None)
         place = f"{self._done}/{self._total}"
-        if succeeded(record):
+        if record["status"] in FINISHED:
             words = f"{place}  {run}: {_result(record)}"
             if compiled := self._compiled.pop(str(run), 0.0):
                 words += f" (compiled for {compiled:.1f} s, once per machine)"

@@ -274,8 +274,8 @@ class _Session:
 
     def _results(self, needed: Sources) -> dict[str, dict[str, Any]]:
         """Look up what other runs found; left out are those that failed, and trials."""
-        known = {kind: self.store.result(each.run_id or "") for kind, each in needed.items() if kind in _TAKEN}
-        return {kind: row for kind, row in known.items() if row is not None and row[_TAKEN[kind]] is not None}
+        known = {kind: row for kind, row in self._rows(needed).items() if kind in _TAKEN and row["status"] in FINISHED}
+        return {kind: row for kind, row in known.items() if row[_TAKEN[kind]] is not None}
 
     def _rows(self, needed: Sources) -> dict[str, dict[str, Any]]:
         """Look up what became of other runs."""
@@ -345,8 +345,3 @@ def _alone_in(folder: Path) -> Iterator[None]:
         ) from None
     except OSError as fault:
         raise StoreError(f"{folder}: cannot be written: {fault.strerror}; choose another with --results") from None
-
-
-def succeeded(record: Mapping[str, Any]) -> bool:
-    """Tell whether a row is a result."""
-    return record["status"] in FINISHED
