@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mpu_bench import published
-from mpu_bench.config.rules import Claim, Judging, Known, Printed, Rule, Tolerance, Where
+from mpu_bench.config.rules import Claim, Judging, Known, NumberClaim, Printed, Rule, StatisticClaim, Tolerance, Where
 from mpu_bench.quantities import PUBLISHED_COLUMNS, RunStatus, quantity_of
 from mpu_bench.results import matching
 from mpu_bench.results.curves import mean_curves_of
