@@ -33,7 +33,7 @@ Deviations, all in how a run ends; they are looked at after the presentation of 
   between primal and dual. Hard margin: the smallest p_i = a.z_i seen stands for the smallest there is.
 - *There is no margin* (hard margin): a / sum_i I_i lies in the convex hull of the z_i, so no vector of norm one has
   all its products with the z_i above ||a|| / sum_i I_i; once that is below the smallest margin asked for, the answer
-  is known. Algorithm 1 would not end. In soft margin a zero z_i, whose p_i no update changes, gets I_i = I at the start.
+  is known. Algorithm 1 would not end. In soft margin a zero z_i, whose p_i no update changes, starts with I_i = I.
 - A number is no longer finite.
 
 All I_i are doubles that hold integers, exact below 2^53. Responses p_i, linear and with a kernel: responses.py.
