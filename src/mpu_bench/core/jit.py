@@ -88,7 +88,8 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
     """
     from numba import njit
 
-    decorate = njit(cache=True, nogil=True, _nrt=allocates, **options)
+    settings: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": allocates} | options
+    decorate = njit(**settings)
     return decorate if function is None else decorate(function)
 
 
