@@ -36,7 +36,6 @@ import psutil
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED
-from mpu_bench.core.jit import use_cache
 from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, Sparse
@@ -148,7 +147,6 @@ def synthetic(n: int, dense: bool) -> Problem:
 
 def take_memory(name: str, n: int) -> None:
     """Take some iterations on synthetic points and print the memory of this process, which is a new one."""
-    use_cache()
     solver, kernel, dense = solvers.load(name)(C=2.0), Gaussian(0.02), n <= LARGE
     solver.advance(solver.start(synthetic(1000, dense), kernel, 0), Until(presented=30))  # compiles
     problem = synthetic(n, dense)
@@ -175,7 +173,6 @@ def main() -> int:
     parser.add_argument("--cap", type=float, default=180.0)
     parser.add_argument("--rows", nargs="*", type=int, default=[500_000, 5_000_000])
     options = parser.parse_args()
-    use_cache()
     try:
         for name in options.datasets:
             compare(timing.load(name), options)

@@ -14,7 +14,7 @@ from mpu_bench.experiment import plan, runner
 from mpu_bench.experiment.pool.local import Pool
 from mpu_bench.results.store import Store
 
-HEAD = "name: tried\ndataset: {digits: {positive: ['8']}}\nreference: true\n"
+HEAD = "name: tried\ndataset: {digits: {positive: ['8']}}\noptimum: true\n"
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_every_linear_objective_is_set_against_the_optimum_of_its_own_problem(ex
     C = "[0.1, {over-examples: 100}]"
     right, records = execute(f"solvers: [{{dcd: {{C: {C}, tolerance: 0.1}}}}, {{mpu: {{C: 0.1}}}}, perceptron]")
     assert right
-    assert [record["solver"] for record in records] == ["reference", "reference", "dcd", "dcd", "mpu", "perceptron"]
+    assert [record["solver"] for record in records] == ["optimum", "optimum", "dcd", "dcd", "mpu", "perceptron"]
     for record in records[:2]:
         assert 0 <= record["gap"] <= 1e-8
     for record in records[2:5]:
@@ -54,7 +54,7 @@ def test_every_linear_objective_is_set_against_the_optimum_of_its_own_problem(ex
 
 
 def test_a_deviation_ends_a_run(execute) -> None:
-    _, (_, record) = execute("solvers: [{dcd: {tolerance: 1.0e-9}}]\nstop: {deviation: 0.01}\n")
+    _, (_, record) = execute("solvers: [{dcd: {tolerance: 1.0e-9}}]\nstop: {suboptimality: 0.01}\n")
     assert (record["status"], record["reason"]) == ("stopped", "deviation 0.01")
     assert 0 <= record["deviation"] <= 0.01
 
@@ -62,8 +62,8 @@ def test_a_deviation_ends_a_run(execute) -> None:
 def test_the_reference_of_a_chosen_run_is_done_too_and_no_other(execute) -> None:
     _, records = execute("solvers: [{dcd: {C: [0.1, 1]}}, {mpu: {C: 1}}]", ["solver=mpu"])
     states = [(record["solver"], record["status"]) for record in records]
-    assert states.count(("reference", "done")) == 1
-    assert states.count(("reference", "not run")) == 1
+    assert states.count(("optimum", "done")) == 1
+    assert states.count(("optimum", "not run")) == 1
     assert ("mpu", "done") in states
     assert ("dcd", "done") not in states
 
@@ -71,7 +71,7 @@ def test_the_reference_of_a_chosen_run_is_done_too_and_no_other(execute) -> None
 def test_an_optimum_is_recalled_by_another_experiment(execute, monkeypatch: pytest.MonkeyPatch) -> None:
     _, first = execute("solvers: [dcd]")
     monkeypatch.setattr(runner._Session, "_remember", lambda *_: pytest.fail("computed again"))
-    _, second = execute("solvers: [dcd]", folder="others", filters=["solver=reference"])
+    _, second = execute("solvers: [dcd]", folder="others", filters=["solver=optimum"])
     assert second[0]["objective"] == first[0]["objective"]
     assert second[0]["train_seconds"] == first[0]["train_seconds"]
 
@@ -114,7 +114,7 @@ def test_an_unprepared_dataset_is_looked_at_without_being_touched(tmp_path: Path
 
 def test_only_the_data_of_the_chosen_runs_are_fetched(tmp_path: Path, pool: Pool) -> None:
     path = tmp_path / "tried.yaml"
-    text = "name: tried\ndatasets: [adult, {digits: {positive: ['8']}}]\nreference: true\nsolvers: [dcd]\n"
+    text = "name: tried\ndatasets: [adult, {digits: {positive: ['8']}}]\noptimum: true\nsolvers: [dcd]\n"
     path.write_text(text, encoding="utf-8")
     experiment = read_config(path)
     runs = plan.plan(experiment)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from mpu_bench.config.schema import OVER_EXAMPLES
 from mpu_bench.published import table
+from mpu_bench.scaled import Scaled
 
 #: column of a published CSV -> the measured quantity beside which it stands
 MEASURED = {
@@ -49,8 +49,7 @@ def _is_regularization(printed: str, regularization: Any) -> bool:
     if regularization is None:
         return True
     divisor = printed.removeprefix("1/").strip("()").removesuffix("n") or "1"
-    over_examples = regularization.get(OVER_EXAMPLES) if isinstance(regularization, Mapping) else None
-    return over_examples is not None and math.isclose(over_examples, 1 / float(divisor))
+    return isinstance(regularization, Scaled) and math.isclose(regularization.factor, 1 / float(divisor))
 
 
 def answers(row: Mapping[str, str], record: Mapping[str, Any]) -> bool:

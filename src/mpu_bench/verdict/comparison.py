@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mpu_bench import published
-from mpu_bench.config.rules import Claim, Judging, Known, Printed, Rule, Tolerance
+from mpu_bench.config.rules import Claim, Judging, Known, NumberClaim, Printed, Rule, StatisticClaim, Tolerance
 from mpu_bench.results import matching
 from mpu_bench.results.curves import mean_curves_of
 from mpu_bench.results.store import Store
 from mpu_bench.results.summary import summaries
+from mpu_bench.scaled import from_json
 from mpu_bench.verdict import claims
 
 Summary = dict[str, Any]  #: a row as `tables.summarize` gives it
@@ -173,7 +174,7 @@ def _is_as_long(result: Summary, printed: Mapping[str, str]) -> bool:
 
 
 def _with_parameters(row: Summary) -> Summary:
-    return row | {"parameters": json.loads(row["parameters"])}
+    return row | {"parameters": json.loads(row["parameters"], object_hook=from_json)}
 
 
 def _number(text: str | None) -> float | None:
@@ -230,7 +231,9 @@ def judge(cell: Cell, rule: Tolerance) -> str:
     assert cell.published is not None
     printed, off = cell.published, abs(cell.measured - cell.published)
     joint = math.hypot(cell.published_std or 0.0, cell.measured_std or 0.0)
-    allowed = max((rule.relative or 0.0) * abs(printed), rule.absolute or 0.0, (rule.deviations or 0.0) * joint)
+    allowed = max(
+        (rule.relative or 0.0) * abs(printed), rule.absolute or 0.0, (rule.standard_deviations or 0.0) * joint
+    )
     if rule.at_most is not None:
         return WITHIN if cell.measured <= rule.at_most * printed else OUTSIDE
     if off <= allowed * (1 + 1e-12):
@@ -309,17 +312,18 @@ def _claimed(
 ) -> Cell:
     answer = claims.examine(claim, rows, curves)
     where, printed = claim.where, claim.printed
+    rule = claim.rule if isinstance(claim, NumberClaim | StatisticClaim) else None
     table = printed.table if isinstance(printed, Printed) else ""
     cell = Cell(
         kind="claim", table=table, dataset=where.dataset or "", solver=where.solver or "",
         budget=str(where.budget or ""), parameters="", column=claim.claim,
         published=_look_up(printed), published_std=None, measured=answer.measured,
         measured_std=None, count=answer.runs, absolute_deviation=None, relative_deviation=None,
-        tolerance=answer.tolerance or _tolerance(claim.rule, ""), verdict=NOT_RUN, reason=answer.reason,
+        tolerance=answer.tolerance or _tolerance(rule, ""), verdict=NOT_RUN, reason=answer.reason,
         row=printed.row if isinstance(printed, Printed) else 0,
     )  # fmt: skip
-    if answer.holds is None and claim.rule is not None and answer.measured is not None:
-        return _known_claim(_with_deviations(cell, judge(cell, claim.rule)), known)
+    if answer.holds is None and rule is not None and answer.measured is not None:
+        return _known_claim(_with_deviations(cell, judge(cell, rule)), known)
     if answer.holds is None:
         return cell
     return _known_claim(replace(cell, verdict=WITHIN if answer.holds else OUTSIDE), known)
