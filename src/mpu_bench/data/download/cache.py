@@ -90,7 +90,7 @@ class Home:
         """List what unfinished downloads of a file have left, from any address."""
         path = self.path(file)
         ours = re.compile(re.escape(path.name) + r"\.[0-9a-f]{8}\.part(\.json)?")
-        return sorted(found for found in path.parent.glob("*.part*") if ours.fullmatch(found.name))
+        return sorted(part for part in path.parent.glob("*.part*") if ours.fullmatch(part.name))
 
     def _beside(self, file: RemoteFile, ending: str) -> Path:
         path = self.path(file)

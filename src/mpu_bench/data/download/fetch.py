@@ -55,7 +55,7 @@ class Fetched:
 def fetch(file: RemoteFile, home: Home, progress: Progress = _SILENT, policy: Policy | None = None) -> Fetched:
     """Make sure that a file is in the data home and right.
 
-    A file found right before is not read again as long as its size and time of modification stay the same. One
+    A file that was right before is not read again as long as its size and time of modification stay the same. One
     that the user put there is checked and used. Else mirrors and addresses are tried in order. Of several
     processes that want the same file one downloads it and the others wait for it.
 
@@ -64,7 +64,7 @@ def fetch(file: RemoteFile, home: Home, progress: Progress = _SILENT, policy: Po
     file : RemoteFile
     home : Home
     progress : Progress
-        Is told what happens.
+        Shows what happens.
     policy : Policy, optional
         How patiently to try; see `mpu_bench.data.download.http.Policy`.
 
