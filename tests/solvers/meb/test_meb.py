@@ -232,7 +232,7 @@ def test_bad_parameters_are_refused(name):
 
 #: by example: its place in the order samples are drawn from, its slot, where its row is kept, and its response when it
 #: was last computed
-PER_EXAMPLE = {"search.order": 4, "core.slots": 4, "core.places": 4, "history.sums": 8, "history.known": 8}
+PER_EXAMPLE = {"search.order": 4, "core.slots": 4, "core.lru.slot_of_row": 4, "history.sums": 8, "history.known": 8}
 
 
 def after_some_steps(name, n, kernel):
