@@ -59,7 +59,7 @@ class Measures(NamedTuple):
     ``margin``: min_i y_i w.x_i / ||w||. ``online_error``: wrong predictions / examples presented, for online solvers.
     ``margin_fraction``: what part of the maximum margin the margin is at least, ``margin_fraction_wanted``: what was
     guaranteed before running. ``update_bound``: how many updates a theorem allows. ``nu``: the mean hinge loss by the
-    norm of w (`solvers.certificates.nu_of`).
+    length of w (`solvers.certificates.nu_of`).
     """
 
     objective: float | None = None

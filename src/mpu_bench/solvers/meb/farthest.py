@@ -26,10 +26,10 @@ class History(NamedTuple):
     0.89 to 0.92 without it.
     """
 
-    vectors: Vectors  #: the point of every step, L places or none
+    vectors: Vectors  #: the point of every step, L slots or none
     changes: NDArray[np.float64]  #: (L,) by how much y_j alpha_j / scale changed
     buffer: NDArray[np.float32]  #: (L,)
-    first: NDArray[np.int64]  #: (1,) the number of the step in place 0
+    first: NDArray[np.int64]  #: (1,) the number of the step in slot 0
     sums: NDArray[np.float64]  #: (n,) sum_j y_j alpha_j (K_ij + 1) / scale when it was last computed
     known: NDArray[np.int64]  #: (n,) up to which step, or -1
 
@@ -94,8 +94,8 @@ def response(examples, core, history, i, ball, counters):
         return ball.scale * core.responses[slot]
     steps = history.first[0] + history.vectors.size[0]
     behind, missing = steps - history.known[i], m
-    if core.places[i] >= 0:
-        missing += m // 4 - core.lengths[core.places[i]]
+    if core.lru.slot_of_row[i] >= 0:
+        missing += m // 4 - core.lengths[core.lru.slot_of_row[i]]
     if history.known[i] >= history.first[0] and behind <= missing:
         begin = history.known[i] - history.first[0]
         kernel_row, changes = history.buffer[:behind], history.changes[begin : begin + behind]
@@ -103,7 +103,7 @@ def response(examples, core, history, i, ball, counters):
         score = history.sums[i] + sum_of_products(changes, kernel_row) + total(changes)
         counters[KERNEL_COMPUTED] += behind
     else:
-        if len(core.owners) == len(core.places):  # there is room for a row of every example
+        if len(core.kept) == len(core.slots):  # there is room for a row of every example
             kernel_row = row(core, examples, i, counters)
         else:
             kernel_row = core.buffer[:m]
