@@ -20,7 +20,7 @@ class Kind(StrEnum):
 
 
 def list_kind(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="solvers, datasets, kernels or configs.")],
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to list.")],
 ) -> None:
     """List the solvers, datasets, kernels or configs that there are."""
     from mpu_bench.cli import listing
