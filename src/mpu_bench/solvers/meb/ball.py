@@ -240,7 +240,7 @@ class BallSolver(Solver):
 def _aside(state: State) -> CoreSet:
     """Give the core set with scratch memory and counts of its own, so that looking changes nothing."""
     core = state.core
-    vectors = core.vectors._replace(chosen=core.vectors.chosen.copy(), scales=core.vectors.scales.copy())
+    vectors = core.vectors._replace(indices=core.vectors.indices.copy(), values=core.vectors.values.copy())
     return core._replace(vectors=vectors, buffer=core.buffer.copy())
 
 

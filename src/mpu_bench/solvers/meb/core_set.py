@@ -114,7 +114,7 @@ def _no_rows(places: NDArray[np.int32], room: int, cache_mb: float) -> tuple[Any
 @jit
 def read(examples, i, vectors):
     """Copy the columns and values of example i that are not zero aside; gives how many, and ||x_i||^2."""
-    chosen, scales, there, squared_norm = vectors.chosen, vectors.scales, 0, 0.0
+    chosen, scales, there, squared_norm = vectors.indices, vectors.values, 0, 0.0
     if len(examples.starts) == 0:
         for c in range(examples.dense.shape[1]):
             if examples.dense[i, c] != 0:
@@ -137,7 +137,7 @@ def put(examples, i, vectors, place):
     for c in range(vectors.columns.shape[0]):
         vectors.columns[c, place] = 0.0
     for k in range(there):
-        vectors.columns[vectors.chosen[k], place] = vectors.scales[k]
+        vectors.columns[vectors.indices[k], place] = vectors.values[k]
     vectors.squared_norms[place] = squared_norm
     vectors.size[0] = max(vectors.size[0], place + 1)
 
@@ -146,7 +146,7 @@ def put(examples, i, vectors, place):
 def values_from(examples, i, vectors, first, out):
     """Compute K(x_i, x_j) for the vectors j from the first on; ``out`` gets them."""
     there, squared_norm = read(examples, i, vectors)
-    columns, chosen, scales = vectors.columns, vectors.chosen, vectors.scales
+    columns, chosen, scales = vectors.columns, vectors.indices, vectors.values
     whole = there - there % _TOGETHER
     for start in range(0, len(out), _BLOCK):
         sums = out[start : start + _BLOCK]
