@@ -185,7 +185,7 @@ def add_to_average(w):
         scalars.scales += scalars.scale
 
 
-@jit
+@jit(inline="always")
 def smallest(norms, inserted_at, m):
     """Return the vector with the least ``||alpha_p||^2 K(x_p, x_p)``; of those within 1e-9 of it, the oldest."""
     limit = _least(norms, m) * (1.0 + _TIE)

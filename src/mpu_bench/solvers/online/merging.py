@@ -297,7 +297,7 @@ def bound(distances, products, norms, unit, m, bounds):
         bounds[j] = max((along + off * g2 * k2) * v / (root * root), least_number) - least_number
 
 
-@jit
+@jit(inline="always")
 def best_partner(distances, products, norms, inserted_at, p, m, work):
     """Return the partner of p with the least loss; of those within 1e-9 of it, the oldest.
 
@@ -341,7 +341,7 @@ def best_partner(distances, products, norms, inserted_at, p, m, work):
     return slots[chosen], shares[chosen], losses[chosen]
 
 
-@jit
+@jit(inline="always")
 def _first_smallest(numbers, m):
     first = np.int64(0)
     for j in range(1, m):
@@ -350,7 +350,7 @@ def _first_smallest(numbers, m):
     return first
 
 
-@jit
+@jit(inline="always")
 def _screened(work, distances, products, norms, unit, count):
     """Keep the candidates that `screen` leaves; returns how many."""
     slots, bounds, losses = work.slots, work.bounds, work.losses
