@@ -92,7 +92,7 @@ def _no_rows(n: int, capacity: int, cache_mb: float) -> tuple[Any, ...]:
 @jit(fastmath={"contract"})
 def values_from(examples, i, vectors, first, out):
     """Compute K(x_i, x_j) for the vectors j from the first on into ``out``."""
-    columns, chosen, scales = vectors.columns, vectors.chosen, vectors.scales
+    columns, chosen, scales = vectors.columns, vectors.indices, vectors.values
     there = pairs(examples.rows, i, chosen, scales)
     whole = there - there % COLUMNS_AT_ONCE
     for start in range(0, len(out), _VALUES_AT_ONCE):
