@@ -31,7 +31,7 @@ from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import generator, shuffle
-from mpu_bench.core.rows import Rows, add, dot, new_weights, prepare
+from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.solvers.certificates import certify, finite_squared_norms, hinge_sum, squared_norm
 
@@ -148,7 +148,7 @@ def _present(state, C, until):
     end = np.uint32(len(order) - 1)
     while position < active and presented < until.presented:
         soon = order[min(position + _PREFETCH_EXAMPLES, end)]
-        prepare(rows, soon)
+        prefetch_row(rows, soon)
         prefetch(signs, soon)
         prefetch(norms, soon)
         prefetch(alphas, soon)

@@ -36,7 +36,7 @@ from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import below, generator
-from mpu_bench.core.rows import Rows, add, dot, new_weights, prepare
+from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.solvers.certificates import finite_squared_norms, margin, primal, squared_norm
 
@@ -148,7 +148,7 @@ def _begin_step(state):
     for j in range(size):
         state.batch[j] = below(state.generator, n)
     for j in range(min(_PREFETCH_EXAMPLES, size)):
-        prepare(state.rows, state.batch[j])
+        prefetch_row(state.rows, state.batch[j])
         prefetch(state.signs, state.batch[j])
     state.progress[0].violators = 0
     state.progress[0].responses = 0.0
@@ -163,7 +163,7 @@ def _present(state, last):
     first, size, responses = progress.position, progress.violators, progress.responses
     for j in range(first, last):
         soon = batch[min(j + _PREFETCH_EXAMPLES, len(batch) - 1)]
-        prepare(rows, soon)
+        prefetch_row(rows, soon)
         prefetch(signs, soon)
         i = batch[j]
         response = signs[i] * dot(rows, i, accumulated)

@@ -19,7 +19,7 @@ from mpu_bench.core.counters import KERNEL_COMPUTED
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, value, values
 from mpu_bench.core.lru import LRU, claim, clear, new_lru, touch
-from mpu_bench.core.rows import AnyRows, pairs, squared_norm
+from mpu_bench.core.rows import AnyRows, nonzeros, squared_norm
 from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, add_columns
 from mpu_bench.core.vectors import Vectors, enlarged, new_vectors, put
 
@@ -92,17 +92,17 @@ def _no_rows(n: int, capacity: int, cache_mb: float) -> tuple[Any, ...]:
 @jit(fastmath={"contract"})
 def values_from(examples, i, vectors, first, out):
     """Compute K(x_i, x_j) for the vectors j from the first on into ``out``."""
-    columns, chosen, scales = vectors.columns, vectors.chosen, vectors.scales
-    there = pairs(examples.rows, i, chosen, scales)
+    columns, indices, numbers = vectors.columns, vectors.indices, vectors.values
+    there = nonzeros(examples.rows, i, indices, numbers)
     whole = there - there % COLUMNS_AT_ONCE
     for start in range(0, len(out), _VALUES_AT_ONCE):
         sums = out[start : start + _VALUES_AT_ONCE]
         for j in range(len(sums)):
             sums[j] = 0.0
         for k in range(0, whole, COLUMNS_AT_ONCE):
-            add_columns(columns, chosen, scales, k, first + start, sums)
+            add_columns(columns, indices, numbers, k, first + start, sums)
         for k in range(whole, there):
-            scale, column = scales[k], columns[chosen[k], first + start : first + start + len(sums)]
+            scale, column = numbers[k], columns[indices[k], first + start : first + start + len(sums)]
             for j in range(len(sums)):
                 sums[j] += scale * column[j]
     norms = vectors.squared_norms[first : first + len(out)]

@@ -185,7 +185,7 @@ def machine(machines, c):
     """Give one of the machines; its arrays are views."""
     v = machines.vectors
     return Machine(
-        Vectors(v.columns[c], v.squared_norms[c], v.size[c], v.chosen[c], v.scales[c], v.step),
+        Vectors(v.columns[c], v.squared_norms[c], v.size[c], v.indices[c], v.values[c], v.step),
         machines.coefficients[c],
         machines.kernel_row[c],
         machines.score[c],
