@@ -61,7 +61,7 @@ def new_core_set(n: int, features: int, capacity: int, cache_mb: float) -> CoreS
         *(np.zeros(capacity), np.zeros(capacity), np.zeros(capacity), np.zeros(capacity)),
         np.full(n, -1, np.int32),
         np.zeros(1, np.int64),
-        *_no_rows(n, capacity, cache_mb),
+        *_no_rows(np.zeros(n, np.int32), capacity, cache_mb),
     )
 
 
@@ -74,7 +74,7 @@ def enlarged_core_set(core: CoreSet, cache_mb: float) -> CoreSet:
         *(_doubled(core.signs), _doubled(core.diagonal), _doubled(core.coefficients), _doubled(core.responses)),
         core.slots,
         core.active,
-        *_no_rows(len(core.slots), 2 * capacity, cache_mb),
+        *_no_rows(core.lru.slot_of_row, 2 * capacity, cache_mb),
     )
 
 
@@ -82,11 +82,15 @@ def _doubled(numbers: Any) -> Any:
     return np.concatenate([numbers, np.zeros_like(numbers)])
 
 
-def _no_rows(n: int, capacity: int, cache_mb: float) -> tuple[Any, ...]:
-    """Return the room for rows of `cache_mb` megabytes together, and one more; none is kept."""
-    r = min(n, max(_FEWEST_ROWS, int(cache_mb * 2**20) // (4 * capacity)))
+def _no_rows(slot_of_row: NDArray[np.int32], capacity: int, cache_mb: float) -> tuple[Any, ...]:
+    """Return the room for rows of `cache_mb` megabytes together, and one more; none is kept.
+
+    The array of all examples is used again: for five million there is no memory for two.
+    """
+    slot_of_row[:] = -1
+    r = min(len(slot_of_row), max(_FEWEST_ROWS, int(cache_mb * 2**20) // (4 * capacity)))
     kept, lengths, buffer = np.zeros((r, capacity), np.float32), np.zeros(r, np.int64), np.zeros(capacity, np.float32)
-    return kept, lengths, new_lru(n, r), buffer
+    return kept, lengths, new_lru(0, r)._replace(slot_of_row=slot_of_row), buffer
 
 
 @jit(fastmath={"contract"})
