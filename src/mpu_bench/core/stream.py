@@ -47,7 +47,7 @@ class Stream:
         self._chunk: Chunk | None = None
 
     def at(self, presented: int) -> tuple[Chunk, int]:
-        """Give the chunk that holds the example to be presented next, and its position in the chunk's order.
+        """Return the chunk that holds the example to be presented next, and its position in the chunk's order.
 
         Parameters
         ----------
