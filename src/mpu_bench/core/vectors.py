@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import values
-from mpu_bench.core.rows import Dense, Ones, Rows, pairs, squared_norm
+from mpu_bench.core.rows import Dense, Ones, Rows, nonzeros, squared_norm
 
 _VECTORS_AT_ONCE = 4096  # their sums stay in the nearest cache
 _COLUMNS_AT_ONCE = 4
@@ -147,27 +147,27 @@ def append(vectors, rows, first, last):
 @jit(inline="always")
 def _put_into_zeros(vectors, slot, rows, i):
     columns, indices, values = vectors.columns, vectors.indices, vectors.values
-    nonzeros = pairs(rows, i, indices, values)
-    write(columns, slot, indices, values, nonzeros, vectors.quantum)
+    nonzero_count = nonzeros(rows, i, indices, values)
+    write(columns, slot, indices, values, nonzero_count, vectors.quantum)
     vectors.squared_norms[slot] = squared_norm(rows, i)
     vectors.size[0] = max(vectors.size[0], slot + 1)
 
 
 @jit_dispatch
-def write(columns, slot, indices, values, nonzeros, quantum):
+def write(columns, slot, indices, values, nonzero_count, quantum):
     """Write the first so many values to the columns that they belong to, in units of the quantum."""
 
 
 @write.register(np.float32)
 @write.register(np.float64)
-def _(columns, slot, indices, values, nonzeros, _quantum):
-    for k in range(nonzeros):
+def _(columns, slot, indices, values, nonzero_count, _quantum):
+    for k in range(nonzero_count):
         columns[indices[k], slot] = values[k]
 
 
 @write.register(np.uint8)
-def _(columns, slot, indices, values, nonzeros, quantum):
-    for k in range(nonzeros):
+def _(columns, slot, indices, values, nonzero_count, quantum):
+    for k in range(nonzero_count):
         columns[indices[k], slot] = np.float32(values[k] / quantum + 0.5)
 
 
@@ -208,19 +208,19 @@ def kernel_values(vectors, kernel, rows, i, out):
     out : array like ``vectors.squared_norms``
         The first m get the values; those up to ``padded(m)`` may be changed, too.
     """
-    nonzeros = pairs(rows, i, vectors.indices, vectors.values)
-    _kernel_values(vectors, kernel, nonzeros, squared_norm(rows, i), out)
+    nonzero_count = nonzeros(rows, i, vectors.indices, vectors.values)
+    _kernel_values(vectors, kernel, nonzero_count, squared_norm(rows, i), out)
 
 
 @jit(forceinline=True)
 def stored_kernel_values(vectors, kernel, slot, out):
     """Compute the kernel values of the vector in a slot with all vectors, as `kernel_values` does."""
-    columns, indices, values, nonzeros = vectors.columns, vectors.indices, vectors.values, 0
+    columns, indices, values, nonzero_count = vectors.columns, vectors.indices, vectors.values, 0
     for k in range(len(columns)):
         if columns[k, slot] != 0:
-            indices[nonzeros], values[nonzeros] = k, columns[k, slot] * vectors.quantum
-            nonzeros += 1
-    _kernel_values(vectors, kernel, nonzeros, np.float64(vectors.squared_norms[slot]), out)
+            indices[nonzero_count], values[nonzero_count] = k, columns[k, slot] * vectors.quantum
+            nonzero_count += 1
+    _kernel_values(vectors, kernel, nonzero_count, np.float64(vectors.squared_norms[slot]), out)
 
 
 @jit(fastmath={"contract"}, inline="always")
@@ -241,23 +241,23 @@ def squared_distances(columns, m, slot, out):
 
 
 @jit(fastmath={"contract"})
-def _kernel_values(vectors, kernel, nonzeros, norm, out):
+def _kernel_values(vectors, kernel, nonzero_count, norm, out):
     columns, indices, scales = vectors.columns, vectors.indices, vectors.values
     m = min(padded(vectors.size[0]), len(out))
     if columns.itemsize == 1:
-        for k in range(nonzeros):
+        for k in range(nonzero_count):
             scales[k] *= vectors.quantum
     for start in range(0, m, _VECTORS_AT_ONCE):
         stop = min(start + _VECTORS_AT_ONCE, m)
-        _sum_columns(columns, indices, scales, nonzeros, start, stop, out)
+        _sum_columns(columns, indices, scales, nonzero_count, start, stop, out)
     values(kernel, out[:m], vectors.squared_norms[:m], norm)
 
 
 @jit(fastmath={"contract"}, inline="always")
-def _sum_columns(columns, indices, scales, nonzeros, start, stop, out):
+def _sum_columns(columns, indices, scales, nonzero_count, start, stop, out):
     """Add up the columns of the indices, each by its scale: the first few write, the others, four at a time, add."""
     start, stop = np.uint64(start), np.uint64(stop)
-    few = nonzeros % _COLUMNS_AT_ONCE
+    few = nonzero_count % _COLUMNS_AT_ONCE
     if few == 0:
         for j in range(start, stop):
             out[j] = 0
@@ -273,7 +273,7 @@ def _sum_columns(columns, indices, scales, nonzeros, start, stop, out):
         s0, s1, s2, c0, c1, c2 = scales[0], scales[1], scales[2], indices[0], indices[1], indices[2]
         for j in range(start, stop):
             out[j] = s0 * columns[c0, j] + s1 * columns[c1, j] + s2 * columns[c2, j]
-    for k in range(few, nonzeros, _COLUMNS_AT_ONCE):
+    for k in range(few, nonzero_count, _COLUMNS_AT_ONCE):
         s0, s1, s2, s3 = scales[k], scales[k + 1], scales[k + 2], scales[k + 3]
         c0, c1, c2, c3 = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
         for j in range(start, stop):

@@ -47,7 +47,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rng import generator
+from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import Precision, kernel_values
@@ -154,7 +154,7 @@ class BPegasos(OnlineSolver):
     def _maintenance(self, w: Expansion, seed: int) -> Maintenance:
         match self.maintenance:
             case "random":
-                return Random(generator(seed, "vectors dropped"), np.zeros_like(w.kernel_row))
+                return Random(rng(seed, "vectors dropped"), np.zeros_like(w.kernel_row))
             case "smallest":
                 return Smallest(np.zeros_like(w.kernel_row))
             case "projection":

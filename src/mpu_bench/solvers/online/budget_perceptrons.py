@@ -39,7 +39,7 @@ from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rng import below, generator
+from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
@@ -176,7 +176,7 @@ class Random(NamedTuple):
 @free_slot.register(Random)
 def _(removal, _c, f, _kernel, _counters):
     m = f.vectors.size[0]
-    return m if m < budget_of(f) else np.int64(below(removal.generator, np.uint32(m)))
+    return m if m < budget_of(f) else np.int64(randint(removal.generator, np.uint32(m)))
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class PerceptronRandom(BudgetPerceptron):
 
     def removal(self, functions: int, seed: int) -> Random:  # noqa: ARG002
         """Remember the random numbers."""
-        return Random(generator(seed, "vector to leave"))
+        return Random(rng(seed, "vector to leave"))
 
 
 @jit(inline="always")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit, jit_dispatch
-from mpu_bench.core.rng import below
+from mpu_bench.core.rng import randint
 from mpu_bench.core.vectors import stored_kernel_values
 from mpu_bench.solvers.online.expansion import change_squared_norm, overlap, remove, smallest
 
@@ -51,7 +51,7 @@ def _(_maintenance, _w, _kernel, _budget, _counters):
 def _(maintenance, w, kernel, budget, counters):
     m = w.vectors.size[0]
     if m > budget:
-        _drop(w, kernel, np.int64(below(maintenance.generator, np.uint32(m))), maintenance.kernel_row, counters)
+        _drop(w, kernel, np.int64(randint(maintenance.generator, np.uint32(m))), maintenance.kernel_row, counters)
 
 
 @maintain.register(Smallest)

@@ -15,7 +15,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import prepare
+from mpu_bench.core.rows import prefetch_row
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.core.stream import Chunk
 from mpu_bench.core.vectors import enlarged, grown, quantum_of
@@ -103,7 +103,7 @@ def refuse_overflow(scores: NDArray[np.float64], kernel: Kernel) -> None:
 def prefetch_example(chunk, position):
     """Prefetch the example that is presented a few positions later: in random order each misses the nearest caches."""
     soon = chunk.order[min(position + _PREFETCH_DISTANCE, len(chunk.order) - 1)]
-    prepare(chunk.rows, soon)
+    prefetch_row(chunk.rows, soon)
     prefetch(chunk.labels, soon)
 
 
