@@ -1,15 +1,20 @@
-"""Files that are written whole or not at all, and CSV text."""
+"""Files that are written whole or not at all, locks between processes, and CSV text."""
 
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import os
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from mpu_bench.errors import UserError
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -30,20 +35,94 @@ def _cell(value: Any) -> Any:
     return "" if value is None else value
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
-
-
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return every key of the rows, in the order met."""
     return list(dict.fromkeys(name for row in rows for name in row))
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes its name only once it is complete.
+
+    Whatever happens, ``path`` holds what it held before or all that was written: the stream is a temporary file in
+    the same folder, which is removed on failure.
+
+    Parameters
+    ----------
+    path : Path
+        In a folder that exists.
+
+    Yields
+    ------
+    binary stream
+        For writing.
+    """
+    # not a file of `tempfile`, which nobody but its owner may read
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+    try:
+        with temporary.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, as `written_whole` does."""
+    with written_whole(path) as stream:
+        stream.write(content)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file in UTF-8 whole or not at all, its line ends as they are."""
+    write_bytes(path, text.encode())
+
+
+@contextmanager
+def process_lock(
+    path: Path, held: UserError | Callable[[], object], explain: Callable[[OSError], UserError]
+) -> Iterator[None]:
+    """Keep other processes from the same work meanwhile; the lock dies with its process.
+
+    Parameters
+    ----------
+    path : Path
+        The file to lock; it and its folder are made.
+    held : UserError or function
+        What to do where another process has the lock: raise this error, or call this function and then wait.
+    explain : function
+        Returns the error to raise where the disk refuses; ``ENOSYS`` where its file system cannot lock at all.
+
+    Raises
+    ------
+    UserError
+        ``held``, or what ``explain`` returns. Errors of the work itself pass as they are.
+    """
+    import filelock
+
+    lock = filelock.FileLock(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _acquire(lock, held)
+    except NotImplementedError as error:
+        raise explain(OSError(errno.ENOSYS, "its file system cannot lock files")) from error
+    except OSError as error:
+        raise explain(error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _acquire(lock: BaseFileLock, held: UserError | Callable[[], object]) -> None:
+    try:
+        lock.acquire(timeout=0)
+    except TimeoutError:  # which filelock's own error is
+        if isinstance(held, UserError):
+            raise held from None
+        held()
+        lock.acquire()

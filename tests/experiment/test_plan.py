@@ -103,6 +103,6 @@ def test_a_comment_keeps_results_and_a_change_does_not(plugin) -> None:
 
 def test_the_code_version_reaches_the_core() -> None:
     files = {path.name for path in plan._imported_files("mpu_bench.solvers.mpu.mpu")}
-    assert {"mpu.py", "objective.py", "rows.py", "random.py", "compilation.py"} <= files
+    assert {"mpu.py", "certificates.py", "rows.py", "rng.py", "jit.py"} <= files
     assert "config.py" not in files
     assert "perceptron.py" not in files

@@ -44,7 +44,7 @@ def test_every_linear_objective_is_set_against_the_optimum_of_its_own_problem(ex
     C = "[0.1, {over-examples: 100}]"
     right, records = execute(f"solvers: [{{dcd: {{C: {C}, tolerance: 0.1}}}}, {{mpu: {{C: 0.1}}}}, perceptron]")
     assert right
-    assert [record["solver"] for record in records] == ["reference", "reference", "dcd", "dcd", "mpu", "perceptron"]
+    assert [record["solver"] for record in records] == ["optimum", "optimum", "dcd", "dcd", "mpu", "perceptron"]
     for record in records[:2]:
         assert 0 <= record["gap"] <= 1e-8
     for record in records[2:5]:
@@ -62,8 +62,8 @@ def test_a_deviation_ends_a_run(execute) -> None:
 def test_the_reference_of_a_chosen_run_is_done_too_and_no_other(execute) -> None:
     _, records = execute("solvers: [{dcd: {C: [0.1, 1]}}, {mpu: {C: 1}}]", ["solver=mpu"])
     states = [(record["solver"], record["status"]) for record in records]
-    assert states.count(("reference", "done")) == 1
-    assert states.count(("reference", "not run")) == 1
+    assert states.count(("optimum", "done")) == 1
+    assert states.count(("optimum", "not run")) == 1
     assert ("mpu", "done") in states
     assert ("dcd", "done") not in states
 
@@ -71,7 +71,7 @@ def test_the_reference_of_a_chosen_run_is_done_too_and_no_other(execute) -> None
 def test_an_optimum_is_recalled_by_another_experiment(execute, monkeypatch: pytest.MonkeyPatch) -> None:
     _, first = execute("solvers: [dcd]")
     monkeypatch.setattr(runner._Session, "_remember", lambda *_: pytest.fail("computed again"))
-    _, second = execute("solvers: [dcd]", folder="others", filters=["solver=reference"])
+    _, second = execute("solvers: [dcd]", folder="others", filters=["solver=optimum"])
     assert second[0]["objective"] == first[0]["objective"]
     assert second[0]["train_seconds"] == first[0]["train_seconds"]
 

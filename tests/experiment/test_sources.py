@@ -61,7 +61,7 @@ def test_kernel_svms_are_set_against_the_optimum_of_their_own_problem(execute) -
         f"optimum: true\nsolvers: [{{sdca: {one}}}}}, {{pegasos-kernel: {one}}}}}, {{smo: {{C: 2}}}}, "
         f"{{smo: {one}, bias: true}}}}, {{libsvm: {{C: 2}}}}, {{rff: {one}, pairs: 4}}}}]\n"
     )
-    solvers = ["kernel-reference", "kernel-reference", "sdca", "pegasos-kernel", "smo", "smo", "libsvm", "rff"]
+    solvers = ["kernel-optimum", "kernel-optimum", "sdca", "pegasos-kernel", "smo", "smo", "libsvm", "rff"]
     assert [record["solver"] for record in records] == solvers
     unbiased, biased, sdca, pegasos, smo, with_bias, libsvm, rff = records
     assert unbiased["objective"] > 1.001 * biased["objective"]
@@ -75,11 +75,11 @@ def test_kernel_svms_are_set_against_the_optimum_of_their_own_problem(execute) -
 
 def test_nu_is_that_of_the_optimum_which_has_a_row_of_its_own(execute, monkeypatch: pytest.MonkeyPatch) -> None:
     reference, sbp = execute(f"solvers: [{DERIVED}]")
-    assert reference["solver"] == "kernel-reference"
+    assert reference["solver"] == "kernel-optimum"
     assert sbp["nu"] == reference["nu"] > 0
     assert sbp["reason"] == f"nu {sbp['nu']:.6g} derived in {reference['train_seconds']:.3g} s, not counted"
     monkeypatch.setattr(runner._Session, "_remember", lambda *_: pytest.fail("derived again"))
-    execute(f"solvers: [{DERIVED}]", folder="others", filters=["solver=kernel-reference"])
+    execute(f"solvers: [{DERIVED}]", folder="others", filters=["solver=kernel-optimum"])
     _, again = execute(f"solvers: [{DERIVED}]", folder="results")
     assert again["run_id"] == sbp["run_id"]
 
@@ -115,7 +115,7 @@ def test_keys_depend_on_what_settles_a_run(read, monkeypatch: pytest.MonkeyPatch
 
 def test_equal_problems_have_one_reference(read) -> None:
     runs = read(f"solvers: [{DERIVED}, {{sbp: {{nu: {{from-regularization: {{over-examples: [0.5, 2]}}}}}}}}]\n")
-    assert [run.parameters["C"] for run in runs if run.solver == "kernel-reference"] == [2.0, 0.5]
+    assert [run.parameters["C"] for run in runs if run.solver == "kernel-optimum"] == [2.0, 0.5]
 
 
 @pytest.mark.parametrize(

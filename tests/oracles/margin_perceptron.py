@@ -1,6 +1,10 @@
 """MPU-2010's Algorithm 1, update by update, in plain Python."""
 
+from functools import cache
+
 import numpy as np
+
+from oracles import quadratic_programs, toys
 
 
 def present(patterns, order, most, threshold, gap):
@@ -31,3 +35,15 @@ def converged(patterns, most, threshold, gap, weights, multiplicities):
     learns = (responses <= threshold) & (multiplicities < most)
     unlearns = (responses >= threshold + gap) & (multiplicities > 0)
     return not np.any(learns | unlearns)
+
+
+def patterns_of(matrix, labels):
+    """Return z_i = y_i x_i."""
+    return (2.0 * labels - 1)[:, None] * matrix
+
+
+@cache
+def maximum(data_seed, margin):
+    """Return the maximum margin of `oracles.toys.separable`, and R^2."""
+    patterns = patterns_of(*toys.separable(seed=data_seed, margin=margin))
+    return quadratic_programs.maximum_margin(patterns), (patterns**2).sum(axis=1).max()

@@ -14,6 +14,8 @@ from mpu_bench.core.rows import Dense, Ones, Sparse
 from mpu_bench.core.solver import Until
 from mpu_bench.solvers.multiclass import Multiclass
 
+LINEAR, FOR_EVER = Linear(), Until()
+
 KINDS = {
     "dense": lambda matrix: Dense(np.ascontiguousarray(matrix, np.float32)),
     "dense64": lambda matrix: Dense(np.ascontiguousarray(matrix, np.float64)),
@@ -64,6 +66,17 @@ def separable(n=40, d=6, seed=0, margin=0.1):
     signs = 2.0 * labels - 1
     short = np.maximum(0, margin - signs * (matrix @ direction))
     return matrix + np.outer(signs * short, direction), labels
+
+
+def three_classes(kind="dense", n=90, d=7):
+    random = np.random.default_rng(0)
+    matrix = (random.random((n, d)) < 0.5).astype(float)
+    if kind != "ones":
+        matrix *= random.normal(size=(n, d)).astype(np.float32)
+    matrix[5] = matrix[4]
+    centred = matrix - matrix.mean(axis=0)
+    labels = np.argmax(centred @ random.normal(size=(d, 3)) + 0.3 * random.normal(size=(n, 3)), axis=1)
+    return problem(matrix, labels.astype(np.int32), kind)
 
 
 def problem(matrix, labels, kind):
@@ -156,3 +169,11 @@ def more(state: Any, presented: int = UNLIMITED, kernel_evaluations: int = UNLIM
     """Say where an advance stops by how much further it goes."""
     counters = state.counters
     return Until(int(counters[PRESENTED]) + presented, int(counters[KERNEL_EVALUATIONS]) + kernel_evaluations)
+
+
+def train(
+    solver: Any, problem: Problem, kernel: Kernel = LINEAR, seed: int = 0, until: Until = FOR_EVER
+) -> tuple[Any, Any]:
+    """Return the state and the status of one advance."""
+    state = solver.start(problem, kernel, seed)
+    return state, solver.advance(state, until)

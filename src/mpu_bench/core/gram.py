@@ -21,7 +21,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
-from mpu_bench.core.kernels import Gaussian, Kernel, Linear, value, values
+from mpu_bench.core.kernels import Kernel, value, values
 from mpu_bench.core.rows import Rows, add, count, dot, prepare, squared_norms
 from mpu_bench.core.vector_store import COLUMNS, Products, arrange, products_with
 from mpu_bench.errors import DataError
@@ -149,18 +149,15 @@ def copy_without_rows(gram: Gram) -> Gram:
 
 def _refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[Any]) -> None:
     """Refuse examples so long that a kernel value may not be finite."""
-    longest = float(np.sqrt(norms.max(initial=0.0)))
-    most = np.finfo(dtype).max / 4  # room for sums on the way
+    squared_norm = float(norms.max(initial=0.0))
+    most = float(np.finfo(dtype).max) / 4  # room for sums on the way
     with np.errstate(over="ignore"):
-        if isinstance(kernel, Gaussian | Linear):
-            bound = np.float64(longest) ** 2
-        else:
-            bound = abs(kernel.scale) * np.float64(longest) ** 2 + abs(kernel.offset)
-            bound **= 1 if kernel.normalize else kernel.degree  # normalized before the power is taken
+        bound = kernel.largest(squared_norm)
     if not bound < most:
         raise DataError(
-            f"the largest ||x|| is {longest:.3g}, with which values of the kernel {kernel} may reach {bound:.1g};"
-            " scale the features down (a card's step for that is `scale`) or take a smaller degree or scale"
+            f"the largest ||x|| is {np.sqrt(squared_norm):.3g}, with which values of the kernel {kernel} may reach"
+            f" {bound:.1g}; scale the features down (a card's step for that is `scale`) or take a smaller degree or"
+            " scale"
         )
 
 

@@ -15,7 +15,7 @@ _SEED = 0
 
 
 def holdout(problem: Problem, trial: ValidationSplit) -> Problem:
-    """Give the problem of a trial: what is held out of the training rows stands for its test rows.
+    """Return the problem of a trial: what is held out of the training rows stands for its test rows.
 
     Every class is divided by itself, in an order drawn with seed 0. Of a stream the sample that is at hand is divided.
 

@@ -25,7 +25,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from mpu_bench.data.download.cache import RemoteFile
+from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.document import MisfitError, Strict
 
 FORMAT_VERSION = 1  #: of the prepared arrays; a new number makes every prepared folder be made afresh

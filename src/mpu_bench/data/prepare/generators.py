@@ -88,7 +88,7 @@ _PAIR_EVERY = 8
 
 
 def direction(seed: int, features: int) -> NDArray[np.float64]:
-    """Give the unit vector that separates the rows of ``"separable"`` with the largest margin, shape (d,)."""
+    """Return the unit vector that separates the rows of ``"separable"`` with the largest margin, shape (d,)."""
     drawn: NDArray[np.float64] = _random(seed, "separable direction").standard_normal(features)
     drawn /= np.sqrt((drawn**2).sum())
     return drawn

@@ -1,8 +1,8 @@
 """Prepared data: parsed once, stored as array files, loaded ever after by mapping them into memory.
 
 A prepared folder is named after the dataset and a hash of its preparation; its ``meta.json`` holds the hashes of
-the raw files' contents. It is written under another name and renamed when it is complete, so it is there as a whole
-or not at all. It is made again when the preparation changes, when another content of a raw file was accepted, or
+the source files' contents. It is written under another name and renamed when it is complete, so it is there as a whole
+or not at all. It is made again when the preparation changes, when another content of a source file was accepted, or
 when its files are not what ``meta.json`` says.
 """
 
@@ -21,8 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mpu_bench.data.cards.schema import Card, digest
-from mpu_bench.data.download.cache import Home, RemoteFile, alone, folder_to_disk, on_disk, read_locked
+from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.disk import on_disk, sync_folder
+from mpu_bench.data.download.pins import read_pin
 from mpu_bench.data.download.progress import Progress, Silent
+from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.files import write_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,8 +52,8 @@ class Description:
     ----------
     name, title : str
     state : str
-        ``prepared``; ``fetched``: the raw files are there; ``missing``: some are not; ``embedded`` and ``generated``:
-        not prepared yet, but no file is needed.
+        ``prepared``; ``fetched``: the source files are there; ``missing``: some are not; ``embedded`` and
+        ``generated``: not prepared yet, but no file is needed.
     fingerprint : str or None
         As in `Problem`; None if the content is not known yet.
     n, d, n_test : int or None
@@ -81,12 +85,12 @@ class Description:
 
 
 def prepared_folder(card: Card, home: Home) -> Path:
-    """Give the folder of a dataset's prepared arrays; it need not exist."""
+    """Return the folder of a dataset's prepared arrays; it need not exist."""
     return home.folder / "prepared" / f"{card.name}-{card.preparation_key()}"
 
 
 def describe(card: Card, home: Home) -> Description:
-    """Say what is there of a dataset, without network and without loading an array.
+    """Describe what is there of a dataset, without network and without loading an array.
 
     Parameters
     ----------
@@ -121,14 +125,14 @@ def _pairs(card: Card, meta: Meta) -> tuple[int, int]:
 
 
 def load_problem(card: Card, home: Home, progress: Progress = _SILENT) -> Problem:
-    """Give a dataset as a problem; fetch and prepare it first where need be.
+    """Return a dataset as a problem; fetch and prepare it first where need be.
 
     Parameters
     ----------
     card : Card
     home : Home
     progress : Progress
-        Is told of downloads and of the preparation.
+        Hears of downloads and of the preparation.
 
     Returns
     -------
@@ -138,9 +142,9 @@ def load_problem(card: Card, home: Home, progress: Progress = _SILENT) -> Proble
     Raises
     ------
     DataError
-        If a raw file cannot be read as the card says, or does not come to what the card expects.
+        If a source file cannot be read as the card says, or does not come to what the card expects.
     FetchError
-        If a raw file cannot be had, or the disk refuses.
+        If a source file cannot be had, or the disk refuses.
     """
     meta = _valid_meta(card, home)
     if meta is not None and _is_sound(prepared_folder(card, home), meta):
@@ -151,7 +155,7 @@ def load_problem(card: Card, home: Home, progress: Progress = _SILENT) -> Proble
 
 
 def clean_prepared(card: Card, home: Home) -> int:
-    """Delete a dataset's prepared arrays, of all its options, and its raw files; give the bytes freed.
+    """Delete a dataset's prepared arrays, of all its options, and its source files; give the bytes freed.
 
     Files that no address serves stay: the user put them there by hand.
     """
@@ -174,7 +178,7 @@ def _missing(card: Card, home: Home) -> tuple[RemoteFile, ...]:
 
 
 def _fingerprint(card: Card, content: Mapping[str, str] | None) -> str | None:
-    """Identify content and preparation; how the raw files are compressed does not matter."""
+    """Identify content and preparation; how the source files are compressed does not matter."""
     if content is None:
         return None
     augmented = [] if card.augment is None else [{"augment": card.augment}]
@@ -182,12 +186,12 @@ def _fingerprint(card: Card, content: Mapping[str, str] | None) -> str | None:
 
 
 def _known_content(card: Card, home: Home) -> dict[str, str] | None:
-    """Give the hashes of the contents of all raw files, if the data home or the card knows them."""
+    """Return the hashes of the contents of all source files, if the data home or the card knows them."""
     known = {}
     for file in card.remote_files:
-        locked = read_locked(file, home)
+        pin = read_pin(file, home)
         plain = file.sha256[0] if len(file.sha256) == 1 and not file.name.endswith(_COMPRESSED) else None
-        content = locked.content_sha256 if locked else file.content_sha256 or plain
+        content = pin.content_sha256 if pin else file.content_sha256 or plain
         if content is None:
             return None
         known[file.name] = content
@@ -200,10 +204,10 @@ def _valid_meta(card: Card, home: Home) -> Meta | None:
     try:
         meta: Meta = json.loads((place / _META).read_text("utf-8"))
         complete = all((place / name).stat().st_size == entry["bytes"] for name, entry in meta["arrays"].items())
-        contents = [(read_locked(file, home), meta["content"][file.name]) for file in card.remote_files]
+        contents = [(read_pin(file, home), meta["content"][file.name]) for file in card.remote_files]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    same = all(locked is None or locked.content_sha256 == content for locked, content in contents)
+    same = all(pin is None or pin.content_sha256 == content for pin, content in contents)
     return meta if complete and same else None
 
 
@@ -221,7 +225,7 @@ def _prepare(card: Card, home: Home, progress: Progress) -> Meta:
     fetched = _fetch(card, home, progress)
     place = prepared_folder(card, home)
     busy = f"{card.name}: another process is preparing it; waiting for that"
-    with on_disk(place), alone(f"{place.name}.prepared", home, lambda: progress.note(busy)):
+    with on_disk(place), home.process_lock(f"{place.name}.prepared", lambda: progress.note(busy)):
         place.parent.mkdir(parents=True, exist_ok=True)
         meta = _valid_meta(card, home)
         if meta is not None and _is_sound(place, meta):
@@ -240,14 +244,14 @@ def _fetch(card: Card, home: Home, progress: Progress) -> dict[str, Fetched]:
 def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Progress) -> Meta:
     """Build into a folder of another name and rename it; whatever goes wrong, nothing is left half-written."""
     from mpu_bench.data.prepare.build import build
-    from mpu_bench.data.readers.blocks import RawFile
+    from mpu_bench.data.readers.blocks import SourceFile
 
     place, began = prepared_folder(card, home), time.monotonic()
     temporary = place.with_name(f".{place.name}.{os.getpid()}")
     try:
         temporary.mkdir()
         with progress.transfer(f"prepare {card.name}", _work(card, home)) as advance:
-            files = {name: RawFile(name, file.path, advance) for name, file in fetched.items()}
+            files = {name: SourceFile(name, file.path, advance) for name, file in fetched.items()}
             built = build(card, files, temporary)
         meta = {
             "name": card.name,
@@ -268,7 +272,7 @@ def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Pro
         _write_meta(temporary, meta)
         _remove(place)
         temporary.rename(place)
-        folder_to_disk(place.parent)
+        sync_folder(place.parent)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -277,7 +281,7 @@ def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Pro
 
 def _work(card: Card, home: Home) -> int | None:
     """Count the bytes that a preparation reads; the training part twice if its categories must be collected."""
-    sizes = {file.name: locked.content_bytes for file in card.remote_files if (locked := read_locked(file, home))}
+    sizes = {file.name: pin.content_bytes for file in card.remote_files if (pin := read_pin(file, home))}
     again = card.train if card.coded else ()
     return sum(sizes.values()) + sum(sizes.get(name, 0) for name in again) or None
 
@@ -290,11 +294,8 @@ def _entries(place: Path) -> dict[str, dict[str, int]]:
 
 
 def _write_meta(place: Path, meta: Meta) -> None:
-    with (place / _META).open("w", encoding="utf-8") as stream:
-        json.dump(meta, stream, indent=1)
-        stream.flush()
-        os.fsync(stream.fileno())
-    folder_to_disk(place)
+    write_text(place / _META, json.dumps(meta, indent=1))
+    sync_folder(place)
 
 
 def _remove(place: Path) -> None:
@@ -351,7 +352,7 @@ def _labels(card: Card, place: Path, part: str) -> NDArray[np.int32]:
 
 
 def _class_of_each(card: Card) -> NDArray[np.int32]:
-    """Give the class of the problem that each class of the card is in."""
+    """Return the class of the problem that each class of the card is in."""
     import numpy as np
 
     names = list(card.classes)

@@ -50,7 +50,7 @@ class Streamed:
         """Make a block's rows and labels."""
         card = self.card
         made, labels = generators.block(card.content, "train", number, self.shape[0], settings(card))
-        values = transforms.on_chunk(Chunk(labels, made), card).values.astype(np.float32, copy=False)
+        values = transforms.transform_chunk(Chunk(labels, made), card).values.astype(np.float32, copy=False)
         return values if self.scaling is None else self.scaling(values), labels
 
     def counts(self) -> list[int]:
@@ -73,7 +73,7 @@ class Streamed:
 
 
 def settings(card: GeneratedCard) -> dict[str, Any]:
-    """Give what a generator must be told."""
+    """Return the settings that a generator needs."""
     return {"seed": card.seed, "features": card.features, "margin": card.margin}
 
 

@@ -1,6 +1,6 @@
 """Processor seconds of cvm, fw and mfw as ratios to cvm's, what an iteration costs, and peak memory.
 
-    python scripts/bench_meb.py [--datasets web adult] [--solvers cvm mfw fw] [--seeds 1] [--cap 180]
+    python scripts/bench/meb.py [--datasets web adult] [--solvers cvm mfw fw] [--seeds 1] [--cap 180]
                                 [--rows 500000 5000000]
 
 One thread; machine code is compiled before the clock starts. web (w8a) and adult (a9a) with the tuned C, 8 and 2, and
@@ -19,10 +19,9 @@ what the process took with the examples alone: 28 bytes an example, the core set
 
 from __future__ import annotations
 
-import os
+import timing
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ[variable] = "1"
+timing.use_threads(1)
 
 import argparse
 import multiprocessing
@@ -37,15 +36,12 @@ import psutil
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED
-from mpu_bench.core.jit import use_cache
 from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Dense, Rows, Sparse, squared_norms, to_scipy
+from mpu_bench.core.rows import Dense, Rows, Sparse
 from mpu_bench.core.solver import Solver, Status, Until
-from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import Home
-from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import UserError
+from mpu_bench.experiment.bind import mean_squared_distance
 
 TUNED = {"web": 8.0, "adult": 2.0}  # C; others of their series have the same, w1a 4
 PEER = "cvm"
@@ -68,12 +64,6 @@ class Run(NamedTuple):
     vectors: int
     gap: float | None
     ended: bool
-
-
-def mean_squared_distance(problem: Problem) -> float:
-    """Compute 2 (mean ||x||^2 - ||mean x||^2)."""
-    mean = np.asarray(to_scipy(problem.train, problem.features).mean(axis=0)).ravel()
-    return 2.0 * (float(squared_norms(problem.train).mean()) - float(mean @ mean))
 
 
 def train(solver: Solver, problem: Problem, kernel: Gaussian, seed: int, cap: float) -> Run:
@@ -119,7 +109,7 @@ def c_of(problem: Problem) -> float:
 
 def compare(problem: Problem, options: argparse.Namespace) -> None:
     """Measure all solvers on a dataset and print their ratios, and what is claimed."""
-    kernel = Gaussian(2.0 / mean_squared_distance(problem))
+    kernel = Gaussian(2.0 / mean_squared_distance(problem.train, problem.features))
     print(
         f"{problem.name}: {problem.n} x {problem.features}, gamma {kernel.gamma:.4g}, C {c_of(problem):g};"
         f" a pass over all points would be {problem.n} rows",
@@ -157,7 +147,6 @@ def synthetic(n: int, dense: bool) -> Problem:
 
 def take_memory(name: str, n: int) -> None:
     """Take some iterations on synthetic points and print the memory of this process, which is a new one."""
-    use_cache()
     solver, kernel, dense = solvers.load(name)(C=2.0), Gaussian(0.02), n <= LARGE
     solver.advance(solver.start(synthetic(1000, dense), kernel, 0), Until(presented=30))  # compiles
     problem = synthetic(n, dense)
@@ -184,10 +173,9 @@ def main() -> int:
     parser.add_argument("--cap", type=float, default=180.0)
     parser.add_argument("--rows", nargs="*", type=int, default=[500_000, 5_000_000])
     options = parser.parse_args()
-    use_cache()
     try:
         for name in options.datasets:
-            compare(load_problem(catalog.card(name), Home.from_options()), options)
+            compare(timing.load(name), options)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -1,6 +1,6 @@
 """Processor seconds of bpegasos on the streams of bpegasos-2010, and how far from the machine's own limit they are.
 
-    python scripts/bench_online.py [--quick] [--repeats 1]
+    python scripts/bench/online.py [--quick] [--repeats 1]
 
 One thread. Streams are generated and standardised before the clock starts, and machine code is compiled. The limit is
 what a Gaussian kernel value of single precision takes at least: d multiply-adds and one exponential, both in vector
@@ -11,10 +11,9 @@ registers and on data in the nearest cache, measured in the same run.
 
 from __future__ import annotations
 
-import os
+import timing
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ[variable] = "1"
+timing.use_threads(1)
 
 import argparse
 import sys
@@ -23,19 +22,16 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Gaussian, exp_single
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Until
 from mpu_bench.core.vectors import append, kernel_values, new_vectors, padded
-from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import Home
 from mpu_bench.data.prepare import generators
-from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import UserError
 
 GAMMAS = {"checkerboard": 16.0, "waveform": 1.0, "adult": 4.0}  # over d
@@ -74,19 +70,19 @@ def stream(name: str, rows: int) -> Problem:
 
 
 def beginning(problem: Problem, length: int) -> Problem:
-    """Give the problem of a stream's first rows."""
+    """Return the problem of a stream's first rows."""
     assert isinstance(problem.train, Dense)
     return replace(problem, train=Dense(problem.train.values[:length]), labels=problem.labels[:length])
 
 
 def load(case: Case, quick: bool) -> Problem:
-    """Give the case's examples."""
+    """Return the case's examples."""
     if case.data in generators.GENERATORS:
         return stream(case.data, case.rows // 10 if quick else case.rows)
-    return load_problem(catalog.card(case.data), Home.from_options())
+    return timing.load(case.data)
 
 
-@njit(fastmath={"contract"})
+@jit(fastmath={"contract"})
 def _products(columns, scales, out, repeats):
     for _ in range(repeats):
         for k in range(len(scales)):
@@ -95,7 +91,7 @@ def _products(columns, scales, out, repeats):
                 out[j] += s * columns[k, j]
 
 
-@njit(fastmath={"contract"})
+@jit(fastmath={"contract"})
 def _exponentials(values, out, repeats):
     for _ in range(repeats):
         for j in range(np.uint64(0), np.uint64(len(out))):
@@ -103,33 +99,23 @@ def _exponentials(values, out, repeats):
 
 
 def width(problem: Problem) -> float:
-    """Give how many values of an example are kept."""
+    """Return how many values of an example are kept."""
     rows = problem.train
     return problem.features if isinstance(rows, Dense) else float(np.mean(np.diff(rows.starts.astype(np.int64))))
 
 
-def seconds(function, *arguments, attempts: int = 30) -> float:
-    """Give the least seconds of some attempts."""
-    times = []
-    for _ in range(attempts):
-        before = time.process_time()
-        function(*arguments)
-        times.append(time.process_time() - before)
-    return min(times)
-
-
 def limit(features: float) -> float:
-    """Give the seconds of d multiply-adds and one exponential."""
+    """Return the seconds of d multiply-adds and one exponential."""
     lanes, depth, repeats = 512, 16, 1000
     columns, out = np.ones((depth, lanes), np.float32), np.zeros(lanes, np.float32)
     values, scales = np.linspace(-20, 0, lanes, dtype=np.float32), np.full(depth, 1e-9, np.float32)
     _products(columns, scales, out, 1)
     _exponentials(values, out, 1)
-    product = seconds(_products, columns, scales, out, repeats) / (lanes * depth * repeats)
-    return features * product + seconds(_exponentials, values, out, repeats) / (lanes * repeats)
+    product = timing.seconds(_products, columns, scales, out, repeats, attempts=30) / (lanes * depth * repeats)
+    return features * product + timing.seconds(_exponentials, values, out, repeats, attempts=30) / (lanes * repeats)
 
 
-@njit
+@jit
 def _rows(vectors, kernel, rows, out, repeats):
     for _ in range(repeats):
         for i in range(len(rows.values)):
@@ -143,7 +129,9 @@ def row_alone(name: str, count: int) -> None:
     append(vectors, Dense(values), 0, count)
     kernel, repeats = Gaussian(GAMMAS[name] / values.shape[1]), 20
     _rows(vectors, kernel, Dense(values), out, 1)
-    each = seconds(_rows, vectors, kernel, Dense(values), out, repeats) / (repeats * len(values) * count)
+    each = timing.seconds(_rows, vectors, kernel, Dense(values), out, repeats, attempts=30) / (
+        repeats * len(values) * count
+    )
     least = limit(values.shape[1])
     print(
         f"{name:13} {count} kernel values of a row and nothing else: {1e9 * each:.2f} ns each,"

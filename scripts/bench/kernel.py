@@ -1,6 +1,6 @@
 """Seconds of the kernel solvers as ratios to LIBSVM, and of kernel rows to the machine's own matrix product.
 
-    python scripts/bench_kernel.py [--datasets adult mnist-8] [--repeats 1] [--threads 1] [--rows-only]
+    python scripts/bench/kernel.py [--datasets adult mnist-8] [--repeats 1] [--threads 1] [--rows-only]
 
 One process, and 2 GB for kept kernel values, both. Machine code is compiled before the clock starts, and the conversion
 of the examples for the peer is not counted. Solvers: seconds of the clock, which the ratios are of, and beside them
@@ -22,8 +22,9 @@ not the printed one. Its test error is looked at off the clock, each time a tent
 from __future__ import annotations
 
 import argparse
-import os
 import sys
+
+import timing
 
 
 def arguments() -> argparse.Namespace:
@@ -36,13 +37,9 @@ def arguments() -> argparse.Namespace:
 
 
 OPTIONS = arguments()
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ[variable] = str(OPTIONS.threads)
+timing.use_threads(OPTIONS.threads)
 
 import statistics
-import time
-from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -51,48 +48,43 @@ from mpu_bench.core import gram
 from mpu_bench.core.counters import PRESENTED, new_counters
 from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Dense, Rows, count, take
+from mpu_bench.core.rows import Dense, Rows, count
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.core.vector_store import BITS, COLUMNS, DIGITS, LISTS, Products
-from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import Home
-from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import UserError
+from timing import Seconds, now
 
-clock = time.process_time if OPTIONS.threads == 1 else time.perf_counter
-MEMORY = 2 << 30
+CLOCK = "processor" if OPTIONS.threads == 1 else "clock"
+MEMORY_BYTES = 2 << 30
 GAMMAS = {"adult": 0.05, "mnist-8": 1 / 50}  # sigma2 = 10; MNIST: 25
 FORMS = {BITS: "bits", DIGITS: "digits", COLUMNS: "columns", LISTS: "lists"}
 ROWS = ("adult", "reuters-money-fx", "mnist-8")
 NU = 1.367e-3  # of Adult's optimum with sigma2 = 100, lambda = 1/(100 n) and a bias; sbp-2012 prints 5.79e-4
 
 
-def seconds(function, repeats: int) -> float:
-    times = []
-    for _ in range(repeats):
-        before = clock()
-        function()
-        times.append(clock() - before)
-    return min(times)
+def seconds(function, attempts: int) -> float:
+    return timing.seconds(function, attempts=attempts, clock=CLOCK)
 
 
 def sgemm_rate() -> float:
-    """Give the floating point operations a second of a large product."""
+    """Return the floating point operations a second of a large product."""
     square = np.random.default_rng(0).random((2048, 2048), np.float32)
     return 2 * 2048**3 / seconds(lambda: square @ square, 5)
 
 
 def read_rate() -> float:
-    """Give the bytes a second that a sum reads of what no cache holds."""
+    """Return the bytes a second that a sum reads of what no cache holds."""
     numbers = np.ones(100_000_000, np.float32)
     return numbers.nbytes / seconds(lambda: numbers @ numbers, 5)
 
 
 def fresh_memory() -> float:
-    """Give the seconds that a gigabyte takes to be there when it is touched for the first time."""
-    before = clock()
-    np.empty(1 << 28, np.uint8)[::4096] = 1
-    return 4 * (clock() - before)
+    """Return the seconds that a gigabyte takes to be there when it is touched for the first time."""
+
+    def touch() -> None:
+        np.empty(1 << 28, np.uint8)[::4096] = 1
+
+    return 4 * seconds(touch, 1)
 
 
 def read_bytes(held: Products, i: int) -> int:
@@ -125,28 +117,8 @@ def forget(held: gram.Gram) -> gram.Gram:
     return held
 
 
-class Spent(NamedTuple):
-    """Seconds of the clock and of the processor."""
-
-    clock: float
-    processor: float
-
-    def __sub__(self, other: Spent) -> Spent:
-        return Spent(self.clock - other.clock, self.processor - other.processor)
-
-    def __add__(self, other: Spent) -> Spent:  # type: ignore[override]
-        return Spent(self.clock + other.clock, self.processor + other.processor)
-
-    def __str__(self) -> str:
-        return f"{self.clock:.2f} s ({self.processor:.2f} s of the processor)"
-
-
-def now() -> Spent:
-    return Spent(time.perf_counter(), time.process_time())
-
-
-def train(solver: Solver, problem: Problem, kernel: Kernel) -> tuple[Spent, float, float]:
-    """Train to the end; give seconds, objective and test error."""
+def train(solver: Solver, problem: Problem, kernel: Kernel) -> tuple[Seconds, float, float]:
+    """Train to the end; return seconds, objective and test error."""
     before = now()
     state = solver.start(problem, kernel, 0)
     if not solver.sliceable:
@@ -161,11 +133,11 @@ def train(solver: Solver, problem: Problem, kernel: Kernel) -> tuple[Spent, floa
 
 
 def measure(problem: Problem, kernel: Kernel, repeats: int) -> None:
-    own, peer = solvers.load("smo")(C=1.0, bias=True), solvers.load("libsvm")(C=1.0, cache_mb=MEMORY / 2**20)
-    train(own, part_of(problem), kernel)  # compiles
+    own, peer = solvers.load("smo")(C=1.0, bias=True), solvers.load("libsvm")(C=1.0, cache_mb=MEMORY_BYTES / 2**20)
+    train(own, timing.few_rows(problem, 250), kernel)  # compiles
     found = [(train(own, problem, kernel), train(peer, problem, kernel)) for _ in range(repeats)]
     for solver, of in ((own, 0), (peer, 1)):
-        least = Spent(*map(min, zip(*(each[of][0] for each in found), strict=True)))
+        least = Seconds(*map(min, zip(*(each[of][0] for each in found), strict=True)))
         _, objective, error = found[0][of]
         print(
             f"{problem.name:12} {solver.name:8} {least}   objective {objective:.4f}   test error {100 * error:.2f}%",
@@ -179,13 +151,8 @@ def measure(problem: Problem, kernel: Kernel, repeats: int) -> None:
     )
 
 
-def part_of(problem: Problem) -> Problem:
-    few = np.arange(min(500, problem.n))
-    return replace(problem, train=take(problem.train, few), labels=problem.labels[few])
-
-
-def seconds_to(solver: Solver, problem: Problem, kernel: Kernel, error: float) -> tuple[Spent, float, float]:
-    """Train until the test error is no larger; give seconds, epochs and the error."""
+def seconds_to(solver: Solver, problem: Problem, kernel: Kernel, error: float) -> tuple[Seconds, float, float]:
+    """Train until the test error is no larger; return seconds, epochs and the error."""
     before = now()
     state = solver.start(problem, kernel, 0)
     spent, status, found = now() - before, Status.RUNNING, 1.0
@@ -199,7 +166,7 @@ def seconds_to(solver: Solver, problem: Problem, kernel: Kernel, error: float) -
 
 def measure_sbp(problem: Problem) -> None:
     kernel, own, peer = Gaussian(1 / 200), solvers.load("sbp")(nu=NU, bias=True), solvers.load("libsvm")(C=100.0)
-    seconds_to(own, part_of(problem), kernel, 0.5)  # compiles
+    seconds_to(own, timing.few_rows(problem, 250), kernel, 0.5)  # compiles
     theirs, _, target = train(peer, problem, kernel)
     mine, epochs, error = seconds_to(own, problem, kernel, target + 0.001)
     print(f"{problem.name:12} libsvm   {theirs}   test error {100 * target:.2f}%   (sigma2 = 100, C = 100)")
@@ -211,7 +178,7 @@ def measure_sbp(problem: Problem) -> None:
 
 
 def main() -> int:
-    gram.set_allowance(MEMORY)
+    gram.set_allowance(MEMORY_BYTES)
     sgemm, read = sgemm_rate(), read_rate()
     print(
         f"{OPTIONS.threads} thread(s)   sgemm: {sgemm / 1e9:.0f} GFLOP/s   a sum reads {read / 1e9:.1f} GB/s"
@@ -221,10 +188,10 @@ def main() -> int:
     measure_rows("dense random", Dense(random.random((30_000, 784), np.float32)), 784, sgemm, read)
     try:
         for name in dict.fromkeys([*ROWS, *OPTIONS.datasets]):
-            problem = load_problem(catalog.card(name), Home.from_options())
+            problem = timing.load(name)
             measure_rows(name, problem.train, problem.features, sgemm, read)
         for name in [] if OPTIONS.rows_only else OPTIONS.datasets:
-            problem = load_problem(catalog.card(name), Home.from_options())
+            problem = timing.load(name)
             measure(problem, Gaussian(GAMMAS[name]), OPTIONS.repeats)
             if name == "adult":
                 measure_sbp(problem)

@@ -7,9 +7,10 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.kernels import Linear
+from mpu_bench.core.solver import Status
 from mpu_bench.errors import DataError
 from oracles import linear_svm, quadratic_programs, toys
-from oracles.toys import more
+from oracles.toys import more, train
 
 COSTS = [1e-4, 0.1, 1.0, 100.0, 1e4]
 
@@ -25,7 +26,7 @@ PRECISE = {
 
 
 def awkward(kind):
-    """Give points with empty rows and duplicates, some of the opposite class."""
+    """Return points with empty rows and duplicates, some of the opposite class."""
     matrix, labels = toys.binary() if kind == "ones" else toys.real()
     matrix[[5, 50]] = 0.0
     matrix[11:14], labels[11:14] = matrix[10], [0, 1, 1]
@@ -39,7 +40,13 @@ def exact(kind, C):
     return quadratic_programs.soft_margin(patterns @ patterns.T, C)[1]
 
 
-@pytest.fixture(params=sorted(name for name in solvers.SOLVERS if solvers.load(name).l1_svm))
+def has_the_optimum(name):
+    solver = toys.solver_named(name)
+    optimum = solver.optimum_solver(vars(solver), linear=True)
+    return optimum is not None and optimum[0] == "optimum"
+
+
+@pytest.fixture(params=sorted(name for name in solvers.SOLVERS if has_the_optimum(name)))
 def name(request):
     return request.param
 
@@ -77,3 +84,41 @@ def test_two_examples(name, C):
     weight = min(C, 1.0)  # each example on its own: min w^2 / 2 + C max(0, 1 - w)
     optimum = weight**2 + 2 * C * (1 - weight)
     assert optimum * (1 - 1e-9) <= solver.measures(state).objective <= optimum * (1 + excess(C))
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "ones"])
+@pytest.mark.parametrize("name", ["mpu", "dcd", "liblinear"])
+def test_agrees_with_the_exact_solution(name, kind, C):
+    make = toys.binary if kind == "ones" else toys.real
+    precise = {
+        "mpu": {"accuracy": 1e-7, "stop": 0.0},
+        "dcd": {"tolerance": 1e-9},
+        "liblinear": {"tolerance": 1e-9},
+    }[name]
+    solver = solvers.load(name)(C=C, **precise)
+    weights, _, optimum = linear_svm.of_toys(make, C)
+    state, status = train(solver, toys.problem(*make(), kind))
+    assert status == Status.DONE
+    assert solver.measures(state).objective == pytest.approx(optimum, rel=2e-7)
+    np.testing.assert_allclose(solver.model(state).weights[0], weights, atol=2e-3 * np.abs(weights).max())
+
+
+@pytest.mark.parametrize("name", ["mpu", "dcd"])
+def test_zero_rows_cost_their_loss_and_nothing_else(name):
+    matrix, labels = toys.binary(n=20)
+    with_zeros = toys.problem(np.vstack([matrix, np.zeros((5, 12))]), np.append(labels, [0, 1, 1, 0, 1]), "ones")
+    solver = solvers.load(name)(stop=1e-9, **({"accuracy": 1e-8} if name == "mpu" else {"tolerance": 1e-9}))
+    state, status = train(solver, with_zeros)
+    _, _, optimum = linear_svm.solve(matrix, 2.0 * labels - 1, 1.0)
+    assert status == Status.DONE
+    assert solver.measures(state).objective == pytest.approx(optimum + 5, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["mpu", "dcd"])
+def test_a_problem_of_zero_rows_only_ends(name):
+    problem = toys.problem(np.zeros((4, 3)), np.array([0, 1, 1, 0], np.int32), "ones")
+    solver = solvers.load(name)()
+    state, status = train(solver, problem)
+    assert status == Status.DONE
+    assert solver.measures(state).objective == 4.0

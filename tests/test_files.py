@@ -1,0 +1,124 @@
+"""Files that are written whole or not at all, and locks between processes."""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+import stat
+from pathlib import Path
+
+import filelock
+import pytest
+
+from mpu_bench.errors import StoreError, UserError
+from mpu_bench.files import process_lock, write_bytes, write_text, written_whole
+
+
+def explained(error: OSError) -> UserError:
+    return StoreError(f"cannot lock: {errno.errorcode[error.errno or 0]}")
+
+
+def test_a_text_is_written_as_it_is(tmp_path: Path) -> None:
+    write_text(tmp_path / "table.csv", "naïve\nline\r\n")
+    assert (tmp_path / "table.csv").read_bytes() == "naïve\nline\r\n".encode()
+
+
+def test_bytes_take_the_place_of_what_was_there(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"old and longer")
+    write_bytes(tmp_path / "file", b"new")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"new")]
+
+
+def test_others_may_read_what_is_written(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    write_bytes(tmp_path / "whole", b"")
+    assert stat.S_IMODE((tmp_path / "whole").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+
+
+@pytest.mark.parametrize("fault", [OSError("full"), KeyboardInterrupt()])
+def test_a_failure_leaves_what_was_there(tmp_path: Path, fault: BaseException) -> None:
+    (tmp_path / "file").write_bytes(b"old")
+
+    def write() -> None:
+        with written_whole(tmp_path / "file") as stream:
+            stream.write(b"half of the n")
+            raise fault
+
+    with pytest.raises(type(fault)):
+        write()
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"old")]
+
+
+def test_a_file_has_its_name_only_when_it_is_complete(tmp_path: Path) -> None:
+    with written_whole(tmp_path / "file") as stream:
+        stream.write(b"content")
+        assert not (tmp_path / "file").exists()
+    assert (tmp_path / "file").read_bytes() == b"content"
+
+
+def test_a_lock_is_had_again_after_the_work(tmp_path: Path) -> None:
+    for _ in range(2):
+        with process_lock(tmp_path / "sub" / "lock", StoreError("busy"), explained):
+            pass
+
+
+def test_a_lock_that_is_held_raises_the_callers_error(tmp_path: Path) -> None:
+    with (
+        filelock.FileLock(tmp_path / "lock"),
+        pytest.raises(StoreError, match="busy"),
+        process_lock(tmp_path / "lock", StoreError("busy"), explained),
+    ):
+        pytest.fail("the lock was had twice")
+
+
+def test_who_waits_says_so_and_gets_the_lock(tmp_path: Path) -> None:
+    lock = filelock.FileLock(tmp_path / "lock")
+    lock.acquire()
+    told: list[str] = []
+
+    def waiting() -> None:
+        told.append("waiting")
+        lock.release()
+
+    with process_lock(tmp_path / "lock", waiting, explained):
+        assert told == ["waiting"]
+
+
+def _take_and_die(path: Path) -> None:
+    filelock.FileLock(path).acquire()
+    os._exit(1)
+
+
+def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
+    process = multiprocessing.get_context("spawn").Process(target=_take_and_die, args=(tmp_path / "lock",))
+    process.start()
+    process.join()
+    with process_lock(tmp_path / "lock", StoreError("busy"), explained):
+        assert process.exitcode == 1
+
+
+def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(StoreError, match=r"cannot lock: (EEXIST|ENOTDIR)"),
+        process_lock(tmp_path / "file" / "lock", StoreError("busy"), explained),
+    ):
+        pytest.fail("the lock was had")
+
+
+def test_a_file_system_without_locks_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", refuse)
+    with (
+        pytest.raises(StoreError, match="cannot lock: ENOSYS"),
+        process_lock(tmp_path / "lock", StoreError("busy"), explained),
+    ):
+        pytest.fail("the lock was had")
+
+
+def test_errors_of_the_work_pass(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="mine"), process_lock(tmp_path / "lock", StoreError("busy"), explained):
+        raise OSError("mine")
