@@ -19,7 +19,7 @@ from mpu_bench.core.counters import KERNEL_COMPUTED
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, value, values
 from mpu_bench.core.lru import LRU, claim, clear, new_lru, touch
-from mpu_bench.core.rows import AnyRows, squared_norm
+from mpu_bench.core.rows import AnyRows, nonzeros, squared_norm
 from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, add_columns
 from mpu_bench.core.vectors import Vectors, enlarged, new_vectors, put
 
