@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 
 
 def most_violated(patterns, weights):
-    """Give c, the constraint that the weights violate most; shape (n,) of 0 and 1."""
+    """Return c, the constraint that the weights violate most; shape (n,) of 0 and 1."""
     return (patterns @ weights < 1).astype(float)
 
 

@@ -30,7 +30,7 @@ def present(patterns, order, most, threshold, gap):
 
 
 def converged(patterns, most, threshold, gap, weights, multiplicities):
-    """Tell whether no pattern satisfies a condition of (8)."""
+    """Return whether no pattern satisfies a condition of (8)."""
     responses = patterns @ weights
     learns = (responses <= threshold) & (multiplicities < most)
     unlearns = (responses >= threshold + gap) & (multiplicities > 0)

@@ -6,7 +6,7 @@ from oracles import kernel_svm
 
 
 def products(kernel, matrix, signs, C):
-    """Give the matrix of k~_ij = y_i y_j (K_ij + 1) + delta_ij / C."""
+    """Return the matrix of k~_ij = y_i y_j (K_ij + 1) + delta_ij / C."""
     return np.outer(signs, signs) * (kernel_svm.gram(kernel, matrix) + 1) + np.eye(len(signs)) / C
 
 
