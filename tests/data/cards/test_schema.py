@@ -14,6 +14,7 @@ import pytest
 from mpu_bench.core.rows import Dense, Sparse
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import Home
+from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import DataError
 
 COMPRESS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
@@ -34,7 +35,7 @@ def made_up(tmp_path, monkeypatch):
             compress = COMPRESS.get(file.rpartition(".")[2], bytes)
             (tmp_path / "mirror" / file).write_bytes(compress(content.encode()))
         home = Home(Path(mkdtemp(dir=tmp_path)), (str(tmp_path / "mirror"),), offline=True)
-        return load.load(catalog.card("tried", options), home)
+        return load_problem(catalog.card("tried", options), home)
 
     return load
 
