@@ -48,15 +48,15 @@ def test_every_linear_objective_is_set_against_the_optimum_of_its_own_problem(ex
     for record in records[:2]:
         assert 0 <= record["gap"] <= 1e-8
     for record in records[2:5]:
-        assert record["deviation"] >= 0
-        assert record["deviation"] <= record["gap"] + 1e-8
-    assert records[5]["deviation"] is None
+        assert record["suboptimality"] >= 0
+        assert record["suboptimality"] <= record["gap"] + 1e-8
+    assert records[5]["suboptimality"] is None
 
 
 def test_a_deviation_ends_a_run(execute) -> None:
     _, (_, record) = execute("solvers: [{dcd: {tolerance: 1.0e-9}}]\nstop: {deviation: 0.01}\n")
     assert (record["status"], record["reason"]) == ("stopped", "deviation 0.01")
-    assert 0 <= record["deviation"] <= 0.01
+    assert 0 <= record["suboptimality"] <= 0.01
 
 
 def test_the_reference_of_a_chosen_run_is_done_too_and_no_other(execute) -> None:

@@ -66,9 +66,9 @@ def test_kernel_svms_are_set_against_the_optimum_of_their_own_problem(execute) -
     unbiased, biased, sdca, pegasos, smo, with_bias, libsvm, rff = records
     assert unbiased["objective"] > 1.001 * biased["objective"]
     for record in (sdca, smo, with_bias, libsvm):
-        assert -1e-9 <= record["deviation"] <= record["gap"] + 1e-4
-    assert pegasos["deviation"] > 0
-    assert rff["deviation"] is None
+        assert -1e-9 <= record["suboptimality"] <= record["gap"] + 1e-4
+    assert pegasos["suboptimality"] > 0
+    assert rff["suboptimality"] is None
     for record, reference in ((smo, unbiased), (with_bias, biased), (libsvm, biased)):
         assert record["nu"] == pytest.approx(reference["nu"], rel=1e-2)
 
