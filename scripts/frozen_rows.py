@@ -24,7 +24,7 @@ VALUES = (
 SIZES = ("n", "d", "n_test", "classes", "chosen", "status")
 COLUMNS = (*KEY, *SIZES, *COUNTS, *VALUES, "clocked")
 #: today's names of what the table has under an earlier one
-RENAMED: dict[str, str] = {}
+RENAMED = {"reference": "optimum", "kernel-reference": "kernel-optimum"}
 #: and of its columns
 RENAMED_COLUMNS = {"deviation": "suboptimality"}
 

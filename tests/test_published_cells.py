@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mpu_bench import resources
+from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import config_names, read_config
 from mpu_bench.config.rules import Printed
-from mpu_bench.config.schema import Experiment
 from mpu_bench.experiment import plan
 from mpu_bench.results import matching
 from mpu_bench.verdict import comparison
@@ -34,8 +34,10 @@ def rows(name: str) -> list[dict[str, Any]]:
     """Give what the results of an experiment will be called."""
     seen = {}
     for run in plan.plan(next(experiment for experiment in experiments() if experiment.name == name)):
-        row = {"dataset": run.label, "solver": run.solver, "parameters": run.parameters, "kernel": str(run.kernel)}
-        seen[str(row), run.vectors] = row | {"budget_vectors": run.vectors}
+        solver = run.solver
+        row = {"dataset": run.dataset.label, "solver": solver.name}
+        row |= {"parameters": solver.parameters, "kernel": str(solver.kernel)}
+        seen[str(row), solver.vectors] = row | {"budget_vectors": solver.vectors}
     return list(seen.values())
 
 

@@ -1,4 +1,4 @@
-"""What there is: solvers, datasets, kernels, configs, the machine, and the plan of an experiment."""
+"""Tables of what there is: solvers, datasets, kernels, configs, the machine, and the plan of an experiment."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.filesize import decimal
 from rich.table import Table
 
 from mpu_bench import solvers
 from mpu_bench.config import schema
 from mpu_bench.config.read import config_names, read_config
-from mpu_bench.config.schema import short
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
 from mpu_bench.data.download.cache import Home
 from mpu_bench.data.prepare.load import describe
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.run import Run
-
-KINDS = ("solvers", "datasets", "kernels", "configs")
+from mpu_bench.scaled import short
 
 
 def names(kind: str) -> list[str]:
-    """Give the names of one of the `KINDS`."""
+    """Return the names of one kind: solvers, datasets, kernels or configs."""
     known = {
         "solvers": lambda: sorted(solvers.SOLVERS),
         "datasets": catalog.names,
@@ -36,25 +35,25 @@ def names(kind: str) -> list[str]:
 
 
 def table(kind: str) -> Table:
-    """Describe everything of one of the `KINDS`."""
+    """Describe everything of one kind: solvers, datasets, kernels or configs."""
     makers = {"solvers": _solvers, "datasets": _datasets, "kernels": _kernels, "configs": _configs}
     return makers[kind]()
 
 
 def _table(*headings: str) -> Table:
-    made = Table(box=None, pad_edge=False)
+    listed = Table(box=None, pad_edge=False)
     for heading in headings:
-        made.add_column(heading, overflow="fold")
-    return made
+        listed.add_column(heading, overflow="fold")
+    return listed
 
 
 def _solvers() -> Table:
-    made = _table("solver", "paper", "kernels", "classes", "parameters")
+    listed = _table("solver", "paper", "kernels", "classes", "parameters")
     for name in names("solvers"):
         solver = solvers.load(name)
         parameters = ", ".join(_parameter(field) for field in dataclasses.fields(solver))
-        made.add_row(name, solver.paper, solver.kernels, solver.classes, parameters)
-    return made
+        listed.add_row(name, solver.paper, solver.kernels, solver.classes, parameters)
+    return listed
 
 
 def _parameter(field: dataclasses.Field[Any]) -> str:
@@ -63,76 +62,76 @@ def _parameter(field: dataclasses.Field[Any]) -> str:
 
 
 def _datasets() -> Table:
-    made = _table("dataset", "train", "test", "features", "classes", "papers", "what it is")
+    listed = _table("dataset", "train", "test", "features", "classes", "papers", "description")
     for name in names("datasets"):
         card = catalog.card(name)
         train, test = card.expected_rows()
         features = card.kept_features or card.features
         counts = ["" if number is None else str(number) for number in (train, test, features, len(card.class_names))]
-        made.add_row(name, *counts, ", ".join(card.papers), card.title)
-    return made
+        listed.add_row(name, *counts, ", ".join(card.papers), card.title)
+    return listed
 
 
 def _kernels() -> Table:
-    made = _table("kernel", "parameters", "what it is")
+    listed = _table("kernel", "parameters", "description")
     for name, model in schema.KERNELS.items():
         parameters = ", ".join(model.model_fields)
-        made.add_row(name, parameters, (model.__doc__ or "").split("\n")[0])
-    return made
+        listed.add_row(name, parameters, (model.__doc__ or "").split("\n")[0])
+    return listed
 
 
 def _configs() -> Table:
-    made = _table("config", "datasets", "solvers", "what it is")
+    listed = _table("config", "datasets", "solvers", "description")
     for name in names("configs"):
         try:
             experiment = read_config(Path(name))
         except ConfigError as fault:
-            made.add_row(name, "", "", str(fault))
+            listed.add_row(name, "", "", str(fault))
             continue
         used = ", ".join(dict.fromkeys(choice.name for choice in experiment.solvers))
-        made.add_row(name, ", ".join(choice.label for choice in experiment.datasets), used, experiment.description)
-    return made
+        listed.add_row(name, ", ".join(choice.label for choice in experiment.datasets), used, experiment.description)
+    return listed
 
 
 def facts(home: Home) -> Table:
     """Describe the machine, the versions and the folders in use."""
-    from mpu_bench.core import jit
+    from mpu_bench.core import cache
     from mpu_bench.experiment import environment
 
-    made = _table("", "")
+    listed = _table("", "")
     machine = environment.describe(threads=1)
     for name in ("processor", "cores", "memory_gb", "system", "python", "commit"):
-        made.add_row(name.replace("_", " "), str(machine[name]))
+        listed.add_row(name.replace("_", " "), str(machine[name]))
     for package, version in machine["versions"].items():
-        made.add_row(package, version or "not installed")
-    made.add_row("datasets", str(home.folder))
-    made.add_row("mirror", ", ".join(home.mirrors) or "none")
-    made.add_row("compiled code", str(jit.cache_folder()))
-    return made
+        listed.add_row(package, version or "not installed")
+    listed.add_row("datasets", str(home.folder))
+    listed.add_row("mirror", ", ".join(home.mirrors) or "none")
+    listed.add_row("compiled code", str(cache.cache_folder()))
+    return listed
 
 
 def dataset_facts(card: Card, home: Home) -> Table:
-    """Describe one dataset: what it is, its files and their addresses, whether it is here."""
+    """Describe one dataset: its files and their addresses, and whether it is on this machine."""
     described = describe(card, home)
-    made = _table("", "")
-    made.add_row(card.name, card.title)
-    made.add_row("papers", ", ".join(card.papers))
+    listed = _table("", "")
+    listed.add_row(card.name, card.title)
+    listed.add_row("papers", ", ".join(card.papers))
     for words in (card.cite, card.note):
         if words:
-            made.add_row("", words)
-    made.add_row("state", described.state)
-    made.add_row("options", ", ".join([*card.options, *UNIVERSAL_OPTIONS]))
+            listed.add_row("", words)
+    listed.add_row("state", described.state)
+    listed.add_row("options", ", ".join([*card.options, *UNIVERSAL_OPTIONS]))
     for file in card.remote_files:
-        made.add_row(file.name, "\n".join([*file.urls, *([file.by_hand] if file.by_hand else [])]))
+        listed.add_row(file.name, "\n".join([*file.urls, *([file.by_hand] if file.by_hand else [])]))
     if described.fingerprint:
-        made.add_row("rows", f"{described.n} x {described.d} for training, {described.n_test} for testing")
-        made.add_row("classes", ", ".join(described.classes))
-        made.add_row("folder", str(described.folder))
-    return made
+        listed.add_row("rows", f"{described.n} x {described.d} for training, {described.n_test} for testing")
+        listed.add_row("classes", ", ".join(described.classes))
+        listed.add_row("folder", str(described.folder))
+    return listed
 
 
 def print_plan(chosen: Sequence[Run], home: Home, folder: Path, console: Console) -> None:
-    """Show the runs an experiment would do, which of them have a result, and what would be downloaded."""
+    """List the runs of an experiment, which of them have a result, and what would be downloaded."""
     from mpu_bench.experiment import runner
     from mpu_bench.results.store import FILE, Store
 
@@ -140,16 +139,19 @@ def print_plan(chosen: Sequence[Run], home: Home, folder: Path, console: Console
     if (folder / FILE).is_file():
         with Store(folder) as store:
             finished = store.finished()
-    made = _table("run", "state")
-    planned = runner.look(chosen, home)
+    listed = _table("run", "state")
+    planned = runner.inspect(chosen, home)
     for each in planned:
         state = "has a result" if each.run_id in finished else "to do"
-        made.add_row(str(each.run), f"not available: {each.unavailable}" if each.unavailable else state)
-    console.print(made)
+        listed.add_row(str(each.run), f"unavailable: {each.unavailable}" if each.unavailable else state)
+    console.print(listed)
     missing = {file.name: file for each in planned if each.description for file in each.description.missing}
     for file in missing.values():
-        size = "size unknown" if file.bytes is None else f"{file.bytes / 1e6:.1f} MB"
+        size = "size unknown" if file.bytes is None else decimal(file.bytes)
         where = ", else ".join([*home.mirrors, *file.urls[:1], *([file.by_hand] if file.by_hand else [])])
-        console.print(f"to fetch: {file.name} ({size}) from {where}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"to download: {file.name} ({size}) from {where}", highlight=False, markup=False, soft_wrap=True)
     done = sum(each.run_id in finished for each in planned)
-    console.print(f"{len(planned)} runs, {done} with a result, results in {folder}", highlight=False, markup=False)
+    console.print(
+        f"{len(planned)} runs, {done} of them with a result; results are kept in {folder}",
+        highlight=False, markup=False, soft_wrap=True,
+    )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,16 +11,16 @@ from rich.markup import escape
 from rich.status import Status
 
 from mpu_bench.data.download import progress
+from mpu_bench.experiment.messages import Compiled, News, Phase, Progress
 from mpu_bench.experiment.run import Run
-from mpu_bench.experiment.runner import Listener, Planned
-from mpu_bench.experiment.worker import Compiled
+from mpu_bench.experiment.runner import Listener
 from mpu_bench.quantities import FINISHED
 
 _PHASES = {
-    "compiling": "getting ready (compiles where this machine has not yet)",
-    "training": "training",
-    "loading": "loading",
     "starting": "starting",
+    "loading": "loading data",
+    "compiling": "loading compiled code (the first time on a machine: compiling)",
+    "training": "training",
 }
 
 
@@ -33,7 +33,7 @@ class Display:
         self._total = self._done = 0
         self._running: dict[str, str] = {}
         self._compiled: dict[str, float] = {}
-        self._told = ""
+        self._last_reason = ""
 
     @contextmanager
     def listening(self) -> Iterator[Listener]:
@@ -41,7 +41,7 @@ class Display:
         listener = Listener(
             progress=progress.for_console(self._console),
             planned=self._planned,
-            message=self._message,
+            news=self._news,
             finished=self._finished,
         )
         try:
@@ -54,25 +54,22 @@ class Display:
             self._status.stop()
             self._status = None
 
-    def _planned(self, missing: Sequence[Planned], kept: int) -> None:
-        self._total, self._done = len(missing), 0
+    def _planned(self, missing: int, kept: int) -> None:
+        self._total, self._done = missing, 0
         if kept:
-            self._console.print(f"{_runs(kept)} kept from earlier; {_runs(len(missing))} to do", highlight=False)
+            self._console.print(f"{_runs(kept)} kept from before, {_runs(missing)} to do", highlight=False)
         if missing and self._console.is_terminal:
             self._status = self._console.status("")
             self._status.start()
 
-    def _message(self, run: Run, kind: str, content: Any) -> None:
-        if kind == "progress":
-            words = [f"{content['passes']:.3g} passes", f"{content['seconds']:.1f} s"]
-            words += [
-                f"{name.replace('_', ' ')} {content[name]:.4g}" for name in ("objective", "gap") if content.get(name)
-            ]
-            self._running[str(run)] = ", ".join(words)
-        elif isinstance(content, Compiled):
-            self._compiled[str(run)] = content
-        else:
-            self._running[str(run)] = _PHASES[content]
+    def _news(self, run: Run, news: News) -> None:
+        match news:
+            case Phase(name):
+                self._running[str(run)] = _PHASES[name]
+            case Compiled(seconds):
+                self._compiled[str(run)] = seconds
+            case Progress():
+                self._running[str(run)] = _how_far(news)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -83,22 +80,31 @@ class Display:
     def _finished(self, run: Run, record: Mapping[str, Any]) -> None:
         self._done += 1
         self._running.pop(str(run), None)
-        place = f"{self._done}/{self._total}"
+        head = f"{self._done}/{self._total}  {run}"
         if record["status"] in FINISHED:
-            words = f"{place}  {run}: {_result(record)}"
+            line = f"{head}: {_result(record)}"
             if compiled := self._compiled.pop(str(run), 0.0):
-                words += f" (compiled for {compiled:.1f} s, once per machine)"
-            self._console.print(words, highlight=False, markup=False)
+                line += f" (after {compiled:.1f} s of compiling, once on a machine)"
+            self._console.print(line, highlight=False, markup=False)
         else:
-            reason = record["reason"] if record["reason"] != self._told else "as above"
-            self._told = record["reason"]
-            words = f"{place}  {run}: {record['status'].upper()}: {reason}"
-            self._console.print(words, style="bold red", highlight=False, markup=False)
+            reason = record["reason"] if record["reason"] != self._last_reason else "as above"
+            self._last_reason = record["reason"]
+            line = f"{head}: {record['status'].upper()}: {reason}"
+            self._console.print(line, style="bold red", highlight=False, markup=False)
         self._refresh()
 
 
 def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
+
+
+def _how_far(progress: Progress) -> str:
+    words = [f"{progress.passes:.3g} passes", f"{progress.seconds:.1f} s"]
+    if progress.objective is not None:
+        words.append(f"objective {progress.objective:.4g}")
+    if progress.gap is not None:
+        words.append(f"gap {progress.gap:.1e}")
+    return ", ".join(words)
 
 
 def _result(record: Mapping[str, Any]) -> str:

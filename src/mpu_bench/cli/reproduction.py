@@ -1,4 +1,4 @@
-"""All that the papers print, run anew: their configs, dataset by dataset, the cheapest first.
+"""Everything that the papers publish, run again: their configs, dataset by dataset, the cheapest first.
 
 A step is one dataset of one config. What has a result is kept, so a reproduction that was interrupted goes on where
 it stopped, and what fails stops nothing else. Data that may not or cannot be fetched are rows ``unavailable``.
@@ -11,13 +11,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import config_names, read_config
-from mpu_bench.config.schema import PAPERS, Experiment
+from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import Home
 from mpu_bench.errors import ConfigError, StoreError, UserError, nearest
 from mpu_bench.experiment import plan, runner
-from mpu_bench.experiment.pool.local import Pool
+from mpu_bench.experiment.pool import Pool
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.runner import Listener
 from mpu_bench.quantities import FAILED
@@ -25,9 +26,9 @@ from mpu_bench.report import csv_files, overview
 from mpu_bench.results.store import Store
 from mpu_bench.verdict import comparison
 
-Tell = Callable[[str], None]
+Say = Callable[[str], None]
 
-_NO_FAULT = ("unavailable", "skipped")
+_NO_FAILURE = ("unavailable", "skipped")
 
 
 @dataclass(frozen=True)
@@ -40,19 +41,19 @@ class Step:
     cost: float
 
     def __str__(self) -> str:
-        return f"{self.experiment.name} on {self.chosen[0].label}"
+        return f"{self.experiment.name} on {self.chosen[0].dataset.label}"
 
 
-def experiments(papers: Sequence[str], profile: str | None, tell: Tell) -> tuple[list[Experiment], list[str]]:
+def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[list[Experiment], list[str]]:
     """Read the configs of the papers.
 
     Parameters
     ----------
     papers : sequence of str
-        Those wanted; all if there is none.
+        Those wanted; all if empty.
     profile : str or None
-        Configs that do not have it are left out, which ``tell`` is told.
-    tell : function
+        Configs that do not have it are left out, which ``say`` is told.
+    say : function
 
     Returns
     -------
@@ -78,7 +79,7 @@ def experiments(papers: Sequence[str], profile: str | None, tell: Tell) -> tuple
                 continue
             profiles.update(whole.profiles)
             if profile is not None and profile not in whole.profiles:
-                tell(f"{name}: left out, it has no profile '{profile}'")
+                say(f"{name}: left out, it has no profile '{profile}'")
                 continue
             found.append(whole if profile is None else read_config(Path(name), profile=profile))
         except UserError as fault:
@@ -90,20 +91,20 @@ def experiments(papers: Sequence[str], profile: str | None, tell: Tell) -> tuple
 
 def steps(found: Sequence[Experiment]) -> list[Step]:
     """Divide experiments into steps, the cheapest first."""
-    made = []
+    found_steps = []
     for experiment in found:
         runs = plan.plan(experiment)
-        for label in dict.fromkeys(run.label for run in runs):
-            chosen = [run for run in runs if run.label == label]
-            made.append(Step(experiment, runs, chosen, sum(map(_cost, chosen))))
-    return sorted(made, key=lambda step: step.cost)
+        for label in dict.fromkeys(run.dataset.label for run in runs):
+            chosen = [run for run in runs if run.dataset.label == label]
+            found_steps.append(Step(experiment, runs, chosen, sum(map(_cost, chosen))))
+    return sorted(found_steps, key=lambda step: step.cost)
 
 
 def _cost(run: Run) -> float:
     """Estimate a pass: n inner products, or with a kernel n times the vectors there may be."""
-    n = catalog.card(run.dataset, run.options).expected_rows()[0] or 1
-    vectors = run.vectors or min(run.parameters.get("vectors_at_most", n), n)
-    return float(n if run.kernel.name == "linear" else n * vectors)
+    n = catalog.card(run.dataset.name, run.dataset.options).expected_rows()[0] or 1
+    vectors = run.solver.vectors or min(run.solver.parameters.get("vectors_at_most", n), n)
+    return float(n if run.solver.kernel.name == "linear" else n * vectors)
 
 
 def run(
@@ -112,7 +113,7 @@ def run(
     results: Path,
     pool: Pool,
     listening: Callable[[], AbstractContextManager[Listener]],
-    tell: Tell,
+    say: Say,
 ) -> list[str]:
     """Take the steps one after the other; each leaves its results folder with its tables.
 
@@ -124,8 +125,8 @@ def run(
         Experiment x goes to ``results/x``.
     pool : Pool
     listening : function
-        Gives a listener for a step.
-    tell : function
+        Returns a listener for a step.
+    say : function
         Is told which step is next.
 
     Returns
@@ -133,9 +134,9 @@ def run(
     list of str
         What failed, and why.
     """
-    faults = []
+    failures = []
     for number, step in enumerate(todo, start=1):
-        tell(f"[{number}/{len(todo)}] {step}")
+        say(f"[{number}/{len(todo)}] {step}")
         folder = results / step.experiment.name
         pool.use_threads(step.experiment.threads)
         try:
@@ -143,25 +144,25 @@ def run(
                 runner.execute(step.experiment, step.runs, step.chosen, home, folder, pool, listener)
             with Store(folder) as store:
                 csv_files.write(store)
-                faults += _failed(step, store)
+                failures += _failed(step, store)
         except UserError as fault:
-            faults.append(f"{step}: {fault}")
-    return faults
+            failures.append(f"{step}: {fault}")
+    return failures
 
 
 def _failed(step: Step, store: Store) -> list[str]:
-    """Name the runs of a step that should have a result and have none."""
+    """Return the runs of a step that should have a result and have none."""
     return [
         f"{step}: {record['solver']} seed={record['seed']}: {record['status']}: {record['reason']}"
         for record in store.records()
-        if record["dataset"] == step.chosen[0].label
+        if record["dataset"] == step.chosen[0].dataset.label
         and record["status"] in FAILED
-        and record["status"] not in _NO_FAULT
+        and record["status"] not in _NO_FAILURE
     ]
 
 
-def judge(found: Sequence[Experiment], results: Path) -> tuple[list[overview.PaperTable], list[Path]]:
-    """Judge what there is of the experiments, run or not.
+def compare(found: Sequence[Experiment], results: Path) -> tuple[list[overview.PaperTable], list[Path]]:
+    """Compare what there is of the experiments, run or not, with the published tables.
 
     Returns
     -------

@@ -1,25 +1,53 @@
-"""Turn what a config says into what a solver takes, once the data are there."""
+"""From what a config says to what a solver takes, once the data and the results of other runs are there."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mpu_bench import solvers
-from mpu_bench.config.schema import OVER_EXAMPLES, KernelChoice
+from mpu_bench.config.choices import KernelChoice
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense, Ones, Rows, take
 from mpu_bench.core.solver import Solver
+from mpu_bench.experiment.run import Run
+from mpu_bench.scaled import Divisor, Scaled
 from mpu_bench.solvers.multiclass import Multiclass
 
-_TOY_ROWS = 12
+_WARM_UP_ROWS = 12  # of each class
 
 
-def solver(name: str, parameters: Mapping[str, Any], n: int) -> Solver:
-    """Make a solver with the parameters of a run; one may be given as a multiple of 1 / n.
+def with_results_of_others(run: Run, results: Mapping[str, Mapping[str, Any]]) -> tuple[Run, list[str]]:
+    """Return a run with what it takes from the results of its `plan.sources`, and a note on each.
+
+    Parameters
+    ----------
+    run : Run
+    results : mapping
+        Rows of ``nu`` and ``seconds``, as far as the run needs them.
+    """
+    notes = []
+    if "nu" in results:
+        nu, seconds = results["nu"]["nu"], results["nu"]["train_seconds"]
+        run = replace(run, solver=replace(run.solver, parameters={**run.solver.parameters, "nu": nu}))
+        notes.append(f"nu {nu:.6g} derived in {seconds:.3g} s, not counted")
+    stop = run.settings.stop
+    if "seconds" in results and (share := stop.seconds_of) is not None:
+        theirs = results["seconds"]["train_seconds"]
+        seconds = min(share.factor * theirs, stop.seconds or math.inf)
+        stop = stop.model_copy(update={"seconds": seconds, "seconds_of": None})
+        run = replace(run, settings=replace(run.settings, stop=stop))
+        notes.append(f"{share.factor:g} of the {theirs:.4g} s of {share.solver}")
+    return run, notes
+
+
+def build_solver(name: str, parameters: Mapping[str, Any], n: int) -> Solver:
+    """Return a solver with the parameters of a run; one may be given as a multiple of 1 / n.
 
     With ``multiclass`` among them, n is that of all classes together.
 
@@ -28,26 +56,22 @@ def solver(name: str, parameters: Mapping[str, Any], n: int) -> Solver:
     ConfigError
         If a parameter is outside its range, or does not suit so many examples.
     """
-    settled = {
-        key: value[OVER_EXAMPLES] / n if isinstance(value, Mapping) else value for key, value in parameters.items()
+    numbers: dict[str, Any] = {
+        key: value.resolve(lambda _n: n) if isinstance(value, Scaled) else value for key, value in parameters.items()
     }
-    reduction = settled.pop("multiclass", None)
-    made = solvers.load(name)(**settled)
-    made.check_size(n)
-    return made if reduction is None else Multiclass(made, reduction)
+    reduction = numbers.pop("multiclass", None)
+    solver = solvers.load(name)(**numbers)
+    solver.check_size(n)
+    return solver if reduction is None else Multiclass(solver, reduction)
 
 
-def kernel(choice: KernelChoice, problem: Problem) -> Kernel:
-    """Make the kernel of a run; a width or scale may depend on the training rows."""
-    return choice.made(lambda given: _scale(given, problem))
+def build_kernel(choice: KernelChoice, problem: Problem) -> Kernel:
+    """Return the kernel of a run; a width or scale may depend on the training rows."""
 
+    def divisor(by: Divisor) -> float:
+        return problem.features if by == "d" else _mean_squared_distance_of(problem)
 
-def _scale(given: Any, problem: Problem) -> float:
-    """Settle a number of a kernel that may be given as a multiple of 1 / d or 1 / (mean squared distance)."""
-    if not isinstance(given, Mapping):
-        return float(given)
-    rule, factor = next(iter(given.items()))
-    return float(factor / (problem.features if rule == "over-features" else _mean_squared_distance_of(problem)))
+    return choice.build(lambda width: float(width.resolve(divisor) if isinstance(width, Scaled) else width))
 
 
 def _mean_squared_distance_of(problem: Problem) -> float:
@@ -57,7 +81,7 @@ def _mean_squared_distance_of(problem: Problem) -> float:
 
 
 def mean_squared_distance(rows: Rows, features: int) -> float:
-    """Give the mean of ||x - x'||^2 over all pairs of rows: 2 (mean ||x||^2 - ||mean x||^2)."""
+    """Return the mean of ||x - x'||^2 over all pairs of rows: 2 (mean ||x||^2 - ||mean x||^2)."""
     if isinstance(rows, Dense):
         values = rows.values.astype(np.float64)
         return float(2 * (np.mean(np.sum(values**2, axis=1)) - np.sum(np.mean(values, axis=0) ** 2)))
@@ -67,8 +91,8 @@ def mean_squared_distance(rows: Rows, features: int) -> float:
     return float(2 * (np.sum(weights**2) / n - np.sum(mean**2)))
 
 
-def toy(problem: Problem) -> Problem:
-    """Cut a few rows of each class out of a problem: the same types, small enough to compile on.
+def warm_up_problem(problem: Problem) -> Problem:
+    """Return a few rows of each class of a problem: the same types, small enough to compile on.
 
     The sample of a stream may lack classes; its labels are then made up.
     """
@@ -76,7 +100,7 @@ def toy(problem: Problem) -> Problem:
     labels = problem.labels[chosen]
     if isinstance(problem, StreamedProblem):
         labels = np.arange(len(chosen), dtype=np.int32) % np.int32(len(problem.classes))
-    chosen_test = np.arange(min(problem.n_test, _TOY_ROWS))
+    chosen_test = np.arange(min(problem.n_test, _WARM_UP_ROWS))
     return Problem(
         name=problem.name,
         train=take(problem.train, chosen),
@@ -85,10 +109,9 @@ def toy(problem: Problem) -> Problem:
         test_labels=problem.test_labels[chosen_test],
         features=problem.features,
         classes=problem.classes,
-        fingerprint="toy",
+        fingerprint="warm-up",
     )
 
 
 def _few_of_each(labels: np.ndarray[Any, Any], classes: int) -> np.ndarray[Any, Any]:
-    found = [np.flatnonzero(labels == index)[:_TOY_ROWS] for index in range(classes)]
-    return np.sort(np.concatenate(found))
+    return np.sort(np.concatenate([np.flatnonzero(labels == index)[:_WARM_UP_ROWS] for index in range(classes)]))

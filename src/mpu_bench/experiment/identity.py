@@ -1,4 +1,9 @@
-"""The key under which a run's result is kept: equal keys mean that the result may be reused."""
+"""The key under which a run's result is kept: equal keys mean that the result may be reused.
+
+What the code does is in the key by versions that are raised by hand when a result would come out otherwise, so that
+comments, names and moves make no result stale: `SHARED_VERSION` here, and ``version`` of each solver. Of a solver from
+a file of the user's own, where nobody keeps a version, the code of that file is in the key.
+"""
 
 from __future__ import annotations
 
@@ -6,96 +11,75 @@ import ast
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from functools import cache
-from importlib.util import find_spec
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from mpu_bench import solvers
+from mpu_bench.config.schema import KERNELS
+from mpu_bench.core.solver import Solver
 from mpu_bench.experiment.run import Run
+from mpu_bench.scaled import to_json
+
+#: of what every run shares: how it is traced, timed and evaluated, and what solvers stand on (core/)
+SHARED_VERSION = 1
 
 
 def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:
-    """Make the key of a run's result: equal keys mean that the result may be reused.
+    """Return the key of a run's result.
 
-    It depends on the solver, its parameters and its source, the kernel, the stopping rules, the seed, the threads,
-    the content of the data, and the keys of results that are ``needed`` to settle it; not on names, order, other
-    runs, or limits.
+    It depends on the solver, its version and parameters, the kernel, the stopping rules, the checkpoints, the seed, the
+    threads, the content of the data, and the keys of results that are ``needed`` before the run; not on names, order,
+    other runs, or limits. What is at its default is left out, so that a new parameter or setting changes no key.
+
+    Parameters
+    ----------
+    run : Run
+    fingerprint : str
+        Of the data.
+    needed : sequence of str
     """
-    content: dict[str, Any] = {
-        "solver": run.solver,
-        "parameters": dict(run.parameters),
-        "kernel": [run.kernel.name, dict(run.kernel.parameters)],
-        "seed": run.seed,
-        "stop": run.stop.model_dump(exclude_none=True),
-        "checkpoints": run.checkpoints.model_dump(),
-        "threads": run.threads,
+    choice, settings = run.solver, run.settings
+    solver = solvers.load(choice.name)
+    of_solver = {field.name: field.default for field in fields(solver)}
+    of_kernel = {name: field.default for name, field in KERNELS[choice.kernel.name].model_fields.items()}
+    content = {
+        "solver": choice.name,
+        "versions": _versions(solver, several="multiclass" in choice.parameters),
+        "parameters": _without_defaults(choice.parameters, of_solver),
+        "kernel": [choice.kernel.name, _without_defaults(choice.kernel.parameters, of_kernel)],
         "data": fingerprint,
-        "code": code_version(run.solver, "multiclass" in run.parameters),
+        "seed": run.seed,
+        "stop": settings.stop.model_dump(exclude_defaults=True),
+        "checkpoints": settings.checkpoints.model_dump(exclude_defaults=True),
+        "threads": settings.threads,
+        "needed": list(needed),
+        "tuned by": choice.tuning and choice.tuning.metric,
+        "trial": run.trial and str(run.trial),
     }
-    if needed:
-        content["needed"] = list(needed)
-    if run.tuning is not None:
-        content["tuned by"] = run.tuning.metric
-    if run.trial is not None:
-        content["trial"] = str(run.trial)
-    text = json.dumps(content, sort_keys=True)
+    text = json.dumps({name: value for name, value in content.items() if value}, sort_keys=True, default=to_json)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-@cache
-def code_version(solver: str, several: bool = False) -> str:
-    """Hash the meaning of every source file of this project that a solver's module imports, directly or not.
-
-    ``several``: whether it is made to tell several classes apart.
-
-    Comments, docstrings and layout do not count: only what changes a result may make results stale. The file
-    that clocks and evaluates a run, trace.py, counts too.
-    """
-    files = {*_imported_files(solvers.load(solver).__module__), Path(__file__).with_name("trace.py")}
-    if several:
-        files |= set(_imported_files("mpu_bench.solvers.multiclass"))
-    digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(_meaning(path).encode())
-    return digest.hexdigest()[:16]
+def _without_defaults(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}
 
 
-def _imported_files(module: str) -> Iterator[Path]:
-    waiting, seen = [module], {module}
-    while waiting:
-        path = _source(waiting.pop())
-        if path is None:
-            continue
-        yield path
-        for name in _imports(path):
-            if name.startswith("mpu_bench") and name not in seen:
-                seen.add(name)
-                waiting.append(name)
+def _versions(solver: type[Solver], several: bool) -> list[int | str]:
+    from mpu_bench.solvers.multiclass import Multiclass
+
+    own = [] if solver.__module__.startswith("mpu_bench.") else [_code_of(solver)]
+    return [SHARED_VERSION, solver.version, *([Multiclass.version] if several else []), *own]
 
 
-def _source(module: str) -> Path | None:
-    if module in sys.modules:
-        origin = sys.modules[module].__file__
-        return Path(origin) if origin else None
-    try:
-        spec = find_spec(module)
-    except ModuleNotFoundError:  # the last part names an object, not a module
-        return None
-    return Path(spec.origin) if spec is not None and spec.origin else None
+def _code_of(solver: type[Solver]) -> str:
+    file = sys.modules[solver.__module__].__file__
+    return hashlib.sha256(code_in(Path(file or "")).encode()).hexdigest()[:16]
 
 
-def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def _meaning(path: Path) -> str:
+def code_in(path: Path) -> str:
+    """Return what a Python file does, as text: without comments, docstrings and layout."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):

@@ -1,68 +1,54 @@
-"""The plan of an experiment: its list of runs, and the key under which each result is kept."""
+"""The plan of an experiment: its list of runs, and which of them need the results of others."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 from mpu_bench import solvers
-from mpu_bench.config.schema import (
-    FROM_REGULARIZATION,
-    OVER_EXAMPLES,
-    Checkpoints,
-    DatasetChoice,
-    Experiment,
-    SolverChoice,
-    Stop,
-)
+from mpu_bench.config.choices import Experiment, SolverChoice
+from mpu_bench.config.schema import Stop
 from mpu_bench.errors import ConfigError, nearest
-from mpu_bench.experiment.run import Run
-from mpu_bench.experiment.tuning import trials_of
+from mpu_bench.experiment.run import Run, RunSettings
+from mpu_bench.experiment.tuning import tuning_runs
+from mpu_bench.scaled import Derived, Scaled
 
 FILTERS = ("solver", "dataset", "split", "kernel", "seed", "budget")
+OPTIMUM_SOLVERS = ("optimum", "kernel-optimum")
 
 
 def plan(experiment: Experiment) -> list[Run]:
-    """Write out every run, dataset by dataset so that each is loaded once; trials and reference optima come first."""
+    """Return every run, dataset by dataset so that each is loaded once; those that others need come first."""
     runs: list[Run] = []
     for dataset in experiment.datasets:
-        chosen = [solver for solver in experiment.solvers if solver.only_for in (None, dataset.label)]
-        mine = [_run(experiment, dataset, solver, seed) for solver in chosen for seed in experiment.seeds]
-        first = [run for run in mine if run.seed == experiment.seeds[0]]
-        trials = [trial for run in first for trial in trials_of(run).values()]
-        optima = [optimum_of(run) if experiment.reference else None for run in mine]
-        for reference in (*trials, *optima, *map(nu_of, mine)):
-            if reference is not None and reference not in runs:
-                runs.append(reference)
-        runs += mine
+        chosen = [replace(each, only_for=None) for each in experiment.solvers if each.only_for in (None, dataset.label)]
+        own = [
+            Run(experiment.name, dataset, solver, _settings(experiment, solver), seed)
+            for solver in chosen
+            for seed in experiment.seeds
+        ]
+        tuning = [each for run in own if run.seed == experiment.seeds[0] for each in tuning_runs(run).values()]
+        optima = map(optimum_of, own) if experiment.optimum else ()
+        for needed in (*tuning, *optima, *map(nu_of, own)):
+            if needed is not None and needed not in runs:
+                runs.append(needed)
+        runs += own
     return runs
 
 
-def _run(experiment: Experiment, dataset: DatasetChoice, solver: SolverChoice, seed: int) -> Run:
-    return Run(
-        experiment=experiment.name,
-        dataset=dataset.name,
-        options=dataset.options,
-        label=dataset.label,
-        solver=solver.name,
-        parameters=solver.parameters,
-        kernel=solver.kernel,
-        vectors=solver.vectors,
-        seed=seed,
-        stop=_stop(experiment.stop, solver.name),
-        checkpoints=experiment.checkpoints,
-        threads=experiment.threads,
-        plugins=experiment.plugins,
-        split=dataset.split,
-        kernel_memory=_kernel_memory(experiment),
-        tuning=solver.tuning,
+def _settings(experiment: Experiment, solver: SolverChoice) -> RunSettings:
+    return RunSettings(
+        _stop(experiment.stop, solver.name),
+        experiment.checkpoints,
+        experiment.threads,
+        experiment.plugins,
+        _kernel_memory(experiment),
     )
 
 
 def _kernel_memory(experiment: Experiment) -> int | None:
-    """Give what the config says; where it says only what a run may take at all, half of that."""
+    """Return what the config says; where it only says what a run may take at all, half of that."""
     if experiment.kernel_memory is None and experiment.limits.memory is not None:
         return experiment.limits.memory // 2
     return experiment.kernel_memory
@@ -74,61 +60,50 @@ def _stop(stop: Stop, solver: str) -> Stop:
     return stop.model_copy(update={"seconds_of": None}) if itself else stop
 
 
-REFERENCE, KERNEL_REFERENCE = REFERENCES = ("reference", "kernel-reference")
-
-
 def optimum_of(run: Run) -> Run | None:
-    """Make the run whose result is the optimum that this run's objective is set against."""
-    if run.solver in REFERENCES or run.tuning is not None or run.trial is not None:
+    """Return the run whose result is the optimum that this run's objective is set against."""
+    name, parameters, kernel = run.solver.name, run.solver.parameters, run.solver.kernel
+    if name in OPTIMUM_SOLVERS or run.solver.tuning is not None or run.trial is not None:
         return None
-    linear = run.kernel.name == "linear" and not run.kernel.parameters.get("normalize")
-    optimum = solvers.load(run.solver).optimum_solver(run.parameters, linear)
-    return None if optimum is None else _reference(run, optimum[0], optimum[1] | _reduction(run))
-
-
-def _reduction(run: Run) -> dict[str, Any]:
-    return {name: value for name, value in run.parameters.items() if name == "multiclass"}
+    linear = kernel.name == "linear" and not kernel.parameters.get("normalize")
+    optimum = solvers.load(name).optimum_solver(parameters, linear)
+    if optimum is None:
+        return None
+    reduction = {name: value for name, value in parameters.items() if name == "multiclass"}
+    return _optimum_run(run, optimum[0], optimum[1] | reduction)
 
 
 def nu_of(run: Run) -> Run | None:
-    """Make the run whose result is the nu of ``nu: {from-regularization: ...}``."""
-    nu = run.parameters.get("nu")
-    if not isinstance(nu, Mapping):
+    """Return the run whose result is the nu of ``nu: {from-regularization: ...}``."""
+    nu = run.solver.parameters.get("nu")
+    if not isinstance(nu, Derived):
         return None
-    parameters = _weight({"regularization": nu[FROM_REGULARIZATION]}) | {"bias": run.parameters.get("bias", False)}
-    return _reference(run, KERNEL_REFERENCE, parameters)
+    bias = run.solver.parameters.get("bias", False)
+    return _optimum_run(run, "kernel-optimum", _weight(nu.regularization) | {"bias": bias})
 
 
-def _weight(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the parameters C or regularization; k/n of the latter as C = 1/k, so that equal problems are solved once.
-
-    Not for several machines: n is that of all examples, and C = 1/(lambda m) for the m of a machine.
-    """
-    regularization = parameters.get("regularization")
-    if isinstance(regularization, Mapping) and "multiclass" not in parameters:
-        return {"C": 1.0 / regularization[OVER_EXAMPLES]}
-    if regularization is not None:
-        return {"regularization": regularization}
-    return {"C": 1.0 if parameters.get("C") is None else parameters["C"]}
+def _weight(regularization: Any) -> dict[str, Any]:
+    """Return regularization k/n as C = 1/k, so that equal problems are solved once."""
+    if isinstance(regularization, Scaled):
+        return {"C": 1.0 / regularization.factor}
+    return {"regularization": regularization}
 
 
-def _reference(run: Run, solver: str, parameters: dict[str, Any]) -> Run:
+def _optimum_run(run: Run, solver: str, parameters: dict[str, Any]) -> Run:
     defaults = {field.name: field.default for field in fields(solvers.load(solver))}
-    alike: dict[str, Any] = {"vectors": None, "seed": 0, "threads": 1, "plugins": ()}
-    return replace(
-        run, solver=solver, parameters=defaults | parameters, stop=Stop(), checkpoints=Checkpoints(), **alike
-    )
+    choice = SolverChoice(solver, defaults | parameters, run.solver.kernel)
+    return replace(run, solver=choice, settings=RunSettings(kernel_memory=run.settings.kernel_memory), seed=0)
 
 
 def sources(run: Run, runs: Sequence[Run]) -> dict[str, Run]:
-    """Find the runs whose results this one needs: its ``optimum``, its ``nu``, the ``seconds`` it gets a part of.
+    """Return the runs whose results this one needs: its ``optimum``, its ``nu``, the ``seconds`` it gets a part of.
 
-    And the trials by which it is tuned, under the names that `tuning.trials_of` gives them.
+    And the runs by which it is tuned, under the names that `tuning.tuning_runs` gives them.
     """
     found = {"optimum": _same(optimum_of(run), runs), "nu": _same(nu_of(run), runs)}
-    if run.stop.seconds_of is not None:
-        found["seconds"] = _same_but_for_parameters(run, run.stop.seconds_of.solver, runs)
-    found |= {name: _same(trial, runs) for name, trial in trials_of(run).items()}
+    if run.settings.stop.seconds_of is not None:
+        found["seconds"] = _same_but_for_parameters(run, run.settings.stop.seconds_of.solver, runs)
+    found |= {name: _same(each, runs) for name, each in tuning_runs(run).items()}
     return {kind: source for kind, source in found.items() if source is not None}
 
 
@@ -136,62 +111,54 @@ def _same(wanted: Run | None, runs: Sequence[Run]) -> Run | None:
     """Find a run on the same data, whatever they are called."""
     if wanted is None:
         return None
-    alike = (each for each in runs if each.trial == wanted.trial and each.parameters == wanted.parameters)
-    return next((each for each in alike if replace(each, label=wanted.label) == wanted), None)
+    alike = (each for each in runs if each.trial == wanted.trial and each.solver == wanted.solver)
+    return next((each for each in alike if _renamed(each, wanted.dataset.label) == wanted), None)
+
+
+def _renamed(run: Run, label: str) -> Run:
+    return replace(run, dataset=replace(run.dataset, label=label))
 
 
 def _same_but_for_parameters(run: Run, solver: str, runs: Sequence[Run]) -> Run | None:
-    own: dict[str, Any] = {"solver": solver, "parameters": {}, "vectors": None, "stop": Stop(), "tuning": None}
-    alike = (each for each in runs if each.solver == solver)
-    return next((each for each in alike if replace(each, **own) == replace(run, **own)), None)
+    def plain(each: Run) -> Run:
+        return replace(
+            each, solver=SolverChoice(solver, {}, each.solver.kernel), settings=replace(each.settings, stop=Stop())
+        )
 
-
-def settled(run: Run, results: Mapping[str, Mapping[str, Any]]) -> tuple[Run, list[str]]:
-    """Put into a run what the results of its `sources` say; gives a remark on each, too."""
-    remarks = []
-    if "nu" in results:
-        nu, seconds = results["nu"]["nu"], results["nu"]["train_seconds"]
-        run = replace(run, parameters={**run.parameters, "nu": nu})
-        remarks.append(f"nu {nu:.6g} derived in {seconds:.3g} s, not counted")
-    if "seconds" in results and (share := run.stop.seconds_of) is not None:
-        theirs = results["seconds"]["train_seconds"]
-        seconds = min(share.factor * theirs, run.stop.seconds or math.inf)
-        run = replace(run, stop=run.stop.model_copy(update={"seconds": seconds, "seconds_of": None}))
-        remarks.append(f"{share.factor:g} of the {theirs:.4g} s of {share.solver}")
-    return run, remarks
+    return next((each for each in runs if each.solver.name == solver and plain(each) == plain(run)), None)
 
 
 def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:
-    """Keep the runs that match every filter, such as ``solver=mpu`` or ``dataset=adult,web``.
+    """Return the runs that match every filter, such as ``solver=mpu`` or ``dataset=adult,web``.
 
     Raises
     ------
     ConfigError
         If a filter is not of that form, or leaves nothing.
     """
-    kept = list(runs)
-    for each in filters:
-        key, equals, values = each.partition("=")
+    selected = list(runs)
+    for condition in filters:
+        key, equals, values = condition.partition("=")
         if not equals or key not in FILTERS:
-            raise ConfigError(f"--only {each}: must be written key=value with a key of {', '.join(FILTERS)}")
+            raise ConfigError(f"--only {condition}: must be written key=value with a key of {', '.join(FILTERS)}")
         wanted = values.split(",")
-        known = {_filtered(run, key) for run in runs}
+        known = {_value(run, key) for run in runs}
         for value in wanted:
             if value not in known:
-                raise ConfigError(f"--only {each}: no run has {key} '{value}': {nearest(value, known)}")
-        kept = [run for run in kept if _filtered(run, key) in wanted]
-    if not kept:
+                raise ConfigError(f"--only {condition}: no run has {key} '{value}': {nearest(value, known)}")
+        selected = [run for run in selected if _value(run, key) in wanted]
+    if not selected:
         raise ConfigError(f"--only {' --only '.join(filters)}: no run is left")
-    return kept
+    return selected
 
 
-def _filtered(run: Run, key: str) -> str:
+def _value(run: Run, key: str) -> str:
     values = {
-        "solver": run.solver,
-        "dataset": run.label,
-        "split": run.split,
-        "kernel": run.kernel.name,
+        "solver": run.solver.name,
+        "dataset": run.dataset.label,
+        "split": run.dataset.split,
+        "kernel": run.solver.kernel.name,
         "seed": run.seed,
-        "budget": run.vectors,
+        "budget": run.solver.vectors,
     }
     return str(values[key])

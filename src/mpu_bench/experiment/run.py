@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from mpu_bench.config.schema import Checkpoints, KernelChoice, Stop, Trial, Tuning, short
+from mpu_bench.config.choices import DatasetChoice, SolverChoice, ValidationSplit
+from mpu_bench.config.schema import Checkpoints, Stop
+from mpu_bench.scaled import short
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a run is made, whatever its solver and its data.
+
+    Attributes
+    ----------
+    stop : Stop
+        What ends it besides the solver's own rule.
+    checkpoints : Checkpoints
+        When its model is evaluated.
+    threads : int
+    plugins : tuple of Path
+        Files that define solvers of the user's own.
+    kernel_memory : int or None
+        Bytes for kernel values that are kept; None: half of what is free.
+    """
+
+    stop: Stop = field(default_factory=Stop)
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    threads: int = 1
+    plugins: tuple[Path, ...] = ()
+    kernel_memory: int | None = None
 
 
 @dataclass(frozen=True)
@@ -17,56 +41,32 @@ class Run:
     Attributes
     ----------
     experiment : str
-    dataset : str
-        The card's name.
-    options : mapping
-        What overrides the card.
-    label : str
-        The dataset's name in tables.
-    solver : str
-    parameters : mapping
-        One value for each parameter.
-    kernel : KernelChoice
-    vectors : int or None
-        The budget, for solvers that live on one.
+        The experiment's name.
+    dataset : DatasetChoice
+    solver : SolverChoice
+        With its parameters and its kernel; what is tuned before the run is not among them.
+    settings : RunSettings
     seed : int
-    stop : Stop
-    checkpoints : Checkpoints
-    threads : int
-    plugins : tuple of Path
-        Files that define solvers of the user's own.
-    split : str
-        Which split of the classes it is, of a sweep over them.
-    kernel_memory : int or None
-        Bytes for kernel values that are kept; None: half of what is free.
-    tuning : Tuning or None
-        What is tuned before; it is not among the parameters, nor among those of the kernel.
-    trial : Trial or None
-        Which rows it is on, if it only tries values for others.
+    trial : ValidationSplit or None
+        The rows it is on, if it only tries values for other runs.
     """
 
     experiment: str
-    dataset: str
-    options: Mapping[str, Any]
-    label: str
-    solver: str
-    parameters: Mapping[str, Any]
-    kernel: KernelChoice
-    vectors: int | None
+    dataset: DatasetChoice
+    solver: SolverChoice
+    settings: RunSettings
     seed: int
-    stop: Stop
-    checkpoints: Checkpoints
-    threads: int
-    plugins: tuple[Path, ...] = ()
-    split: str = ""
-    kernel_memory: int | None = None
-    tuning: Tuning | None = None
-    trial: Trial | None = None
+    trial: ValidationSplit | None = None
 
     def __str__(self) -> str:
-        parameters = " ".join(f"{name}={short(value)}" for name, value in self.parameters.items())
-        kernel = "" if self.kernel.name == "linear" else f" {self.kernel}"
-        data = f"{self.label}-{self.split}" if self.split else self.label
-        tuned = "" if self.tuning is None else f" tuned: {', '.join(self.tuning.names)}"
-        trial = "" if self.trial is None else f" trial: {self.trial}"
-        return f"{data} {self.solver} {parameters}{kernel} seed={self.seed}{tuned}{trial}"
+        solver, kernel = self.solver, self.solver.kernel
+        words = [
+            f"{self.dataset.label}-{self.dataset.split}" if self.dataset.split else self.dataset.label,
+            solver.name,
+            *(f"{name}={short(value)}" for name, value in solver.parameters.items()),
+            *([] if kernel.name == "linear" else [str(kernel)]),
+            f"seed={self.seed}",
+            *([] if solver.tuning is None else [f"tuned: {', '.join(solver.tuning.names)}"]),
+            *([] if self.trial is None else [f"trial: {self.trial}"]),
+        ]
+        return " ".join(words)

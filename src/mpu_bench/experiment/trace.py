@@ -6,83 +6,24 @@ The clock runs only while the solver starts or advances; models are evaluated wh
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any
 
 import numpy as np
-from numba.core import event
 
 from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.core import counters
-from mpu_bench.core.clock import is_off_the_clock, off_clock_seconds
+from mpu_bench.core.clock import Clock
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Solver, Status, Until
+from mpu_bench.experiment.messages import Progress
 from mpu_bench.quantities import CHECKPOINT_COLUMNS
 
 _SLICE_SECONDS = 0.1  # a slice lasts about this long, so that limits and interruptions are met in time
 _FIRST_SLICE = 256  # examples, while the pace is not yet known
-
-
-class _CompilerTime(event.Listener):
-    """Adds up the seconds numba has spent compiling on the clock; compilations nest, the outermost counts."""
-
-    def __init__(self) -> None:
-        self.seconds = self.cpu_seconds = 0.0
-        self._depth = 0
-        self._began = (0.0, 0.0)
-
-    def on_start(self, event: Any) -> None:  # noqa: ARG002
-        if self._depth == 0:
-            self._began = (time.perf_counter(), time.process_time())
-        self._depth += 1
-
-    def on_end(self, event: Any) -> None:  # noqa: ARG002
-        self._depth -= 1
-        if self._depth == 0 and not is_off_the_clock():
-            self.seconds += time.perf_counter() - self._began[0]
-            self.cpu_seconds += time.process_time() - self._began[1]
-
-
-#: what compiling has cost this process so far
-COMPILER = _CompilerTime()
-event.register("numba:compile", COMPILER)  # type: ignore[no-untyped-call]
-
-
-@dataclass
-class Clock:
-    """Adds up wall and processor seconds while it is entered, without those off the clock and those of the compiler.
-
-    Workers compile before they train; should a solver reach a function only later, its compilation still does
-    not count as training. Nor does making the examples of a stream.
-    """
-
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    _started: tuple[float, float] = (0.0, 0.0)
-
-    def __enter__(self) -> None:
-        self._started = _training_time()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        seconds, cpu_seconds = _training_time()
-        self.seconds += seconds - self._started[0]
-        self.cpu_seconds += cpu_seconds - self._started[1]
-
-
-def _training_time() -> tuple[float, float]:
-    """Read the wall and the processor clock, set back by what was not training."""
-    seconds, cpu_seconds = off_clock_seconds()
-    return (
-        time.perf_counter() - COMPILER.seconds - seconds,
-        time.process_time() - COMPILER.cpu_seconds - cpu_seconds,
-    )
 
 
 @dataclass
@@ -111,7 +52,7 @@ class _Pace:
         self.amount = max(1, min(int(self.rate * _SLICE_SECONDS), 8 * self.amount))
 
     def within(self, seconds: float) -> int:
-        """How many examples fit into so many seconds."""
+        """Return how many examples fit into so many seconds."""
         if math.isinf(self.rate) or math.isinf(seconds):
             return counters.UNLIMITED
         return max(1, int(self.rate * seconds))
@@ -139,7 +80,7 @@ class _Watch:
         return math.inf if self.stop.seconds is None else self.stop.seconds - self.clock.seconds
 
     def rule(self, counts: np.ndarray[Any, Any]) -> str:
-        """Name the rule that has ended the run, or nothing."""
+        """Return the rule that has ended the run, or nothing."""
         stop = self.stop
         if stop.passes is not None and counts[counters.PRESENTED] >= stop.passes * self.n:
             return f"passes {stop.passes:g}"
@@ -157,7 +98,7 @@ def train(
     seed: int,
     stop: Stop,
     checkpoints: Checkpoints,
-    progress: Callable[[dict[str, Any]], None] = lambda _checkpoint: None,
+    progress: Callable[[Progress], None] = lambda _progress: None,
     optimum: float | None = None,
 ) -> Trace:
     """Run a solver to its end or to the first rule of the config that holds.
@@ -167,12 +108,12 @@ def train(
     solver, problem, kernel, seed
         As `Solver.start` takes them.
     stop : Stop
-        Gap and deviation are looked at at checkpoints; the other rules after every slice.
+        Gap and suboptimality are looked at at checkpoints; the other rules after every slice.
     checkpoints : Checkpoints
     progress : function
-        Told ``{"passes": ..., "seconds": ...}`` after every slice, with the values of the last checkpoint.
+        Called after every slice.
     optimum : float, optional
-        What the deviation of the objective is measured from.
+        What the objective is set against.
 
     Returns
     -------
@@ -199,7 +140,7 @@ def train(
             kept.append(checkpoint(solver, state, problem, clock, optimum))
             due = next(count for count in due_at if count > presented)
             rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else "")
-        progress({"passes": presented / problem.n, "seconds": clock.seconds, **_brief(kept)})
+        progress(Progress(presented / problem.n, clock.seconds, **_latest(kept)))
         if status is not Status.RUNNING or rule:
             model = solver.model(state)
             kept[-1]["train_error"] = train_error(model, problem)
@@ -208,7 +149,7 @@ def train(
 
 
 def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
-    """Count the examples after which a checkpoint is due: growing geometrically, without end."""
+    """Yield the numbers of examples after which a checkpoint is due: growing geometrically, without end."""
     growth = 10 ** (1 / checkpoints.per_decade)
     last = 0
     exact = max(1.0, checkpoints.first * n)
@@ -222,14 +163,14 @@ def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
 
 
 def _accuracy_rule(stop: Stop, last: dict[str, Any]) -> str:
-    for name, key, limit in (("gap", "gap", stop.gap), ("suboptimality", "deviation", stop.deviation)):
+    for name, limit in (("gap", stop.gap), ("suboptimality", stop.suboptimality)):
         if limit is not None and last[name] is not None and last[name] <= limit:
-            return f"{key} {limit:g}"
+            return f"{name} {limit:g}"
     return ""
 
 
-def _brief(kept: list[dict[str, Any]]) -> dict[str, Any]:
-    return {name: kept[-1][name] for name in ("objective", "gap", "test_error")} if kept else {}
+def _latest(kept: list[dict[str, Any]]) -> dict[str, Any]:
+    return {name: kept[-1][name] for name in ("objective", "gap")} if kept else {}
 
 
 def _ending(status: Status, rule: str, last: dict[str, Any]) -> tuple[str, str]:
@@ -265,10 +206,10 @@ def checkpoint(
 
 
 def train_error(model: Model, problem: Problem) -> float | None:
-    """Give the share of training examples with a wrong label; None for a stream, which would be made once more."""
+    """Return the share of training examples with a wrong label; None for a stream, which would be made once more."""
     return None if isinstance(problem, StreamedProblem) else error(model, problem.train, problem.labels)
 
 
 def error(model: Model, rows: Any, labels: np.ndarray[Any, Any]) -> float | None:
-    """Give the share of wrong labels, or None where there are no rows."""
+    """Return the share of wrong labels, or None where there are no rows."""
     return float(np.mean(model.labels(rows) != labels)) if len(labels) else None

@@ -2,8 +2,8 @@
 
 Every value is tried per dataset, solver (or tuner) with its parameters, and budget, with ``repeats`` seeds of tuning's
 own; not once per repeat of the config. The value with the smallest mean error is chosen; of several as small, the
-first. A trial is a run like any other, with a row of its own: it is kept, resumed and reused as such, and ends by the
-config's ``stop:`` and ``limits:``, but for the rules that refer to another run (``deviation``, ``seconds_of``).
+first. A tuning run is a run like any other, with a row of its own: it is kept, resumed and reused as such, and ends by
+the config's ``stop:`` and ``limits:``, but for the rules that refer to another run (``suboptimality``, ``seconds_of``).
 """
 
 from __future__ import annotations
@@ -14,39 +14,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mpu_bench.config.schema import Checkpoints, short
+from mpu_bench.config.choices import SolverChoice
+from mpu_bench.config.schema import Checkpoints
 from mpu_bench.experiment.run import Run
 from mpu_bench.quantities import FINISHED
+from mpu_bench.scaled import short
 
-_COLUMNS = {"error": "test_error", "online_error": "online_error"}  # of a trial's row, by metric
+_COLUMNS = {"error": "test_error", "online_error": "online_error"}  # of a tuning run's row, by metric
 _SELDOM = Checkpoints(first=1.0, per_decade=1)
 
-Results = Mapping[str, Mapping[str, Any]]
+Rows = Mapping[str, Mapping[str, Any]]  # by the names of `tuning_runs`
 
 
-def trials_of(run: Run) -> dict[str, Run]:
-    """Make the runs that try what is to be tuned for a run, by name: value and part of the rows."""
-    if run.tuning is None:
+def tuning_runs(run: Run) -> dict[str, Run]:
+    """Return the runs that try what is to be tuned for a run, by name: the value's number and the part of the rows."""
+    tuning = run.solver.tuning
+    if tuning is None:
         return {}
-    stop = run.stop.model_copy(update={"deviation": None, "seconds_of": None})
-    alike: dict[str, Any] = {
-        "solver": run.tuning.solver,
-        "stop": stop,
-        "checkpoints": _SELDOM if stop.gap is None else run.checkpoints,
-        "tuning": None,
-    }
+    stop = run.settings.stop.model_copy(update={"suboptimality": None, "seconds_of": None})
+    checkpoints = _SELDOM if stop.gap is None else run.settings.checkpoints
+    settings = replace(run.settings, stop=stop, checkpoints=checkpoints)
     return {
-        _name(number, place): replace(
+        _name(number, part): replace(
             run,
-            parameters=candidate.tried,
-            vectors=candidate.tried.get("vectors"),
-            kernel=candidate.kernel,
-            trial=trial,
+            solver=SolverChoice(tuning.solver, each.tried, each.kernel, each.tried.get("vectors")),
+            settings=settings,
             seed=trial.seed,
-            **alike,
+            trial=trial,
         )
-        for number, candidate in enumerate(run.tuning.candidates)
-        for place, trial in enumerate(run.tuning.trials)
+        for number, each in enumerate(tuning.candidates)
+        for part, trial in enumerate(tuning.trials)
     }
 
 
@@ -55,48 +52,49 @@ def _name(candidate: int, part: int) -> str:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What came of tuning: the run with the values chosen, columns of its row, remarks; or why there is none."""
+class TunedRun:
+    """A run with the values that tuning chose, columns of its row, notes; or why none could be chosen."""
 
     run: Run
     columns: Mapping[str, Any] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     fault: str = ""
 
 
-def choose(run: Run, results: Results) -> Choice:
-    """Choose by the rows of the trials, whatever has become of them; values with a failed trial are left out.
+def select_best(run: Run, results: Rows) -> TunedRun:
+    """Choose by the rows of the tuning runs, whatever has become of them; values of which one failed are left out.
 
     Parameters
     ----------
     run : Run
     results : mapping
-        Rows as `Store.row` gives them, by the names of `trials_of`.
+        Rows as `Store.row` gives them, by the names of `tuning_runs`.
     """
-    tuning = run.tuning
+    tuning = run.solver.tuning
     if tuning is None:
-        return Choice(run)
+        return TunedRun(run)
     rows = [
         [results.get(_name(number, part), {}) for part in range(len(tuning.trials))]
         for number in range(len(tuning.candidates))
     ]
-    errors = [_mean(each, _COLUMNS[tuning.metric]) for each in rows]
-    failures = [_failure(each) for each, error in zip(rows, errors, strict=True) if error == math.inf]
+    errors = [_mean(parts, _COLUMNS[tuning.metric]) for parts in rows]
+    failures = [_failure(parts) for parts, error in zip(rows, errors, strict=True) if error == math.inf]
     if len(failures) == len(errors):
-        return Choice(run, fault=f"no value of {', '.join(tuning.names)} could be tried: {failures[0]}")
+        return TunedRun(run, fault=f"no value of {', '.join(tuning.names)} could be tried: {failures[0]}")
     best = tuning.candidates[errors.index(min(errors))]
-    every = [row for each in rows for row in each]
+    every = [row for parts in rows for row in parts]
     columns = {
         "chosen": ", ".join(f"{name}={short(value)}" for name, value in best.values.items()),
         "tune_seconds": sum(row.get("train_seconds") or 0.0 for row in every),
         "tune_kernel_evaluations": sum(row.get("kernel_evaluations") or 0 for row in every),
     }
-    remarks = (f"{len(failures)} of {len(errors)} values tried failed: {failures[0]}",) if failures else ()
-    return Choice(replace(run, parameters=best.parameters, kernel=best.kernel, tuning=None), columns, remarks)
+    notes = (f"{len(failures)} of {len(errors)} values tried failed: {failures[0]}",) if failures else ()
+    solver = replace(run.solver, parameters=best.parameters, kernel=best.kernel, tuning=None)
+    return TunedRun(replace(run, solver=solver), columns, notes)
 
 
 def _mean(rows: list[Mapping[str, Any]], column: str) -> float:
-    """Give the mean error over the parts, infinity where one is missing."""
+    """Return the mean error over the parts, infinity where one is missing."""
     errors = [row[column] for row in rows if row.get("status") in FINISHED and row[column] is not None]
     return statistics.fmean(errors) if len(errors) == len(rows) else math.inf
 

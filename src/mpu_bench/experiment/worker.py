@@ -1,68 +1,44 @@
 """The child process that runs are made in: kept warm, fed over a pipe, replaceable at any moment.
 
-It answers each task with messages: ``("phase", name or Compiled)`` as it goes on, ``("progress", values)`` after every
-slice, and at last ``("result", record, checkpoints)`` or ``("failed", status, reason)``.
+It answers each `Task` with messages: `Phase` and `Compiled` as it goes on, `Progress` after every slice, and at last
+`Finished` or `Failed`.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 import signal
 import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from mpu_bench.data.download.fetch import Home
+from mpu_bench.experiment.messages import Compiled, Failed, Finished, Message, Phase, Progress, Task
 from mpu_bench.experiment.run import Run
+from mpu_bench.scaled import Scaled
 
 _SIGKILL_ON_PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 _WARM_UP_EXAMPLES = 200
-
-
-@dataclass(frozen=True)
-class Task:
-    """A run, where its data are, and the optimum its objective is set against."""
-
-    run: Run
-    home: Home
-    optimum: float | None = None
-
-
-class Compiled(float):
-    """The seconds that a worker has just spent compiling; zero where all came from the disk cache."""
-
-
-Send = Callable[[tuple[Any, ...]], None]
+_NEEDED_BY_EVERY_RUN = ("mpu_bench.data.prepare.load", "mpu_bench.experiment.bind", "mpu_bench.experiment.trace")
 
 
 def serve(connection: Connection, parent: int, jobs: int = 1) -> None:
-    """Answer tasks until the parent says None, closes the pipe or dies."""
+    """Answer tasks until the parent closes the pipe or dies."""
     _die_with(parent)
-    _import_ahead()
-    bench = Bench(connection.send, parent, jobs)
-    try:
-        while (task := connection.recv()) is not None:
-            bench.answer(task)
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        return
-
-
-def _import_ahead() -> None:
-    """Import what every run needs while the parent still reads its config."""
-    from mpu_bench.data.prepare import load
-    from mpu_bench.experiment import bind, trace
-
-    assert load
-    assert bind
-    assert trace
+    for module in _NEEDED_BY_EVERY_RUN:  # while the parent still reads its config
+        importlib.import_module(module)
+    executor = RunExecutor(connection.send, parent, jobs)
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while True:
+            executor.answer(connection.recv())
 
 
 def _die_with(parent: int) -> None:
@@ -73,124 +49,125 @@ def _die_with(parent: int) -> None:
 
 
 @dataclass
-class Bench:
-    """What a worker keeps between runs: the last problem, and what is compiled already."""
+class RunExecutor:
+    """Makes runs, and keeps between them what the next may need: the last problem, and what is compiled already."""
 
-    send: Send
+    send: Callable[[Message], None]
     parent: int
     jobs: int  #: workers that share the machine's memory
     _problem: tuple[Any, Any] | None = None
     _warm: set[tuple[Any, ...]] = field(default_factory=set)
 
     def answer(self, task: Task) -> None:
-        """Do one run and send what came of it; every failure is an answer too."""
+        """Make one run and send what came of it; every failure is an answer too."""
         try:
-            self.send(self._run(task))
-        except MemoryError as fault:
-            self._problem = None
-            self.send(("failed", "out-of-memory", f"the process could not get more memory: {fault}"))
+            self.send(self._execute(task))
         except (BrokenPipeError, ConnectionResetError):
             raise
+        except MemoryError as fault:
+            self._problem = None
+            self.send(Failed("out-of-memory", f"the process could not get more memory: {fault}"))
         except ImportError as fault:
-            self.send(("failed", "skipped", f"{task.run.solver} needs a package that is not installed: {fault}"))
+            self.send(Failed("skipped", f"{task.run.solver.name} needs a package that is not installed: {fault}"))
         except Exception as fault:
-            from mpu_bench.errors import UserError
+            self.send(Failed("error", _reason(fault)))
 
-            reason = str(fault) if isinstance(fault, UserError) else f"{type(fault).__name__}: {fault}"
-            if not isinstance(fault, UserError):
-                traceback.print_exc()
-            self.send(("failed", "error", reason))
-
-    def _run(self, task: Task) -> tuple[Any, ...]:
+    def _execute(self, task: Task) -> Finished:
         from mpu_bench import solvers
         from mpu_bench.core import gram
-        from mpu_bench.experiment import bind, holdout, trace
+        from mpu_bench.experiment import bind, trace
 
-        run = task.run
-        gram.set_allowance(run.kernel_memory, self.jobs)
-        for plugin in run.plugins:
+        run, settings = task.run, task.run.settings
+        gram.set_allowance(settings.kernel_memory, self.jobs)
+        for plugin in settings.plugins:
             solvers.load_plugin(plugin)
-        self.send(("phase", "loading"))
-        problem = self._load(task)
-        if run.trial is not None:
-            problem = holdout.holdout(problem, run.trial)
-        _check_classes(run, problem)
-        solver, kernel = bind.solver(run.solver, run.parameters, problem.n), bind.kernel(run.kernel, problem)
+        problem = self._prepare(task)
+        solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
+        kernel = bind.build_kernel(run.solver.kernel, problem)
         solver.check(problem, kernel)
         compile_seconds = self._warm_up(run, problem)
-        self.send(("phase", "training"))
+        self.send(Phase("training"))
         _forget_peak_memory()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             traced = trace.train(
-                solver,
-                problem,
-                kernel,
-                run.seed,
-                run.stop,
-                run.checkpoints,
-                self._progress,
-                task.optimum,
+                solver, problem, kernel, run.seed, settings.stop, settings.checkpoints, self._tell, task.optimum
             )
-        reason = "; ".join(filter(None, [traced.reason, *dict.fromkeys(str(each.message) for each in caught)]))
-        last = traced.checkpoints[-1]
         record = {
-            "n": problem.n,
-            "d": problem.features,
-            "n_test": problem.n_test,
-            "classes": len(problem.classes),
+            **_sizes(problem),
             "status": traced.status,
-            "reason": reason,
+            "reason": "; ".join(filter(None, [traced.reason, *dict.fromkeys(str(each.message) for each in caught)])),
             "compile_seconds": compile_seconds,
             "peak_memory_mb": peak_memory_mb(),
-            **last,
+            **traced.checkpoints[-1],
         }
-        return ("result", record, traced.checkpoints)
+        return Finished(record, traced.checkpoints)
 
-    def _progress(self, values: dict[str, Any]) -> None:
+    def _tell(self, progress: Progress) -> None:
         if os.getppid() != self.parent:
             os._exit(1)
-        self.send(("progress", values))
+        self.send(progress)
 
-    def _load(self, task: Task) -> Any:
+    def _prepare(self, task: Task) -> Any:
+        """Return the problem of a run, which is the last one's if its data are the same."""
         from mpu_bench.data.cards import catalog
         from mpu_bench.data.prepare.load import load_problem
+        from mpu_bench.experiment.holdout import holdout
 
-        card = catalog.card(task.run.dataset, task.run.options)
-        key = (task.run.dataset, repr(sorted(task.run.options.items())), task.home)
+        self.send(Phase("loading"))
+        dataset = task.run.dataset
+        key = (dataset.name, repr(sorted(dataset.options.items())), task.home)
         if self._problem is None or self._problem[0] != key:
-            self._problem = None
-            self._problem = (key, load_problem(card, task.home))
-        return self._problem[1]
+            self._problem = None  # its memory is free before the next is loaded
+            self._problem = (key, load_problem(catalog.card(dataset.name, dataset.options), task.home))
+        problem = self._problem[1]
+        if task.run.trial is not None:
+            problem = holdout(problem, task.run.trial)
+        _check_classes(task.run, problem)
+        return problem
 
     def _warm_up(self, run: Run, problem: Any) -> float:
-        """Compile, or load compiled code, on a toy problem of the same types; give the seconds it took."""
+        """Compile, or load compiled code, on a small problem of the same types; return the seconds it took."""
         from mpu_bench.config.schema import Checkpoints, Stop
+        from mpu_bench.core.clock import COMPILER
         from mpu_bench.experiment import bind, trace
 
         types = tuple((type(rows), *(array.dtype for array in rows)) for rows in (problem.train, problem.test))
-        key = (run.solver, _variant(run), run.kernel.name, types)
+        key = (run.solver.name, _variant(run), run.solver.kernel.name, types)
         if key in self._warm:
             return 0.0
-        self.send(("phase", "compiling"))
-        started, compiled = time.perf_counter(), trace.COMPILER.seconds
-        small = bind.toy(problem)
+        self.send(Phase("compiling"))
+        started, compiled = time.perf_counter(), COMPILER.seconds
+        small = bind.warm_up_problem(problem)
         few = Stop(passes=_WARM_UP_EXAMPLES / small.n)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            solver = bind.solver(run.solver, run.parameters, problem.n)
-            kernel = bind.kernel(run.kernel, small)
+            solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
+            kernel = bind.build_kernel(run.solver.kernel, small)
             trace.train(solver, small, kernel, run.seed, few, Checkpoints())
         self._warm.add(key)
-        self.send(("phase", Compiled(trace.COMPILER.seconds - compiled)))
+        self.send(Compiled(COMPILER.seconds - compiled))
         return time.perf_counter() - started
+
+
+def _reason(fault: Exception) -> str:
+    from mpu_bench.errors import UserError
+
+    if isinstance(fault, UserError):
+        return str(fault)
+    traceback.print_exc()
+    return f"{type(fault).__name__}: {fault}"
+
+
+def _sizes(problem: Any) -> dict[str, int]:
+    return {"n": problem.n, "d": problem.features, "n_test": problem.n_test, "classes": len(problem.classes)}
 
 
 def _variant(run: Run) -> tuple[Any, ...]:
     """Tell apart what may be other code: words and switches by value, numbers by type."""
     return tuple(
-        (name, repr(type(value)) if isinstance(value, float | Mapping) or type(value) is int else value)
-        for name, value in sorted(run.parameters.items())
+        (name, repr(type(value)) if isinstance(value, float | Scaled) or type(value) is int else value)
+        for name, value in sorted(run.solver.parameters.items())
     )
 
 
@@ -198,10 +175,11 @@ def _check_classes(run: Run, problem: Any) -> None:
     from mpu_bench import solvers
     from mpu_bench.errors import DataError
 
-    one = solvers.load(run.solver).classes == "two" and "multiclass" not in run.parameters
-    if one and len(problem.classes) != 2:
+    name = run.solver.name
+    separates_two = solvers.load(name).classes == "two" and "multiclass" not in run.solver.parameters
+    if separates_two and len(problem.classes) != 2:
         raise DataError(
-            f"{problem.name}: has {len(problem.classes)} classes and solver '{run.solver}' separates two; choose the "
+            f"{problem.name}: has {len(problem.classes)} classes and solver '{name}' separates two; choose the "
             f"positive ones with the dataset's option positive: [...], or give the solver multiclass: one-against-one"
         )
 
@@ -213,7 +191,7 @@ def _forget_peak_memory() -> None:
 
 
 def peak_memory_mb() -> float | None:
-    """Give the largest resident memory of this process since `_forget_peak_memory`, in MiB."""
+    """Return the largest resident memory of this process since `_forget_peak_memory`, in MiB."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
             if line.startswith("VmHWM"):

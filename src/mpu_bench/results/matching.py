@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from mpu_bench.config.schema import OVER_EXAMPLES
 from mpu_bench.published import table
 from mpu_bench.quantities import PUBLISHED_COLUMNS
+from mpu_bench.scaled import Scaled
 
 
 def published_beside(name: str | None, record: Mapping[str, Any]) -> dict[str, float]:
@@ -43,8 +43,7 @@ def _is_regularization(published: str, regularization: Any) -> bool:
     if regularization is None:
         return True
     divisor = published.removeprefix("1/").strip("()").removesuffix("n") or "1"
-    over_examples = regularization.get(OVER_EXAMPLES) if isinstance(regularization, Mapping) else None
-    return over_examples is not None and math.isclose(over_examples, 1 / float(divisor))
+    return isinstance(regularization, Scaled) and math.isclose(regularization.factor, 1 / float(divisor))
 
 
 def answers(row: Mapping[str, str], record: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mpu_bench.config.schema import short
+from mpu_bench.scaled import from_json, short
 
 
 def varying(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
@@ -30,7 +30,7 @@ def varying(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
 
 def solver_text(row: Mapping[str, Any], varied: Mapping[str, set[str]]) -> str:
     """Return a row's solver, with its varying parameters, its kernel and what tuning chose."""
-    named = json.loads(row["parameters"])
+    named = json.loads(row["parameters"], object_hook=from_json)
     words = [f"{name}={short(value)}" for name, value in named.items() if name in varied[row["solver"]]]
     if row["kernel"] != "linear":
         words.append(row["kernel"])
@@ -41,7 +41,7 @@ def solver_text(row: Mapping[str, Any], varied: Mapping[str, set[str]]) -> str:
 
 def short_text(row: Mapping[str, Any], varied: Mapping[str, set[str]], leave_out: Sequence[str] = ()) -> str:
     """Return a row's solver briefly, for a figure's legend: a choice of words stands without its parameter's name."""
-    named = json.loads(row["parameters"])
+    named = json.loads(row["parameters"], object_hook=from_json)
     words = [row["solver"]]
     for name, value in named.items():
         if name in varied.get(row["solver"], ()) and name not in leave_out:

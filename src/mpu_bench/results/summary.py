@@ -10,6 +10,7 @@ from typing import Any
 from mpu_bench.quantities import FINISHED, QUANTITIES
 from mpu_bench.results import matching
 from mpu_bench.results.store import Store
+from mpu_bench.scaled import from_json
 
 GROUP = ("dataset", "n", "d", "n_test", "classes", "solver", "parameters", "kernel", "budget_vectors", "tuned")
 
@@ -48,7 +49,7 @@ def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], published
     summary["chosen"] = " or ".join(dict.fromkeys(run["chosen"] for run in finished if run["chosen"]))
     summary["reason"] = "; ".join(dict.fromkeys(run["reason"] for run in runs if run["reason"]))
     summary |= moments(finished, QUANTITIES)
-    key = group | {"parameters": json.loads(group["parameters"])}
+    key = group | {"parameters": json.loads(group["parameters"], object_hook=from_json)}
     published = matching.published_beside(published_table, key)
     return summary | {f"published_{name}": value for name, value in published.items()}
 

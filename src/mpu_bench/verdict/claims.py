@@ -6,13 +6,26 @@ import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import singledispatch
 from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mpu_bench import published
-from mpu_bench.config.rules import Claim, Printed, Where
+from mpu_bench.config.rules import (
+    BelowClaim,
+    BoundClaim,
+    Claim,
+    CurveClaim,
+    NumberClaim,
+    OrderClaim,
+    Printed,
+    RisesClaim,
+    SlopeClaim,
+    StatisticClaim,
+    Where,
+)
 from mpu_bench.errors import StoreError
 from mpu_bench.results.curves import along, complete, final_point
 from mpu_bench.verdict import rank_tests
@@ -49,7 +62,12 @@ def examine(claim: Claim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
     if claim.datasets:
         rows = [row for row in rows if row["dataset"] in claim.datasets]
         curves = [row for row in curves if row["dataset"] in claim.datasets]
-    return _EXAMINERS[claim.kind](claim, rows, curves)
+    return _examine(claim, rows, curves)
+
+
+@singledispatch
+def _examine(claim: Claim, _rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
+    raise NotImplementedError(claim.kind)
 
 
 def matches(row: Row, where: Where) -> bool:
@@ -73,12 +91,14 @@ def _nothing(where: Where) -> Answer:
     return Answer(None, reason=f"no run of {meant or 'this'} has a result")
 
 
-def _number(claim: Claim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
+@_examine.register
+def _(claim: NumberClaim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
     values = _values(rows, claim.where, claim.quantity)
     return Answer(None, fmean(values), len(values)) if values else _nothing(claim.where)
 
 
-def _order(claim: Claim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
+@_examine.register
+def _(claim: OrderClaim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
     means = []
     for where in claim.rows:
         values = _values(rows, _narrowed(where, claim.where), claim.quantity)
@@ -96,7 +116,9 @@ def _narrowed(where: Where, by: Where) -> Where:
     return Where(**(of_all | where.model_dump(exclude_none=True, exclude_defaults=True)))
 
 
-def _curve(claim: Claim, where: Where, rows: Sequence[Row], curves: Sequence[Row]) -> tuple[np.ndarray[Any, Any], ...]:
+def _curve(
+    claim: CurveClaim, where: Where, rows: Sequence[Row], curves: Sequence[Row]
+) -> tuple[np.ndarray[Any, Any], ...]:
     """Return a curve's places on the axis and values; of several rows at one place, the last."""
     quantity, against = claim.quantity, claim.against
     groups: dict[Any, list[Row]] = {}
@@ -112,7 +134,8 @@ def _curve(claim: Claim, where: Where, rows: Sequence[Row], curves: Sequence[Row
     return x[x > 0], y[x > 0]
 
 
-def _below(claim: Claim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
+@_examine.register
+def _(claim: BelowClaim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
     """Compare step curves: each keeps its last value until the next checkpoint."""
     x, y = _curve(claim, claim.where, rows, curves)
     if not len(x):
@@ -139,16 +162,17 @@ def _at(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], grid: np.ndarray[Any, 
     return values
 
 
-def _rises(claim: Claim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
+@_examine.register
+def _(claim: RisesClaim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
     x, y = _curve(claim, claim.where, rows, curves)
     if not len(x):
         return _nothing(claim.where)
     rise = float(y[-1] - y.min())
-    assert claim.by is not None
     return Answer(rise >= claim.by, rise, len(y), f"at least {claim.by:g}", f"ends {rise:.4g} above its lowest point")
 
 
-def _bound(claim: Claim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
+@_examine.register
+def _(claim: BoundClaim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
     names = f"{claim.quantity}_mean", f"{claim.against}_mean"
     pairs = [tuple(row.get(name) for name in names) for row in rows if matches(row, claim.where)]
     ratios = [low / high for low, high in pairs if low is not None and high]
@@ -159,7 +183,8 @@ def _bound(claim: Claim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
     return Answer(most <= 1 + claim.slack, most, len(ratios), f"bound, slack {claim.slack:g}", words)
 
 
-def _slope(claim: Claim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
+@_examine.register
+def _(claim: SlopeClaim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
     if claim.against == "presented":
         return _slope_along(claim, rows, curves)
     measured = [row for row in rows if matches(row, claim.where) and row.get(f"{claim.quantity}_mean")]
@@ -176,20 +201,20 @@ def _slope(claim: Claim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
     return _fitted(claim, np.array(x), y)
 
 
-def _slope_along(claim: Claim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
+def _slope_along(claim: SlopeClaim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
     x, y = _curve(claim, claim.where, rows, curves)
     inside = (x >= (claim.start or 0.0)) & (x <= (claim.up_to or math.inf)) & (y > 0)
     return _fitted(claim, x[inside], y[inside]) if inside.sum() > 1 else _nothing(claim.where)
 
 
-def _fitted(claim: Claim, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Answer:
+def _fitted(claim: SlopeClaim, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Answer:
     slope = float(np.polyfit(np.log(x), np.log(y), 1)[0])
-    assert claim.between is not None
     low, high = claim.between
     return Answer(low <= slope <= high, slope, len(x), f"between {low:g} and {high:g}", f"slope {slope:.3f}")
 
 
-def _statistic(claim: Claim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
+@_examine.register
+def _(claim: StatisticClaim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
     """Test whether solvers differ over datasets; a larger accuracy ranks first, and less of all else."""
     chosen = published.table(claim.of) if claim.of else [row for row in rows if matches(row, claim.where)]
     quantity = claim.quantity if claim.of else f"{claim.quantity}_mean"
@@ -206,14 +231,3 @@ def _statistic(claim: Claim, rows: Sequence[Row], _curves: Sequence[Row]) -> Ans
     is_p_value = isinstance(claim.printed, Printed) and claim.printed.column == "p_value"
     words = f"over {len(values)} datasets" + (f" of {claim.of} as published" if claim.of else "")
     return Answer(None, outcome.p_value if is_p_value else outcome.statistic, len(values), reason=words)
-
-
-_EXAMINERS = {
-    "number": _number,
-    "order": _order,
-    "below": _below,
-    "rises": _rises,
-    "bound": _bound,
-    "slope": _slope,
-    "statistic": _statistic,
-}

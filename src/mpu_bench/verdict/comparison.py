@@ -15,12 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mpu_bench import published
-from mpu_bench.config.rules import Claim, Judging, Known, Printed, Rule, Tolerance, Where
+from mpu_bench.config.rules import Claim, Judging, Known, NumberClaim, Printed, Rule, StatisticClaim, Tolerance, Where
 from mpu_bench.quantities import PUBLISHED_COLUMNS, RunStatus, quantity_of
 from mpu_bench.results import matching
 from mpu_bench.results.curves import mean_curves_of
 from mpu_bench.results.store import Store
 from mpu_bench.results.summary import Summary, summaries
+from mpu_bench.scaled import from_json
 from mpu_bench.verdict import claims
 
 BETTER, WITHIN, KNOWN, OUTSIDE, NOT_RUN = VERDICTS = ("better", "within", "differs-known", "outside", "not run")
@@ -168,7 +169,7 @@ def _is_as_long(result: Summary, row: Mapping[str, str]) -> bool:
 
 
 def _with_parameters(row: Summary) -> Summary:
-    return row | {"parameters": json.loads(row["parameters"])}
+    return row | {"parameters": json.loads(row["parameters"], object_hook=from_json)}
 
 
 def _number(text: str | None) -> float | None:
@@ -231,7 +232,7 @@ def judge(cell: Cell, rule: Tolerance) -> str:
     off = abs(measured - published_number)
     joint = math.hypot(cell.published_std or 0.0, cell.measured_std or 0.0)
     allowed = max(
-        (rule.relative or 0.0) * abs(published_number), rule.absolute or 0.0, (rule.deviations or 0.0) * joint
+        (rule.relative or 0.0) * abs(published_number), rule.absolute or 0.0, (rule.standard_deviations or 0.0) * joint
     )
     if rule.at_most is not None:
         return WITHIN if measured <= rule.at_most * published_number else OUTSIDE
@@ -290,7 +291,7 @@ def _with_difference(cell: Cell, verdict: str) -> Cell:
 
 def _claim_cell(claim: Claim, rows: Sequence[Summary], curves: Sequence[Summary]) -> Cell:
     answer = claims.examine(claim, rows, curves)
-    where = claim.where
+    where, rule = claim.where, claim.rule if isinstance(claim, NumberClaim | StatisticClaim) else None
     cited = claim.printed if isinstance(claim.printed, Printed) else None
     cell = Cell(
         kind="claim",
@@ -303,14 +304,14 @@ def _claim_cell(claim: Claim, rows: Sequence[Summary], curves: Sequence[Summary]
         published=_published_number(claim.printed),
         measured=answer.measured,
         count=answer.runs,
-        tolerance=answer.tolerance or _tolerance_text(claim.rule, ""),
+        tolerance=answer.tolerance or _tolerance_text(rule, ""),
         reason=answer.reason,
         row=cited.row if cited else 0,
     )
     if answer.holds is not None:
         return replace(cell, verdict=WITHIN if answer.holds else OUTSIDE)
-    if claim.rule is not None and answer.measured is not None:
-        return _with_difference(cell, judge(cell, claim.rule))
+    if rule is not None and answer.measured is not None:
+        return _with_difference(cell, judge(cell, rule))
     return cell
 
 

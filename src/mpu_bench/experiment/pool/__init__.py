@@ -1,1 +1,66 @@
-"""Runs in other processes, behind one interface."""
+"""Where runs are made: tasks in, outcomes out, in whatever order they finish.
+
+The runner knows this interface alone. `local.LocalPool` implements it by child processes of this machine.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mpu_bench.experiment.messages import News, Task
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a task: the columns of its record that the worker knows, and its checkpoints."""
+
+    task: Task
+    record: dict[str, Any]
+    checkpoints: list[dict[str, Any]]
+
+
+OnNews = Callable[[Task, News], None]
+
+
+class Pool(ABC):
+    """Workers that make runs, each with a fixed number of threads.
+
+    A run that raises, crashes or exceeds its limits has an outcome, too, whose record says so. An exception such as
+    that of Ctrl-C passes; `close`, which leaving the context does, then ends what is under way.
+    """
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    @abstractmethod
+    def has_room(self) -> bool:
+        """Whether a task that is submitted now is begun at once."""
+
+    @abstractmethod
+    def submit(self, task: Task) -> None:
+        """Begin a task; only while there is room."""
+
+    @abstractmethod
+    def next_outcome(self, on_news: OnNews) -> Outcome:
+        """Wait until some task has ended, and return what came of it.
+
+        Parameters
+        ----------
+        on_news : function
+            Called meanwhile with what the tasks under way tell.
+        """
+
+    @abstractmethod
+    def use_threads(self, threads: int) -> None:
+        """Let each worker have so many threads from now on; only while no task is under way."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all workers at once, and what they are at; a task that is submitted later has a new one."""

@@ -1,4 +1,4 @@
-"""Run tasks in child processes of this machine.
+"""Tasks in child processes of this machine.
 
 Workers are kept warm and given one run after another; a worker that crashes or exceeds a limit is replaced,
 and its run becomes a row with the reason.
@@ -11,19 +11,18 @@ import os
 import signal
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 import psutil
 from pydantic import ByteSize
 
-from mpu_bench.config.schema import Limits
 from mpu_bench.experiment import worker
-from mpu_bench.experiment.worker import Task
+from mpu_bench.experiment.messages import Compiled, Failed, Finished, Message, Phase, Progress, Task
+from mpu_bench.experiment.pool import OnNews, Outcome, Pool
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -37,45 +36,43 @@ _LOOK_SECONDS = 0.05  # how often limits are looked at
 _GRACE_FACTOR, _GRACE_SECONDS = 1.5, 30.0  # what a solver that cannot be sliced may take beyond stop.seconds
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a task: the part of its record that the worker knows, and its checkpoints."""
-
-    task: Task
-    record: dict[str, Any]
-    checkpoints: list[dict[str, Any]]
-
-
-#: told of every message of a worker: the task, the kind of message, its content
-Listener = Callable[[Task, str, Any], None]
-
-
 @dataclass
-class _Worker:
-    """One child process and the task it is at."""
+class WorkerHandle:
+    """One child process, and the task it is at."""
 
     process: Any
     connection: Connection
     task: Task | None = None
     training_since: float | None = None
-    heard: float = 0.0  #: when it last said how far it is
+    last_message: float = 0.0  #: when it was last heard of
     peak_memory: int = 0
-    measured: dict[str, Any] = field(default_factory=dict)
+    progress: Progress | None = None
 
-    def give(self, task: Task) -> None:
-        self.task, self.training_since, self.peak_memory, self.measured = task, None, 0, {}
+    def send(self, task: Task) -> None:
+        """Let the worker begin a task."""
         self.connection.send(task)
+        self.task, self.training_since, self.peak_memory, self.progress = task, None, 0, None
+
+    def failed(self, status: str, reason: str) -> Outcome:
+        """Return the outcome of a task that has no result, with what is known of it."""
+        assert self.task is not None
+        record: dict[str, Any] = {"status": status, "reason": reason}
+        if self.progress is not None:
+            record |= {"train_seconds": self.progress.seconds, "passes": self.progress.passes}
+        if self.peak_memory:
+            record["peak_memory_mb"] = self.peak_memory / 2**20
+        return Outcome(self.task, record, [])
 
     def end(self) -> int | None:
-        """Kill the process, wait for it, and give its exit code."""
+        """Kill the process, wait for it, and return its exit code."""
         self.process.kill()
         self.process.join()
         self.connection.close()
         return self.process.exitcode  # type: ignore[no-any-return]
 
 
-class Pool:
-    """Worker processes with a fixed number of threads each.
+class LocalPool(Pool):
+    """Worker processes of this machine.
 
     Parameters
     ----------
@@ -90,108 +87,95 @@ class Pool:
         self.threads = threads
         self._workers = [self._start() for _ in range(jobs)]
 
-    def __enter__(self) -> Pool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def use_threads(self, threads: int) -> None:
-        """Start the workers anew where they have another number of threads: it is settled when a process starts."""
-        if threads != self.threads:
-            self.close()
-            self.threads = threads
-            self._workers = [self._start() for _ in range(self.jobs)]
-
-    def close(self) -> None:
-        """End all workers at once."""
+    def close(self) -> None:  # noqa: D102 - the interface says it
         for each in self._workers:
             each.end()
         self._workers = []
 
-    def _start(self) -> _Worker:
+    def use_threads(self, threads: int) -> None:  # noqa: D102
+        if threads != self.threads:  # a process settles it when it starts
+            self.close()
+            self.threads = threads
+
+    @property
+    def has_room(self) -> bool:  # noqa: D102
+        return sum(each.task is not None for each in self._workers) < self.jobs
+
+    def submit(self, task: Task) -> None:  # noqa: D102
+        idle = next((each for each in self._workers if each.task is None), None)
+        try:
+            (idle or self._add()).send(task)
+        except (BrokenPipeError, ConnectionResetError):  # it died while it waited
+            assert idle is not None
+            self._discard(idle)
+            self._add().send(task)
+
+    def next_outcome(self, on_news: OnNews) -> Outcome:  # noqa: D102
+        while busy := [each for each in self._workers if each.task is not None]:
+            for each in busy:
+                if outcome := self._look_after(each, on_news):
+                    return outcome
+            wait([each.connection for each in busy], timeout=_LOOK_SECONDS)
+        raise LookupError("no task is under way")
+
+    def _start(self) -> WorkerHandle:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=worker.serve, args=(theirs, os.getpid(), self.jobs), daemon=True)
         with _environment(dict.fromkeys(_THREAD_VARIABLES, str(self.threads))), _deaf_to_interruption():
             process.start()
         theirs.close()
-        return _Worker(process, ours)
+        return WorkerHandle(process, ours)
 
-    def _replace(self, broken: _Worker) -> int | None:
-        exit_code = broken.end()
-        self._workers[self._workers.index(broken)] = self._start()
-        return exit_code
+    def _add(self) -> WorkerHandle:
+        self._workers.append(self._start())
+        return self._workers[-1]
 
-    def run(self, tasks: Sequence[Task], limits: Limits, listener: Listener) -> Iterator[Outcome]:
-        """Run all tasks and give each outcome as soon as it is known.
+    def _discard(self, broken: WorkerHandle) -> int | None:
+        self._workers.remove(broken)
+        return broken.end()
 
-        Parameters
-        ----------
-        tasks : sequence of Task
-        limits : Limits
-            A run over its seconds (of training) or memory is ended, with a row that says so.
-        listener : function
-            Told of phases and progress.
-        """
-        waiting = deque(tasks)
-        while waiting or any(each.task for each in self._workers):
-            for idle in [each for each in self._workers if each.task is None]:
-                if waiting:
-                    self._assign(idle, waiting.popleft(), listener)
-            for busy in [each for each in self._workers if each.task is not None]:
-                yield from self._look_after(busy, limits, listener)
-            busy_ends = [each.connection for each in self._workers if each.task is not None]
-            if busy_ends:
-                wait(busy_ends, timeout=_LOOK_SECONDS)
-
-    def _assign(self, idle: _Worker, task: Task, listener: Listener) -> None:
+    def _look_after(self, busy: WorkerHandle, on_news: OnNews) -> Outcome | None:
         try:
-            idle.give(task)
-        except (BrokenPipeError, ConnectionResetError):  # it died while it waited
-            self._replace(idle)
-            next(each for each in self._workers if each.task is None).give(task)
-        listener(task, "phase", "starting")
-
-    def _look_after(self, busy: _Worker, limits: Limits, listener: Listener) -> Iterator[Outcome]:
-        task = busy.task
-        assert task is not None
-        try:
-            while busy.task is not None and busy.connection.poll():
-                yield from self._hear(busy, busy.connection.recv(), limits, listener)
+            while busy.connection.poll():
+                if outcome := _receive(busy, busy.connection.recv(), on_news):
+                    busy.task = None
+                    return outcome
         except (EOFError, ConnectionResetError):
-            yield _failed(task, busy, "crashed", _death(self._replace(busy)))
-            return
-        if busy.task is not None and (exceeded := _exceeded(busy, limits)):
-            self._replace(busy)
-            yield _failed(task, busy, *exceeded)
-
-    def _hear(self, busy: _Worker, message: tuple[Any, ...], limits: Limits, listener: Listener) -> Iterator[Outcome]:
-        task, (kind, *content) = busy.task, message
-        assert task is not None
-        if kind == "phase" and content[0] == "training":
-            busy.training_since = busy.heard = time.monotonic()
-        if kind == "progress":
-            busy.heard = time.monotonic()
-            busy.measured = content[0]
-        if kind in ("phase", "progress"):
-            listener(task, kind, content[0])
-            return
-        busy.task = None
-        if kind == "failed":
-            yield _failed(task, busy, *content)
-        elif limits.memory is not None and content[0]["peak_memory_mb"] * 2**20 > limits.memory:
-            yield _failed(task, busy, *_over_memory(limits.memory))  # it was over between two looks
-        else:
-            yield Outcome(task, *content)
+            return busy.failed("crashed", _death(self._discard(busy)))
+        if exceeded := _exceeded(busy):
+            self._discard(busy)
+            return busy.failed(*exceeded)
+        return None
 
 
-def _exceeded(busy: _Worker, limits: Limits) -> tuple[str, str] | None:
-    """Say which limit a run exceeds now, if any."""
+def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome | None:
     assert busy.task is not None
+    match message:
+        case Finished(record, checkpoints):
+            limit = busy.task.limits.memory
+            if limit is not None and record["peak_memory_mb"] * 2**20 > limit:  # it was over between two looks
+                return busy.failed(*_over_memory(limit))
+            return Outcome(busy.task, record, checkpoints)
+        case Failed(status, reason):
+            return busy.failed(status, reason)
+        case Phase("training"):
+            busy.training_since = busy.last_message = time.monotonic()
+        case Progress():
+            busy.last_message, busy.progress = time.monotonic(), message
+        case Phase() | Compiled():
+            pass
+    on_news(busy.task, message)
+    return None
+
+
+def _exceeded(busy: WorkerHandle) -> tuple[str, str] | None:
+    """Return which limit a run exceeds now, if any, as status and reason."""
+    assert busy.task is not None
+    limits, stop = busy.task.limits, busy.task.run.settings.stop
     allowed, since = limits.seconds, busy.training_since
-    if allowed is None and busy.task.run.stop.seconds is not None:  # evaluating, off the clock, may take longer
-        allowed, since = _GRACE_FACTOR * busy.task.run.stop.seconds + _GRACE_SECONDS, busy.training_since and busy.heard
+    if allowed is None and stop.seconds is not None:  # evaluating, off the clock, may take longer
+        allowed, since = _GRACE_FACTOR * stop.seconds + _GRACE_SECONDS, since and busy.last_message
     if allowed is not None and since is not None and time.monotonic() - since > allowed:
         return "timeout", f"still training after {allowed:g} seconds"
     if limits.memory is None:
@@ -203,15 +187,6 @@ def _exceeded(busy: _Worker, limits: Limits) -> tuple[str, str] | None:
 
 def _over_memory(limit: ByteSize) -> tuple[str, str]:
     return "out-of-memory", f"used more than the limit of {limit.human_readable()}"
-
-
-def _failed(task: Task, busy: _Worker, status: str, reason: str) -> Outcome:
-    record: dict[str, Any] = {"status": status, "reason": reason}
-    if "seconds" in busy.measured:
-        record |= {"train_seconds": busy.measured["seconds"], "passes": busy.measured["passes"]}
-    if busy.peak_memory:
-        record["peak_memory_mb"] = busy.peak_memory / 2**20
-    return Outcome(task, record, [])
 
 
 def _death(exit_code: int | None) -> str:

@@ -1,0 +1,101 @@
+"""What the verbs share: exit codes, options and arguments, what is completed, and how messages are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+_COLUMNS_OF_A_FILE = 200
+HELD = "interrupted: finished runs are kept; run the same command again for the rest"
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console for a terminal, or for a file or a pipe, which has no edge to wrap at."""
+    from rich.console import Console
+
+    made = Console(stderr=stderr)
+    if not made.is_terminal:
+        made.width = _COLUMNS_OF_A_FILE
+    return made
+
+
+def say(message: str) -> None:
+    """Print a message beside the output, on stderr."""
+    console(stderr=True).print(message, markup=False, highlight=False, soft_wrap=True)
+
+
+def _completed(kind: str) -> Callable[[str], list[str]]:
+    def complete(incomplete: str) -> list[str]:
+        from mpu_bench.cli import listing
+
+        return [name for name in listing.names(kind) if name.startswith(incomplete)]
+
+    return complete
+
+
+complete_dataset = _completed("datasets")
+
+
+def complete_config(incomplete: str) -> Iterator[str]:
+    """Yield bundled configs, YAML files and folders."""
+    yield from _completed("configs")(incomplete)
+    yield from (str(path) for path in Path().glob(f"{incomplete}*") if path.is_dir() or path.suffix == ".yaml")
+
+
+# the data home reads MPU_BENCH_DATA and MPU_BENCH_MIRROR itself, for those who call it without a command line
+DataFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Where datasets are kept. By default MPU_BENCH_DATA, or your user data folder.",
+        show_default=False,
+    ),
+]
+Mirror = Annotated[
+    str | None,
+    typer.Option(
+        "--mirror",
+        metavar="URL|DIR",
+        help="Where to look for data files first. By default MPU_BENCH_MIRROR.",
+        show_default=False,
+    ),
+]
+Offline = Annotated[bool, typer.Option("--offline", help="Do not use the network.", envvar="MPU_BENCH_OFFLINE")]
+ResultsRoot = Annotated[
+    Path, typer.Option("--results", metavar="DIR", help="Where results are kept: experiment X in DIR/X.")
+]
+ResultsFolder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder, such as results/adult.")]
+ResultsFolders = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="RESULTS", help="Results folders. By default all in results/.", show_default=False),
+]
+DatasetNames = Annotated[
+    list[str], typer.Argument(metavar="DATASET", help="Names of datasets.", autocompletion=complete_dataset)
+]
+
+
+def memory(text: str, option: str) -> int:
+    """Return the bytes of a size as an option gives it: ``200MB``.
+
+    Raises
+    ------
+    ConfigError
+        If it is none.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    from mpu_bench.config.schema import Memory
+    from mpu_bench.errors import ConfigError
+
+    try:
+        return TypeAdapter(Memory).validate_python(text)
+    except ValidationError:
+        raise ConfigError(f"{option} {text}: must be a size above 0, such as 200MB") from None

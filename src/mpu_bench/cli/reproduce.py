@@ -1,0 +1,65 @@
+"""``mpu-bench reproduce``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mpu_bench.cli.options import FAILED, HELD, INTERRUPTED, DataFolder, Mirror, Offline, ResultsRoot, console, say
+
+
+def reproduce(
+    papers: Annotated[
+        list[str] | None,
+        typer.Option("--paper", metavar="PAPER", help="Only this paper: mpu-2010, sbp-2012, ... (repeatable)."),
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Use this profile of every config: ci takes minutes.")
+    ] = None,
+    data_limit: Annotated[str, typer.Option(metavar="SIZE", help="Do not download files larger than this.")] = "200MB",
+    results: ResultsRoot = Path("results"),
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder of the tables. By default tables in that of results.")
+    ] = None,
+    data_folder: DataFolder = None,
+    mirror: Mirror = None,
+    offline: Offline = False,
+) -> None:
+    """Run every config of the papers, cheapest first, and compare with the published numbers.
+
+    What has a result is kept, a failure stops nothing else, and a run whose data cannot be had is a row that says so.
+    Writes a file for each published table, an overview and the page.
+
+    Exit codes: 0, nothing is out of tolerance; 1, something is, or failed; 2, bad input; 130, interrupted.
+    """
+    from mpu_bench.cli import reproduction, verdicts
+    from mpu_bench.cli.live import Display
+    from mpu_bench.cli.options import memory
+    from mpu_bench.data.download.cache import Home
+    from mpu_bench.experiment.pool.local import LocalPool
+    from mpu_bench.report import overview, page
+
+    home = replace(Home.from_options(data_folder, mirror, offline), limit=memory(data_limit, "--data-limit"))
+    experiments, failures = reproduction.experiments(papers or [], profile, say)
+    code = 0
+    try:
+        with LocalPool() as pool:
+            steps = reproduction.steps(experiments)
+            display = Display(console(stderr=True))
+            failures += reproduction.run(steps, home, results, pool, display.listening, say)
+    except KeyboardInterrupt:
+        say(HELD)
+        code = INTERRUPTED
+    tables, folders = reproduction.compare(experiments, results)
+    tables_folder = out or results / "tables"
+    overview.write(tables, tables_folder)
+    verdicts.print_overview(tables, console())
+    for failure in failures:
+        say(f"failed: {failure}")
+    say(f"written: {tables_folder / overview.OVERVIEW[0]} and the tables beside it")
+    if folders:
+        say(f"written: {page.write(folders, results / 'page')}")
+    raise typer.Exit(code or (FAILED if failures or overview.any_outside(tables) else 0))

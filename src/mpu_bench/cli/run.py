@@ -1,0 +1,132 @@
+"""``mpu-bench run``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mpu_bench.cli.options import (
+    FAILED,
+    HELD,
+    INTERRUPTED,
+    DataFolder,
+    Mirror,
+    Offline,
+    ResultsRoot,
+    complete_config,
+    console,
+    say,
+)
+from mpu_bench.cli.results import print_results
+
+if TYPE_CHECKING:
+    from mpu_bench.config.choices import Experiment
+    from mpu_bench.data.download.cache import Home
+    from mpu_bench.experiment.pool import Pool
+    from mpu_bench.experiment.run import Run
+
+
+def run(
+    config: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CONFIG", help="A YAML file, or the name of a bundled config.", autocompletion=complete_config
+        ),
+    ],
+    profile: Annotated[str | None, typer.Option(metavar="NAME", help="Use this profile of the config.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config: stop.seconds=5 (repeatable)."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Run only matching runs: solver=mpu, dataset=adult (repeatable)."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="The first seed.")] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, help="The number of seeds.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each run.")] = None,
+    kernel_memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory for stored kernel values, such as 2GB. By default half of the free."),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="How many runs at once. They share the machine, and so their seconds grow.")
+    ] = 1,
+    force: Annotated[bool, typer.Option("--force", help="Re-run even if a result exists.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List runs and downloads; execute nothing.")] = False,
+    results: ResultsRoot = Path("results"),
+    data_folder: DataFolder = None,
+    mirror: Mirror = None,
+    offline: Offline = False,
+) -> None:
+    """Run an experiment: fetch its data, make the runs that have no result yet, print the table.
+
+    Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130, interrupted.
+    """
+    from mpu_bench.cli import listing
+    from mpu_bench.config.read import read_config
+    from mpu_bench.data.download.cache import Home
+    from mpu_bench.experiment import plan
+    from mpu_bench.experiment.pool.local import LocalPool
+
+    home = Home.from_options(data_folder, mirror, offline)
+    with LocalPool(0 if dry_run else jobs, threads or 1) as pool:  # workers import while the config is read
+        experiment = read_config(
+            config,
+            profile=profile,
+            settings=settings or [],
+            seed=seed,
+            repeats=repeats,
+            threads=threads,
+            kernel_memory=kernel_memory,
+        )
+        runs = plan.plan(experiment)
+        chosen = plan.only(runs, only) if only else runs
+        folder = results / experiment.name
+        if dry_run:
+            listing.print_plan(chosen, home, folder, console())
+            return
+        pool.use_threads(experiment.threads)
+        if jobs > 1:
+            say(f"{jobs} runs at once share this machine: do not compare their seconds with those of single runs")
+        raise typer.Exit(_execute(experiment, runs, chosen, home, folder, pool, force))
+
+
+def _execute(
+    experiment: Experiment,
+    runs: Sequence[Run],
+    chosen: Sequence[Run],
+    home: Home,
+    folder: Path,
+    pool: Pool,
+    force: bool,
+) -> int:
+    from mpu_bench.cli.live import Display
+    from mpu_bench.experiment import runner
+    from mpu_bench.results.store import FILE
+
+    code = FAILED
+    try:
+        with Display(console(stderr=True)).listening() as listener:
+            code = 0 if runner.execute(experiment, runs, chosen, home, folder, pool, listener, force) else FAILED
+    except KeyboardInterrupt:
+        say(HELD)
+        if not (folder / FILE).is_file():
+            return INTERRUPTED
+        code = INTERRUPTED
+    _report(folder)
+    return code
+
+
+def _report(folder: Path) -> None:
+    """Write the CSV files of a results folder and print its table."""
+    from mpu_bench.report import csv_files
+    from mpu_bench.results.store import Store
+
+    with Store(folder) as store:
+        csv_files.write(store)
+        print_results(store)
+    say(f"results are in {folder}: runs.csv, table.csv, curves.csv and others")

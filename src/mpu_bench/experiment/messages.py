@@ -1,0 +1,69 @@
+"""What a pool sends to a worker, and what it hears from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mpu_bench.config.schema import Limits
+from mpu_bench.data.download.cache import Home
+from mpu_bench.experiment.run import Run
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run that can be made: the key of its result, what it may take, and what it needs of other runs.
+
+    ``optimum`` is what the run's objective is set against, if that is known.
+    """
+
+    run_id: str
+    run: Run
+    home: Home
+    limits: Limits = field(default_factory=Limits)
+    optimum: float | None = None
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What a worker begins now."""
+
+    name: Literal["starting", "loading", "compiling", "training"]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The seconds a worker has just spent compiling; zero where all came from the disk cache."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is after a slice, with what was measured at its last checkpoint."""
+
+    passes: float
+    seconds: float
+    objective: float | None = None
+    gap: float | None = None
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The end of a run: the columns of its record that the worker knows, and its checkpoints."""
+
+    record: dict[str, Any]
+    checkpoints: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The end of a run without a result: one of the words for it, and why."""
+
+    status: str
+    reason: str
+
+
+#: what is told while a run is under way
+News = Phase | Compiled | Progress
+Message = News | Finished | Failed
