@@ -54,7 +54,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def copied(to: Path) -> Path:
     """Copy what a run needs of the checkout."""
-    for name in ("src", "datasets", "configs", "configs/published"):
+    for name in ("src", "datasets", "configs"):
         shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__"))
     return to / "src"
 
@@ -64,8 +64,8 @@ def copied(to: Path) -> Path:
     [
         ("", "online/forgetron.py", "", ""),
         ("forgetron", "online/forgetron.py", "sigma * (sigma - 2.0 * mu)", "sigma * (sigma + 2.0 * mu)"),
-        ("sbp", "batch/sbp.py", "max(int(work.counters[PRESENTED]), 1)", "int(work.counters[PRESENTED]) + 1"),
-        ("mpu", "linear/active_sets.py", "elif p >= unlearning and count > 0.0:", "elif False:"),
+        ("sbp", "batch/sbp.py", "max(iterations, 1)", "iterations + 1"),
+        ("mpu", "mpu/mpu.py", "elif p_i >= unlearn_at and I_i > 0.0:", "elif False:"),
     ],
     ids=["nothing is broken", "a sign of the quadratic", "the length of the average", "no unlearning"],
 )
