@@ -15,7 +15,7 @@ setup: $(VENV)/.installed  ## make .venv and install the project into it
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
 run: setup  ## the quick start: no download, less than a minute
@@ -35,10 +35,10 @@ format: setup  ## let ruff put the code into form
 	$(BIN)/ruff format
 
 bench: setup  ## seconds as ratios to a peer, in one run; some minutes (fetches the papers' smaller datasets)
-	$(BIN)/python scripts/bench.py linear
-	$(BIN)/python scripts/bench_kernel.py
-	$(BIN)/python scripts/bench_online.py
-	$(BIN)/python scripts/bench_meb.py
+	$(BIN)/python scripts/bench/linear.py
+	$(BIN)/python scripts/bench/kernel.py
+	$(BIN)/python scripts/bench/online.py
+	$(BIN)/python scripts/bench/meb.py
 
 reproduce-tables: setup  ## what the papers print, run anew (days; PROFILE=ci: minutes); what has a result is kept
 	$(BIN)/mpu-bench reproduce $(if $(PROFILE),--profile $(PROFILE)) --data-limit $(DATA_LIMIT) --results $(RESULTS)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import pytest
+from pydantic import Field, model_validator
 
 from mpu_bench import document
 from mpu_bench.errors import ConfigError
 
 
-def parse(text: str) -> document.Located:
+def parse(text: str) -> document.Document:
     return document.parse(text, "adult.yaml", ConfigError)
 
 
@@ -28,10 +31,10 @@ def test_words_stay_words(text: str) -> None:
 
 def test_every_key_has_a_place() -> None:
     read = parse("a: 1\nb:\n  c: [1, 2]\n  d:\n    - e: 3\n")
-    assert read.place(("b", "d", 0, "e")) == "adult.yaml, line 5"
-    assert read.place(("b", "c", 1)) == "adult.yaml, line 3"
-    assert read.place(("b", "unknown")) == "adult.yaml, line 2"
-    assert read.place(("unknown",)) == "adult.yaml"
+    assert read.location(("b", "d", 0, "e")) == "adult.yaml, line 5"
+    assert read.location(("b", "c", 1)) == "adult.yaml, line 3"
+    assert read.location(("b", "unknown")) == "adult.yaml, line 2"
+    assert read.location(("unknown",)) == "adult.yaml"
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,78 @@ def test_wrong_yaml_is_told_with_its_line(text: str, message: str) -> None:
 def test_an_overlay_merges_mappings_and_replaces_the_rest() -> None:
     read = parse("stop: {gap: 1, passes: 2}\nseeds: [1, 2]\n")
     read.overlay((), {"stop": {"gap": 5}, "seeds": [3]}, {("stop",): "here", ("stop", "gap"): "there", ("seeds",): "x"})
+    assert read.location(("seeds", 0)) == "x"
     assert read.data == {"stop": {"gap": 5, "passes": 2}, "seeds": [3]}
-    assert read.place(("stop", "gap")) == "there"
-    assert read.place(("stop", "passes")) == "adult.yaml, line 1"
+    assert read.location(("stop", "gap")) == "there"
+    assert read.location(("stop", "passes")) == "adult.yaml, line 1"
+
+
+def test_what_an_anchor_shares_can_be_overridden_by_itself() -> None:
+    read = parse("a: &shared {b: 1}\nc: *shared\n")
+    read.replace(("a", "b"), 2, {(): "here"})
+    assert read.data == {"a": {"b": 2}, "c": {"b": 1}}
+
+
+def test_a_node_knows_its_place() -> None:
+    read = parse("solvers:\n  - mpu:\n      C: 1\n")
+    node = read["solvers"][0]["mpu"]["C"]
+    assert node.value == 1
+    assert str(node.error("is wrong; mend it")) == "adult.yaml, line 3: solvers.mpu.C: is wrong; mend it"
+    assert str(read["absent"]["below"].error("is wrong")) == "adult.yaml: absent.below: is wrong"
+    assert read["absent"]["below"].value is None
+    assert isinstance(node.error("x"), ConfigError)
+
+
+class Circle(document.Strict):
+    kind: Literal["circle"]
+    radius: document.Positive
+
+
+class Square(document.Strict):
+    kind: Literal["square"]
+    side: document.Positive
+
+    @model_validator(mode="after")
+    def _is_small(self) -> Square:
+        if self.side > 9:
+            raise document.MisfitError("side", "must be at most 9")
+        return self
+
+
+class Shapes(document.Strict):
+    shapes: list[Annotated[Circle | Square, Field(discriminator="kind")]] = Field([])
+    named: dict[str, Circle] = Field({})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("shapes: [{kind: circle, radius: -1}]", "line 1: shapes.radius: must be greater than 0, not -1"),
+        ("shapes:\n- {kind: circle, side: 1}", "line 2: shapes.radius: this key is missing"),
+        ("shapes: [{kind: circle, radius: 1, sid: 1}]", "shapes.sid: unknown key; choose from kind, radius"),
+        ("shapes: [{kind: square, sid: 1}]", "shapes.sid: unknown key; did you mean 'side'?"),
+        ("shapes: [{kind: squar}]", "shapes.kind: there is no kind 'squar'; did you mean 'square'?"),
+        ("shapes: [{side: 1}]", "line 1: shapes.kind: this key is missing"),
+        ("shapes: [{kind: square, side: 10}]", "line 1: shapes.side: must be at most 9"),
+        ("named:\n  a:\n    radios: 1", "line 3: named.a.radios: unknown key; did you mean 'radius'?"),
+        ("named: {a: 3}", "line 1: named.a: must be a mapping (key: value), not 3"),
+        ("shape: 3", "line 1: shape: unknown key; did you mean 'shapes'?"),
+    ],
+)
+def test_a_fault_is_told_with_line_key_and_remedy(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(text).root.validated(Shapes)
+    assert message in str(caught.value)
+
+
+def test_five_faults_are_told_at_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse("\n".join(f"key{number}: 1" for number in range(9))).root.validated(Shapes)
+    assert len(str(caught.value).splitlines()) == 6
+    assert "and 4 more" in str(caught.value)
+
+
+def test_a_renamed_word_is_refused_with_the_new_one() -> None:
+    read = document.parse("forms: []", "adult.yaml", ConfigError, {"forms": "shapes"})
+    with pytest.raises(ConfigError, match=r"adult\.yaml, line 1: forms: unknown key; it is called 'shapes' now"):
+        read.root.validated(Shapes)

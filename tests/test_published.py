@@ -5,6 +5,7 @@ import pytest
 from mpu_bench import published, resources
 from mpu_bench.errors import StoreError
 from mpu_bench.results import matching
+from mpu_bench.scaled import Scaled
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_the_row_of_a_budgeted_solver_is_found_by_maintenance_and_budget() -> No
     ],
 )
 def test_the_printed_nu_stands_beside_the_nu_of_the_same_problem(bias, kernel, over_examples, nu) -> None:
-    parameters = {"bias": bias, "regularization": {"over-examples": over_examples}}
+    parameters = {"bias": bias, "regularization": Scaled(over_examples, "n")}
     record = {"dataset": "adult", "solver": "smo", "parameters": parameters, "budget_vectors": None, "kernel": kernel}
     assert matching.beside("sbp-table2", record) == ({} if nu is None else {"nu": nu})
 
@@ -56,5 +57,5 @@ def test_an_unknown_table_is_told() -> None:
 def test_a_table_with_a_ragged_line_is_told(line, tmp_path, monkeypatch) -> None:
     (tmp_path / "torn.csv").write_text(f"dataset,solver,seconds\nadult,dcd,1\n{line}\n")
     monkeypatch.setattr(resources, "folder", lambda _: tmp_path)
-    with pytest.raises(StoreError, match=r"torn.csv: line 3 has more or fewer cells"):
+    with pytest.raises(StoreError, match=r"torn.csv, line 3: must have as many cells"):
         published.table("torn")

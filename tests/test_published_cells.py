@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mpu_bench import resources
+from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import config_names, read_config
 from mpu_bench.config.rules import Printed
-from mpu_bench.config.schema import Experiment
 from mpu_bench.experiment import plan
 from mpu_bench.results import matching
 from mpu_bench.verdict import comparison

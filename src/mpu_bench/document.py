@@ -2,23 +2,29 @@
 
 Used for configs and for dataset cards. Differences from plain PyYAML: a key given twice is an error, and
 ``1e-5`` and ``1.0e10`` are numbers (YAML 1.1 takes both for strings).
+
+Every message about a value reads ``FILE, line N: key: what is wrong; the fix``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Annotated, Any, get_args
 
-import pydantic
 import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from mpu_bench.errors import UserError, nearest
 
 Key = tuple[str | int, ...]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
+_MOST_ERRORS = 5  # told at once
 
 _SafeLoader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster
 
@@ -42,51 +48,133 @@ Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+01234567
 
 
 @dataclass
-class Located:
-    """Plain data read from YAML, with the place of each key.
+class Document:
+    """Plain data read from YAML, with the location of each key.
 
     Attributes
     ----------
     data : mapping
-    places : dict of key path to str
-        Such as ``{("stop", "gap"): "adult.yaml, line 7"}``.
     source : str
         The file's name, for messages about the whole.
+    error : type of UserError
+        What is raised about it.
+    locations : dict of key path to str
+        Such as ``{("stop", "gap"): "adult.yaml, line 7"}``.
+    renamed : mapping of str to str
+        Words of earlier versions, each with the one that has taken its place.
     """
 
     data: dict[str, Any]
     source: str
-    places: dict[Key, str] = field(default_factory=dict)
+    error: type[UserError]
+    locations: dict[Key, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
-    def place(self, key: Key) -> str:
-        """Name the place of a key, or of the nearest enclosing one that stands in the file."""
+    @property
+    def root(self) -> Node:
+        """The whole, as a node."""
+        return Node(self, (), self.data)
+
+    def __getitem__(self, step: str) -> Node:
+        return self.root[step]
+
+    def location(self, key: Key) -> str:
+        """Name the location of a key, or of the nearest enclosing one that stands in the file."""
         for length in range(len(key), 0, -1):
-            if key[:length] in self.places:
-                return self.places[key[:length]]
+            if key[:length] in self.locations:
+                return self.locations[key[:length]]
         return self.source
 
-    def overlay(self, key: Key, other: Mapping[str, Any], places: Mapping[Key, str]) -> None:
-        """Let ``other`` override the mapping at ``key``: mappings are merged, everything else is replaced."""
-        target = self.data
+    def suggest(self, name: str, valid: Any) -> str:
+        """Say what an unknown name is called by now, which one was probably meant, or what there is."""
+        new = self.renamed.get(name)
+        return f"it is called '{new}' now" if new in valid else nearest(name, valid)
+
+    def replace(self, key: Key, value: Any, locations: Mapping[Key, str]) -> None:
+        """Put a value in the place of what the key holds; ``locations`` are those at and below the key."""
+        target: Any = self.data
+        for step in key[:-1]:
+            target = target[step]
+        target[key[-1]] = value
+        kept = {other: text for other, text in self.locations.items() if other[: len(key)] != key}
+        self.locations = kept | {(*key, *below): text for below, text in locations.items()}
+
+    def overlay(self, key: Key, value: Any, locations: Mapping[Key, str]) -> None:
+        """Let a value override what the key holds: mappings are merged, everything else is replaced."""
+        target: Any = self.data
         for step in key:
-            target = target[step]  # type: ignore[index]
-        for name, new in other.items():
-            if isinstance(new, Mapping) and isinstance(target.get(name), dict):
-                below = {place[1:]: text for place, text in places.items() if place[:1] == (name,)}
-                self.overlay((*key, name), new, below)
-            else:
-                target[name] = new
-                self.places |= {(*key, *place): text for place, text in places.items() if place[:1] == (name,)}
+            target = target.get(step) if isinstance(target, dict) else None
+        if not isinstance(target, dict) or not isinstance(value, Mapping):
+            self.replace(key, value, locations)
+            return
+        for name, new in value.items():
+            self.overlay((*key, name), new, below(locations, (str(name),)))
 
 
-def read(path: Path, error: type[UserError]) -> Located:
+def below(locations: Mapping[Key, str], key: Key) -> dict[Key, str]:
+    """Return the locations at and below a key, by what follows it."""
+    return {other[len(key) :]: text for other, text in locations.items() if other[: len(key)] == key}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value of a document, and the path that leads to it."""
+
+    document: Document
+    key: Key
+    value: Any
+
+    def __getitem__(self, step: Any) -> Node:
+        """Return what stands below, with the value None where nothing does."""
+        return Node(self.document, (*self.key, step), self.value[step] if _has(self.value, step) else None)
+
+    def holding(self, value: Any) -> Node:
+        """Return another value in the same place."""
+        return replace(self, value=value)
+
+    def error(self, message: str) -> UserError:
+        """Make the error that tells file, line, key, what is wrong and the fix."""
+        return self.document.error(_line(self.document, self.key, message))
+
+    def unknown(self, what: str, name: str, valid: Any) -> UserError:
+        """Make the error about a name that does not exist."""
+        return self.error(f"there is no {what} '{name}'; {self.document.suggest(name, valid)}")
+
+    def validated(self, schema: Any) -> Any:
+        """Check the value against a pydantic model or an annotated type, and return what that makes of it.
+
+        Raises
+        ------
+        UserError
+            Of the document's type, with a line for each of the first errors.
+        """
+        try:
+            return _adapter(schema).validate_python(self.value)
+        except ValidationError as error:
+            raise self.document.error(explain(error, self, schema)) from None
+
+
+def _has(value: Any, step: Any) -> bool:
+    if isinstance(value, Mapping):
+        return step in value
+    return isinstance(value, list | tuple) and isinstance(step, int) and step < len(value)
+
+
+@cache
+def _adapter(schema: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(schema)
+
+
+def read(path: Path, error: type[UserError], renamed: Mapping[str, str] = MappingProxyType({})) -> Document:
     """Read a YAML file whose top is a mapping.
 
     Parameters
     ----------
     path : Path
     error : type of UserError
-        What to raise.
+        What to raise, here and about anything in it.
+    renamed : mapping of str to str
+        See `Document`.
 
     Raises
     ------
@@ -99,43 +187,52 @@ def read(path: Path, error: type[UserError]) -> Located:
         raise error(f"{path}: no such file") from None
     except IsADirectoryError:
         raise error(f"{path}: is a folder, not a YAML file") from None
-    except UnicodeDecodeError as fault:
-        raise error(f"{path}: is not a UTF-8 text file ({fault.reason} at byte {fault.start})") from None
-    except OSError as fault:
-        raise error(f"{path}: cannot be read: {fault.strerror}") from None
-    return parse(text, str(path), error)
+    except UnicodeDecodeError as problem:
+        raise error(f"{path}: is not a UTF-8 text file ({problem.reason} at byte {problem.start})") from None
+    except OSError as problem:
+        raise error(f"{path}: cannot be read: {problem.strerror}") from None
+    return parse(text, str(path), error, renamed)
 
 
-def parse(text: str, source: str, error: type[UserError]) -> Located:
+def parse(
+    text: str, source: str, error: type[UserError], renamed: Mapping[str, str] = MappingProxyType({})
+) -> Document:
     """Parse YAML text whose top is a mapping; see `read`."""
     try:
         loader = Loader(text)
-    except yaml.YAMLError as fault:  # a character that YAML forbids
-        raise error(f"{source}: not YAML: {fault}") from None
+    except yaml.YAMLError as problem:  # a character that YAML forbids
+        raise error(f"{source}: not YAML: {problem}") from None
     try:
         node = loader.get_single_node()
-        places: dict[Key, str] = {}
+        locations: dict[Key, str] = {}
         if node is not None:
             for key, line in _walk(node, (), source, error):
-                places[key] = f"{source}, line {line}"
+                locations[key] = f"{source}, line {line}"
         data = loader.construct_document(node) if node is not None else None
-    except yaml.MarkedYAMLError as fault:
-        raise error(_syntax_message(fault, text, source)) from None
-    except yaml.YAMLError as fault:
-        raise error(f"{source}: not YAML: {fault}") from None
+    except yaml.MarkedYAMLError as problem:
+        raise error(_syntax_message(problem, text, source)) from None
+    except yaml.YAMLError as problem:
+        raise error(f"{source}: not YAML: {problem}") from None
     finally:
         loader.dispose()
     if not isinstance(data, dict):
         raise error(f"{source}: must hold keys and values (key: value), but holds {_kind(data)}")
-    return Located(data, source, places)
+    return Document(_unshared(data), source, error, locations, renamed)
 
 
 def value(text: str, source: str, error: type[UserError]) -> Any:
     """Parse one YAML value, such as that of a command-line option."""
     try:
         return yaml.load(text, Loader)
-    except yaml.YAMLError as fault:
-        raise error(f"{source}: the value is not YAML: {fault}") from None
+    except yaml.YAMLError as problem:
+        raise error(f"{source}: the value is not YAML: {problem}") from None
+
+
+def _unshared(value: Any) -> Any:
+    """Copy what an anchor and its aliases share, so that one can be overridden without the others."""
+    if isinstance(value, dict):
+        return {key: _unshared(each) for key, each in value.items()}
+    return [_unshared(each) for each in value] if isinstance(value, list) else value
 
 
 def _walk(node: yaml.Node, key: Key, source: str, error: type[UserError]) -> Iterator[tuple[Key, int]]:
@@ -154,59 +251,119 @@ def _walk(node: yaml.Node, key: Key, source: str, error: type[UserError]) -> Ite
             yield from _walk(child, (*key, position), source, error)
 
 
-def _syntax_message(fault: yaml.MarkedYAMLError, text: str, source: str) -> str:
-    mark = fault.problem_mark or fault.context_mark
+def _syntax_message(problem: yaml.MarkedYAMLError, text: str, source: str) -> str:
+    mark = problem.problem_mark or problem.context_mark
     line = mark.line + 1 if mark else 1
     lines = text.splitlines()
     if line <= len(lines) and "\t" in lines[line - 1][: len(lines[line - 1]) - len(lines[line - 1].lstrip())]:
         return f"{source}, line {line}: indented with a tab; YAML wants spaces"
-    return f"{source}, line {line}: not YAML: {fault.problem or fault.context}"
+    return f"{source}, line {line}: not YAML: {problem.problem or problem.context}"
 
 
 def _kind(value: object) -> str:
     return {type(None): "nothing", list: "a list", str: "a text"}.get(type(value), f"{value!r}")
 
 
-def validation_message(
-    fault: pydantic.ValidationError,
-    place: Callable[[Key], str],
-    prefix: Key,
-    fields: Callable[[Key], list[str]],
-    most: int = 5,
-) -> str:
+class Strict(BaseModel):
+    """Refuses unknown keys and values of another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, ser_json_inf_nan="strings")
+
+
+class MisfitError(ValueError):
+    """What a pydantic validator raises about keys that do not go together: which key is to blame, and why."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+def explain(error: ValidationError, node: Node, schema: Any) -> str:
     """Turn pydantic's errors into lines a user can act on.
 
     Parameters
     ----------
-    fault : pydantic.ValidationError
-    place : function
-        Names file and line of a key path.
-    prefix : key path
-        Where the validated value stands.
-    fields : function
-        The valid keys at a key path (below the prefix), to suggest from.
-    most : int
-        How many errors to tell at once.
+    error : pydantic.ValidationError
+    node : Node
+        What was validated.
+    schema : type
+        What it was validated against; its keys are suggested for those that it does not know.
     """
-    errors = fault.errors(include_url=False)
-    told = [_one_message(error, place, prefix, fields) for error in errors[:most]]
-    if len(errors) > most:
-        told.append(f"and {len(errors) - most} more")
-    return "\n".join(dict.fromkeys(told))
+    errors = error.errors(include_url=False)
+    lines = [_explain_one(each, node, schema) for each in errors[:_MOST_ERRORS]]
+    if len(errors) > _MOST_ERRORS:
+        lines.append(f"and {len(errors) - _MOST_ERRORS} more")
+    return "\n".join(dict.fromkeys(lines))
 
 
-def _one_message(error: Any, place: Callable[[Key], str], prefix: Key, fields: Callable[[Key], list[str]]) -> str:
-    below: Key = error["loc"]
-    key = (*prefix, *below)
-    name = dotted(key)
-    if error["type"] == "extra_forbidden":
-        return f"{place(key)}: unknown key '{name}': {nearest(str(below[-1]), fields(below[:-1]))}"
-    if error["type"] == "missing":
-        return f"{place(key[:-1])}: the key '{name}' is missing"
-    if error["type"] == "value_error":
-        return f"{place(key)}: {name}: {error['ctx']['error']}"
-    words = str(error["msg"]).replace("Input should be", "must be")
-    return f"{place(key)}: {name}: {words}, not {error['input']!r}"
+def _explain_one(error: Any, node: Node, schema: Any) -> str:
+    steps: Key = error["loc"]
+    key = (*node.key, *_steps_in(node.value, steps, error["type"]))
+    context, document = error.get("ctx", {}), node.document
+    match error["type"]:
+        case "extra_forbidden":
+            message = f"unknown key; {document.suggest(str(steps[-1]), _valid_keys(schema, steps[:-1]))}"
+        case "missing":
+            message = "this key is missing"
+        case "value_error":
+            cause = context["error"]
+            key, message = (*key, *([cause.key] if isinstance(cause, MisfitError) else [])), str(cause)
+        case "union_tag_invalid":
+            kinds = re.findall("'([^']*)'", context["expected_tags"])
+            key, message = (*key, _TAG), f"there is no kind '{context['tag']}'; {nearest(str(context['tag']), kinds)}"
+        case "union_tag_not_found":
+            key, message = (*key, _TAG), "this key is missing"
+        case "too_short":
+            message = f"must hold {context['min_length']} at least, not {error['input']!r}"
+        case "model_type" | "dict_type" | "model_attributes_type":
+            message = f"must be a mapping (key: value), not {error['input']!r}"
+        case _:
+            message = f"{str(error['msg']).replace('Input should be', 'must be')}, not {error['input']!r}"
+    return _line(document, key, message)
+
+
+def _line(document: Document, key: Key, message: str) -> str:
+    return ": ".join(filter(None, [document.location(key), dotted(key), message]))
+
+
+_TAG = "kind"  # the key that tells the classes of a union apart
+
+
+def _steps_in(value: Any, steps: Key, kind: str) -> Iterator[str | int]:
+    """Keep the steps that lead somewhere: pydantic adds the branch of a union, and the names of validators."""
+    for position, step in enumerate(steps):
+        if _has(value, step):
+            value = value[step]
+        elif kind != "missing" or position < len(steps) - 1:
+            continue
+        yield step
+
+
+def _valid_keys(schema: Any, steps: Key) -> list[str]:
+    """List the keys that a schema knows at the end of some steps."""
+    models = list(_models(schema))
+    for step in steps:
+        fields = [
+            field.annotation
+            for model in models
+            for name, field in model.model_fields.items()
+            if step in (name, field.alias)
+        ]
+        tagged = [model for model in models if _TAG in model.model_fields and step in _literals(model)]
+        models = [found for field in fields for found in _models(field)] or tagged or models
+    return [field.alias or name for model in models for name, field in model.model_fields.items()]
+
+
+def _literals(model: type[BaseModel]) -> tuple[Any, ...]:
+    return get_args(model.model_fields[_TAG].annotation)
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Find the models of an annotation such as ``dict[str, list[Model] | None]``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models(argument)
 
 
 def dotted(key: Key) -> str:

@@ -9,6 +9,11 @@ from mpu_bench import resources
 from mpu_bench.errors import StoreError, nearest
 
 
+def names() -> list[str]:
+    """List the published tables."""
+    return sorted(path.stem for path in resources.folder("configs/published").glob("*.csv"))
+
+
 @cache
 def table(name: str) -> list[dict[str, str]]:
     """Read a published table.
@@ -16,15 +21,14 @@ def table(name: str) -> list[dict[str, str]]:
     Raises
     ------
     StoreError
-        If there is none of this name.
+        If there is none of this name, or a row of it is not as long as its heading.
     """
     path = resources.folder("configs/published") / f"{name}.csv"
     if not path.is_file():
-        known = [each.stem for each in path.parent.glob("*.csv")]
-        raise StoreError(f"no published table '{name}': {nearest(name, known)}")
+        raise StoreError(f"there is no published table '{name}'; {nearest(name, names())}")
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     for number, row in enumerate(rows, start=2):
         if None in row or None in row.values():
-            raise StoreError(f"{path}: line {number} has more or fewer cells than the heading has columns")
+            raise StoreError(f"{path}, line {number}: must have as many cells as the heading has columns")
     return rows

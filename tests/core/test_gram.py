@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mpu_bench.core import gram, vector_store
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, new_counters
 from mpu_bench.core.gram import kernel_diagonal, kernel_row
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial, exp_single
+from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.rows import Dense, squared_norms
 from mpu_bench.errors import DataError
 from oracles import toys
@@ -185,12 +185,3 @@ def test_a_kernel_that_overflows_is_refused():
         gram.build(Dense(np.array([[np.inf, 0.0]])), 2, Gaussian(1.0))
     with pytest.raises(DataError, match="largest"):
         gram.build(Dense(np.array([[1e25, 0.0]])), 2, Gaussian(1.0))
-
-
-def test_single_precision_exp():
-    x = np.linspace(-87.33, 0.0, 200_001).astype(np.float32)
-    error = np.array([exp_single(each) for each in x]) / np.exp(x.astype(float)) - 1
-    assert np.abs(error).max() < 1.2e-7
-    assert exp_single(np.float32(0)) == 1.0
-    for below in (-87.4, -104.0, -1e30, -np.inf):
-        assert exp_single(np.float32(below)) == 0.0

@@ -2,8 +2,6 @@ import os
 import subprocess
 import sys
 
-from mpu_bench.core import jit
-
 PROGRAM = """
 import numpy as np
 from numba import njit
@@ -24,23 +22,3 @@ def test_functions_that_dispatch_are_cached_across_processes(tmp_path):
 
     assert run() == ["0", "1"]
     assert run() == ["1", "0"]
-
-
-def test_only_the_newest_caches_are_kept(tmp_path):
-    for age in range(7):
-        (tmp_path / f"cache{age}").mkdir()
-        os.utime(tmp_path / f"cache{age}", (1000 - age, 1000 - age))
-    jit._forget_oldest(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache0", "cache1", "cache2", "cache3"]
-
-
-def test_caches_that_may_be_in_use_are_kept(tmp_path):
-    for number in range(7):
-        (tmp_path / f"cache{number}").mkdir()
-    jit._forget_oldest(tmp_path)
-    assert len(list(tmp_path.iterdir())) == 7
-
-
-def test_the_hash_follows_the_sources():
-    assert len(jit.source_hash()) == 16
-    assert jit.source_hash() == jit.source_hash.__wrapped__()

@@ -67,9 +67,9 @@ def test_to_scipy_gives_doubles_as_the_peers_want_them(kind):
 
 def test_the_wrong_kind_of_rows_is_a_clear_error():
     matrix = np.zeros((2, 2))
-    with pytest.raises(TypeError, match="dot: no implementation for ndarray; there are Dense, Sparse, Ones"):
+    with pytest.raises(TypeError, match="dot: nothing is registered for ndarray; there are Dense, Sparse, Ones"):
         dot(matrix, np.uint32(0), matrix[0])
-    with pytest.raises(TypingError, match="dot: no implementation for array"):
+    with pytest.raises(TypingError, match="dot: nothing is registered for array"):
         compiled(matrix, np.uint32(0), 1.0, matrix[0])
 
 

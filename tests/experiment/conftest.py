@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
-from mpu_bench.config.schema import Experiment
 from mpu_bench.data.download.cache import Home
 from mpu_bench.experiment import plan, runner
 from mpu_bench.experiment.pool.local import LocalPool

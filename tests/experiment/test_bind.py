@@ -8,12 +8,13 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_bench.config.schema import KernelChoice
+from mpu_bench.config.choices import KernelChoice
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Ones, Sparse, count
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import bind
+from mpu_bench.scaled import Scaled
 
 
 def rows_of(values: np.ndarray, kind: str):
@@ -47,11 +48,11 @@ def test_kernels_by_the_data() -> None:
         (KernelChoice(), Linear()),
         (KernelChoice("gaussian", {"gamma": 0.5}), Gaussian(0.5)),
         (KernelChoice("gaussian", {"sigma2": 10.0}), Gaussian(0.05)),
-        (KernelChoice("gaussian", {"gamma": {"over-features": 4}}), Gaussian(1.0)),
-        (KernelChoice("gaussian", {"gamma": {"over-mean-squared-distance": 3}}), Gaussian(2.0)),
+        (KernelChoice("gaussian", {"gamma": Scaled(4, "d")}), Gaussian(1.0)),
+        (KernelChoice("gaussian", {"gamma": Scaled(3, "mean-squared-distance")}), Gaussian(2.0)),
         (KernelChoice("polynomial", {"degree": 5, "scale": 1.0, "offset": 1.0}), Polynomial(1.0, 1.0, 5)),
         (
-            KernelChoice("polynomial", {"degree": 2, "scale": {"over-mean-squared-distance": 3}, "offset": 0.0}),
+            KernelChoice("polynomial", {"degree": 2, "scale": Scaled(3, "mean-squared-distance"), "offset": 0.0}),
             Polynomial(2.0, 0.0, 2),
         ),
         (
@@ -66,7 +67,7 @@ def test_kernels_by_the_data() -> None:
 
 
 def test_a_parameter_may_be_a_multiple_of_one_over_n() -> None:
-    assert bind.build_solver("dcd", {"C": {"over-examples": 2.0}, "tolerance": 0.1}, 50).C == 0.04
+    assert bind.build_solver("dcd", {"C": Scaled(2.0, "n"), "tolerance": 0.1}, 50).C == 0.04
 
 
 @pytest.mark.parametrize("multiclass", [{}, {"multiclass": "one-against-one"}])

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mpu_bench.config.schema import Trial
+from mpu_bench.config.choices import ValidationSplit
 from mpu_bench.errors import DataError
 from mpu_bench.experiment import holdout
 from oracles import toys
@@ -21,25 +21,25 @@ def many(n=200, classes=3):
 def test_a_hold_out_keeps_the_shares_of_the_classes_and_never_a_test_row() -> None:
     problem = many()
     problem = replace(problem, test=toys.KINDS["dense"](np.full((3, 7), 9.0)))
-    part = holdout.holdout(problem, Trial(holdout=0.3))
+    part = holdout.holdout(problem, ValidationSplit(holdout=0.3))
     counts, held = np.bincount(problem.labels), np.bincount(part.test_labels)
     np.testing.assert_array_equal(held, np.round(0.3 * counts))
     np.testing.assert_array_equal(np.bincount(part.labels), counts - held)
     assert (part.test.values != 9).all()
     both = np.concatenate([part.train.values, part.test.values])
     np.testing.assert_array_equal(np.sort(both, axis=0), np.sort(problem.train.values, axis=0))
-    again = holdout.holdout(problem, Trial(holdout=0.3))
+    again = holdout.holdout(problem, ValidationSplit(holdout=0.3))
     np.testing.assert_array_equal(part.train.values, again.train.values)
 
 
 def test_every_row_is_held_out_by_one_fold() -> None:
     problem = many()
-    held = [holdout.holdout(problem, Trial(folds=4, fold=fold)).test.values for fold in range(4)]
+    held = [holdout.holdout(problem, ValidationSplit(folds=4, fold=fold)).test.values for fold in range(4)]
     np.testing.assert_array_equal(np.sort(np.concatenate(held), axis=0), np.sort(problem.train.values, axis=0))
 
 
-@pytest.mark.parametrize("trial", [Trial(holdout=0.3), Trial(folds=3)])
-def test_a_class_that_would_be_missing_is_told(trial: Trial) -> None:
+@pytest.mark.parametrize("trial", [ValidationSplit(holdout=0.3), ValidationSplit(folds=3)])
+def test_a_class_that_would_be_missing_is_told(trial: ValidationSplit) -> None:
     problem = many()
     problem.labels[problem.labels == 2] = 1
     problem.labels[0] = 2
@@ -49,4 +49,4 @@ def test_a_class_that_would_be_missing_is_told(trial: Trial) -> None:
 
 def test_the_test_set_stands_for_itself() -> None:
     problem = many()
-    assert holdout.holdout(problem, Trial(on_test_set=True)) is problem
+    assert holdout.holdout(problem, ValidationSplit(on_test_set=True)) is problem

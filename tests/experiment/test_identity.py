@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from mpu_bench import solvers
+from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
-from mpu_bench.config.schema import Checkpoints, Experiment, Stop
+from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.experiment import identity, plan, runner
 from mpu_bench.experiment.identity import run_id
 from mpu_bench.experiment.run import Run

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
-from mpu_bench.config.schema import Experiment
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import plan
 

@@ -15,7 +15,7 @@ from mpu_bench.experiment.runner import PlannedRun
 from mpu_bench.quantities import CHECKPOINT_COLUMNS
 from mpu_bench.results.store import Store
 
-OPTIMUM = "reference: true\n"
+OPTIMUM = "optimum: true\n"
 SMALL = "name: tried\ndataset: {digits: {positive: ['8'], split: {train: 300, seed: 0}}}\n"
 GAUSSIAN = SMALL + "kernel: {gaussian: {sigma2: 500}}\n"
 DERIVED = "{sbp: {nu: {from-regularization: {over-examples: 0.5}}, passes: 1}}"
@@ -62,15 +62,15 @@ def test_every_linear_objective_is_set_against_the_optimum_of_its_own_problem(ex
     for record in records[:2]:
         assert 0 <= record["gap"] <= 1e-8
     for record in records[2:5]:
-        assert record["deviation"] >= 0
-        assert record["deviation"] <= record["gap"] + 1e-8
-    assert records[5]["deviation"] is None
+        assert record["suboptimality"] >= 0
+        assert record["suboptimality"] <= record["gap"] + 1e-8
+    assert records[5]["suboptimality"] is None
 
 
 def test_a_deviation_ends_a_run(execute) -> None:
-    (_, record), _ = execute(OPTIMUM + "solvers: [{dcd: {tolerance: 1.0e-9}}]\nstop: {deviation: 0.01}\n")
+    (_, record), _ = execute(OPTIMUM + "solvers: [{dcd: {tolerance: 1.0e-9}}]\nstop: {suboptimality: 0.01}\n")
     assert (record["status"], record["reason"]) == ("stopped", "deviation 0.01")
-    assert 0 <= record["deviation"] <= 0.01
+    assert 0 <= record["suboptimality"] <= 0.01
 
 
 def test_the_optimum_of_a_chosen_run_is_found_too_and_no_other(execute) -> None:
@@ -132,9 +132,9 @@ def test_kernel_svms_are_set_against_the_optimum_of_their_own_problem(execute) -
     unbiased, biased, sdca, pegasos, smo, with_bias, libsvm, rff = records
     assert unbiased["objective"] > 1.001 * biased["objective"]
     for record in (sdca, smo, with_bias, libsvm):
-        assert -1e-9 <= record["deviation"] <= record["gap"] + 1e-4
-    assert pegasos["deviation"] > 0
-    assert rff["deviation"] is None
+        assert -1e-9 <= record["suboptimality"] <= record["gap"] + 1e-4
+    assert pegasos["suboptimality"] > 0
+    assert rff["suboptimality"] is None
     for record, optimum in ((smo, unbiased), (with_bias, biased), (libsvm, biased)):
         assert record["nu"] == pytest.approx(optimum["nu"], rel=1e-2)
 

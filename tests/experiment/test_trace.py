@@ -99,19 +99,6 @@ def test_evaluation_is_off_the_clock(problem: Problem, monkeypatch: pytest.Monke
     assert traced.checkpoints[-1]["train_seconds"] < 0.05 * len(traced.checkpoints)
 
 
-def test_compiling_is_off_the_clock() -> None:
-    from numba import njit
-
-    njit(lambda number: number + 1)(1)  # numba imports its own parts at the first compilation
-    compile_here = njit(lambda number: np.sort(np.arange(number)).sum())
-    clock = trace.Clock()
-    started = time.perf_counter()
-    with clock:
-        compile_here(1)
-    assert clock.seconds < 0.5 * (time.perf_counter() - started)
-    assert clock.seconds >= 0
-
-
 def test_a_diverged_run_says_so(problem: Problem) -> None:
     solvers.load_plugin(PLUGIN)
     traced = run(solvers.load("misbehaving")(how="not-finite"), problem)

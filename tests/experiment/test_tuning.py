@@ -67,7 +67,7 @@ def test_a_tuner_tries_for_all(read) -> None:
         ("tune: {C: [1], holdout: 0.3, metric: eror}", "tune.metric"),
         ("tune: {C: [1], holdout: 0.3, metric: online_error}", "'dcd' is not online"),
         ("tune: 3", "tune: must be parameters with the values to try"),
-        ("tune: {C: [1], holdout: 0.3}\nreference: true\nstop: {deviation: 0.1}", "what is tuned is not known before"),
+        ("tune: {C: [1], holdout: 0.3}\nreference: true\nstop: {suboptimality: 0.1}", "tuned is not known before"),
     ],
 )
 def test_a_mistake_is_told(read, text: str, message: str) -> None:

@@ -1,5 +1,7 @@
 """The linear L1-SVM without bias, solved slowly and plainly in double: what the solvers are held to."""
 
+from functools import cache
+
 import numpy as np
 
 
@@ -13,7 +15,7 @@ def dual(examples, signs, alphas):
 
 
 def solve(examples, signs, C, gap=1e-9, most_sweeps=20_000):
-    """Coordinate ascent on the dual in cyclic order; gives (weights, alphas, optimum), certified to ``gap``."""
+    """Coordinate ascent on the dual in cyclic order; return (weights, alphas, optimum), certified to ``gap``."""
     patterns = signs[:, None] * examples
     gram = patterns @ patterns.T
     alphas = np.zeros(len(signs))
@@ -26,4 +28,11 @@ def solve(examples, signs, C, gap=1e-9, most_sweeps=20_000):
             upper, lower = primal(examples, signs, weights, C), dual(examples, signs, alphas)
             if upper - lower <= gap * lower:
                 return weights, alphas, lower
-    raise AssertionError(f"the reference stopped at a gap of {upper / lower - 1:.1e}")
+    raise AssertionError(f"the oracle stopped at a gap of {upper / lower - 1:.1e}")
+
+
+@cache
+def of_toys(make, C, data_seed=0):
+    """Solve the problem that a maker of `oracles.toys` makes; the result as of `solve`."""
+    matrix, labels = make(seed=data_seed)
+    return solve(matrix, 2.0 * labels - 1, C)

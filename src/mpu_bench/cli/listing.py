@@ -14,13 +14,13 @@ from rich.table import Table
 from mpu_bench import solvers
 from mpu_bench.config import schema
 from mpu_bench.config.read import config_names, read_config
-from mpu_bench.config.schema import short
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
 from mpu_bench.data.download.cache import Home
 from mpu_bench.data.prepare.load import describe
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.run import Run
+from mpu_bench.scaled import short
 
 
 def names(kind: str) -> list[str]:
@@ -95,7 +95,7 @@ def _configs() -> Table:
 
 def facts(home: Home) -> Table:
     """Describe the machine, the versions and the folders in use."""
-    from mpu_bench.core import jit
+    from mpu_bench.core import cache
     from mpu_bench.experiment import environment
 
     listed = _table("", "")
@@ -106,7 +106,7 @@ def facts(home: Home) -> Table:
         listed.add_row(package, version or "not installed")
     listed.add_row("datasets", str(home.folder))
     listed.add_row("mirror", ", ".join(home.mirrors) or "none")
-    listed.add_row("compiled code", str(jit.cache_folder()))
+    listed.add_row("compiled code", str(cache.cache_folder()))
     return listed
 
 

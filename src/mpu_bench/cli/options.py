@@ -89,3 +89,22 @@ ResultsFolders = Annotated[
 DatasetNames = Annotated[
     list[str], typer.Argument(metavar="DATASET", help="Names of datasets.", autocompletion=complete_dataset)
 ]
+
+
+def memory(text: str, option: str) -> int:
+    """Return the bytes of a size as an option gives it: ``200MB``.
+
+    Raises
+    ------
+    ConfigError
+        If it is none.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    from mpu_bench.config.schema import Memory
+    from mpu_bench.errors import ConfigError
+
+    try:
+        return TypeAdapter(Memory).validate_python(text)
+    except ValidationError:
+        raise ConfigError(f"{option} {text}: must be a size above 0, such as 200MB") from None

@@ -48,7 +48,7 @@ def reproduce(
     """
     from mpu_bench.cli import reproduction, verdicts
     from mpu_bench.cli.live import Display
-    from mpu_bench.config.schema import memory
+    from mpu_bench.cli.options import memory
     from mpu_bench.experiment.pool.local import LocalPool
     from mpu_bench.report import overview, page
 

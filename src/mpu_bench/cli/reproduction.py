@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import config_names, read_config
-from mpu_bench.config.schema import PAPERS, Experiment
+from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import Home
 from mpu_bench.errors import ConfigError, StoreError, UserError, nearest
@@ -177,5 +178,5 @@ def compare(found: Sequence[Experiment], results: Path) -> tuple[list[overview.P
             folders.append(folder)
         except StoreError:
             cells = comparison.compare([], [], experiment.judging)
-            judged.append(overview.Judged(experiment.paper or "", experiment.name, cells))
-    return overview.gather(judged), folders
+            judged.append(overview.ExperimentCells(experiment.paper or "", experiment.name, cells))
+    return overview.by_table(judged), folders

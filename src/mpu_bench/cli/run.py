@@ -24,7 +24,7 @@ from mpu_bench.cli.options import (
 from mpu_bench.cli.results import print_results
 
 if TYPE_CHECKING:
-    from mpu_bench.config.schema import Experiment
+    from mpu_bench.config.choices import Experiment
     from mpu_bench.data.download.cache import Home
     from mpu_bench.experiment.pool import Pool
     from mpu_bench.experiment.run import Run

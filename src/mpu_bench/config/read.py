@@ -6,15 +6,16 @@ a kernel or in the budget is swept. Everything is checked here, before anything 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mpu_bench import document, resources, solvers
-from mpu_bench.config.named import judging_of, published_table
-from mpu_bench.config.schema import FORMAT_VERSION, Experiment, File
-from mpu_bench.config.sweep import check_classes, check_seconds_of, datasets_of, solvers_of, validated
-from mpu_bench.document import Located
+from mpu_bench.config.choices import Experiment, SolverChoice
+from mpu_bench.config.rules import Judging, check_rules, check_table
+from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File
+from mpu_bench.config.sweep import check_classes, check_seconds_of, datasets_of, labels_in, solvers_of
+from mpu_bench.document import Document, Key, Node, below
 from mpu_bench.errors import ConfigError, nearest
 
 
@@ -75,8 +76,9 @@ def read_config(
     ConfigError
         With file, line, key and the fix.
     """
-    file = document.read(find_config(path), ConfigError)
+    file = document.read(find_config(path), ConfigError, RENAMED)
     _check_version(file)
+    labels = labels_in(file.data)
     if profile is not None:
         _apply_profile(file, profile)
     for setting in settings:
@@ -86,53 +88,61 @@ def read_config(
     for key, value in given.items():
         if value is not None:
             option = f"--{key.replace('_', '-')}"
-            file.overlay((), {key: value}, {(key,): option})
+            file.replace((key,), value, {(): option})
             options += [option, str(value)]
-    return _experiment(file, Path(file.source).parent, tuple(options))
+    return _experiment(file, labels, tuple(options))
 
 
-def _check_version(file: Located) -> None:
+def _check_version(file: Document) -> None:
     version = file.data.get("version", FORMAT_VERSION)
     if version != FORMAT_VERSION:
-        raise ConfigError(
-            f"{file.place(('version',))}: version: this config is written for version {version!r} of the config "
-            f"format, and this mpu-bench reads version {FORMAT_VERSION}; install the matching mpu-bench, or adapt "
-            f"the config and set version: {FORMAT_VERSION}"
+        raise file["version"].error(
+            f"this config is written for version {version!r} of the config format, and this mpu-bench reads version "
+            f"{FORMAT_VERSION}; install the matching mpu-bench, or adapt the config and set version: {FORMAT_VERSION}"
         )
 
 
-def _apply_profile(file: Located, profile: str) -> None:
+def _apply_profile(file: Document, profile: str) -> None:
+    """Lay a profile over the config: its keys are those of a config, or dotted as those of ``--set``."""
     profiles = file.data.get("profiles") or {}
-    if not isinstance(profiles, Mapping) or profile not in profiles or not isinstance(profiles[profile], Mapping):
-        known = profiles if isinstance(profiles, Mapping) else {}
-        raise ConfigError(f"{file.source}: no profile '{profile}': {nearest(profile, known)}")
-    places = {key[2:]: place for key, place in file.places.items() if key[:2] == ("profiles", profile) and key[2:]}
-    file.overlay((), profiles[profile], places)
-    if "name" not in profiles[profile] and isinstance(file.data.get("name"), str):
+    known = (
+        [name for name, keys in profiles.items() if isinstance(keys, Mapping)] if isinstance(profiles, Mapping) else []
+    )
+    if profile not in known:
+        raise file.root.unknown("profile", profile, known)
+    keys, locations = profiles[profile], below(file.locations, ("profiles", profile))
+    for name, value in keys.items():
+        key, at = str(name), below(locations, (str(name),))
+        if "." in key:
+            _set(file, key, value, at)
+        else:
+            file.overlay((key,), value, at)
+    if "name" not in keys and isinstance(file.data.get("name"), str):
         file.data["name"] += f"-{profile}"
 
 
-def _apply_setting(file: Located, setting: str) -> None:
-    place = f"--set {setting}"
+def _apply_setting(file: Document, setting: str) -> None:
     dotted, equals, text = setting.partition("=")
     if not equals or not dotted:
-        raise ConfigError(f"{place}: must be written key=value, such as stop.seconds=5")
-    value = document.value(text, place, ConfigError)
+        raise ConfigError(f"--set {setting}: must be written key=value, such as stop.seconds=5")
+    source = f"--set {setting}"
+    _set(file, dotted, document.value(text, source, ConfigError), {(): source})
+
+
+def _set(file: Document, dotted: str, value: Any, locations: Mapping[Key, str]) -> None:
+    """Put a value in the place of ``solvers.mpu.C``."""
+    *steps, last = dotted.split(".")
     target: Any = file.data
     key: list[str | int] = []
-    for step in dotted.split(".")[:-1]:
-        target, where = _step_into(target, step, place)
-        key += where
+    for step in steps:
+        target, taken = _step_into(target, step, locations[()])
+        key += taken
     if not isinstance(target, dict):
-        raise ConfigError(f"{place}: '{dotted.rpartition('.')[0]}' holds no keys")
-    last = dotted.split(".")[-1]
-    target[last] = value
-    for stale in [known for known in file.places if known[: len(key) + 1] == (*key, last)]:
-        del file.places[stale]
-    file.places[(*key, last)] = place
+        raise ConfigError(f"{locations[()]}: '{'.'.join(steps)}' holds no keys")
+    file.replace((*key, last), value, locations)
 
 
-def _step_into(target: Any, step: str, place: str) -> tuple[Any, list[str | int]]:
+def _step_into(target: Any, step: str, location: str) -> tuple[Any, list[str | int]]:
     """Go one key down; in a list of names or single-key mappings (solvers, datasets) the name is the key."""
     if isinstance(target, list):
         for position, entry in enumerate(target):
@@ -142,65 +152,64 @@ def _step_into(target: Any, step: str, place: str) -> tuple[Any, list[str | int]
                 if target[position][step] is None:
                     target[position][step] = {}
                 return target[position][step], [position, step]
-        known = [str(next(iter(entry))) if isinstance(entry, dict) else str(entry) for entry in target]
-        raise ConfigError(f"{place}: no '{step}' in this config: {nearest(step, known)}")
+        known = [str(next(iter(entry))) if isinstance(entry, dict) and entry else str(entry) for entry in target]
+        raise ConfigError(f"{location}: there is no '{step}' in this config; {nearest(step, known)}")
     if isinstance(target, dict):
         return target.setdefault(step, {}), [step]
-    raise ConfigError(f"{place}: '{step}' stands below a value that holds no keys")
+    raise ConfigError(f"{location}: '{step}' stands below a value that holds no keys")
 
 
-def _experiment(file: Located, folder: Path, options: tuple[str, ...]) -> Experiment:
-    content = validated(File, file.data, file, ())
+def _experiment(file: Document, known: Collection[str], options: tuple[str, ...]) -> Experiment:
+    """Check a config whose profile and options are applied; ``known`` are labels that the profiles bring in."""
+    content: File = file.root.validated(File)
+    folder = Path(file.source).parent
     plugins = tuple((folder / plugin).resolve() for plugin in content.plugins)
     for position, plugin in enumerate(plugins):
-        _load_plugin(plugin, file.place(("plugins", position)))
+        _load_plugin(plugin, file["plugins"][position])
     datasets = datasets_of(content, file)
     labels = list(dict.fromkeys(dataset.label for dataset in datasets))
-    choices = tuple(
-        choice
-        for position, entry in enumerate(content.solvers)
-        for choice in solvers_of(entry, ("solvers", position), content, labels, file)
-    )
-    check_classes(datasets, choices, file)
-    if content.budget is not None and all(choice.vectors is None for choice in choices):
-        raise ConfigError(
-            f"{file.place(('budget',))}: budget: no solver of this config lives on a budget of vectors; remove the key"
-        )
-    if content.stop.deviation is not None and not content.reference:
-        raise ConfigError(
-            f"{file.place(('stop', 'deviation'))}: stop.deviation: needs the optimum to deviate from; "
-            "set reference: true"
-        )
-    if content.stop.deviation is not None and any(choice.tuning is not None for choice in choices):
-        raise ConfigError(
-            f"{file.place(('stop', 'deviation'))}: stop.deviation: the optimum of what is tuned is not known before; "
-            "use stop.gap"
-        )
-    check_seconds_of(content.stop, labels, choices, file)
+    entries = [file["solvers"][position] for position in range(len(content.solvers))]
+    choices = tuple(choice for entry in entries for choice in solvers_of(entry, content, labels, known))
+    check_classes(datasets, choices, file["solvers"])
+    check_seconds_of(content.stop, labels, choices, file["stop"]["seconds_of"])
+    _check_choices(content, choices, file)
+    if content.published is not None:
+        check_table(content.published, file["published"])
+    check_rules(content, file.root, {*labels, *known})
     return Experiment(
-        name=content.name,
         source=file.source,
-        description=content.description,
         datasets=datasets,
         solvers=choices,
         seeds=tuple(range(content.seed, content.seed + content.repeats)),
-        stop=content.stop,
-        limits=content.limits,
-        checkpoints=content.checkpoints,
-        threads=content.threads,
-        kernel_memory=content.kernel_memory,
-        reference=content.reference,
-        published=published_table(content, file),
-        judging=judging_of(content, file),
+        judging=Judging(compare=content.compare, known=content.known, claims=content.claims),
         plugins=plugins,
-        paper=content.paper,
         options=options,
         profiles=tuple(content.profiles),
+        **{name: getattr(content, name) for name in _TAKEN_OVER},
     )
 
 
-def _load_plugin(plugin: Path, place: str) -> None:
+_TAKEN_OVER = (
+    *("name", "description", "paper", "published", "stop", "limits", "checkpoints", "threads"),
+    *("kernel_memory", "optimum"),
+)
+
+
+def _check_choices(content: File, choices: Sequence[SolverChoice], file: Document) -> None:
+    """Refuse a budget that no solver lives on, and a stop at a suboptimality that cannot be known."""
+    if content.budget is not None and all(choice.vectors is None for choice in choices):
+        raise file["budget"].error("no solver of this config lives on a budget of vectors; remove the key")
+    if content.stop.suboptimality is None:
+        return
+    node = file["stop"]["suboptimality"]
+    if not content.optimum:
+        raise node.error("needs the optimum; set optimum: true")
+    if any(choice.tuning is not None for choice in choices):
+        raise node.error("the optimum of what is tuned is not known before; use stop.gap")
+
+
+def _load_plugin(plugin: Path, node: Node) -> None:
     try:
         solvers.load_plugin(plugin)
-    except ConfigError as fault:
-        raise ConfigError(f"{place}: plugins: {fault}") from fault.__cause__
+    except ConfigError as error:
+        raise node.error(str(error)) from error.__cause__

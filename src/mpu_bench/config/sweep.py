@@ -1,227 +1,199 @@
-"""The datasets, kernels and solvers that a config names: sweeps written out, every value checked."""
+"""The datasets, kernels and solvers that a config names: sweeps written out, every value checked.
+
+Three steps for each entry of ``solvers``: what differs from dataset to dataset is selected, lists are expanded into
+every combination of their values, and each plain entry that results is validated.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import ConfigDict, TypeAdapter, ValidationError, ValidationInfo, create_model, field_validator
 
-from mpu_bench import document, solvers
-from mpu_bench.config.schema import (
-    FROM_REGULARIZATION,
-    KERNELS,
-    OVER_EXAMPLES,
-    Candidate,
-    DatasetChoice,
-    File,
-    KernelChoice,
-    SolverChoice,
-    Stop,
-    Tune,
-    Tuning,
-)
+from mpu_bench import solvers
+from mpu_bench.config.choices import Candidate, DatasetChoice, KernelChoice, SolverChoice, Tuning, ValidationSplit
+from mpu_bench.config.schema import KERNELS, RENAMED, File, Stop, Tune
 from mpu_bench.data.cards import catalog
-from mpu_bench.document import Key, Located
-from mpu_bench.errors import ConfigError, DataError, nearest
+from mpu_bench.document import Document, Node, Positive, Strict
+from mpu_bench.errors import ConfigError, DataError
+from mpu_bench.scaled import Derived, Scaled, parse
 from mpu_bench.solvers.multiclass import Reduction
 
-Model = TypeVar("Model", bound=BaseModel)
+_PER_DATASET, _OTHERWISE = "per-dataset", "otherwise"
+_KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
 
 
-def validated(model: type[Model], data: Any, file: Located, key: Key) -> Model:
-    """Check data against a schema; a `ConfigError` names file, line, key and the fix."""
+def named(node: Node, what: str, valid: Collection[str] | None = None) -> tuple[str, Node]:
+    """Read ``name`` or ``name: {parameters}``; returns the name, and the parameters where they stand.
+
+    Raises
+    ------
+    ConfigError
+        If it is neither, or none of the ``valid`` names.
+    """
+    entry = {node.value: None} if isinstance(node.value, str) else node.value
+    name, parameters = next(iter(entry.items())) if isinstance(entry, Mapping) and len(entry) == 1 else (None, [])
+    if not isinstance(parameters, Mapping | None):
+        raise node.error(
+            f"must be the name of a {what}, or one name with its parameters (name: {{key: value}}), not {node.value!r}"
+        )
+    if valid is not None and name not in valid:
+        raise node.unknown(what, str(name), valid)
+    return str(name), node[name].holding(dict(parameters or {}))
+
+
+# ------------------------------------------------------------------ datasets
+
+
+def datasets_of(content: File, document: Document) -> tuple[DatasetChoice, ...]:
+    """Read ``dataset`` or ``datasets``, with sweeps over bipartitions written out."""
+    if content.datasets is None:
+        return _dataset(document["dataset"])
+    entries = [document["datasets"][position] for position in range(len(content.datasets))]
+    found: dict[str, tuple[DatasetChoice, ...]] = {}
+    for entry in entries:
+        choices = _dataset(entry)
+        if choices[0].label in found:
+            raise entry.error(f"'{choices[0].label}' stands twice; give one another label with as: NAME")
+        found[choices[0].label] = choices
+    return tuple(itertools.chain.from_iterable(found.values()))
+
+
+def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
+    """Read a dataset with its options: one choice, or one for each of its ``bipartitions``."""
+    name, below = named(node, "dataset")
+    options = dict(below.value)
+    for old in RENAMED.keys() & options.keys():
+        raise below[old].error(f"unknown key; it is called '{RENAMED[old]}' now")
+    label, bipartitions = options.pop("as", None), options.pop("bipartitions", None)
     try:
-        return model.model_validate(data)
-    except ValidationError as fault:
-
-        def fields(below: Key) -> list[str]:
-            return _field_names(model, below)
-
-        raise ConfigError(document.validation_message(fault, file.place, key, fields)) from None
-
-
-def _field_names(model: type[BaseModel], below: Key) -> list[str]:
-    for step in below:
-        annotation = model.model_fields[str(step)].annotation if str(step) in model.model_fields else None
-        candidates = [annotation, *getattr(annotation, "__args__", ())]
-        nested = [c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)]
-        if not nested:
-            return []
-        model = nested[0]
-    return list(model.model_fields)
+        card = catalog.card(name, options)
+        label = label or (name if name in card.aliases else card.name)
+        if bipartitions is None:
+            return (DatasetChoice(card.name, options, label, card.class_names),)
+        return tuple(
+            DatasetChoice(card.name, options | {"positive": positive}, label, two_classes, split)
+            for split, positive, two_classes in catalog.bipartitions(card, bipartitions)
+        )
+    except DataError as error:
+        raise node.error(str(error)) from None
 
 
-def _named(entry: Any, key: Key, file: Located, what: str) -> tuple[str, dict[str, Any]]:
-    """Read ``name`` or ``name: {parameters}``."""
-    if isinstance(entry, str):
-        return entry, {}
-    if isinstance(entry, Mapping) and len(entry) == 1:
-        name, parameters = next(iter(entry.items()))
-        if parameters is None:
-            return str(name), {}
-        if isinstance(parameters, Mapping):
-            return str(name), dict(parameters)
-    raise ConfigError(
-        f"{file.place(key)}: {document.dotted(key)}: must be the name of a {what}, or one name with its parameters "
-        f"(name: {{key: value}}), not {entry!r}"
-    )
+def labels_in(data: Mapping[str, Any]) -> set[str]:
+    """List the labels of all datasets that a config names, in any of its profiles, as far as it can be read."""
+    profiles = data.get("profiles")
+    parts = [data, *(profiles.values() if isinstance(profiles, Mapping) else ())]
+    entries = [
+        entry
+        for part in parts
+        if isinstance(part, Mapping)
+        for entry in (part.get("dataset"), *(part["datasets"] if isinstance(part.get("datasets"), list) else ()))
+    ]
+    labels = {entry for entry in entries if isinstance(entry, str)}
+    for entry in entries:
+        for name, options in entry.items() if isinstance(entry, Mapping) else ():
+            labels.add(str(options["as"] if isinstance(options, Mapping) and options.get("as") else name))
+    return labels
 
 
-def _sweep(parameters: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Write out every combination of the lists in the parameters, the first key varying slowest."""
-    options = [_options(value) for value in parameters.values()]
-    for values in itertools.product(*options):
-        yield dict(zip(parameters, values, strict=True))
+# ------------------------------------------------------------------ one step: select what holds for a dataset
 
 
-def _options(value: Any) -> Iterable[Any]:
+def _selected(node: Node, labels: Sequence[str], known: Collection[str]) -> Iterator[tuple[str | None, Node]]:
+    """Write out ``{per-dataset: {adult: 0.06, otherwise: 0.1}}``: the parameters for each dataset's label."""
+    varying = {name for name, value in node.value.items() if isinstance(value, Mapping) and [*value] == [_PER_DATASET]}
+    if not varying:
+        yield None, node
+        return
+    for name in varying:
+        _check_per_dataset(node[name][_PER_DATASET], labels, known)
+    for label in labels:
+        chosen = {name: node.value[name][_PER_DATASET] for name in varying}
+        yield (
+            label,
+            node.holding(
+                node.value | {name: values.get(label, values.get(_OTHERWISE)) for name, values in chosen.items()}
+            ),
+        )
+
+
+def _check_per_dataset(node: Node, labels: Sequence[str], known: Collection[str]) -> None:
+    if not isinstance(node.value, Mapping):
+        raise node.error(f"must give a value for each dataset (adult: 0.06), not {node.value!r}")
+    for label in labels:
+        if label not in node.value and _OTHERWISE not in node.value:
+            raise node.error(f"has no value for '{label}'; add it, or {_OTHERWISE}: VALUE")
+    valid = {*labels, *known, _OTHERWISE}
+    for label in node.value:
+        if label not in valid:
+            raise node[label].unknown("dataset", str(label), valid)
+
+
+# ------------------------------------------------------------------ two: expand lists
+
+
+def expand(value: Any) -> list[Any]:
+    """Write out every combination of the lists in a value, the first key of a mapping varying slowest."""
     if isinstance(value, list):
-        return value
+        return [one for each in value for one in (expand(each) if isinstance(each, Mapping) else [each])]
     if isinstance(value, Mapping):
-        return list(_sweep(value))
+        combinations = itertools.product(*map(expand, value.values()))
+        return [dict(zip(value, each, strict=True)) for each in combinations]
     return [value]
 
 
-def _check_lists(parameters: Mapping[str, Any], key: Key, file: Located) -> None:
-    for name, value in parameters.items():
+def _expanded(node: Node) -> list[Any]:
+    for name, value in node.value.items():
         if value == []:
-            raise ConfigError(
-                f"{file.place((*key, name))}: {document.dotted((*key, name))}: an empty list sweeps nothing"
-            )
+            raise node[name].error("an empty list sweeps nothing")
+    return expand(node.value)
 
 
-def _kernels(entry: Any, key: Key, grid: _Grid, file: Located) -> tuple[tuple[KernelChoice, ...], ...]:
-    """Check the kernels; each with every combination of the values to be tried, one where there is none."""
-    entries = entry if isinstance(entry, list) else [entry]
-    return tuple(
-        choices
-        for position, each in enumerate(entries)
-        for choices in _kernel(each, (*key, position) if isinstance(entry, list) else key, grid, file)
-    )
+# ------------------------------------------------------------------ three: validate plain entries
 
 
-def _kernel(entry: Any, key: Key, grid: _Grid, file: Located) -> Iterator[tuple[KernelChoice, ...]]:
-    name, parameters = _named(entry, key, file, "kernel")
-    if name not in KERNELS:
-        raise ConfigError(f"{file.place(key)}: unknown kernel '{name}': {nearest(name, KERNELS)}")
-    _check_lists(parameters, (*key, name), file)
-    _check_tuned(grid, "kernel.", f"kernel '{name}'", KERNELS[name].model_fields, parameters, file)
-    for combination in _sweep(parameters):
-        yield tuple(
-            KernelChoice(name, validated(KERNELS[name], each, file, (*key, name)).model_dump(exclude_none=True))
-            for each in (combination | values for values in grid.of("kernel."))
-        )
+class Parameters(Strict):
+    """The parameters of a solver; any real number among them may be relative to the data."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _number_or_relative(cls, given: Any, check: Callable[[Any], Any], info: ValidationInfo) -> Any:
+        value = parse(given)
+        if isinstance(value, Scaled) and value.by == "n":
+            factor = check(value.factor)
+            if not isinstance(factor, float):
+                raise ValueError("only a real number can be given over the examples")
+            return Scaled(factor, "n")
+        if isinstance(value, Derived):
+            _check_derived(info.field_name, value.regularization)
+            return value
+        return check(given)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Grid:
-    """What a config's ``tune:`` says, and every combination of the values; one of nothing where there is no tuning."""
-
-    how: Tune
-    combinations: tuple[Mapping[str, Any], ...]
-    key: Key
-
-    def of(self, prefix: str) -> list[dict[str, Any]]:
-        """Give, of every combination, the values of the kernel's or of the solver's (no prefix) parameters."""
-        return [
-            {name.removeprefix(prefix): value for name, value in each.items() if _prefix(name) == prefix}
-            for each in self.combinations
-        ]
+_POSITIVE = TypeAdapter(Positive)
 
 
-def _prefix(name: str) -> str:
-    return "kernel." if name.startswith("kernel.") else ""
-
-
-def _grid(entry: Any, key: Key, file: Located) -> _Grid:
-    """Read ``tune: {C: [1, 2], kernel.gamma: [0.1, 1], holdout: 0.3}``."""
-    if entry is None:
-        return _Grid(Tune(), ({},), ())
-    place = f"{file.place(key)}: {document.dotted(key)}"
-    if not isinstance(entry, Mapping):
-        raise ConfigError(f"{place}: must be parameters with the values to try and holdout: 0.3, not {entry!r}")
-    entry = dict(entry)
-    below = entry.pop("kernel", {})  # kernel.gamma as --set writes it
-    if not isinstance(below, Mapping):
-        raise ConfigError(f"{place}.kernel: must be written kernel.gamma: [0.1, 1]")
-    entry |= {f"kernel.{name}": values for name, values in below.items()}
-    words = [field.alias or name for name, field in Tune.model_fields.items()]
-    how = validated(Tune, {name: value for name, value in entry.items() if name in words}, file, key)
-    if (how.holdout is not None) + (how.folds is not None) + how.on_test_set != 1:
-        raise ConfigError(f"{place}: say on what, by one of holdout: 0.3, folds: 5, or on_test_set: true")
-    values = {str(name): tried for name, tried in entry.items() if name not in words}
-    for name, tried in values.items():
-        if not isinstance(tried, list) or not tried:
-            raise ConfigError(
-                f"{file.place((*key, name))}: {document.dotted((*key, name))}: must be a list of values to try, not "
-                f"{tried!r} (the other keys of tune: {', '.join(words)})"
-            )
-    if not values:
-        raise ConfigError(f"{place}: names no parameter to try values of, such as C: [1, 10, 100]")
-    combinations = tuple(dict(zip(values, each, strict=True)) for each in itertools.product(*values.values()))
-    return _Grid(how, combinations, key)
-
-
-def _check_tuned(
-    grid: _Grid, prefix: str, owner: str, known: Iterable[str], given: Mapping[str, Any], file: Located
-) -> None:
-    """See that what is tuned is there to be tuned, and is not given as well."""
-    for name in grid.of(prefix)[0]:
-        key = (*grid.key, prefix + name)
-        place = f"{file.place(key)}: {document.dotted(key)}"
-        if name not in known:
-            raise ConfigError(f"{place}: {owner} has no parameter '{name}': {nearest(name, known)}")
-        if name in given:
-            raise ConfigError(f"{place}: {owner} is given a value of '{name}', too; remove one of the two")
-
-
-def _tuning(
-    name: str, checked: Sequence[dict[str, Any]], kernels: Sequence[KernelChoice], grid: _Grid, content: File,
-    file: Located,
-) -> Tuning | None:  # fmt: skip
-    """Make what is tried; ``checked`` and ``kernels`` are the solver's parameters and kernel for every combination."""
-    if not grid.key:
-        return None
-    if any(isinstance(value, Mapping) and FROM_REGULARIZATION in value for value in checked[0].values()):
-        raise ConfigError(
-            f"{file.place(grid.key)}: {document.dotted(grid.key)}: nu is derived before tuning; give nu a value"
-        )
-    tuner, tried = (name, checked) if grid.how.tuner is None else _tuner(grid, checked, kernels, content, file)
-    _check_kernels(tuner, kernels, file.place(grid.key))
-    if grid.how.metric == "online_error" and not solvers.load(tuner).online:
-        raise ConfigError(
-            f"{file.place(grid.key)}: tune.metric: solver '{tuner}' is not online and has no online error"
-        )
-    candidates = tuple(map(Candidate, grid.combinations, checked, kernels, tried))
-    return Tuning(tuner, candidates, grid.how.trials(), grid.how.metric)
-
-
-def _tuner(
-    grid: _Grid, checked: Sequence[dict[str, Any]], kernels: Sequence[KernelChoice], content: File, file: Located
-) -> tuple[str, list[dict[str, Any]]]:
-    """Check the solver that tries the values for all: ``with: {cvm: {...}}``."""
-    key = (*grid.key, "with")
-    name, given = _named(grid.how.tuner, key, file, "solver")
-    if name not in solvers.SOLVERS:
-        raise ConfigError(
-            f"{file.place(key)}: {document.dotted(key)}: unknown solver '{name}': {nearest(name, solvers.SOLVERS)}"
-        )
-    model = parameters_model(name)
-    _check_tuned(grid, "", f"solver '{name}'", model.model_fields, given, file)
-    if "vectors" in model.model_fields and "vectors" not in given and content.budget is not None:
-        given["vectors"] = checked[0].get("vectors", content.budget.vectors[0])
-    return name, [
-        _checked(name, model, given | values, kernel, file, (*key, name))
-        for values, kernel in zip(grid.of(""), kernels, strict=True)
-    ]
+def _check_derived(parameter: str | None, regularization: Any) -> None:
+    if parameter != "nu":
+        raise ValueError("only nu can be derived from-regularization")
+    over_n = isinstance(regularization, Scaled) and regularization.by == "n"
+    number = regularization.factor if over_n else regularization
+    try:
+        _POSITIVE.validate_python(number, strict=True)
+    except ValidationError:
+        raise ValueError(
+            f"from-regularization must be a number above 0 or {{over-examples: 1}}, not {number!r}"
+        ) from None
 
 
 @cache
-def parameters_model(name: str) -> type[BaseModel]:
+def parameters_model(name: str) -> type[Parameters]:
     """Make the schema of a solver's parameters out of its dataclass, with ``multiclass`` for one of two classes.
 
     Raises
@@ -232,210 +204,240 @@ def parameters_model(name: str) -> type[BaseModel]:
     solver = solvers.load(name)
     hints = get_type_hints(solver, include_extras=True)
     fields: dict[str, Any] = {
-        parameter.name: (hints[parameter.name], ... if parameter.default is dataclasses.MISSING else parameter.default)
-        for parameter in dataclasses.fields(solver)
+        each.name: (hints[each.name], ... if each.default is dataclasses.MISSING else each.default)
+        for each in dataclasses.fields(solver)
     }
     if solver.classes == "two":
         fields["multiclass"] = (Reduction | None, None)
-    strict = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-    return create_model(f"{name} parameters", __config__=strict, **fields)
+    return create_model(f"{name} parameters", __base__=Parameters, **fields)
 
 
-def solvers_of(entry: Any, key: Key, content: File, labels: Sequence[str], file: Located) -> Iterator[SolverChoice]:
-    """Write out an entry of ``solvers``: every combination of its lists, kernels, budgets and datasets."""
-    name, parameters = _named(entry, key, file, "solver")
-    if name not in solvers.SOLVERS:
-        raise ConfigError(f"{file.place(key)}: unknown solver '{name}': {nearest(name, solvers.SOLVERS)}")
-    below = (*key, name)
-    kernel_key = (*below, "kernel") if "kernel" in parameters else ("kernel",)
-    tune_key = (*below, "tune") if "tune" in parameters else ("tune",)
-    grid = _grid(parameters.pop("tune", content.tune), tune_key, file)
-    model = parameters_model(name)
-    budgeted = "vectors" in model.model_fields and "vectors" not in parameters and content.budget is not None
-    sizes: Sequence[int | None] = content.budget.vectors if budgeted and content.budget is not None else [None]
-    for label, chosen in _by_dataset({"kernel": content.kernel} | parameters, labels, below, file):
-        kernels = _kernels(chosen.pop("kernel"), kernel_key, grid, file)
-        for kernel in kernels:
-            _check_kernels(name, kernel, file.place(kernel_key))
-        _check_lists(chosen, below, file)
-        _check_tuned(grid, "", f"solver '{name}'", model.model_fields, chosen, file)
-        for combination, kernel, size in itertools.product(_sweep(chosen), kernels, sizes):
-            given = combination if size is None else combination | {"vectors": size}
-            checked = [
-                _checked(name, model, given | values, each, file, below)
-                for values, each in zip(grid.of(""), kernel, strict=True)
+def _parameters(name: str, node: Node, kernel: KernelChoice) -> dict[str, Any]:
+    """Check one value for each parameter, and that they go together."""
+    checked = dict(node.validated(parameters_model(name)))
+    if checked.get("multiclass", "") is None:
+        del checked["multiclass"]
+    elif "multiclass" in checked and isinstance(checked.get("nu"), Derived):
+        raise node.error(
+            "nu cannot be derived for several machines, which have one each; give nu, or leave out multiclass"
+        )
+    _check_together(name, {key: value for key, value in checked.items() if key != "multiclass"}, kernel, node)
+    return checked
+
+
+def _check_together(name: str, parameters: Mapping[str, Any], kernel: KernelChoice, node: Node) -> None:
+    """Refuse parameters and a kernel that do not go together, which the solver itself knows."""
+    try:
+        solver = solvers.load(name)(**parameters)
+        if solver.kernels == "any":
+            solver.check_kernel(kernel.build(lambda width: width))
+    except ConfigError as error:
+        raise node.error(str(error)) from None
+    except TypeError:
+        # a solver may compute with its parameters, which waits for the data where one is relative to them
+        if not any(isinstance(value, Scaled | Derived) for value in parameters.values()):
+            raise
+
+
+def _kernel(node: Node) -> KernelChoice:
+    """Check a kernel with one value for each parameter."""
+    name, below = named(node, "kernel", KERNELS)
+    checked = dict(below.validated(KERNELS[name]))
+    return KernelChoice(name, {key: value for key, value in checked.items() if value is not None})
+
+
+def _check_linear(name: str, kernel: KernelChoice, node: Node) -> None:
+    linear = kernel.name == "linear" and not kernel.parameters.get("normalize")
+    if solvers.load(name).kernels != "any" and not linear:
+        raise node.error(
+            f"solver '{name}' is linear only and cannot take the kernel {kernel}; use kernel: linear, or give the "
+            "kernel to the other solvers alone (- solver: {kernel: ...})"
+        )
+
+
+# ------------------------------------------------------------------ tuning
+
+
+@dataclasses.dataclass(frozen=True)
+class TuningGrid:
+    """What ``tune:`` says and every combination of its values; one of nothing where there is no tuning."""
+
+    how: Tune | None = None
+    node: Node | None = None
+    combinations: tuple[Mapping[str, Any], ...] = ({},)
+
+    def of_solver(self) -> list[dict[str, Any]]:
+        """Return, of every combination, the values of the solver's parameters."""
+        return [{k: v for k, v in each.items() if not k.startswith(_KERNEL_PREFIX)} for each in self.combinations]
+
+    def of_kernel(self) -> list[dict[str, Any]]:
+        """Return, of every combination, the values of the kernel's parameters."""
+        return [
+            {k.removeprefix(_KERNEL_PREFIX): v for k, v in each.items() if k.startswith(_KERNEL_PREFIX)}
+            for each in self.combinations
+        ]
+
+    def check(self, prefix: str, owner: str, parameters: Iterable[str], given: Mapping[str, Any]) -> None:
+        """See that what is tuned of a solver or kernel is a parameter of it, and is not given as well."""
+        if self.node is None:
+            return
+        for name in (self.of_kernel() if prefix else self.of_solver())[0]:
+            node = self.node[prefix + name]
+            if name not in parameters:
+                raise node.error(f"{owner} has no parameter '{name}'; {node.document.suggest(name, parameters)}")
+            if name in given:
+                raise node.error(f"{owner} is given a value of '{name}', too; remove one of the two")
+
+
+def _grid(node: Node) -> TuningGrid:
+    """Read ``tune: {C: [1, 2], kernel.gamma: [0.1, 1], holdout: 0.3}``."""
+    if node.value is None:
+        return TuningGrid()
+    if not isinstance(node.value, Mapping):
+        raise node.error(f"must be parameters with the values to try and holdout: 0.3, not {node.value!r}")
+    entry = {str(name): value for name, value in node.value.items()}
+    nested = entry.pop("kernel", {})  # as --set tune.kernel.gamma=[1, 2] writes it
+    if not isinstance(nested, Mapping):
+        raise node["kernel"].error("must be written kernel.gamma: [0.1, 1]")
+    entry |= {f"{_KERNEL_PREFIX}{name}": values for name, values in nested.items()}
+    words = [field.alias or name for name, field in Tune.model_fields.items()]
+    how = node.holding({name: value for name, value in entry.items() if name in words}).validated(Tune)
+    tried = {name: value for name, value in entry.items() if name not in words}
+    for name, values in tried.items():
+        if not isinstance(values, list) or not values:
+            raise node[name].error(
+                f"must be a list of values to try, not {values!r} (the other keys of tune: {', '.join(words)})"
+            )
+    if not tried:
+        raise node.error("names no parameter to try values of, such as C: [1, 10, 100]")
+    return TuningGrid(
+        how, node, tuple(dict(zip(tried, each, strict=True)) for each in itertools.product(*tried.values()))
+    )
+
+
+def _validation_splits(how: Tune) -> tuple[ValidationSplit, ...]:
+    rows = [ValidationSplit(folds=how.folds, fold=fold) for fold in range(how.folds or 0)]
+    rows += [ValidationSplit(holdout=how.holdout)] if how.holdout is not None else []
+    rows += [ValidationSplit(on_test_set=True)] if how.on_test_set else []
+    return tuple(dataclasses.replace(each, seed=seed) for seed in range(how.repeats) for each in rows)
+
+
+def _tuning(
+    name: str, grid: TuningGrid, checked: Sequence[dict[str, Any]], kernels: Sequence[KernelChoice], content: File
+) -> Tuning | None:
+    """Make what is tried; ``checked`` and ``kernels`` are the solver's parameters and kernel for every combination."""
+    if grid.how is None or grid.node is None:
+        return None
+    if any(isinstance(value, Derived) for value in checked[0].values()):
+        raise grid.node.error("nu is derived before tuning; give nu a value")
+    tuner, tried = name, checked
+    if grid.how.tuner is not None:
+        tuner, below = named(grid.node["with"], "solver", solvers.SOLVERS)
+        tried = _tuner(tuner, below, grid, checked, kernels, content)
+    _check_linear(tuner, kernels[0], grid.node)
+    if grid.how.metric == "online_error" and not solvers.load(tuner).online:
+        raise grid.node["metric"].error(f"solver '{tuner}' is not online and has no online error")
+    values = [{name: parse(value) for name, value in each.items()} for each in grid.combinations]
+    candidates = tuple(map(Candidate, values, checked, kernels, tried))
+    return Tuning(tuner, candidates, _validation_splits(grid.how), grid.how.metric)
+
+
+def _tuner(
+    name: str,
+    node: Node,
+    grid: TuningGrid,
+    checked: Sequence[dict[str, Any]],
+    kernels: Sequence[KernelChoice],
+    content: File,
+) -> list[dict[str, Any]]:
+    """Check the parameters of the one solver that tries the values for all: ``with: {cvm: {...}}``."""
+    fields, given = parameters_model(name).model_fields, dict(node.value)
+    grid.check("", f"solver '{name}'", fields, given)
+    if "vectors" in fields and "vectors" not in given and content.budget is not None:
+        given["vectors"] = checked[0].get("vectors", content.budget.vectors[0])
+    return [
+        _parameters(name, node.holding(given | values), kernel)
+        for values, kernel in zip(grid.of_solver(), kernels, strict=True)
+    ]
+
+
+# ------------------------------------------------------------------ all together
+
+
+def solvers_of(node: Node, content: File, labels: Sequence[str], known: Collection[str]) -> Iterator[SolverChoice]:
+    """Write out an entry of ``solvers``: every combination of its lists, kernels, budgets and datasets.
+
+    ``labels`` are those of the datasets, ``known`` those that a profile may bring in.
+    """
+    name, below = named(node, "solver", solvers.SOLVERS)
+    root, own = node.document.root, below.value
+    kernel_node = below["kernel"] if "kernel" in own else root["kernel"].holding(content.kernel)
+    grid = _grid(below["tune"] if "tune" in own else root["tune"])
+    fields = parameters_model(name).model_fields
+    budgeted = "vectors" in fields and "vectors" not in own and content.budget is not None
+    sizes = {"vectors": list(content.budget.vectors)} if budgeted and content.budget is not None else {}
+    entry = {"kernel": kernel_node.value} | {key: value for key, value in own.items() if key != "tune"} | sizes
+    for label, chosen in _selected(below.holding(entry), labels, known):
+        kernels = list(_kernels(kernel_node.holding(chosen.value["kernel"]), name, grid))
+        plain = chosen.holding({key: value for key, value in chosen.value.items() if key not in ("kernel", *sizes)})
+        grid.check("", f"solver '{name}'", fields, plain.value)
+        for given, tried, size in itertools.product(_expanded(plain), kernels, expand(sizes)):
+            parameters = [
+                _parameters(name, plain.holding(given | size | values), kernel)
+                for values, kernel in zip(grid.of_solver(), tried, strict=True)
             ]
-            tuning = _tuning(name, checked, kernel, grid, content, file)
-            fixed = _without(checked[0], grid.of("")[0])
-            fixed_kernel = KernelChoice(kernel[0].name, _without(kernel[0].parameters, grid.of("kernel.")[0]))
-            yield SolverChoice(name, fixed, fixed_kernel, checked[0].get("vectors"), label, tuning)
+            yield SolverChoice(
+                name,
+                _without(parameters[0], grid.of_solver()[0]),
+                KernelChoice(tried[0].name, _without(tried[0].parameters, grid.of_kernel()[0])),
+                parameters[0].get("vectors"),
+                label,
+                _tuning(name, grid, parameters, tried, content),
+            )
+
+
+def _kernels(node: Node, solver: str, grid: TuningGrid) -> Iterator[list[KernelChoice]]:
+    """Check the kernels of a solver; each with every combination of the values to be tried, one where there is none."""
+    entries = [node[i] for i in range(len(node.value))] if isinstance(node.value, list) else [node]
+    for entry in entries:
+        name, below = named(entry, "kernel", KERNELS)
+        grid.check(_KERNEL_PREFIX, f"kernel '{name}'", KERNELS[name].model_fields, below.value)
+        for given in _expanded(below):
+            choices = [_kernel(entry.holding({name: given | values})) for values in grid.of_kernel()]
+            _check_linear(solver, choices[0], entry)
+            yield choices
 
 
 def _without(parameters: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name not in names}
 
 
-def _checked(
-    solver: str, model: type[BaseModel], given: Mapping[str, Any], kernel: KernelChoice, file: Located, key: Key
-) -> dict[str, Any]:
-    """Check one value for each parameter; one that depends on n is checked as if n were 1, and kept as it is."""
-    derived = {
-        name for name, value in given.items() if isinstance(value, Mapping) and set(value) == {FROM_REGULARIZATION}
-    }
-    for name in derived:
-        _check_derived(name, given[name][FROM_REGULARIZATION], file.place((*key, name)))
-    plain: dict[str, Any] = {name: 1.0 if name in derived else value for name, value in given.items()}
-    by_n = {name for name, value in plain.items() if isinstance(value, Mapping) and set(value) == {OVER_EXAMPLES}}
-    numbers = {name: value[OVER_EXAMPLES] if name in by_n else value for name, value in plain.items()}
-    checked = validated(model, numbers, file, key).model_dump()
-    if checked.get("multiclass", "") is None:
-        del checked["multiclass"]
-    elif derived and "multiclass" in checked:
-        raise ConfigError(
-            f"{file.place(key)}: {document.dotted(key)}: nu cannot be derived for several machines, which have one "
-            "each; give nu, or leave out multiclass"
-        )
-    _check_together(solver, {name: value for name, value in checked.items() if name != "multiclass"}, kernel, file, key)
-    return checked | {name: {OVER_EXAMPLES: checked[name]} for name in by_n} | {name: given[name] for name in derived}
-
-
-def _check_together(solver: str, parameters: Mapping[str, Any], kernel: KernelChoice, file: Located, key: Key) -> None:
-    """Refuse parameters and a kernel that do not go together, which the solver itself knows."""
-    stand_in = kernel.made(lambda _scale: 1.0)  # a width or scale may be known only when the data are there
-    try:
-        made = solvers.load(solver)(**parameters)
-        if made.kernels == "any":
-            made.check_kernel(stand_in)
-    except ConfigError as fault:
-        words = str(fault).replace(str(stand_in), str(kernel))
-        raise ConfigError(f"{file.place(key)}: {document.dotted(key)}: {words}") from None
-
-
-def _check_derived(name: str, regularization: Any, place: str) -> None:
-    """Check ``nu: {from-regularization: lambda}``, where lambda may be ``{over-examples: number}``."""
-    number: Any = regularization
-    if isinstance(regularization, Mapping) and set(regularization) == {OVER_EXAMPLES}:
-        number = regularization[OVER_EXAMPLES]
-    if name != "nu":
-        raise ConfigError(f"{place}: {name}: only nu can be derived {FROM_REGULARIZATION}")
-    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < float("inf"):
-        raise ConfigError(
-            f"{place}: nu: {FROM_REGULARIZATION}: must be a number above 0 or {{{OVER_EXAMPLES}: 1}}, not {number!r}"
-        )
-
-
-def check_seconds_of(stop: Stop, labels: Sequence[str], choices: Sequence[SolverChoice], file: Located) -> None:
+def check_seconds_of(stop: Stop, labels: Sequence[str], choices: Sequence[SolverChoice], node: Node) -> None:
     """See that there is one run whose seconds are meant by ``stop: {seconds_of: ...}``."""
     if stop.seconds_of is None:
         return
     name = stop.seconds_of.solver
     for label, kernel in itertools.product(labels, {str(choice.kernel): choice for choice in choices}):
-        alike = [each for each in choices if each.only_for in (None, label) and str(each.kernel) == kernel]
-        count = sum(each.name == name for each in alike)
-        if count != 1 and len(alike) > count:
-            raise ConfigError(
-                f"{file.place(('stop', 'seconds_of'))}: stop.seconds_of: solver '{name}' must stand in this config "
-                f"once, with one value for each parameter, for {label} and the kernel {kernel}; there are {count}"
+        same = [each.name for each in choices if each.only_for in (None, label) and str(each.kernel) == kernel]
+        if same.count(name) != 1 and len(same) > same.count(name):
+            raise node.error(
+                f"solver '{name}' must stand in this config once, with one value for each parameter, for {label} and "
+                f"the kernel {kernel}; there are {same.count(name)}"
             )
 
 
-_BY_DATASET, _OTHERWISE = "per-dataset", "otherwise"
-
-
-def check_classes(datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], file: Located) -> None:
+def check_classes(datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], node: Node) -> None:
     """Refuse solvers of two classes on datasets of more."""
     for dataset, choice in itertools.product(datasets, choices):
-        classes, together = dataset.classes, choice.only_for in (None, dataset.label)
         pairs = [(choice.name, choice.parameters)]
         if choice.tuning is not None:
             pairs.append((choice.tuning.solver, choice.tuning.candidates[0].tried))
+        if len(dataset.classes) == 2 or choice.only_for not in (None, dataset.label):
+            continue
         for name, parameters in pairs:
-            one = solvers.load(name).classes == "two" and "multiclass" not in parameters
-            if together and len(classes) > 2 and one:
-                raise ConfigError(
-                    f"{file.place(('solvers',))}: solver '{name}' separates two classes and '{dataset.label}' has "
-                    f"{len(classes)}; name the positive ones: {dataset.name}: {{positive: [{classes[0]}]}}, or "
-                    f"separate them two at a time: {name}: {{multiclass: one-against-one}}"
+            if solvers.load(name).classes == "two" and "multiclass" not in parameters:
+                raise node.error(
+                    f"solver '{name}' separates two classes and '{dataset.label}' has {len(dataset.classes)}; name the "
+                    f"positive ones: {dataset.name}: {{positive: [{dataset.classes[0]}]}}, or separate them two at a "
+                    f"time: {name}: {{multiclass: one-against-one}}"
                 )
-
-
-def _by_dataset(
-    parameters: dict[str, Any], labels: Sequence[str], key: Key, file: Located
-) -> Iterator[tuple[str | None, dict[str, Any]]]:
-    """Write out ``{per-dataset: {adult: 0.06, otherwise: 0.1}}``: the parameters for each dataset's label."""
-    varying = {name for name, value in parameters.items() if isinstance(value, Mapping) and set(value) == {_BY_DATASET}}
-    if not varying:
-        yield None, parameters
-        return
-    for name in varying:
-        _check_by_dataset(parameters[name][_BY_DATASET], labels, (*key, name, _BY_DATASET), file)
-    for label in labels:
-        chosen = {
-            name: value[_BY_DATASET].get(label, value[_BY_DATASET].get(_OTHERWISE)) if name in varying else value
-            for name, value in parameters.items()
-        }
-        yield label, chosen
-
-
-def _check_by_dataset(values: Any, labels: Sequence[str], key: Key, file: Located) -> None:
-    name = document.dotted(key)
-    if not isinstance(values, Mapping):
-        raise ConfigError(
-            f"{file.place(key)}: {name}: must give a value for each dataset (adult: 0.06), not {values!r}"
-        )
-    for label in labels:
-        if label not in values and _OTHERWISE not in values:
-            raise ConfigError(f"{file.place(key)}: {name}: has no value for '{label}'; add it, or {_OTHERWISE}: VALUE")
-
-
-def _check_kernels(name: str, kernels: Sequence[KernelChoice], place: str) -> None:
-    if solvers.load(name).kernels == "any":
-        return
-    for kernel in kernels:
-        if kernel.name != "linear" or kernel.parameters.get("normalize"):
-            raise ConfigError(
-                f"{place}: solver '{name}' is linear only and cannot take the kernel {kernel}; use kernel: "
-                f"linear, or give the kernel to the other solvers alone (- solver: {{kernel: ...}})"
-            )
-
-
-def datasets_of(content: File, file: Located) -> tuple[DatasetChoice, ...]:
-    """Read ``dataset`` or ``datasets``, with sweeps over splits written out."""
-    if (content.dataset is None) == (content.datasets is None):
-        raise ConfigError(f"{file.source}: give either dataset: NAME or datasets: [NAME, ...]")
-    if content.dataset is not None:
-        return _dataset(content.dataset, ("dataset",), file)
-    entries = content.datasets or []
-    if not entries:
-        raise ConfigError(f"{file.place(('datasets',))}: datasets: an empty list names no dataset")
-    named = [_dataset(entry, ("datasets", position), file) for position, entry in enumerate(entries)]
-    _check_labels([choices[0] for choices in named], file)
-    return tuple(itertools.chain.from_iterable(named))
-
-
-def _check_labels(choices: Sequence[DatasetChoice], file: Located) -> None:
-    seen: set[str] = set()
-    for position, choice in enumerate(choices):
-        if choice.label in seen:
-            raise ConfigError(
-                f"{file.place(('datasets', position))}: '{choice.label}' stands twice; give one another label with "
-                f"as: NAME"
-            )
-        seen.add(choice.label)
-
-
-def _dataset(entry: Any, key: Key, file: Located) -> tuple[DatasetChoice, ...]:
-    """Read a dataset with its options: one choice, or one for each of its ``splits``."""
-    name, options = _named(entry, key, file, "dataset")
-    label, splits = options.pop("as", None), options.pop("splits", None)
-    try:
-        card = catalog.card(name, options)
-        label = label or (name if name in card.aliases else card.name)
-        if splits is None:
-            return (DatasetChoice(card.name, options, label, card.class_names),)
-        return tuple(
-            DatasetChoice(card.name, options | {"positive": positive}, label, two_classes, split)
-            for split, positive, two_classes in catalog.splits(card, splits)
-        )
-    except DataError as fault:
-        raise ConfigError(f"{file.place(key)}: {fault}") from None

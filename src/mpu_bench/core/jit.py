@@ -1,67 +1,16 @@
-"""How jitted code is compiled: its disk cache, functions without reference counts, dispatch over tuple types."""
+"""How jitted code is compiled: without reference counts, and with dispatch over tuple types."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
-import time
 from collections.abc import Callable, Mapping
-from functools import cache, wraps
+from functools import wraps
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
-import platformdirs
-
-_SOURCES = Path(__file__).resolve().parents[1]
-_KEPT_CACHES = 4
-_IN_USE = 86_400.0  # seconds for which a cache is taken to be in use, perhaps by another process
 # numba's own words, as its library uses them: without and with the runtime that counts references. Where neither is
 # said, a function takes over what holds for the first that calls it.
 _BORROWING: dict[str, Any] = {"_nrt": False}
 _OWNING: dict[str, Any] = {"_nrt": True}
-
-
-@cache
-def source_hash() -> str:
-    """Hash the text of every file that may hold jitted code (``core`` and ``solvers``)."""
-    digest = hashlib.sha256()
-    for folder in ("core", "solvers"):
-        for path in sorted((_SOURCES / folder).rglob("*.py")):
-            digest.update(str(path.relative_to(_SOURCES)).encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
-
-
-def cache_folder() -> Path:
-    """Say where compiled code is kept: a folder named after the sources, unless ``NUMBA_CACHE_DIR`` names one."""
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    if chosen:
-        return Path(chosen)
-    return Path(platformdirs.user_cache_dir("mpu-bench", appauthor=False)) / "compiled" / source_hash()
-
-
-def use_cache() -> None:
-    """Point numba's disk cache at `cache_folder`."""
-    from numba.core import config
-
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        return
-    folder = cache_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        os.utime(folder)
-    except OSError:  # a read-only home: numba falls back to its own choice
-        return
-    config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
-    _forget_oldest(folder.parent)
-
-
-def _forget_oldest(caches: Path) -> None:
-    by_age = sorted((path for path in caches.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
-    for old in by_age[:-_KEPT_CACHES]:
-        if time.time() - old.stat().st_mtime > _IN_USE:
-            shutil.rmtree(old, ignore_errors=True)
 
 
 def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any) -> Any:
@@ -88,8 +37,8 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
     """
     from numba import njit
 
-    flags: dict[str, Any] = {"_nrt": allocates} | options
-    decorate = njit(cache=True, nogil=True, **flags)
+    settings: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": allocates} | options
+    decorate = njit(**settings)
     return decorate if function is None else decorate(function)
 
 

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-from numba import njit
 from numpy.typing import NDArray
 
-from mpu_bench.core.jit import dispatch
+from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.prefetch import prefetch
 
 
@@ -45,81 +44,159 @@ class Ones(NamedTuple):
 
 Rows = Dense | Sparse | Ones
 
+
+class AnyRows(NamedTuple):
+    """Rows of any kind in one type, so that long code is compiled once and not once per kind.
+
+    The arrays of the kinds that they are not are empty. Of the operations below it has `squared_norm` and `pairs`.
+    """
+
+    dense: NDArray[np.floating[Any]]
+    values: NDArray[np.floating[Any]]
+    columns: NDArray[np.uint32]
+    starts: NDArray[np.uint32]
+
+
+def any_rows(rows: Rows) -> AnyRows:
+    """Return the rows as `AnyRows`; nothing is copied."""
+    values, none = np.zeros(0, np.float32), np.zeros(0, np.uint32)
+    if isinstance(rows, Dense):
+        return AnyRows(rows.values, values, none, none)
+    if isinstance(rows, Sparse):
+        values = np.asarray(rows.values)
+    return AnyRows(np.zeros((0, 0), np.float32), values, rows.columns, rows.starts)
+
+
 _LINE = 64  # bytes of a cache line
-_FETCHED_LINES = np.uint64(64)  # of a dense row at most: a page, after which the processor goes on by itself
+_FETCHED_LINES = np.uint64(64)  # cache lines of a dense row: a page, after which the processor goes on by itself
 
 
-def _dot_dense(rows, i, w):
+@jit_dispatch(fastmath={"reassoc", "contract"})
+def dot(rows, i, w):
+    """Return the inner product of row ``i`` (uint32) with ``w``, shape (d,) float64; a float64."""
+
+
+@dot.register(Dense)
+def _(rows, i, w):
     total = 0.0
     for j in range(rows.values.shape[1]):
         total += rows.values[i, j] * w[j]
     return total
 
 
-def _dot_sparse(rows, i, w):
+@dot.register(Sparse)
+def _(rows, i, w):
     total = 0.0
     for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
         total += rows.values[k] * w[rows.columns[k]]
     return total
 
 
-def _dot_ones(rows, i, w):
+@dot.register(Ones)
+def _(rows, i, w):
     total = 0.0
     for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
         total += w[rows.columns[k]]
     return total
 
 
-def _add_dense(rows, i, scale, w):
+@jit_dispatch
+def add(rows, i, scale, w):
+    """Add ``scale`` times row ``i`` to ``w`` in place."""
+
+
+@add.register(Dense)
+def _(rows, i, scale, w):
     for j in range(rows.values.shape[1]):
         w[j] += scale * np.float64(rows.values[i, j])
 
 
-def _add_sparse(rows, i, scale, w):
+@add.register(Sparse)
+def _(rows, i, scale, w):
     for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
         w[rows.columns[k]] += scale * np.float64(rows.values[k])
 
 
-def _add_ones(rows, i, scale, w):
+@add.register(Ones)
+def _(rows, i, scale, w):
     for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
         w[rows.columns[k]] += scale
 
 
-def _prepare_dense(rows, i):
+@jit_dispatch
+def prepare(rows, i):
+    """Hint to the processor that row ``i`` is needed soon."""
+
+
+@prepare.register(Dense)
+def _(rows, i):
     width = np.uint64(rows.values.shape[1])
     first, line = width * np.uint64(i), np.uint64(_LINE // rows.values.itemsize)
     for j in range(np.uint64(0), min(width, _FETCHED_LINES * line), line):
         prefetch(rows.values, first + j)
 
 
-def _prepare_sparse(rows, i):
+@prepare.register(Sparse)
+def _(rows, i):
     prefetch(rows.values, rows.starts[i])
     prefetch(rows.columns, rows.starts[i])
 
 
-def _prepare_ones(rows, i):
+@prepare.register(Ones)
+def _(rows, i):
     prefetch(rows.columns, rows.starts[i])
 
 
-def _squared_norm_dense(rows, i):
+@jit_dispatch
+def squared_norm(rows, i):
+    """Return the squared Euclidean norm of row ``i``; a float64."""
+
+
+@squared_norm.register(Dense)
+def _(rows, i):
     total = 0.0
     for j in range(rows.values.shape[1]):
         total += np.float64(rows.values[i, j]) * rows.values[i, j]
     return total
 
 
-def _squared_norm_sparse(rows, i):
+@squared_norm.register(Sparse)
+def _(rows, i):
     total = 0.0
     for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
         total += np.float64(rows.values[k]) * rows.values[k]
     return total
 
 
-def _squared_norm_ones(rows, i):
+@squared_norm.register(Ones)
+def _(rows, i):
     return np.float64(rows.starts[i + np.uint32(1)] - rows.starts[i])
 
 
-def _pairs_dense(rows, i, columns, values):
+@squared_norm.register(AnyRows)
+def _(rows, i):
+    total = 0.0
+    if len(rows.starts) == 0:
+        for j in range(rows.dense.shape[1]):
+            total += np.float64(rows.dense[i, j]) * rows.dense[i, j]
+    elif len(rows.values) == 0:
+        total += rows.starts[i + np.uint32(1)] - rows.starts[i]
+    else:
+        for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
+            total += np.float64(rows.values[k]) * rows.values[k]
+    return total
+
+
+@jit_dispatch
+def pairs(rows, i, columns, values):
+    """Copy the non-zeros of row ``i`` to the beginning of two arrays of shape (d,), and return how many there are.
+
+    What lies behind them may change, too.
+    """
+
+
+@pairs.register(Dense)
+def _(rows, i, columns, values):
     m = 0
     for j in range(rows.values.shape[1]):  # without a branch, which nobody could foresee
         columns[m], values[m] = j, rows.values[i, j]
@@ -127,7 +204,8 @@ def _pairs_dense(rows, i, columns, values):
     return m
 
 
-def _pairs_sparse(rows, i, columns, values):
+@pairs.register(Sparse)
+def _(rows, i, columns, values):
     first = rows.starts[i]
     m = np.int64(rows.starts[i + np.uint32(1)] - first)
     for k in range(m):
@@ -135,7 +213,8 @@ def _pairs_sparse(rows, i, columns, values):
     return m
 
 
-def _pairs_ones(rows, i, columns, values):
+@pairs.register(Ones)
+def _(rows, i, columns, values):
     first = rows.starts[i]
     m = np.int64(rows.starts[i + np.uint32(1)] - first)
     for k in range(m):
@@ -143,50 +222,49 @@ def _pairs_ones(rows, i, columns, values):
     return m
 
 
-def _count_dense(rows):
+@pairs.register(AnyRows)
+def _(rows, i, columns, values):
+    m = 0
+    if len(rows.starts) == 0:
+        for j in range(rows.dense.shape[1]):
+            columns[m], values[m] = j, rows.dense[i, j]
+            m += rows.dense[i, j] != 0
+        return m
+    for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
+        columns[m], values[m] = rows.columns[k], rows.values[k] if len(rows.values) > 0 else np.float32(1.0)
+        m += 1
+    return m
+
+
+@jit_dispatch
+def count(rows):
+    """Return the number of rows."""
+
+
+@count.register(Dense)
+def _(rows):
     return rows.values.shape[0]
 
 
-def _count_by_starts(rows):
+@count.register(Sparse)
+@count.register(Ones)
+def _(rows):
     return rows.starts.shape[0] - 1
 
 
-#: ``dot(rows, i, w)``: the inner product of row ``i`` (uint32) with ``w`` (d,) float64; a float64.
-dot = dispatch("dot", {Dense: _dot_dense, Sparse: _dot_sparse, Ones: _dot_ones}, fastmath={"reassoc", "contract"})
-
-#: ``add(rows, i, scale, w)``: ``w += scale * row i`` in place.
-add = dispatch("add", {Dense: _add_dense, Sparse: _add_sparse, Ones: _add_ones})
-
-#: ``squared_norm(rows, i)``: the squared Euclidean norm of row ``i``; a float64.
-squared_norm = dispatch(
-    "squared_norm", {Dense: _squared_norm_dense, Sparse: _squared_norm_sparse, Ones: _squared_norm_ones}
-)
-
-#: ``pairs(rows, i, columns, values)``: copies the columns and values of row ``i`` that are not zero to the beginning of
-#: two arrays of shape (d,), and says how many they are. What is behind them may change, too.
-pairs = dispatch("pairs", {Dense: _pairs_dense, Sparse: _pairs_sparse, Ones: _pairs_ones})
-
-#: ``prepare(rows, i)``: a hint that row ``i`` is needed soon.
-prepare = dispatch("prepare", {Dense: _prepare_dense, Sparse: _prepare_sparse, Ones: _prepare_ones})
-
-#: ``count(rows)``: the number of rows.
-count = dispatch("count", {Dense: _count_dense, Sparse: _count_by_starts, Ones: _count_by_starts})
-
-
 def new_weights(features: int) -> NDArray[np.float64]:
-    """Make a vector of zeros, shape (features,), that begins with a cache line.
+    """Return a vector of zeros, shape (features,), that begins with a cache line.
 
     Where every vector of eight doubles straddles two lines, `dot` and `add` of dense rows take up to 1.7 times as long.
     """
-    spare = _LINE // 8
-    room = np.zeros(features + spare)
-    first = -room.ctypes.data % _LINE // 8
-    return room[first : first + features]
+    padded = np.zeros(features + _LINE // 8)
+    first = -padded.ctypes.data % _LINE // 8
+    return padded[first : first + features]
 
 
-@njit(cache=True, nogil=True)
+@jit(allocates=True)
 def squared_norms(rows):
-    """Compute the squared Euclidean norm of every row; float64, shape (n,)."""
+    """Return the squared Euclidean norm of every row; float64, shape (n,)."""
     norms = np.empty(count(rows))
     for i in range(np.uint32(count(rows))):
         norms[i] = squared_norm(rows, np.uint32(i))
@@ -194,7 +272,7 @@ def squared_norms(rows):
 
 
 def take(rows: Rows, chosen: NDArray[np.integer[Any]]) -> Rows:
-    """Copy the chosen rows, in the order given.
+    """Return a copy of the chosen rows, in the order given.
 
     Parameters
     ----------
@@ -218,7 +296,7 @@ def take(rows: Rows, chosen: NDArray[np.integer[Any]]) -> Rows:
 
 
 def to_scipy(rows: Rows, features: int) -> scipy.sparse.csr_matrix | NDArray[np.float64]:
-    """Give the rows as the peers want them: a float64 CSR matrix, or a float64 array for dense rows.
+    """Return the rows as the peers want them: a float64 CSR matrix, or a float64 array for dense rows.
 
     Parameters
     ----------

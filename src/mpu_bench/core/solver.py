@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Any, ClassVar, Literal, NamedTuple, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
@@ -52,11 +52,14 @@ Allowance = Until  # the name until every solver takes `Until`
 class Measures(NamedTuple):
     """What a solver can certify about its present state; None where it cannot.
 
-    ``objective``: the primal objective of the model. ``dual_objective``: of the dual variables, a lower bound of
-    the optimum. ``gap``: objective / dual_objective - 1. ``margin``: min_i y_i w.x_i / ||w||. ``online_error``:
-    wrong predictions / examples presented, for online solvers. ``margin_fraction``: what part of the maximum margin
-    the margin is at least, ``margin_fraction_wanted``: what was guaranteed before running. ``update_bound``: how many
-    updates a theorem allows. ``nu``: the mean hinge loss by the length of w (`mean_slack`).
+    ``objective``: the primal objective of the model, the smaller the better. For cvm, fw and mfw it is max_i g_i over
+    all points, the bound from above of the squared radius (``dual_objective``) that they maximise; for sbp it is f of
+    the average iterate, the larger the better, and there is no dual objective. ``dual_objective``: of the dual
+    variables, the larger the better, a lower bound of the optimum. ``gap``: objective / dual_objective - 1.
+    ``margin``: min_i y_i w.x_i / ||w||. ``online_error``: wrong predictions / examples presented, for online solvers.
+    ``margin_fraction``: what part of the maximum margin the margin is at least, ``margin_fraction_wanted``: what was
+    guaranteed before running. ``update_bound``: how many updates a theorem allows. ``nu``: the mean hinge loss by the
+    length of w (`solvers.certificates.nu_of`).
     """
 
     objective: float | None = None
@@ -68,6 +71,12 @@ class Measures(NamedTuple):
     margin_fraction_wanted: float | None = None
     update_bound: float | None = None
     nu: float | None = None
+
+    @classmethod
+    def certified(cls, objective: float, dual_objective: float, **others: float | None) -> Measures:
+        """Return both objectives with their gap; without one while the dual objective is not above zero."""
+        gap = objective / dual_objective - 1 if dual_objective > 0 else None
+        return cls(objective, dual_objective, gap, **others)
 
 
 def mean_slack(losses: NDArray[np.float64], squared_length: float) -> float | None:
@@ -118,7 +127,7 @@ class Solver(ABC):
         for field in fields(self):
             number = getattr(self, field.name)
             for bound in _bounds(hints[field.name]):
-                if not _holds(bound, number):
+                if number is not None and not _holds(bound, number):
                     raise ConfigError(f"{self.name}: {field.name} is {number!r}; it must satisfy {bound}")
 
     def check_kernel(self, kernel: Kernel) -> None:
@@ -213,16 +222,19 @@ class Solver(ABC):
         return None
 
 
+#: the names of a solver's class attributes
+FACTS = tuple(Solver.__annotations__)
+
 #: a solver's name and parameters
 Optimum = tuple[str, dict[str, Any]]
 
 
 def _bounds(hint: Any) -> list[Any]:
-    """List the bounds of an annotated type, such as ``Gt(0)``."""
+    """Return the bounds of an annotated type, such as ``Gt(0)``, and of the parts of a union."""
     bounds: list[Any] = []
     for metadata in getattr(hint, "__metadata__", ()):
         bounds += list(metadata) if isinstance(metadata, GroupedMetadata) else [metadata]
-    return bounds
+    return bounds + [bound for part in get_args(hint) for bound in _bounds(part)]
 
 
 def _holds(bound: Any, number: Any) -> bool:

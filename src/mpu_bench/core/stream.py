@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.clock import off_the_clock
+from mpu_bench.core.clock import untimed
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rng import generator, shuffle
 from mpu_bench.core.rows import Rows, count
@@ -69,7 +69,7 @@ class Stream:
             shuffle(self._generator, self._blocks, len(self._blocks))
         number = int(self._blocks[self._next])
         self._next = (self._next + 1) % len(self._blocks)
-        with off_the_clock():
+        with untimed():
             rows, labels, first = self._problem.block(number)
         m = int(count(rows))
         if self._chunk is not None and len(self._chunk.order) == m and len(self._blocks) == 1:

@@ -11,32 +11,21 @@ Kernel machines share their vectors: an example's kernel values with all of them
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.models import (
-    FourierModel,
-    KernelModel,
-    LinearModel,
-    Model,
-    expansion_from_arrays,
-    expansion_to_arrays,
-    held_vectors,
-    labels_of,
-)
+from mpu_bench.core.models import KernelModel, LinearModel, Model, labels_of, vector_blocks
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, count, take
 from mpu_bench.core.vectors import kernel_values
 
 REST = -1  #: instead of a class: all the others
-_HELD_SCORES = 1 << 22  # of machines, at once: 32 MB
-_NUMBERS = ("starts", "machines", "coefficients", "biases")  # of SharedExpansions, as they are saved
+_SCORES_AT_ONCE = 1 << 22  # of machines: 32 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,26 +58,26 @@ class SharedExpansions:
     features: int
 
     def scores(self, rows: Rows) -> NDArray[np.float64]:
-        """Score every row by every machine; shape (n, p)."""
+        """Return the scores of every row by every machine, shape (n, p)."""
         scores = np.tile(self.biases, (count(rows), 1))
         parts = self.starts, self.machines, self.coefficients
-        for first, held in held_vectors(self.vectors, rows, self.features):
-            _add_scores(held, first, self.kernel, rows, *parts, scores)
+        for first, block in vector_blocks(self.vectors, rows, self.features):
+            _add_scores(block, first, self.kernel, rows, *parts, scores)
         return scores
 
 
 def shared(models: Sequence[KernelModel]) -> SharedExpansions:
-    """Put expansions together; vectors that are equal become one."""
+    """Return expansions as one; vectors that are equal become one."""
     all_vectors = _joined([model.vectors for model in models])
-    places: dict[bytes, int] = {}
-    which = np.array([places.setdefault(key, len(places)) for key in _contents(all_vectors)], np.int64)
-    _, firsts = np.unique(which, return_index=True)
+    numbers: dict[bytes, int] = {}
+    number = np.array([numbers.setdefault(key, len(numbers)) for key in _contents(all_vectors)], np.int64)
+    _, firsts = np.unique(number, return_index=True)
     machines = np.repeat(np.arange(len(models), dtype=np.int32), [count(model.vectors) for model in models])
     coefficients = np.concatenate([model.coefficients[:, 0] for model in models])
-    by_vector = np.argsort(which, kind="stable")
+    by_vector = np.argsort(number, kind="stable")
     return SharedExpansions(
         take(all_vectors, firsts),
-        np.concatenate([[0], np.cumsum(np.bincount(which, minlength=len(firsts)))]),
+        np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(firsts)))]),
         machines[by_vector],
         coefficients[by_vector],
         np.array([model.bias for model in models]),
@@ -99,7 +88,7 @@ def shared(models: Sequence[KernelModel]) -> SharedExpansions:
 
 @dataclass(frozen=True, eq=False)
 class MulticlassModel:
-    """What machines that separate two classes say of several.
+    """The vote of machines that each separate two classes.
 
     Attributes
     ----------
@@ -129,22 +118,22 @@ class MulticlassModel:
         return int(np.count_nonzero(np.diff(nonzero)))
 
     def scores(self, rows: Rows) -> NDArray[np.float64]:
-        """Score every row by class, shape (n, c).
+        """Return the scores of every row by class, shape (n, c).
 
-        One against the rest: what the machines say; a class without a machine has 0. One against one: the votes,
+        One against the rest: the scores of the machines; a class without a machine has 0. One against one: the votes,
         plus a number between -1/3 and 1/3 that grows with the sum of the scores.
         """
-        together = max(1, _HELD_SCORES // max(len(self.pairs), 1))
-        parts = [self._by_class(self.machines.scores(part)) for part in _in_parts(rows, together)]
+        at_once = max(1, _SCORES_AT_ONCE // max(len(self.pairs), 1))
+        parts = [self._by_class(self.machines.scores(part)) for part in _parts(rows, at_once)]
         return np.concatenate([np.zeros((0, self.classes)), *parts])
 
     def labels(self, rows: Rows) -> NDArray[np.int32]:
-        """Predict class indices, shape (n,)."""
+        """Return the class index predicted for every row, shape (n,)."""
         return labels_of(self.scores(rows))
 
-    def _by_class(self, said: NDArray[np.float64]) -> NDArray[np.float64]:
-        votes, sums = np.zeros((len(said), self.classes)), np.zeros((len(said), self.classes))
-        for score, (first, second) in zip(said.T, self.pairs, strict=True):
+    def _by_class(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        votes, sums = np.zeros((len(scores), self.classes)), np.zeros((len(scores), self.classes))
+        for score, (first, second) in zip(scores.T, self.pairs, strict=True):
             sums[:, second] += score
             if first != REST:
                 sums[:, first] -= score
@@ -154,34 +143,9 @@ class MulticlassModel:
             return sums
         return votes + sums / (3.0 * (np.abs(sums) + 1.0))
 
-    def save(self, path: Path) -> None:
-        """Write the model to a ``.npz`` file."""
-        parts: dict[str, Any] = {"pairs": self.pairs, "classes": self.classes}
-        machines = self.machines
-        if isinstance(machines, LinearModel):
-            parts |= vars(machines)
-        else:
-            parts |= {name: getattr(machines, name) for name in _NUMBERS}
-            parts |= expansion_to_arrays(machines.vectors, machines.kernel, machines.features)
-        np.savez(path, model="multiclass", **parts)
-
-
-def from_arrays(content: Mapping[str, Any]) -> MulticlassModel:
-    """Read what `MulticlassModel.save` wrote."""
-    machines: LinearModel | SharedExpansions
-    if "frequencies" in content:
-        machines = FourierModel(content["weights"], content["frequencies"])
-    elif "weights" in content:
-        machines = LinearModel(content["weights"])
-    else:
-        vectors, kernel, features = expansion_from_arrays(content)
-        starts, which, coefficients, biases = (content[name] for name in _NUMBERS)
-        machines = SharedExpansions(vectors, starts, which, coefficients, biases, kernel, features)
-    return MulticlassModel(machines, content["pairs"], int(content["classes"]))
-
 
 def combined(models: Sequence[Model], pairs: NDArray[np.int32], classes: int) -> MulticlassModel:
-    """Make one model of the models of machines, one score each.
+    """Return one model of the models of machines, one score each.
 
     Parameters
     ----------
@@ -199,7 +163,7 @@ def combined(models: Sequence[Model], pairs: NDArray[np.int32], classes: int) ->
 
 
 def _joined(parts: Sequence[Rows]) -> Rows:
-    """Put rows of one kind below each other."""
+    """Return rows of one kind below each other."""
     if isinstance(parts[0], Dense):
         return Dense(np.concatenate([cast("Dense", part).values for part in parts]))
     sparse = [cast("Sparse | Ones", part) for part in parts]
@@ -212,7 +176,7 @@ def _joined(parts: Sequence[Rows]) -> Rows:
 
 
 def _contents(rows: Rows) -> Iterator[bytes]:
-    """Give every row's content."""
+    """Yield the content of every row."""
     if isinstance(rows, Dense):
         for values in rows.values:
             yield values.tobytes()
@@ -222,20 +186,20 @@ def _contents(rows: Rows) -> Iterator[bytes]:
         yield rows.columns[start:stop].tobytes() + values
 
 
-def _in_parts(rows: Rows, together: int) -> Iterator[Rows]:
-    """View some of the rows after the other."""
-    for first in range(0, count(rows), together):
+def _parts(rows: Rows, at_once: int) -> Iterator[Rows]:
+    """Yield views of some of the rows after the other."""
+    for first in range(0, count(rows), at_once):
         if isinstance(rows, Dense):
-            yield Dense(rows.values[first : first + together])
+            yield Dense(rows.values[first : first + at_once])
         else:
-            yield rows._replace(starts=rows.starts[first : first + together + 1])
+            yield rows._replace(starts=rows.starts[first : first + at_once + 1])
 
 
-@njit(cache=True, nogil=True)
-def _add_scores(held, first, kernel, rows, starts, machines, coefficients, scores):
-    kernel_row = np.empty_like(held.squared_norms)
+@jit(allocates=True)
+def _add_scores(vectors, first, kernel, rows, starts, machines, coefficients, scores):
+    kernel_row = np.empty_like(vectors.squared_norms)
     for i in range(count(rows)):
-        kernel_values(held, kernel, rows, np.uint32(i), kernel_row)
-        for j in range(held.size[0]):
-            for place in range(starts[first + j], starts[first + j + 1]):
-                scores[i, machines[place]] += coefficients[place] * kernel_row[j]
+        kernel_values(vectors, kernel, rows, np.uint32(i), kernel_row)
+        for j in range(vectors.size[0]):
+            for k in range(starts[first + j], starts[first + j + 1]):
+                scores[i, machines[k]] += coefficients[k] * kernel_row[j]

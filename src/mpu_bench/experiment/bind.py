@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from mpu_bench import solvers
-from mpu_bench.config.schema import OVER_EXAMPLES, KernelChoice
+from mpu_bench.config.choices import KernelChoice
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense, Ones, Rows, take
 from mpu_bench.core.solver import Solver
 from mpu_bench.experiment.run import Run
+from mpu_bench.scaled import Divisor, Scaled
 from mpu_bench.solvers.multiclass import Multiclass
 
 _WARM_UP_ROWS = 12  # of each class
@@ -55,8 +56,8 @@ def build_solver(name: str, parameters: Mapping[str, Any], n: int) -> Solver:
     ConfigError
         If a parameter is outside its range, or does not suit so many examples.
     """
-    numbers = {
-        key: value[OVER_EXAMPLES] / n if isinstance(value, Mapping) else value for key, value in parameters.items()
+    numbers: dict[str, Any] = {
+        key: value.resolve(lambda _n: n) if isinstance(value, Scaled) else value for key, value in parameters.items()
     }
     reduction = numbers.pop("multiclass", None)
     solver = solvers.load(name)(**numbers)
@@ -66,15 +67,11 @@ def build_solver(name: str, parameters: Mapping[str, Any], n: int) -> Solver:
 
 def build_kernel(choice: KernelChoice, problem: Problem) -> Kernel:
     """Return the kernel of a run; a width or scale may depend on the training rows."""
-    return choice.made(lambda given: _scale(given, problem))
 
+    def divisor(by: Divisor) -> float:
+        return problem.features if by == "d" else _mean_squared_distance_of(problem)
 
-def _scale(given: Any, problem: Problem) -> float:
-    """Return a number of a kernel that may be given as a multiple of 1 / d or 1 / (mean squared distance)."""
-    if not isinstance(given, Mapping):
-        return float(given)
-    rule, factor = next(iter(given.items()))
-    return float(factor / (problem.features if rule == "over-features" else _mean_squared_distance_of(problem)))
+    return choice.build(lambda width: float(width.resolve(divisor) if isinstance(width, Scaled) else width))
 
 
 def _mean_squared_distance_of(problem: Problem) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.config.schema import Trial
+from mpu_bench.config.choices import ValidationSplit
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rng import generator, shuffle
 from mpu_bench.core.rows import take
@@ -14,7 +14,7 @@ from mpu_bench.errors import DataError
 _SEED = 0
 
 
-def holdout(problem: Problem, trial: Trial) -> Problem:
+def holdout(problem: Problem, trial: ValidationSplit) -> Problem:
     """Return the problem of a trial: what is held out of the training rows stands for its test rows.
 
     Every class is divided by itself, in an order drawn with seed 0. Of a stream the sample that is at hand is divided.
@@ -51,7 +51,7 @@ def holdout(problem: Problem, trial: Trial) -> Problem:
     )
 
 
-def _held_out(members: NDArray[np.uint32], trial: Trial) -> NDArray[np.uint32]:
+def _held_out(members: NDArray[np.uint32], trial: ValidationSplit) -> NDArray[np.uint32]:
     if trial.holdout is not None:
         return members[: round(trial.holdout * len(members))]
     return members[trial.fold :: trial.folds]

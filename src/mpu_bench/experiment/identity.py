@@ -20,6 +20,7 @@ from mpu_bench import solvers
 from mpu_bench.config.schema import KERNELS
 from mpu_bench.core.solver import Solver
 from mpu_bench.experiment.run import Run
+from mpu_bench.scaled import to_json
 
 #: of what every run shares: how it is traced, timed and evaluated, and what solvers stand on (core/)
 SHARED_VERSION = 1
@@ -57,7 +58,7 @@ def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:
         "tuned by": choice.tuning and choice.tuning.metric,
         "trial": run.trial and str(run.trial),
     }
-    text = json.dumps({name: value for name, value in content.items() if value}, sort_keys=True)
+    text = json.dumps({name: value for name, value in content.items() if value}, sort_keys=True, default=to_json)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

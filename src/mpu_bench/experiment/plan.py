@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 from mpu_bench import solvers
-from mpu_bench.config.schema import FROM_REGULARIZATION, OVER_EXAMPLES, Experiment, SolverChoice, Stop
+from mpu_bench.config.choices import Experiment, SolverChoice
+from mpu_bench.config.schema import Stop
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.experiment.run import Run, RunSettings
 from mpu_bench.experiment.tuning import tuning_runs
+from mpu_bench.scaled import Derived, Scaled
 
 FILTERS = ("solver", "dataset", "split", "kernel", "seed", "budget")
 OPTIMUM_SOLVERS = ("optimum", "kernel-optimum")
@@ -27,7 +29,7 @@ def plan(experiment: Experiment) -> list[Run]:
             for seed in experiment.seeds
         ]
         tuning = [each for run in own if run.seed == experiment.seeds[0] for each in tuning_runs(run).values()]
-        optima = map(optimum_of, own) if experiment.reference else ()
+        optima = map(optimum_of, own) if experiment.optimum else ()
         for needed in (*tuning, *optima, *map(nu_of, own)):
             if needed is not None and needed not in runs:
                 runs.append(needed)
@@ -74,16 +76,16 @@ def optimum_of(run: Run) -> Run | None:
 def nu_of(run: Run) -> Run | None:
     """Return the run whose result is the nu of ``nu: {from-regularization: ...}``."""
     nu = run.solver.parameters.get("nu")
-    if not isinstance(nu, Mapping):
+    if not isinstance(nu, Derived):
         return None
     bias = run.solver.parameters.get("bias", False)
-    return _optimum_run(run, "kernel-optimum", _weight(nu[FROM_REGULARIZATION]) | {"bias": bias})
+    return _optimum_run(run, "kernel-optimum", _weight(nu.regularization) | {"bias": bias})
 
 
 def _weight(regularization: Any) -> dict[str, Any]:
     """Return regularization k/n as C = 1/k, so that equal problems are solved once."""
-    if isinstance(regularization, Mapping):
-        return {"C": 1.0 / regularization[OVER_EXAMPLES]}
+    if isinstance(regularization, Scaled):
+        return {"C": 1.0 / regularization.factor}
     return {"regularization": regularization}
 
 

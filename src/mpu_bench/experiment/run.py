@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mpu_bench.config.schema import Checkpoints, DatasetChoice, SolverChoice, Stop, Trial, short
+from mpu_bench.config.choices import DatasetChoice, SolverChoice, ValidationSplit
+from mpu_bench.config.schema import Checkpoints, Stop
+from mpu_bench.scaled import short
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Run:
         With its parameters and its kernel; what is tuned before the run is not among them.
     settings : RunSettings
     seed : int
-    trial : Trial or None
+    trial : ValidationSplit or None
         The rows it is on, if it only tries values for other runs.
     """
 
@@ -54,7 +56,7 @@ class Run:
     solver: SolverChoice
     settings: RunSettings
     seed: int
-    trial: Trial | None = None
+    trial: ValidationSplit | None = None
 
     def __str__(self) -> str:
         solver, kernel = self.solver, self.solver.kernel

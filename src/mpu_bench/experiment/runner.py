@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mpu_bench import files, resources
-from mpu_bench.config.schema import Experiment
+from mpu_bench.config.choices import Experiment
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import Home
 from mpu_bench.data.download.progress import Progress, Silent
@@ -26,6 +26,7 @@ from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.tuning import select_best, tuning_runs
 from mpu_bench.quantities import FINISHED
 from mpu_bench.results.store import Store
+from mpu_bench.scaled import to_json
 
 Dataset = tuple[str, str]  # the card's name and its options, as text
 
@@ -55,7 +56,7 @@ class PlannedRun:
             "n_test": known.n_test if known else None,
             "classes": len(known.classes) if known and known.classes else None,
             "solver": solver.name,
-            "parameters": json.dumps(dict(solver.parameters)),
+            "parameters": json.dumps(dict(solver.parameters), default=to_json),
             "kernel": str(solver.kernel),
             "budget_vectors": solver.vectors,
             "trial": None if run.trial is None else str(run.trial),
@@ -362,7 +363,7 @@ class _Session:
 
 def _missing_result(run: Run, rows: Mapping[str, Any], results: Mapping[str, Any]) -> str:
     """Return which result it is that a run cannot be made without, if there is one."""
-    kinds = (*_INDISPENSABLE, *(["optimum"] if run.settings.stop.deviation is not None else []))
+    kinds = (*_INDISPENSABLE, *(["optimum"] if run.settings.stop.suboptimality is not None else []))
     missing = [kind for kind in kinds if kind in rows and kind not in results]
     return f"{rows[missing[0]]['solver']} failed, whose {_TAKEN[missing[0]]} it needs" if missing else ""
 

@@ -6,18 +6,15 @@ The clock runs only while the solver starts or advances; models are evaluated wh
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any
 
 import numpy as np
-from numba.core import event
 
 from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.core import counters
-from mpu_bench.core.clock import is_off_the_clock, off_clock_seconds
+from mpu_bench.core.clock import Clock
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
@@ -27,63 +24,6 @@ from mpu_bench.quantities import CHECKPOINT_COLUMNS
 
 _SLICE_SECONDS = 0.1  # a slice lasts about this long, so that limits and interruptions are met in time
 _FIRST_SLICE = 256  # examples, while the pace is not yet known
-
-
-class _CompilerTime(event.Listener):
-    """Adds up the seconds numba has spent compiling on the clock; compilations nest, the outermost counts."""
-
-    def __init__(self) -> None:
-        self.seconds = self.cpu_seconds = 0.0
-        self._depth = 0
-        self._began = (0.0, 0.0)
-
-    def on_start(self, event: Any) -> None:  # noqa: ARG002
-        if self._depth == 0:
-            self._began = (time.perf_counter(), time.process_time())
-        self._depth += 1
-
-    def on_end(self, event: Any) -> None:  # noqa: ARG002
-        self._depth -= 1
-        if self._depth == 0 and not is_off_the_clock():
-            self.seconds += time.perf_counter() - self._began[0]
-            self.cpu_seconds += time.process_time() - self._began[1]
-
-
-#: what compiling has cost this process so far
-COMPILER = _CompilerTime()
-event.register("numba:compile", COMPILER)  # type: ignore[no-untyped-call]
-
-
-@dataclass
-class Clock:
-    """Adds up wall and processor seconds while it is entered, without those off the clock and those of the compiler.
-
-    Workers compile before they train; should a solver reach a function only later, its compilation still does
-    not count as training. Nor does making the examples of a stream.
-    """
-
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    _started: tuple[float, float] = (0.0, 0.0)
-
-    def __enter__(self) -> None:
-        self._started = _training_time()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        seconds, cpu_seconds = _training_time()
-        self.seconds += seconds - self._started[0]
-        self.cpu_seconds += cpu_seconds - self._started[1]
-
-
-def _training_time() -> tuple[float, float]:
-    """Read the wall and the processor clock, set back by what was not training."""
-    seconds, cpu_seconds = off_clock_seconds()
-    return (
-        time.perf_counter() - COMPILER.seconds - seconds,
-        time.process_time() - COMPILER.cpu_seconds - cpu_seconds,
-    )
 
 
 @dataclass
@@ -168,7 +108,7 @@ def train(
     solver, problem, kernel, seed
         As `Solver.start` takes them.
     stop : Stop
-        Gap and deviation are looked at at checkpoints; the other rules after every slice.
+        Gap and suboptimality are looked at at checkpoints; the other rules after every slice.
     checkpoints : Checkpoints
     progress : function
         Called after every slice.
@@ -223,7 +163,7 @@ def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
 
 
 def _accuracy_rule(stop: Stop, last: dict[str, Any]) -> str:
-    for name, limit in (("gap", stop.gap), ("deviation", stop.deviation)):
+    for name, limit in (("gap", stop.gap), ("suboptimality", stop.suboptimality)):
         if limit is not None and last[name] is not None and last[name] <= limit:
             return f"{name} {limit:g}"
     return ""
@@ -258,7 +198,7 @@ def checkpoint(
         "support_vectors": None if model.linear else model.support_vectors,
         "train_error": train_error(model, problem) if model.linear else None,
         "test_error": error(model, problem.test, problem.test_labels),
-        "deviation": None if optimum is None or measures.objective is None else measures.objective / optimum - 1,
+        "suboptimality": None if optimum is None or measures.objective is None else measures.objective / optimum - 1,
         **counts,
         **measures._asdict(),
     }

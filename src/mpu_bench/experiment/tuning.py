@@ -3,7 +3,7 @@
 Every value is tried per dataset, solver (or tuner) with its parameters, and budget, with ``repeats`` seeds of tuning's
 own; not once per repeat of the config. The value with the smallest mean error is chosen; of several as small, the
 first. A tuning run is a run like any other, with a row of its own: it is kept, resumed and reused as such, and ends by
-the config's ``stop:`` and ``limits:``, but for the rules that refer to another run (``deviation``, ``seconds_of``).
+the config's ``stop:`` and ``limits:``, but for the rules that refer to another run (``suboptimality``, ``seconds_of``).
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mpu_bench.config.schema import Checkpoints, SolverChoice, short
+from mpu_bench.config.choices import SolverChoice
+from mpu_bench.config.schema import Checkpoints
 from mpu_bench.experiment.run import Run
 from mpu_bench.quantities import FINISHED
+from mpu_bench.scaled import short
 
 _COLUMNS = {"error": "test_error", "online_error": "online_error"}  # of a tuning run's row, by metric
 _SELDOM = Checkpoints(first=1.0, per_decade=1)
@@ -29,7 +31,7 @@ def tuning_runs(run: Run) -> dict[str, Run]:
     tuning = run.solver.tuning
     if tuning is None:
         return {}
-    stop = run.settings.stop.model_copy(update={"deviation": None, "seconds_of": None})
+    stop = run.settings.stop.model_copy(update={"suboptimality": None, "seconds_of": None})
     checkpoints = _SELDOM if stop.gap is None else run.settings.checkpoints
     settings = replace(run.settings, stop=stop, checkpoints=checkpoints)
     return {

@@ -14,7 +14,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -23,6 +23,7 @@ from typing import Any
 
 from mpu_bench.experiment.messages import Compiled, Failed, Finished, Message, Phase, Progress, Task
 from mpu_bench.experiment.run import Run
+from mpu_bench.scaled import Scaled
 
 _SIGKILL_ON_PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 _WARM_UP_EXAMPLES = 200
@@ -128,6 +129,7 @@ class RunExecutor:
     def _warm_up(self, run: Run, problem: Any) -> float:
         """Compile, or load compiled code, on a small problem of the same types; return the seconds it took."""
         from mpu_bench.config.schema import Checkpoints, Stop
+        from mpu_bench.core.clock import COMPILER
         from mpu_bench.experiment import bind, trace
 
         types = tuple((type(rows), *(array.dtype for array in rows)) for rows in (problem.train, problem.test))
@@ -135,7 +137,7 @@ class RunExecutor:
         if key in self._warm:
             return 0.0
         self.send(Phase("compiling"))
-        started, compiled = time.perf_counter(), trace.COMPILER.seconds
+        started, compiled = time.perf_counter(), COMPILER.seconds
         small = bind.warm_up_problem(problem)
         few = Stop(passes=_WARM_UP_EXAMPLES / small.n)
         with warnings.catch_warnings():
@@ -144,7 +146,7 @@ class RunExecutor:
             kernel = bind.build_kernel(run.solver.kernel, small)
             trace.train(solver, small, kernel, run.seed, few, Checkpoints())
         self._warm.add(key)
-        self.send(Compiled(trace.COMPILER.seconds - compiled))
+        self.send(Compiled(COMPILER.seconds - compiled))
         return time.perf_counter() - started
 
 
@@ -164,7 +166,7 @@ def _sizes(problem: Any) -> dict[str, int]:
 def _variant(run: Run) -> tuple[Any, ...]:
     """Tell apart what may be other code: words and switches by value, numbers by type."""
     return tuple(
-        (name, repr(type(value)) if isinstance(value, float | Mapping) or type(value) is int else value)
+        (name, repr(type(value)) if isinstance(value, float | Scaled) or type(value) is int else value)
         for name, value in sorted(run.solver.parameters.items())
     )
 

@@ -1,19 +1,21 @@
-"""The linear L1-SVM, shared by its solvers: primal, dual and margin.
+"""What a model and dual variables say of the optimum of the L1-SVM, with a kernel or without.
 
-    primal   J(w) = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i w.x_i)
-    dual     D(alpha) = sum_i alpha_i - 1/2 ||sum_i alpha_i y_i x_i||^2,   0 <= alpha_i <= C
+    primal   J(w) = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i f(x_i)),   f(x) = w.Phi(x) + b
+    dual     D(alpha) = sum_i alpha_i - 1/2 ||sum_i alpha_i y_i Phi(x_i)||^2,   0 <= alpha_i <= C
 
-Every J(w) is at least the optimum and every D(alpha) at most, so J / D - 1 bounds the relative error of both.
+Every J(w) is at least the optimum and every D(alpha) at most (with a bias b, where sum_i alpha_i y_i = 0), so J / D - 1
+bounds the relative error of both. Linear solvers keep w, and an evaluation costs n inner products; kernel solvers keep
+||w||^2 and the losses, and it costs nothing.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from mpu_bench.core.jit import jit
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, add, count, dot, squared_norms
 from mpu_bench.core.solver import Measures
@@ -35,7 +37,16 @@ def finite_squared_norms(problem: Problem) -> NDArray[np.float64]:
     return norms
 
 
-@njit(cache=True, nogil=True)
+@jit
+def squared_norm(vector):
+    """Compute ``||vector||^2``, added up in order."""
+    total = 0.0
+    for j in range(len(vector)):
+        total += vector[j] * vector[j]
+    return total
+
+
+@jit
 def hinge_sum(rows, signs, weights, threshold):
     """Sum ``max(0, threshold - y_i w.x_i)`` over all examples; n inner products."""
     total = 0.0
@@ -44,7 +55,7 @@ def hinge_sum(rows, signs, weights, threshold):
     return total
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _smallest_response(rows, signs, weights):
     smallest = np.inf
     for i in range(np.uint32(count(rows))):
@@ -52,7 +63,7 @@ def _smallest_response(rows, signs, weights):
     return smallest
 
 
-@njit(cache=True, nogil=True)
+@jit
 def combine(rows, signs, alphas, weights):
     """Add ``sum_i alpha_i y_i x_i`` to the weights."""
     for i in range(np.uint32(count(rows))):
@@ -61,7 +72,7 @@ def combine(rows, signs, alphas, weights):
 
 
 def primal(rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64], C: float) -> float:
-    """Evaluate J(w).
+    """Evaluate J(w) of a linear model without a bias.
 
     Parameters
     ----------
@@ -83,10 +94,16 @@ def dual(rows: Rows, signs: NDArray[np.float64], alphas: NDArray[np.float64], fe
     return float(alphas.sum() - weights @ weights / 2)
 
 
+def margin(rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64]) -> float | None:
+    """Evaluate ``min_i y_i w.x_i / ||w||``; None while the weights are zero."""
+    norm = float(np.linalg.norm(weights))
+    return float(_smallest_response(rows, signs, weights)) / norm if norm > 0 else None
+
+
 def certify(
     rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64], alphas: NDArray[np.float64], C: float
 ) -> Measures:
-    """Bound the error of a model by its own dual variables.
+    """Bound the error of a linear model without a bias by its own dual variables.
 
     Parameters
     ----------
@@ -100,18 +117,44 @@ def certify(
         Dual variables, in [0, C].
     C : float
         The weight of the losses, above 0.
-
-    Returns
-    -------
-    Measures
-        Without a gap while the dual objective is not above zero, as at the start.
     """
-    objective, bound = primal(rows, signs, weights, C), dual(rows, signs, alphas, len(weights))
-    gap = objective / bound - 1 if bound > 0 else None
-    return Measures(objective, bound, gap, margin(rows, signs, weights))
+    bound = dual(rows, signs, alphas, len(weights))
+    return Measures.certified(primal(rows, signs, weights, C), bound, margin=margin(rows, signs, weights))
 
 
-def margin(rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64]) -> float | None:
-    """Evaluate ``min_i y_i w.x_i / ||w||``; None while the weights are zero."""
-    length: Any = np.linalg.norm(weights)
-    return float(_smallest_response(rows, signs, weights) / length) if length > 0 else None
+def kernel_primal(squared_norm: float, losses: NDArray[np.float64], C: float) -> float:
+    """Evaluate J from ``||w||^2`` and the hinge loss of every example, shape (n,)."""
+    return squared_norm / 2 + C * float(losses.sum())
+
+
+def certify_kernel(
+    coefficients: NDArray[np.float64], squared_norm: float, losses: NDArray[np.float64], C: float
+) -> Measures:
+    """Bound the error of a kernel expansion by its own coefficients.
+
+    Parameters
+    ----------
+    coefficients : array of float64, shape (n,)
+        The dual variables, or these with the signs of the labels.
+    squared_norm : float
+        ``||w||^2`` of the expansion with these coefficients.
+    losses : array of float64, shape (n,)
+        The hinge loss of every example.
+    C : float
+        The weight of the losses, above 0.
+    """
+    bound = float(np.abs(coefficients).sum()) - squared_norm / 2
+    return Measures.certified(kernel_primal(squared_norm, losses, C), bound, nu=nu_of(losses, squared_norm))
+
+
+def nu_of(losses: NDArray[np.float64], squared_norm: float) -> float | None:
+    """Return nu = (mean hinge loss) / ||w||, for which w / ||w|| solves sbp-2012's Problem 2.3 if w solves its 2.2.
+
+    Parameters
+    ----------
+    losses : array of float64, shape (n,)
+        The hinge loss of every example.
+    squared_norm : float
+        ``||w||^2``; where it is not above zero there is no nu (None).
+    """
+    return float(losses.mean()) / math.sqrt(squared_norm) if squared_norm > 0 else None

@@ -1,18 +1,18 @@
-"""Any solver that separates two classes, made to tell several apart: one against one, or one against the rest.
+"""Several classes by any solver that separates two: one against one, or one against the rest.
 
 One against one trains a machine for every pair of classes, on the examples of these two, which are copied for as long
 as their machine is trained; one against the rest trains a machine for every class on all examples. With two classes
-there is one machine either way, and all is as without. How the machines decide: core/voting.py.
+there is one machine either way, and nothing else changes. How the machines vote: core/voting.py.
 
 The machines are trained one after the other, each to its own end. Counts and seconds are sums, so passes are the sum of
 the machines' presentations by n; objective and dual objective are the sums over the machines, known once the last
-has begun. A machine is dropped when it is trained, but for its model. Before all machines have begun those that have
+has begun. Of a machine that is trained only its model is kept. Until all machines have begun, those that have
 not are left out of the vote.
 
 Kernel rows are not shared between machines, though one against one computes the values within a class for every pair
 it is in: it would save little. Measured with C = 8 and gamma = 2 / (mean squared distance) on digits (usps, mnist) and
-letters, in whole or in part: computing kernel values is this much of the seconds, and an earlier machine had so many of
-them that sharing, were it for nothing, would save at most
+letters, in whole or in part: what computing kernel values takes of the seconds, what part of the values an earlier
+machine had computed, and what even free sharing would save at most
 
     cvm    4 to 6%     41% (mnist)      2% of the seconds
     mfw    13 to 22%   41% (mnist)      9%
@@ -30,13 +30,13 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.clock import off_the_clock
+from mpu_bench.core.clock import untimed
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, new_counters, reached
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import take
-from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.core.solver import FACTS, Measures, Solver, Status, Until
 from mpu_bench.core.voting import REST, combined
 from mpu_bench.errors import DataError
 
@@ -68,7 +68,7 @@ class State:
 
 @dataclass(frozen=True)
 class Multiclass(Solver):
-    """A solver for several classes by a solver for two.
+    """A solver of several classes by one of two.
 
     Attributes
     ----------
@@ -83,9 +83,10 @@ class Multiclass(Solver):
     reduction: Reduction
 
     def __post_init__(self) -> None:
-        """Take over what is said of the solver."""
-        for name in ("name", "paper", "kernels", "sliceable", "online"):
-            object.__setattr__(self, name, getattr(self.solver, name))
+        """Copy the wrapped solver's facts."""
+        for name in FACTS:
+            if name != "classes":
+                object.__setattr__(self, name, getattr(self.solver, name))
 
     def check(self, problem: Problem, kernel: Kernel) -> None:
         """Refuse what the solver cannot train on, and classes of too few examples.
@@ -100,13 +101,13 @@ class Multiclass(Solver):
         streamed = isinstance(problem, StreamedProblem)
         if streamed and self.reduction == "one-against-one":
             raise DataError(f"{problem.name}: one-against-one cannot divide a stream; use one-against-rest")
-        least = 1 if self.reduction == "one-against-rest" or len(problem.classes) == 2 else 2
+        fewest = 1 if self.reduction == "one-against-rest" or len(problem.classes) == 2 else 2
         counts = _counts(problem)
         for name, count in zip(problem.classes, counts, strict=True):
-            if count < least:
+            if count < fewest:
                 raise DataError(
                     f"{problem.name}: class '{name}' has {count} training example{'' if count == 1 else 's'}; "
-                    f"{self.reduction} needs at least {least} of every class: leave the class out of the data, "
+                    f"{self.reduction} needs at least {fewest} of every class: leave the class out of the data, "
                     "or give it more examples"
                 )
 
@@ -150,14 +151,14 @@ class Multiclass(Solver):
         return min(each.status for each in state.trained)  # a peer that came to its own cap is not done
 
     def _end(self, state: State, status: Status) -> None:
-        with off_the_clock():
+        with untimed():
             solver, machine = self.solver, state.machine
             state.trained.append(Trained(solver.model(machine), solver.measures(machine), solver.note(machine), status))
         state.counted[:] = state.counters
         self._begin(state)
 
     def model(self, state: State) -> Model:
-        """Give the vote of the machines that have begun; of two classes, the one machine's model."""
+        """Return the vote of the machines that have begun; of two classes, the one machine's model."""
         models = [each.model for each in state.trained]
         if state.machine is not None:
             models.append(self.solver.model(state.machine))
@@ -165,7 +166,7 @@ class Multiclass(Solver):
         return models[0] if classes == 2 else combined(models, state.pairs[: len(models)], classes)
 
     def measures(self, state: State) -> Measures:
-        """Add up the objectives, once all machines have begun; of two classes, give all the one machine's measures."""
+        """Return the sums of objectives, once all machines have begun; of two classes, the one machine's measures."""
         measures = [each.measures for each in state.trained]
         if state.machine is not None:
             measures.append(self.solver.measures(state.machine))
@@ -175,8 +176,9 @@ class Multiclass(Solver):
             return Measures()
         objective = _sum([each.objective for each in measures])
         dual = _sum([each.dual_objective for each in measures])
-        gap = objective / dual - 1 if objective is not None and dual is not None and dual > 0 else None
-        return Measures(objective=objective, dual_objective=dual, gap=gap)
+        if objective is None or dual is None:
+            return Measures(objective, dual)
+        return Measures.certified(objective, dual)
 
     def note(self, state: State) -> str:
         """Return every note on a machine once."""
@@ -187,7 +189,7 @@ class Multiclass(Solver):
 
 
 def _counts(problem: Problem) -> Sequence[int]:
-    """Count the examples of every class."""
+    """Return the number of examples of every class."""
     if isinstance(problem, StreamedProblem):
         return problem.counts
     return [int(count) for count in np.bincount(problem.labels, minlength=len(problem.classes))]
@@ -199,7 +201,7 @@ def _sum(numbers: list[float | None]) -> float | None:
 
 
 def _pair(problem: Problem, first: int, second: int) -> Problem:
-    """Copy the examples of two classes; the second is the positive one."""
+    """Return a copy of the examples of two classes; the second is the positive one."""
     if len(problem.classes) == 2:
         return problem
     chosen = np.flatnonzero((problem.labels == first) | (problem.labels == second))
@@ -216,7 +218,7 @@ def _pair(problem: Problem, first: int, second: int) -> Problem:
 
 
 def _one_against_rest(problem: Problem, positive: int) -> Problem:
-    """View all examples as those of a class, and the others."""
+    """Return a view of all examples as those of a class, and the others."""
     changed: dict[str, Any] = {
         "name": f"{problem.name} ({problem.classes[positive]} against the rest)",
         "labels": (problem.labels == positive).astype(np.int32),

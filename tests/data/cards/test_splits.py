@@ -18,7 +18,7 @@ from mpu_bench.results.summary import averaged_curves, summarize
 
 TEXT = """
 name: tried
-datasets: [{digits: {splits: five-against-five}}, letter]
+datasets: [{digits: {bipartitions: five-against-five}}, letter]
 solvers: [{perceptron: {passes: {per-dataset: {digits: 2, letter: 1}}}}]
 """
 
@@ -33,7 +33,7 @@ def read(tmp_path):
 
 
 def test_there_are_126_ways_to_set_five_of_ten_against_the_others():
-    found = catalog.splits(catalog.card("digits"), "five-against-five")
+    found = catalog.bipartitions(catalog.card("digits"), "five-against-five")
     halves = {frozenset(positive) for _, positive, _ in found}
     assert len(halves) == len(found) == 126
     everything = set("0123456789")
@@ -44,7 +44,7 @@ def test_there_are_126_ways_to_set_five_of_ten_against_the_others():
 @pytest.mark.parametrize(
     ("name", "how", "said"),
     [
-        ("digits", "halves", "splits: is 'halves'; it must be five-against-five"),
+        ("digits", "halves", "bipartitions: must be five-against-five, not 'halves'"),
         (
             "adult",
             "five-against-five",
@@ -54,9 +54,9 @@ def test_there_are_126_ways_to_set_five_of_ten_against_the_others():
 )
 def test_impossible_splits_are_refused(read, name, how, said):
     with pytest.raises(DataError, match=said):
-        catalog.splits(catalog.card(name), how)
+        catalog.bipartitions(catalog.card(name), how)
     with pytest.raises(ConfigError, match=said):
-        read(f"name: tried\ndataset: {{{name}: {{splits: {how}}}}}\nsolvers: [perceptron]\n")
+        read(f"name: tried\ndataset: {{{name}: {{bipartitions: {how}}}}}\nsolvers: [perceptron]\n")
 
 
 def test_a_config_sweeps_over_splits(read):
@@ -73,7 +73,7 @@ def test_splits_share_the_arrays(tmp_path):
     home = Home(tmp_path, offline=True)
     card = catalog.card("digits")
     whole = load_problem(card, home)
-    for _, positive, classes in catalog.splits(card, "five-against-five")[:3]:
+    for _, positive, classes in catalog.bipartitions(card, "five-against-five")[:3]:
         problem = load_problem(catalog.card("digits", {"positive": positive}), home)
         assert problem.classes == classes
         np.testing.assert_array_equal(problem.labels, np.isin(whole.labels, np.array(positive, int)))

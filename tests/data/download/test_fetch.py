@@ -1,116 +1,24 @@
-"""The data home: files that are there, mirrors, hashes locked at first use, and every fault's own message."""
+"""Fetching: files that are there, mirrors, several processes, and every fault's own message."""
 
 from __future__ import annotations
 
 import bz2
 import gzip
-import hashlib
 import json
-import lzma
 import os
-import random
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.downloads import DATA, IMPATIENT, known, left, message, put, sha256
 from tests.http_server import Answer, Server
 
-from mpu_bench.data.download.fetch import Fetched, Home, RemoteFile, clean, fetch, have, verify
-from mpu_bench.data.download.http import Policy
-from mpu_bench.errors import FetchError
-
-DATA = random.Random(1).randbytes(300_000)
-IMPATIENT = Policy(attempts=2, sleep=lambda _seconds: None, connect_timeout=5, read_timeout=5)
-
-
-def sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as running:
-        yield running
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
-
-
-def known(name: str, *urls: str, content: bytes = DATA) -> RemoteFile:
-    return RemoteFile(name, urls, (sha256(content),), bytes=len(content))
-
-
-def put(home: Home, file: RemoteFile, content: bytes) -> Path:
-    home.path(file).parent.mkdir(parents=True, exist_ok=True)
-    home.path(file).write_bytes(content)
-    return home.path(file)
-
-
-def message(file: RemoteFile, home: Home, action: Callable[..., object] = fetch) -> str:
-    """Let it fail; one paragraph that names the file is wanted."""
-    with pytest.raises(FetchError) as caught:
-        action(file, home, **({"policy": IMPATIENT} if action is fetch else {}))
-    text = str(caught.value)
-    assert "\n" not in text
-    assert file.name in text or str(home.folder) in text
-    return text
-
-
-def left(home: Home) -> list[str]:
-    """List all files in the home but the locks of running processes."""
-    return sorted(path.name for path in (home.folder / "files").rglob("*") if path.is_file())
-
-
-class TestHome:
-    def test_options_go_before_the_environment(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path / "environment"))
-        monkeypatch.setenv("MPU_BENCH_MIRROR", "http://environment")
-        monkeypatch.setenv("MPU_BENCH_OFFLINE", "no")
-        assert Home.from_options() == Home(tmp_path / "environment", ("http://environment",), False)
-        chosen = Home.from_options(tmp_path / "option", "http://option", offline=True)
-        assert chosen == Home(tmp_path / "option", ("http://option",), True)
-
-    def test_the_platform_decides_last(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name in ("MPU_BENCH_DATA", "MPU_BENCH_MIRROR", "MPU_BENCH_OFFLINE"):
-            monkeypatch.delenv(name, raising=False)
-        home = Home.from_options()
-        assert home.folder.name == "mpu-bench"
-        assert home.folder.is_absolute()
-        assert (home.mirrors, home.offline) == ((), False)
-
-    @pytest.mark.parametrize(
-        ("value", "offline"), [("1", True), ("Yes", True), ("on", True), ("0", False), ("", False), ("false", False)]
-    )
-    def test_offline_by_environment(self, value: str, offline: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("MPU_BENCH_OFFLINE", value)
-        assert Home.from_options().offline is offline
-
-    def test_an_unclear_offline_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("MPU_BENCH_OFFLINE", "maybe")
-        with pytest.raises(FetchError, match="MPU_BENCH_OFFLINE is 'maybe'; set it to 1"):
-            Home.from_options()
-
-    def test_a_mirror_of_another_kind_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(FetchError, match=r"'ftp://old.example/data'.*http:// or https://"):
-            Home.from_options(tmp_path, "ftp://old.example/data")
-
-    @pytest.mark.parametrize(
-        "name", ["", "/etc/passwd", "../a9a", "a/../../b", "a\\b", "a//b", "a9a.part", "x.lock.json"]
-    )
-    def test_a_name_stays_in_the_home(self, name: str) -> None:
-        with pytest.raises(FetchError, match="cannot be a file of the data home"):
-            RemoteFile(name)
-
-    @pytest.mark.parametrize("digest", ["abc", "G" * 64, "A" * 64])
-    def test_a_hash_is_a_hash(self, digest: str) -> None:
-        with pytest.raises(FetchError, match="is not a sha256"):
-            RemoteFile("a9a", content_sha256=digest)
+from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.fetch import Fetched, clean, fetch, have, verify
+from mpu_bench.data.download.remote_file import RemoteFile
 
 
 class TestFetch:
@@ -127,7 +35,7 @@ class TestFetch:
         file = known("a9a", server.put("a9a", DATA))
         first = fetch(file, home, policy=IMPATIENT)
         monkeypatch.setattr(
-            "mpu_bench.data.download.fetch.examine", lambda *_arguments: pytest.fail("the file was read again")
+            "mpu_bench.data.download.fetch.digest_file", lambda *_arguments: pytest.fail("the file was read again")
         )
         assert fetch(file, home) == first
         assert have(file, home)
@@ -138,7 +46,7 @@ class TestFetch:
         first = fetch(file, home, policy=IMPATIENT)
         os.utime(first.path, ns=(1, 1))
         assert fetch(file, home) == first
-        assert json.loads(home.locked_path(file).read_text())["modified"] == 1
+        assert json.loads(home.pin_path(file).read_text())["modified"] == 1
 
     def test_a_subfolder_in_the_name(self, server: Server, home: Home) -> None:
         fetched = fetch(known("uci/a b", server.put("uci/a%20b", DATA)), home, policy=IMPATIENT)
@@ -167,7 +75,7 @@ class TestFetch:
         assert fetch(known("a9a", url), home, policy=IMPATIENT).origin == server.url("a9a")
         assert "secret" not in message(known("b", url.replace("a9a", "b")), home)
 
-    def test_clean_deletes_and_keeps_the_locked_hash(self, server: Server, home: Home) -> None:
+    def test_clean_deletes_and_keeps_the_pinned_hash(self, server: Server, home: Home) -> None:
         file = RemoteFile("a9a", (server.put("a9a", DATA),))
         fetch(file, home, policy=IMPATIENT)
         assert clean(file, home) == len(DATA)
@@ -225,53 +133,6 @@ class TestVerify:
         changed = known("a9a", server.url("a9a"), content=b"new")
         assert not have(changed, home)
         assert "wrong hash" in message(changed, home)
-
-
-class TestLockedAtFirstUse:
-    @pytest.fixture
-    def file(self, server: Server, home: Home) -> RemoteFile:
-        file = RemoteFile("w8a", (server.put("w8a", DATA),))
-        fetch(file, home, policy=IMPATIENT)
-        return file
-
-    def test_what_is_kept(self, file: RemoteFile, server: Server, home: Home) -> None:
-        kept = json.loads(home.locked_path(file).read_text())
-        expected = {"sha256": sha256(DATA), "content_sha256": sha256(DATA), "bytes": len(DATA)}
-        expected |= {"content_bytes": len(DATA), "origin": server.url("w8a")}
-        assert {key: kept[key] for key in expected} == expected
-        assert set(kept) - set(expected) == {"time", "modified"}
-
-    def test_another_file_from_the_same_address_is_refused(self, file: RemoteFile, server: Server, home: Home) -> None:
-        clean(file, home)
-        server.put("w8a", b"changed at the source")
-        text = message(file, home)
-        locked = json.loads(home.locked_path(file).read_text())
-        for part in (sha256(DATA), locked["time"], locked["origin"], f"delete {home.locked_path(file)}"):
-            assert part in text
-        assert left(home) == ["w8a.lock.json"]
-
-    def test_it_can_be_accepted_deliberately(self, file: RemoteFile, server: Server, home: Home) -> None:
-        clean(file, home)
-        server.put("w8a", b"changed at the source")
-        home.locked_path(file).unlink()
-        assert fetch(file, home, policy=IMPATIENT).sha256 == sha256(b"changed at the source")
-
-    def test_a_file_that_changes_in_the_home_is_refused(self, file: RemoteFile, home: Home) -> None:
-        home.path(file).write_bytes(b"edited")
-        text = message(file, home)
-        assert "wrong hash" in text
-        assert f"delete {home.locked_path(file)}" in text
-        assert home.path(file).read_bytes() == b"edited"
-
-    def test_the_same_content_compressed_anew_is_right(self, file: RemoteFile, server: Server, home: Home) -> None:
-        clean(file, home)
-        server.put("w8a", lzma.compress(DATA))
-        assert fetch(file, home, policy=IMPATIENT).content_sha256 == sha256(DATA)
-
-    @pytest.mark.parametrize("text", ["{", "[]", '{"sha256": "x"}', "\xff"])
-    def test_a_damaged_lock_is_named(self, text: str, file: RemoteFile, home: Home) -> None:
-        home.locked_path(file).write_text(text, "latin-1")
-        assert f"{home.locked_path(file)} should hold the locked hashes" in message(file, home)
 
 
 class TestMirrors:
@@ -344,12 +205,12 @@ class TestOffline:
 CHILD = """
 import sys
 from pathlib import Path
-from mpu_bench.data.fetch import Home, RemoteFile, fetch
+from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.fetch import fetch
+from mpu_bench.data.download.progress import Silent
+from mpu_bench.data.download.remote_file import RemoteFile
 
-class Told:
-    def __init__(self):
-        from mpu_bench.data.progress import Silent
-        self.transfer = Silent().transfer
+class Told(Silent):
     def note(self, line):
         print(line, flush=True)
 

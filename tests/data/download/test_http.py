@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import email.utils
-import hashlib
-import random
 import socket
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from tests.http_server import Answer, Server, etag_of
+from tests.downloads import DATA, sha256
+from tests.http_server import Answer, Server
 
-from mpu_bench.data.download.fetch import Home, RemoteFile, fetch
+from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.download.http import Policy
-from mpu_bench.data.download.progress import Silent
+from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
 
-DATA = random.Random(2).randbytes(300_000)
-SHA256 = hashlib.sha256(DATA).hexdigest()
-CUT = Answer(cut_after=100_000)
+SHA256 = sha256(DATA)
 
 
 class Sleeper:
@@ -47,17 +40,6 @@ def policy(sleeper: Sleeper) -> Policy:
     return Policy(sleep=sleeper, chance=lambda: 1.0, connect_timeout=5, read_timeout=5)
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as running:
-        yield running
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
-
-
 def known(url: str) -> RemoteFile:
     return RemoteFile("a9a", (url,), (SHA256,))
 
@@ -72,180 +54,6 @@ def failure(file: RemoteFile, home: Home, policy: Policy) -> str:
     assert "\n" not in str(caught.value)
     assert not home.path(file).exists()
     return str(caught.value)
-
-
-class TestResume:
-    @pytest.mark.parametrize("reset", [False, True])
-    def test_continues_after_a_cut(self, reset: bool, server: Server, home: Home, policy: Policy) -> None:
-        url = server.put("a9a", DATA, Answer(cut_after=100_000, reset=reset), CUT)
-        assert fetch(unknown(url), home, policy=policy).path.read_bytes() == DATA
-        if not reset:  # a reset may throw away what was under way
-            assert server.ranges("a9a") == [None, "bytes=100000-", "bytes=200000-"]
-            assert server.requests[1].headers["if-range"] == etag_of(DATA)
-
-    def test_a_date_serves_where_there_is_no_tag(self, server: Server, home: Home, policy: Policy) -> None:
-        url = server.put("a9a", DATA, Answer(cut_after=100_000, validators=("Last-Modified",)))
-        fetch(unknown(url), home, policy=policy)
-        assert server.requests[1].headers["if-range"] == "Wed, 01 Jan 2020 00:00:00 GMT"
-
-    def test_a_weak_tag_does_not_serve(self, server: Server, home: Home, policy: Policy) -> None:
-        weak = Answer(cut_after=100_000, validators=("Last-Modified",), headers={"ETag": 'W/"x"'})
-        fetch(unknown(server.put("a9a", DATA, weak)), home, policy=policy)
-        assert server.requests[1].headers["if-range"] == "Wed, 01 Jan 2020 00:00:00 GMT"
-
-    @pytest.mark.parametrize(("make", "ranges"), [(known, [None, "bytes=100000-"]), (unknown, [None, None])])
-    def test_without_tag_or_date_only_a_known_hash_allows_it(
-        self, make: type[RemoteFile], ranges: list[str | None], server: Server, home: Home, policy: Policy
-    ) -> None:
-        url = server.put("a9a", DATA, Answer(cut_after=100_000, validators=()))
-        assert fetch(make(url), home, policy=policy).path.read_bytes() == DATA
-        assert server.ranges("a9a") == ranges
-
-    def test_a_server_without_ranges_begins_anew(self, server: Server, home: Home, policy: Policy) -> None:
-        url = server.put("a9a", DATA, CUT, Answer(ranges=False))
-        assert fetch(unknown(url), home, policy=policy).path.read_bytes() == DATA
-        assert server.ranges("a9a") == [None, "bytes=100000-"]
-
-    @pytest.mark.parametrize("content_range", ["bytes 0-299999/300000", "bytes 99999-299999/300000", "bytes */9", "?"])
-    def test_another_range_than_asked_for(self, content_range: str, server: Server, home: Home, policy: Policy) -> None:
-        url = server.put("a9a", DATA, CUT, Answer(content_range=content_range))
-        assert fetch(unknown(url), home, policy=policy).path.read_bytes() == DATA
-        assert server.ranges("a9a") == [None, "bytes=100000-", None]
-
-    def test_a_file_that_changed_meanwhile_begins_anew(self, server: Server, home: Home, policy: Policy) -> None:
-        url = server.put("a9a", b"old" * 100_000, CUT)
-        failure(known(url), home, Policy(attempts=1))
-        server.put("a9a", DATA)
-        assert fetch(known(url), home, policy=policy).path.read_bytes() == DATA
-        assert server.ranges("a9a") == [None, "bytes=100000-"]  # the server saw from If-Range that it must send all
-
-    @pytest.mark.parametrize("size", [300_000, 310_000, 50_000])
-    def test_a_server_deaf_to_if_range_is_seen_through(
-        self, size: int, server: Server, home: Home, policy: Policy
-    ) -> None:
-        url = server.put("a9a", bytes(size), Answer(cut_after=40_000))
-        failure(unknown(url), home, Policy(attempts=1))
-        server.put("a9a", DATA, Answer(if_range=False))
-        assert fetch(unknown(url), home, policy=policy).path.read_bytes() == DATA
-        assert server.ranges("a9a") == [None, "bytes=40000-", None]
-
-    def test_a_stale_part_is_given_up_after_its_hash_is_wrong(self, server: Server, home: Home, policy: Policy) -> None:
-        nameless = Answer(cut_after=100_000, validators=())
-        url = server.put("a9a", bytes(300_000), nameless)
-        failure(known(url), home, Policy(attempts=1))
-        server.put("a9a", DATA, Answer(validators=()), Answer(validators=()))
-        assert fetch(known(url), home, policy=policy).path.read_bytes() == DATA
-        assert server.ranges("a9a") == [None, "bytes=100000-", None]
-        assert not home.partials(known(url))
-
-    def test_a_file_that_changes_between_two_answers(self, server: Server, home: Home, policy: Policy) -> None:
-        old = Answer(body=bytes(300_000), cut_after=100_000)
-        url = server.put("a9a", DATA, old, Answer(validators=()))
-        assert fetch(known(url), home, policy=policy).path.read_bytes() == DATA
-        assert server.ranges("a9a") == [None, "bytes=100000-", None]
-
-    @pytest.mark.parametrize(
-        ("rest", "then"), [(DATA[100_000:150_000], "bytes=150000-"), (DATA[100_000:] + b"more", None)]
-    )
-    def test_less_or_more_of_the_rest_than_announced(
-        self, rest: bytes, then: str | None, server: Server, home: Home, policy: Policy
-    ) -> None:
-        said = {"Content-Range": "bytes 100000-299999/300000"}
-        url = server.put("a9a", DATA, CUT, Answer(status=206, body=rest, headers=said))
-        assert fetch(unknown(url), home, policy=policy).path.read_bytes() == DATA
-        assert server.ranges("a9a") == [None, "bytes=100000-", then]
-
-    def test_a_part_longer_than_the_file_is_given_up(self, server: Server, home: Home, policy: Policy) -> None:
-        url = server.put("a9a", bytes(400_000), Answer(cut_after=350_000, validators=()))
-        failure(known(url), home, Policy(attempts=1))
-        server.put("a9a", DATA)
-        assert fetch(known(url), home, policy=policy).path.read_bytes() == DATA
-        assert server.ranges("a9a") == [None, "bytes=350000-", None]
-
-    def test_a_page_does_not_overwrite_the_part(self, server: Server, home: Home, policy: Policy) -> None:
-        page = Answer(body=b"<html>Log in to this network", headers={"Content-Type": "text/html"})
-        url = server.put("a9a", DATA, CUT, page)
-        assert "an HTML page came instead of data" in failure(known(url), home, policy)
-        fetch(known(url), home, policy=policy)
-        assert server.ranges("a9a") == [None, "bytes=100000-", "bytes=100000-"]
-
-    def test_a_complete_part_needs_no_request(
-        self, server: Server, home: Home, policy: Policy, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        url = server.put("a9a", DATA)
-        with monkeypatch.context() as patch:
-            patch.setattr("mpu_bench.data.download.fetch._checked", _interrupt)
-            with pytest.raises(KeyboardInterrupt):
-                fetch(known(url), home, policy=policy)
-            assert server.count("a9a") == 1
-        assert fetch(known(url), home, policy=policy).path.read_bytes() == DATA
-        assert server.count("a9a") == 1
-
-    def test_each_address_has_its_own_part(self, server: Server, home: Home, policy: Policy) -> None:
-        first = server.put("first", DATA, CUT, Answer(status=404), Answer(status=404))
-        second = server.put("second", DATA, Answer(cut_after=200_000), Answer(status=404))
-        file = RemoteFile("a9a", (first, second), (SHA256,))
-        failure(file, home, policy)
-        assert fetch(file, home, policy=policy).origin == second
-        assert server.ranges("second")[-1] == "bytes=200000-"
-        assert sorted(path.name for path in home.path(file).parent.iterdir()) == ["a9a", "a9a.lock.json"]
-
-    @pytest.mark.parametrize("note", ["", "{", '{"etag": 1, "other": 2}', "[]"])
-    def test_a_part_with_a_damaged_note_is_not_used(
-        self, note: str, server: Server, home: Home, policy: Policy
-    ) -> None:
-        url = server.put("a9a", DATA, CUT)
-        failure(known(url), home, Policy(attempts=1))
-        part = home.partial_path(known(url), url)
-        part.with_name(part.name + ".json").write_text(note)
-        assert fetch(known(url), home, policy=policy).path.read_bytes() == DATA
-        assert server.ranges("a9a") == [None, None]
-
-    @settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
-    @given(
-        cuts=st.lists(st.tuples(st.integers(0, 3000), st.booleans(), st.booleans(), st.booleans()), max_size=4),
-        size=st.integers(1, 3000),
-        hashed=st.booleans(),
-        restarts=st.booleans(),
-    )
-    def test_cut_anywhere_the_file_is_the_same(
-        self, cuts: list[tuple[int, bool, bool, bool]], size: int, hashed: bool, restarts: bool
-    ) -> None:
-        content = random.Random(size).randbytes(size)
-        answers = [
-            Answer(cut_after=after, ranges=ranges, chunked=chunked, validators=("ETag",) if named else ())
-            for after, ranges, named, chunked in cuts
-        ]
-        with tempfile.TemporaryDirectory() as folder, Server() as server:
-            url = server.put("f", content, *answers)
-            hashes = (hashlib.sha256(content).hexdigest(),) if hashed else ()
-            file, home = RemoteFile("f", (url,), hashes), Home(Path(folder))
-            if restarts:  # each try is a process of its own
-                for _cut in cuts:
-                    with contextlib.suppress(FetchError):
-                        fetch(file, home, policy=Policy(attempts=1))
-            fetched = fetch(file, home, policy=Policy(attempts=6, sleep=lambda _seconds: None))
-            assert fetched.path.read_bytes() == content
-            assert not home.partials(file)
-
-
-def _interrupt(*_arguments: object) -> None:
-    raise KeyboardInterrupt
-
-
-class TestInterruption:
-    def test_leaves_the_part(self, server: Server, home: Home, policy: Policy) -> None:
-        class Interrupting(Silent):
-            def note(self, line: str) -> None:
-                raise KeyboardInterrupt
-
-        url = server.put("a9a", DATA, CUT)
-        with pytest.raises(KeyboardInterrupt):
-            fetch(known(url), home, Interrupting(), policy)
-        assert home.partial_path(known(url), url).read_bytes() == DATA[:100_000]
-        assert not home.path(known(url)).exists()
-        fetch(known(url), home, policy=policy)
-        assert server.ranges("a9a") == [None, "bytes=100000-"]
 
 
 class TestRetries:

@@ -14,6 +14,7 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import Home
 from mpu_bench.data.prepare import augment as module
 from mpu_bench.data.prepare.augment import augment
+from mpu_bench.data.prepare.load import describe, load_problem
 from mpu_bench.errors import DataError
 
 FEATURES = 3
@@ -95,7 +96,7 @@ def test_no_needless_copies(kind):
 
 
 def test_too_many_pairs_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "MOST_PAIRS", 3)
+    monkeypatch.setattr(module, "MAX_PAIRS", 3)
     rows = rows_of(Sparse, [{0: 1.0}, {}])
     assert len(augment(rows, FEATURES, 1).columns) == 3
     with pytest.raises(DataError, match="augment: the rows would hold more than 3 values"):
@@ -115,8 +116,8 @@ def load(tmp_path, monkeypatch):
 
     def made(options=None):
         card = catalog.card("points", options)
-        problem = load.load(card, home)
-        described = load.describe(card, home)
+        problem = load_problem(card, home)
+        described = describe(card, home)
         assert (described.fingerprint, described.d) == (problem.fingerprint, problem.features)
         return problem
 
@@ -171,7 +172,7 @@ def test_impossible_constants_are_refused(rho, said):
 
 @pytest.mark.real_data
 def test_adult_gets_one_more_one(shared_home):
-    plain, made = (load.load(catalog.card("adult", options), shared_home) for options in ({}, {"augment": 1}))
+    plain, made = (load_problem(catalog.card("adult", options), shared_home) for options in ({}, {"augment": 1}))
     assert isinstance(made.train, Ones)
     assert made.features == 124
     assert len(made.train.columns) == len(plain.train.columns) + plain.n

@@ -4,7 +4,7 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED
 from mpu_bench.core.kernels import Gaussian, Linear
-from mpu_bench.core.models import FourierModel, fourier_features, load
+from mpu_bench.core.models import FourierModel, fourier_features
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import UserError
 from oracles import quadratic_programs, toys
@@ -49,7 +49,7 @@ def test_inner_products_of_features_are_kernel_values(toy):
     np.testing.assert_allclose(np.linalg.norm(made, axis=1), 1, rtol=1e-5)
 
 
-def test_a_model_scores_new_rows_in_blocks_and_is_saved(toy, tmp_path, monkeypatch):
+def test_a_model_scores_new_rows_in_blocks(toy, monkeypatch):
     matrix, labels, _ = toy
     random = np.random.default_rng(0)
     model = FourierModel(random.normal(size=(1, 10)), random.normal(size=(5, 7)))
@@ -58,14 +58,10 @@ def test_a_model_scores_new_rows_in_blocks_and_is_saved(toy, tmp_path, monkeypat
     expected = np.hstack([np.cos(angles), np.sin(angles)]) @ model.weights.T / np.sqrt(5)
     (whole,) = fourier_features(rows, model.frequencies)
     np.testing.assert_allclose(whole @ model.weights.T, expected)
-    monkeypatch.setattr("mpu_bench.core.models._BLOCK", 7)
+    monkeypatch.setattr("mpu_bench.core.models._ROWS_AT_ONCE", 7)
     np.testing.assert_allclose(model.scores(rows), expected)
     assert (model.labels(rows) == (expected[:, 0] > 0)).all()
     assert model.support_vectors == 0
-    model.save(tmp_path / "model.npz")
-    loaded = load(tmp_path / "model.npz")
-    assert isinstance(loaded, FourierModel)
-    np.testing.assert_array_equal(loaded.scores(rows), model.scores(rows))
 
 
 def test_other_kernels_and_bad_parameters_are_refused(toy):

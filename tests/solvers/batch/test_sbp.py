@@ -144,7 +144,7 @@ def test_nu_is_derived_from_the_regularised_problem(bias):
     """Lemma 2.1: at the nu of the reference the optimum of f is 1 / ||w*||, of the same w."""
     matrix, labels = toys.real(n=50, seed=1)
     problem = toys.problem(matrix, labels, "dense")
-    reference = solvers.load("kernel-reference")(regularization=0.02, bias=bias)
+    reference = solvers.load("kernel-optimum")(regularization=0.02, bias=bias)
     state, _ = trained(reference, problem)
     optimum = reference.measures(state)
     length, nu = exact(matrix, labels, 0.02, bias)

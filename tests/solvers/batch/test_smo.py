@@ -7,7 +7,6 @@ from mpu_bench import solvers
 from mpu_bench.core import gram
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
-from mpu_bench.core.models import load
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
@@ -138,14 +137,6 @@ def test_lambda_instead_of_the_weight():
     for wrong in ({"C": 0.0}, {"regularization": -1.0}, {"tolerance": 0.0}, {"C": float("nan")}):
         with pytest.raises(ConfigError, match="must be above 0"):
             SMO(**wrong)
-
-
-def test_a_model_with_a_bias_survives_saving(tmp_path):
-    problem, solver = toys.problem(*toys.real(), "sparse"), SMO(C=3.0, bias=True)
-    model = solver.model(train(solver, problem))
-    assert model.bias != 0
-    model.save(tmp_path / "model.npz")
-    np.testing.assert_array_equal(load(tmp_path / "model.npz").scores(problem.test), model.scores(problem.test))
 
 
 def test_values_that_overflow_are_refused():

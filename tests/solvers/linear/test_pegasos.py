@@ -24,7 +24,7 @@ seeds = st.integers(0, 5)
 
 
 def steps_of(solver, problem, steps, seed=0):
-    """Give w after every step, and the state."""
+    """Return w after every step, and the state."""
     state = solver.start(problem, Linear(), seed)
     found = []
     for _ in range(steps):
@@ -59,7 +59,7 @@ def test_stays_in_the_ball_and_knows_a_bound_of_its_norm(C, batch, data_seed, se
     for _ in range(100):
         solver.advance(state, more(state, presented=batch))
         length = np.linalg.norm(solver.model(state).weights)
-        bound = np.sqrt(state.numbers[1]) / max(state.progress[2] - 1, 1)
+        bound = np.sqrt(state.progress[0].norm_bound) / max(state.progress[0].t - 1, 1)
         assert length <= np.sqrt(C * problem.n) * (1 + 1e-12)
         assert length <= bound * (1 + 1e-9)
         projected += length >= np.sqrt(C * problem.n) * (1 - 1e-12)

@@ -27,11 +27,11 @@ seeds = st.integers(0, 5)
 
 @cache
 def exact(make, C, data_seed=0):
-    """Give a lower bound of the optimum that is 1e-8 from it at most."""
-    matrix, labels = make(seed=data_seed)
+    """Return a lower bound of the optimum that is 1e-8 from it at most."""
     if C <= 30:
-        return linear_svm.solve(matrix, 2.0 * labels - 1, C)[2]
-    certified = solvers.load("dcd")(C=C, tolerance=1e-12, stop=1e-8)  # the plain reference takes long here
+        return linear_svm.of_toys(make, C, data_seed)[2]
+    matrix, labels = make(seed=data_seed)
+    certified = solvers.load("dcd")(C=C, tolerance=1e-12, stop=1e-8)  # the oracle takes long here
     state = certified.start(toys.problem(matrix, labels, "dense64"), Linear(), 0)
     certified.advance(state, Until())
     assert certified.measures(state).gap <= 1e-8
@@ -39,9 +39,9 @@ def exact(make, C, data_seed=0):
 
 
 def planes_of(state):
-    """Give the planes, offsets, multipliers and slacks in use."""
-    m = state.progress[1]
-    return state.planes[:m], state.offsets[:m], state.multipliers[:m], state.slacks[:m]
+    """Return the planes, offsets, multipliers and slacks in use."""
+    arrays, m = state.arrays, state.arrays.progress[0].planes
+    return arrays.planes[:m], arrays.offsets[:m], arrays.multipliers[:m], arrays.slacks[:m]
 
 
 @pytest.mark.parametrize("C", all_costs)
@@ -76,11 +76,11 @@ def test_certificate_and_state_hold_at_any_time(C, data_seed, presented):
     assert (multipliers >= 0).all()
     assert multipliers.sum() == pytest.approx(C)
     assert not planes[0].any()
-    assert (state.idle[:m] < 50).all()
+    assert (state.arrays.idle[:m] < 50).all()
     weights = multipliers @ planes
     scale = max(1.0, C * np.abs(planes).max() ** 2)
-    np.testing.assert_allclose(state.weights, weights, rtol=1e-9, atol=1e-12 * scale)
-    np.testing.assert_array_equal(state.gram[:m, :m], planes @ planes.T)  # integers
+    np.testing.assert_allclose(state.arrays.weights, weights, rtol=1e-9, atol=1e-12 * scale)
+    np.testing.assert_array_equal(state.arrays.gram[:m, :m], planes @ planes.T)  # integers
     np.testing.assert_allclose(slacks, offsets - planes @ weights, rtol=1e-9, atol=1e-10 * scale)
     assert (state.counters[[PRESENTED, INNER_PRODUCTS]] <= presented).all()
     assert state.counters[STEPS] == state.counters[UPDATES] <= presented // problem.n
@@ -96,14 +96,14 @@ def test_every_round_adds_the_most_violated_constraint(C, data_seed):
     state = solver.start(problem, Linear(), 0)
     constraints, duals = [np.zeros(problem.n)], [0.0]
     while len(constraints) < 40:
-        c = cutting_planes.most_violated(patterns, state.weights)
+        c = cutting_planes.most_violated(patterns, state.arrays.weights)
         if solver.advance(state, more(state, presented=problem.n)) == Status.DONE:
             break
         constraints.append(c)
-        np.testing.assert_array_equal(state.planes[len(constraints) - 1], c @ patterns)
+        np.testing.assert_array_equal(state.arrays.planes[len(constraints) - 1], c @ patterns)
         duals.append(solver.measures(state).dual_objective)
     assert (np.diff(duals) > 0).all()
-    alphas = state.multipliers[: len(constraints)] @ np.array(constraints)  # feasible, with the same value
+    alphas = state.arrays.multipliers[: len(constraints)] @ np.array(constraints)  # feasible, with the same value
     assert alphas.min() >= 0
     assert alphas.max() <= C * (1 + 1e-12)
     assert linear_svm.dual(matrix, problem.signs(), alphas) == pytest.approx(duals[-1], abs=1e-9 * C * problem.n)
@@ -137,8 +137,8 @@ def test_slices_agree_while_the_room_for_planes_grows_and_idle_ones_are_dropped(
     for name in left:
         np.testing.assert_array_equal(left[name], right[name], err_msg=name, strict=True)
     rounds = whole.counters[PRESENTED] // problem.n
-    assert len(whole.planes) > 64
-    assert whole.progress[1] < rounds
+    assert len(whole.arrays.planes) > 64
+    assert whole.arrays.progress[0].planes < rounds
     assert (whole.counters[[PRESENTED, INNER_PRODUCTS]] == rounds * problem.n).all()
     assert whole.counters[UPDATES] == rounds - 1  # the last one certifies
 
@@ -150,7 +150,7 @@ def test_two_examples_and_empty_rows(C):
     solver = SVMperf(C=C, tolerance=1e-6)
     state = solver.start(problem, Linear(), 0)
     assert solver.advance(state, more(state, presented=1_000)) == Status.DONE
-    np.testing.assert_allclose(state.weights, [min(C, 1.0), 0.0], atol=1e-6)  # the empty row loses 1 for ever
+    np.testing.assert_allclose(state.arrays.weights, [min(C, 1.0), 0.0], atol=1e-6)  # the empty row loses 1 for ever
 
 
 def test_ends_where_rounding_allows_no_more():

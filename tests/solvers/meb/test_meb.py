@@ -9,7 +9,6 @@ from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATE
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.solver import Status
 from mpu_bench.errors import ConfigError, UserError
-from mpu_bench.solvers.meb import ball
 from oracles import meb, toys
 from oracles.toys import more
 
@@ -29,7 +28,7 @@ def weights(state):
     """Give alpha by example, (n,)."""
     core, m = state.core, state.core.vectors.size[0]
     alphas = np.zeros(len(core.slots))
-    alphas[core.members[:m]] = core.signs[:m] * core.coefficients[:m] * state.ball[ball.SCALE]
+    alphas[core.members[:m]] = core.signs[:m] * core.coefficients[:m] * state.ball.scale[0]
     return alphas
 
 
@@ -55,11 +54,11 @@ def test_the_optimum_of_an_exact_program(name, kernel, n):
     assert alphas.sum() == pytest.approx(1, abs=1e-12)
     assert state.core.active[0] == (len(state.core.members) and np.count_nonzero(alphas)) or name == "cvm"
     square = alphas @ products @ alphas
-    constant, radius = state.ball[: ball.SCALE]
+    constant, radius = state.ball.delta2[0], state.ball.r2[0]
     assert constant == pytest.approx(products[0, 0], rel=1e-6)
     assert constant - radius == pytest.approx(square, rel=1e-6)
     slots = state.core.slots >= 0
-    carried = state.core.responses[state.core.slots[slots]] * state.ball[ball.SCALE]
+    carried = state.core.responses[state.core.slots[slots]] * state.ball.scale[0]
     np.testing.assert_allclose(carried, (products @ alphas)[slots], rtol=1e-5, atol=1e-6 * square)
     best = constant - meb.least_square(products)[1]
     enough = 2 * eps + eps**2
@@ -78,7 +77,7 @@ def test_the_radius_never_falls_and_never_passes_the_optimum(name, kernel):
     solver, radii = solvers.load(name)(C=4.0, sampling=20, confirm=2), []
     state = solver.start(problem, kernel, 1)
     for _ in range(300):
-        radii.append(state.ball[ball.SQUARED_RADIUS])
+        radii.append(state.ball.r2[0])
         solver.advance(state, more(state, presented=1))
     assert (np.diff(radii) >= -1e-12 * abs(radii[-1])).all()
     assert radii[-1] <= best + 1e-6 * abs(best)
@@ -93,7 +92,7 @@ def test_steps_are_those_of_the_algorithms_as_printed(name, kernel):
     state = solver.start(problem, kernel, 2)
     _, radii = meb.frank_wolfe(points(problem, kernel, 2.0), weights(state), 1e-6, name == "mfw", 40)
     for radius in radii:
-        assert state.ball[ball.SQUARED_RADIUS] == pytest.approx(radius, rel=1e-6)
+        assert state.ball.r2[0] == pytest.approx(radius, rel=1e-6)
         solver.advance(state, more(state, presented=1))
 
 
@@ -104,7 +103,7 @@ def test_a_sample_of_all_points_is_the_exact_search(name):
     exact, _ = trained(solver, problem, presented=500)
     sampled, _ = trained(replace(solver, sampling=70), problem, presented=500)
     np.testing.assert_array_equal(weights(exact), weights(sampled))
-    assert exact.ball[ball.SQUARED_RADIUS] == sampled.ball[ball.SQUARED_RADIUS]
+    assert exact.ball == sampled.ball
 
 
 def test_a_sample_larger_than_the_data_is_all_points():
@@ -151,7 +150,7 @@ def test_the_history_changes_nothing_but_the_work(monkeypatch):
         state, _ = trained(solver, problem, presented=600)
         assert state.history.first[0] > 0  # more steps than it has room for
         with monkeypatch.context() as patch:
-            patch.setattr(type(solver), "remembers", False)
+            patch.setattr(type(solver), "keeps_history", False)
             plain, _ = trained(solver, problem, presented=600)
         assert len(plain.history.changes) == 0
         np.testing.assert_allclose(weights(state), weights(plain), rtol=1e-5, atol=1e-8)
@@ -196,7 +195,7 @@ def test_a_few_examples(name):
     state, status = trained(solver, problem)
     assert status == Status.DONE
     square = meb.least_square(points(problem, GAUSSIAN, 1.0))[1]
-    assert state.ball[ball.SQUARED_RADIUS] == pytest.approx(3 - square, rel=1e-6)
+    assert state.ball.r2[0] == pytest.approx(3 - square, rel=1e-6)
     assert list(solver.model(state).labels(problem.train)) == [0, 1, 1]
 
 
@@ -216,7 +215,7 @@ def test_cvm_takes_rows_of_one_length():
     state, status = trained(solver, problem, Linear())
     assert status == Status.DONE
     square = meb.least_square(points(problem, Linear(), 2.0))[1]
-    assert state.ball[ball.CONSTANT] - state.ball[ball.SQUARED_RADIUS] == pytest.approx(square, rel=1e-4)
+    assert state.ball.delta2[0] - state.ball.r2[0] == pytest.approx(square, rel=1e-4)
 
 
 @pytest.mark.parametrize("name", ["cvm", "fw", "mfw"])
@@ -233,7 +232,7 @@ def test_bad_parameters_are_refused(name):
 
 #: by example: its place in the order samples are drawn from, its slot, where its row is kept, and its response when it
 #: was last computed
-PER_EXAMPLE = {"search.order": 4, "core.slots": 4, "core.places": 4, "history.sums": 8, "history.known": 8}
+PER_EXAMPLE = {"search.order": 4, "core.slots": 4, "core.lru.slot_of_row": 4, "history.sums": 8, "history.known": 8}
 
 
 def after_some_steps(name, n, kernel):
@@ -245,7 +244,7 @@ def after_some_steps(name, n, kernel):
     state, _ = trained(solver, problem, kernel, presented=300)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert np.shares_memory(state.examples.dense, problem.train.values)
+    assert np.shares_memory(state.examples.rows.dense, problem.train.values)
     arrays = {path: array for path, array in toys.arrays_of(state).items() if not path.startswith(("rows", "examples"))}
     return arrays, most
 

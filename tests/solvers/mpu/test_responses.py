@@ -12,6 +12,7 @@ from mpu_bench.core.models import KernelModel
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import DataError
 from oracles import quadratic_programs, toys
+from oracles.toys import train
 
 MPU = solvers.load("mpu")
 LINEAR = Polynomial(1.0, 0.0, 1)  # the linear kernel, as one of the others
@@ -26,11 +27,6 @@ def gram_of(kernel, matrix):
     return (kernel.scale * matrix @ matrix.T + kernel.offset) ** kernel.degree
 
 
-def train(solver, problem, kernel, seed=0, allowance=None):
-    state = solver.start(problem, kernel, seed)
-    return state, solver.advance(state, allowance or Until())
-
-
 @few
 @given(
     C=st.sampled_from([0.01, 1.0, 8.0]),
@@ -40,9 +36,9 @@ def train(solver, problem, kernel, seed=0, allowance=None):
 )
 def test_the_linear_kernel_gives_the_linear_algorithm(C, accuracy, presented, seed):
     problem = toys.problem(*toys.binary(seed=seed), "ones")  # integers: the responses are exact either way
-    solver, allowance = MPU(C=C, accuracy=accuracy), Until(presented=presented)
-    linear, status = train(solver, problem, Linear(), seed, allowance)
-    kernel, kernel_status = train(solver, problem, LINEAR, seed, allowance)
+    solver, until = MPU(C=C, accuracy=accuracy), Until(presented=presented)
+    linear, status = train(solver, problem, Linear(), seed, until)
+    kernel, kernel_status = train(solver, problem, LINEAR, seed, until)
     assert status == kernel_status
     np.testing.assert_array_equal(kernel.multiplicities, linear.multiplicities)
     np.testing.assert_array_equal(kernel.progress, linear.progress)
@@ -87,9 +83,8 @@ def test_keeps_the_accuracy_wanted_before_running(accuracy, C, seed):
     state, status = train(solver, toys.problem(matrix, labels, "dense64"), Gaussian(0.3), seed)
     assert status == Status.DONE
     assert solver.measures(state).objective < optimum * (1 + accuracy)  # (23)
-    rule, n = solver.rule(state.squared_norms.max()), len(labels)
-    gap, largest = rule.unlearning - rule.threshold, state.squared_norms.max()
-    assert state.counters[UPDATES] <= n * rule.most * (2 * rule.threshold + gap) / (gap - largest)  # (22)
+    b, delta_b, R2 = state.thresholds.b, state.thresholds.delta_b, state.squared_norms.max()
+    assert state.counters[UPDATES] <= len(labels) * state.thresholds.I_max * (2 * b + delta_b) / (delta_b - R2)  # (22)
 
 
 def test_kept_responses_stay_those_of_the_multiplicities():
@@ -98,7 +93,7 @@ def test_kept_responses_stay_those_of_the_multiplicities():
     state, _ = train(solver, toys.problem(matrix, labels, "dense64"), Gaussian(0.3))
     assert state.counters[STEPS] > 5_000
     expected = (gram_of(Gaussian(0.3), matrix) * np.outer(signs, signs)) @ state.multiplicities
-    np.testing.assert_allclose(state.held.responses, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
+    np.testing.assert_allclose(state.responses.p, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
 
 
 def test_examples_without_length_cost_their_loss_and_nothing_else():

@@ -13,10 +13,10 @@ from pydantic import ValidationError
 
 from mpu_bench import document, resources
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
-from mpu_bench.document import Located
+from mpu_bench.document import Document
 from mpu_bench.errors import DataError, nearest
 
-__all__ = ["Card", "card", "for_published", "names", "splits"]
+__all__ = ["Card", "bipartitions", "card", "for_published", "names"]
 
 _FIVE_AGAINST_FIVE = "five-against-five"
 _NOT_INHERITED = ("aliases", "published")
@@ -85,7 +85,7 @@ def for_published(table: str, dataset: str) -> str:
     return _find(dataset)
 
 
-def splits(chosen: Card, how: Any) -> list[tuple[str, list[str], tuple[str, ...]]]:
+def bipartitions(chosen: Card, how: Any) -> list[tuple[str, list[str], tuple[str, ...]]]:
     """List the two-class problems that a dataset's classes can be split into.
 
     Parameters
@@ -107,11 +107,11 @@ def splits(chosen: Card, how: Any) -> list[tuple[str, list[str], tuple[str, ...]
         If there is no such sweep, or the dataset does not have ten classes.
     """
     if how != _FIVE_AGAINST_FIVE:
-        raise DataError(f"dataset '{chosen.name}': splits: is {how!r}; it must be {_FIVE_AGAINST_FIVE}")
+        raise DataError(f"dataset '{chosen.name}': bipartitions: must be {_FIVE_AGAINST_FIVE}, not {how!r}")
     if len(chosen.classes) != 10 or chosen.positive is not None or "positive" not in chosen.options:
         raise DataError(
-            f"dataset '{chosen.name}': splits: {_FIVE_AGAINST_FIVE} needs ten classes and an option 'positive' that is "
-            f"not given; it has {len(chosen.class_names)} classes"
+            f"dataset '{chosen.name}': bipartitions: {_FIVE_AGAINST_FIVE} needs ten classes and an option "
+            f"'positive' that is not given; it has {len(chosen.class_names)} classes"
         )
     first, *others = chosen.classes
     halves = [[first, *four] for four in itertools.combinations(others, 4)]
@@ -169,7 +169,7 @@ def _content(path: Path, below: tuple[str, ...] = ()) -> dict[str, Any]:
     base = own.pop("extends", None)
     if base is None:
         return own
-    place = read.place(("extends",))
+    place = read.location(("extends",))
     if base in (*below, path.stem):
         raise DataError(f"{place}: extends: '{base}' extends this card in turn")
     if base not in _paths():
@@ -178,12 +178,12 @@ def _content(path: Path, below: tuple[str, ...] = ()) -> dict[str, Any]:
     return {**{key: value for key, value in inherited.items() if key not in _NOT_INHERITED}, **own}
 
 
-def _read(path: Path) -> Located:
+def _read(path: Path) -> Document:
     return _read_once(path, path.stat().st_mtime_ns)
 
 
 @cache
-def _read_once(path: Path, _changed: int) -> Located:
+def _read_once(path: Path, _changed: int) -> Document:
     return document.read(path, DataError)
 
 
@@ -207,7 +207,7 @@ def _explain(error: ValidationError, path: Path, name: str, options: Mapping[str
         said = message.removeprefix(f"{blamed}: ")
         return f"dataset '{name}' ({path}), option '{'.'.join(map(str, keys)) or blamed}': {said}"
     key = ".".join(map(str, keys))
-    return f"{_read(path).place(keys or (blamed,))}: {key + ': ' if key else ''}{message}"
+    return f"{_read(path).location(keys or (blamed,))}: {key + ': ' if key else ''}{message}"
 
 
 def _is_noise(key: object) -> bool:

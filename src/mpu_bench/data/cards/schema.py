@@ -25,7 +25,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from mpu_bench.data.download.cache import RemoteFile
+from mpu_bench.data.download.remote_file import RemoteFile
 
 FORMAT_VERSION = 1  #: of the prepared arrays; a new number makes every prepared folder be made afresh
 UNIVERSAL_OPTIONS = ("augment",)  #: what may be chosen of any dataset, whatever its card's ``options`` say

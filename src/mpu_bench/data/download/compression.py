@@ -1,4 +1,4 @@
-"""The content of downloaded files: decompressing streams, and what makes a file unfit to be used."""
+"""The content of downloaded files: streams that decompress it, and hashes of it."""
 
 from __future__ import annotations
 
@@ -10,36 +10,26 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
 
-from mpu_bench.data.download import lzw
+from mpu_bench.data.download.errors import SourceError
 
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
-CHUNK = 1 << 20
-_BUFFER = 1 << 18
-SNIFFED = 512
+HEAD_BYTES = 512
+_CHUNK_BYTES = 1 << 20
+_BUFFER_BYTES = 1 << 18
+_COMPRESS_MAGIC = b"\x1f\x9d"
 _PAGE_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body", b"<script", b"<title")
 
 
-class Unfit(Exception):  # noqa: N818 - not an error yet: the next address may serve the right file
-    """An address does not serve, or a file is not, what is wanted; the message is a phrase that says why."""
-
-
-class Unreached(Unfit):
-    """An address did not answer now; trying later may help."""
-
-
 def compression(head: bytes) -> str | None:
-    """Name the compression of a file by its first ten bytes, or None where it is plain."""
+    """Return the compression of a file by its first ten bytes, or None where it is plain."""
     if head.startswith(b"\x1f\x8b\x08"):
         return "gzip"
     if head[:3] == b"BZh" and head[4:10] in (b"1AY&SY", b"\x17rE8P\x90"):
         return "bzip2"
     if head.startswith(b"\xfd7zXZ\x00"):
         return "xz"
-    return "compress" if head.startswith(lzw.MAGIC) else None
+    return "compress" if head.startswith(_COMPRESS_MAGIC) else None
 
 
 def open_content(path: Path) -> BinaryIO:
@@ -59,46 +49,28 @@ def open_content(path: Path) -> BinaryIO:
     with path.open("rb") as plain:
         kind = compression(plain.read(10))
     if kind is None:
-        return path.open("rb", buffering=_BUFFER)
+        return path.open("rb", buffering=_BUFFER_BYTES)
     # gzip, bz2 and lzma read lines slowly; a buffer around them makes a parser twice as fast
-    return io.BufferedReader(cast(io.RawIOBase, _OPENERS[kind](path)), _BUFFER)
+    return io.BufferedReader(cast(io.RawIOBase, _OPENERS[kind](path)), _BUFFER_BYTES)
 
 
-class _Pieces(io.RawIOBase):
-    """The content of a ``.Z`` file as a raw stream."""
+def _open_compress(path: Path) -> BinaryIO:
+    """Open a ``.Z`` file, whose content is held in memory: only small and old files are packed so."""
+    from unlzw3 import unlzw
 
-    def __init__(self, path: Path) -> None:
-        self._source = path.open("rb")
-        self._pieces = lzw.decompress(self._source)
-        self._piece = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        target = memoryview(buffer).cast("B")
-        if not self._piece:
-            self._piece = memoryview(next(self._pieces, b""))
-        count = min(len(target), len(self._piece))
-        target[:count] = self._piece[:count]
-        self._piece = self._piece[count:]
-        return count
-
-    def close(self) -> None:
-        self._source.close()
-        super().close()
+    return io.BytesIO(unlzw(path.read_bytes()))
 
 
 _OPENERS: dict[str, Callable[[Path], object]] = {
     "gzip": gzip.open,
     "bzip2": bz2.open,
     "xz": lzma.open,
-    "compress": _Pieces,
+    "compress": _open_compress,
 }
 
 
 def fault_of(error: Exception) -> str | None:
-    """Say what is wrong with a compressed file whose reading raised ``error``; None if the disk is to blame."""
+    """Return what is wrong with a compressed file whose reading raised ``error``; None if the disk is to blame."""
     if isinstance(error, EOFError):
         return "the file is cut short: it ends within its compressed data"
     if isinstance(error, zlib.error | lzma.LZMAError | ValueError) or (isinstance(error, OSError) and not error.errno):
@@ -109,11 +81,11 @@ def fault_of(error: Exception) -> str | None:
 def head_of(path: Path) -> bytes:
     """Read as much of a file as `compression` and `looks_like_a_page` need."""
     with path.open("rb") as stream:
-        return stream.read(SNIFFED)
+        return stream.read(HEAD_BYTES)
 
 
 def looks_like_a_page(head: bytes) -> bool:
-    """Tell whether the first bytes are those of an HTML page."""
+    """Whether the first bytes are those of an HTML page."""
     return head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_PAGE_STARTS)
 
 
@@ -146,7 +118,7 @@ def content_digest(path: Path, limit: int, advance: Callable[[int], None]) -> tu
 
     Raises
     ------
-    Unfit
+    SourceError
         If the content is larger than ``limit``, cut short or damaged.
     """
     digest, size = hashlib.sha256(), 0
@@ -157,15 +129,15 @@ def content_digest(path: Path, limit: int, advance: Callable[[int], None]) -> tu
                 size += len(chunk)
                 advance(len(chunk))
                 if size > limit:
-                    raise Unfit(f"the file expands beyond {limit:,} bytes, the most its content may have")
+                    raise SourceError(f"the file expands beyond {limit:,} bytes, the most its content may have")
     except (EOFError, OSError, zlib.error, lzma.LZMAError, ValueError) as error:
         if (fault := fault_of(error)) is None:
             raise
-        raise Unfit(fault) from error
+        raise SourceError(fault) from error
     return digest.hexdigest(), size
 
 
 def chunks_of(stream: BinaryIO) -> Iterator[bytes]:
     """Read a stream to its end."""
-    while chunk := stream.read(CHUNK):
+    while chunk := stream.read(_CHUNK_BYTES):
         yield chunk

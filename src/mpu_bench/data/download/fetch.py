@@ -1,4 +1,4 @@
-"""Fetches the files of datasets into the data home, checks them, and remembers what they were.
+"""Fetches the files of datasets into the data home, verifies them, and pins their hashes.
 
 Every function raises `FetchError`, whose message names the file or address and the fix.
 """
@@ -12,30 +12,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from mpu_bench.data.download.cache import (
-    Home,
-    Locked,
-    RemoteFile,
-    alone,
-    is_web,
-    mirror_folder,
-    on_disk,
-    read_locked,
-    size_text,
-    write_locked,
-)
-from mpu_bench.data.download.compression import Unfit, Unreached, chunks_of, open_content
-from mpu_bench.data.download.integrity import Digest, examine, is_accepted, judge
-from mpu_bench.data.download.partial import Identity, Partial
+from rich.filesize import decimal
+
+from mpu_bench.data.download.cache import Home, is_web, mirror_folder
+from mpu_bench.data.download.compression import chunks_of
+from mpu_bench.data.download.disk import on_disk
+from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable
+from mpu_bench.data.download.integrity import Digest, digest_file, is_accepted, verify_digest
+from mpu_bench.data.download.partial import PartialDownload, Validators
+from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
 from mpu_bench.data.download.progress import Progress, Silent
+from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
 
 if TYPE_CHECKING:
     from mpu_bench.data.download.http import Policy
 
-__all__ = ["Fetched", "Home", "RemoteFile", "clean", "fetch", "have", "open_content", "verify"]
-
-BY_HAND = "put there by hand"
+_BY_HAND = "put there by hand"
 _SILENT = Silent()
 
 
@@ -46,7 +39,7 @@ class Fetched:
     Attributes
     ----------
     path : Path
-        Where it is; read it with `open_content`.
+        Where it is; read it with `compression.open_content`.
     sha256, content_sha256 : str
         Hashes of the file and of its decompressed content; equal where it is not compressed.
     origin : str
@@ -62,7 +55,7 @@ class Fetched:
 def fetch(file: RemoteFile, home: Home, progress: Progress = _SILENT, policy: Policy | None = None) -> Fetched:
     """Make sure that a file is in the data home and right.
 
-    A file found right before is not read again as long as its size and time of modification stay the same. One
+    A file that was right before is not read again as long as its size and time of modification stay the same. One
     that the user put there is checked and used. Else mirrors and addresses are tried in order. Of several
     processes that want the same file one downloads it and the others wait for it.
 
@@ -71,7 +64,7 @@ def fetch(file: RemoteFile, home: Home, progress: Progress = _SILENT, policy: Po
     file : RemoteFile
     home : Home
     progress : Progress
-        Is told what happens.
+        Shows what happens.
     policy : Policy, optional
         How patiently to try; see `mpu_bench.data.download.http.Policy`.
 
@@ -84,19 +77,17 @@ def fetch(file: RemoteFile, home: Home, progress: Progress = _SILENT, policy: Po
     FetchError
         If it cannot be had, or is there and wrong. A wrong file is left for the user to look at.
     """
-    known = _known(file, home)
-    if known:
-        return known
+    if unchanged := _unchanged(file, home):
+        return unchanged
     with on_disk(home.folder):
         home.path(file).parent.mkdir(parents=True, exist_ok=True)
-    with alone(
-        file.name, home, lambda: progress.note(f"{file.name}: another process is fetching it; waiting for that")
-    ):
-        return _known(file, home) or _present(file, home, progress) or _obtain(file, home, progress, policy)
+    busy = f"{file.name}: another process is fetching it; waiting for that"
+    with home.process_lock(file.name, lambda: progress.note(busy)):
+        return _unchanged(file, home) or _verified(file, home, progress) or _download(file, home, progress, policy)
 
 
 def have(file: RemoteFile, home: Home) -> bool:
-    """Tell whether `fetch` would find the file in the data home, without network and without writing.
+    """Whether `fetch` would find the file in the data home, without network and without writing.
 
     A file that was not checked before is hashed.
 
@@ -105,12 +96,12 @@ def have(file: RemoteFile, home: Home) -> bool:
     FetchError
         If the data home cannot be read.
     """
-    if _known(file, home):
+    if _unchanged(file, home):
         return True
     try:
         with on_disk(home.path(file), may_miss=True):
-            judge(file, examine(home.path(file), file, _SILENT), read_locked(file, home))
-    except (Unfit, FileNotFoundError):
+            verify_digest(file, digest_file(home.path(file), file, _SILENT), read_pin(file, home))
+    except (SourceError, FileNotFoundError):
         return False
     return True
 
@@ -123,16 +114,15 @@ def verify(file: RemoteFile, home: Home, progress: Progress = _SILENT) -> Fetche
     FetchError
         If it is missing or wrong.
     """
-    found = _present(file, home, progress)
-    if found is None:
-        raise FetchError(
-            f"{file.name} is not in the data home: {home.path(file)} does not exist. Fetch it, or put it there by hand."
-        )
-    return found
+    if verified := _verified(file, home, progress):
+        return verified
+    raise FetchError(
+        f"{file.name} is not in the data home: {home.path(file)} does not exist. Fetch it, or put it there by hand."
+    )
 
 
 def clean(file: RemoteFile, home: Home) -> int:
-    """Delete a file of the data home and what unfinished downloads of it left; keep its locked hashes.
+    """Delete a file of the data home and what unfinished downloads of it left; keep its pinned hashes.
 
     Returns
     -------
@@ -148,53 +138,52 @@ def clean(file: RemoteFile, home: Home) -> int:
     return freed
 
 
-def _known(file: RemoteFile, home: Home) -> Fetched | None:
+def _unchanged(file: RemoteFile, home: Home) -> Fetched | None:
     """Recognise, without reading it, a file that was found right before."""
-    path = home.path(file)
-    locked = read_locked(file, home)
-    if locked is None or (file.hashes and not is_accepted(file, locked)):
+    path, pin = home.path(file), read_pin(file, home)
+    if pin is None or (file.hashes and not is_accepted(file, pin)):
         return None
     try:
         with on_disk(path, may_miss=True):
             status = path.stat()
     except FileNotFoundError:
         return None
-    unchanged = (status.st_size, status.st_mtime_ns) == (locked.bytes, locked.modified)
-    return Fetched(path, locked.sha256, locked.content_sha256, locked.origin) if unchanged else None
+    unchanged = (status.st_size, status.st_mtime_ns) == (pin.bytes, pin.modified)
+    return Fetched(path, pin.sha256, pin.content_sha256, pin.origin) if unchanged else None
 
 
-def _present(file: RemoteFile, home: Home, progress: Progress) -> Fetched | None:
-    """Check and remember a file that is in the data home; None if there is none."""
-    path, locked = home.path(file), read_locked(file, home)
+def _verified(file: RemoteFile, home: Home, progress: Progress) -> Fetched | None:
+    """Verify and pin a file that is in the data home; None if there is none."""
+    path, pin = home.path(file), read_pin(file, home)
     try:
-        digest = examine(path, file, progress)
-        judge(file, digest, locked)
+        digest = digest_file(path, file, progress)
+        verify_digest(file, digest, pin)
     except FileNotFoundError:
         return None
-    except Unfit as fault:
-        raise FetchError(_wrong(file, home, fault, locked)) from fault
-    same = locked is not None and locked.sha256 == digest.sha256
-    return _lock(file, home, digest, locked.origin if locked and same else BY_HAND, path)
+    except SourceError as error:
+        raise FetchError(_wrong(file, home, error, pin)) from error
+    origin = pin.origin if pin and pin.sha256 == digest.sha256 else _BY_HAND
+    return _pin(file, home, digest, origin, path)
 
 
-def _lock(file: RemoteFile, home: Home, digest: Digest, origin: str, path: Path) -> Fetched:
-    """Remember a file that was found right, which is at ``path`` now and will be in its place."""
+def _pin(file: RemoteFile, home: Home, digest: Digest, origin: str, path: Path) -> Fetched:
+    """Pin the hashes of a file that was found right, which is at ``path`` now and will be in its place."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     modified = path.stat().st_mtime_ns
     sizes = digest.bytes, digest.content_bytes
-    write_locked(file, home, Locked(digest.sha256, digest.content_sha256, *sizes, origin, now, modified))
+    write_pin(file, home, PinnedHash(digest.sha256, digest.content_sha256, *sizes, origin, now, modified))
     return Fetched(home.path(file), digest.sha256, digest.content_sha256, origin)
 
 
-def _obtain(file: RemoteFile, home: Home, progress: Progress, policy: Policy | None) -> Fetched:
+def _download(file: RemoteFile, home: Home, progress: Progress, policy: Policy | None) -> Fetched:
     """Try every mirror and address in turn."""
-    failures: list[tuple[str, Unfit]] = []
+    failures: list[tuple[str, SourceError]] = []
     for address in _addresses(file, home):
         try:
             return _from(address, file, home, progress, policy)
-        except Unfit as fault:
-            failures.append((_shown(address), fault))
-            progress.note(f"{file.name}: {_shown(address)}: {fault}")
+        except SourceError as error:
+            failures.append((_shown(address), error))
+            progress.note(f"{file.name}: {_shown(address)}: {error}")
     raise FetchError(_nowhere(file, home, failures))
 
 
@@ -223,28 +212,30 @@ def _shown(address: str | Path) -> str:
 
 
 def _from(address: str | Path, file: RemoteFile, home: Home, progress: Progress, policy: Policy | None) -> Fetched:
-    """Have a file from one address, check it, and only then give it its name."""
-    partial = Partial(file, home, str(address))
+    """Download from one address, verify, then rename into place."""
+    partial = PartialDownload(file, home, str(address))
     _fill(address, file, partial, progress, policy)
-    pieced = partial.pieced
+    resumed = partial.resumed
     try:
-        digest = _checked(partial, file, home, progress)
-    except Unfit as fault:
-        if not pieced:
+        digest = _digest_partial(partial, file, home, progress)
+    except SourceError as error:
+        if not resumed:
             raise
         # the pieces may have been of two files; once more from the first byte
-        progress.note(f"{file.name}: {fault}; fetching all of it again")
+        progress.note(f"{file.name}: {error}; fetching all of it again")
         _fill(address, file, partial, progress, policy)
-        digest = _checked(partial, file, home, progress)
+        digest = _digest_partial(partial, file, home, progress)
     origin = _shown(address)
-    partial.finish(home.path(file), lambda: _lock(file, home, digest, origin, partial.path))
+    partial.finish(home.path(file), lambda: _pin(file, home, digest, origin, partial.path))
     with on_disk(home.path(file)):
         for left in home.partials(file):
             left.unlink(missing_ok=True)
     return Fetched(home.path(file), digest.sha256, digest.content_sha256, origin)
 
 
-def _fill(address: str | Path, file: RemoteFile, partial: Partial, progress: Progress, policy: Policy | None) -> None:
+def _fill(
+    address: str | Path, file: RemoteFile, partial: PartialDownload, progress: Progress, policy: Policy | None
+) -> None:
     if isinstance(address, Path):
         _copy(address, file, partial, progress)
     elif is_web(address):
@@ -252,12 +243,12 @@ def _fill(address: str | Path, file: RemoteFile, partial: Partial, progress: Pro
 
         download(address, file.name, partial, progress, policy or Policy())
     else:
-        raise Unfit("not an address that begins with http:// or https://")
+        raise SourceError("not an address that begins with http:// or https://")
 
 
-def _copy(source: Path, file: RemoteFile, partial: Partial, progress: Progress) -> None:
+def _copy(source: Path, file: RemoteFile, partial: PartialDownload, progress: Progress) -> None:
     """Copy from a mirror folder; a link would change when the user changes his file."""
-    partial.restart(Identity())
+    partial.restart(Validators())
     try:
         size = source.stat().st_size
         with source.open("rb") as stream, progress.transfer(f"copy {file.name}", size) as advance, partial:
@@ -265,30 +256,30 @@ def _copy(source: Path, file: RemoteFile, partial: Partial, progress: Progress) 
                 partial.write(chunk)
                 advance(len(chunk))
     except FileNotFoundError as error:
-        raise Unfit("there is no such file") from error
+        raise SourceError("there is no such file") from error
     except OSError as error:
-        raise Unfit(f"it cannot be read ({error.strerror})") from error
+        raise SourceError(f"it cannot be read ({error.strerror})") from error
 
 
-def _checked(partial: Partial, file: RemoteFile, home: Home, progress: Progress) -> Digest:
-    """Check a complete part, and forget it if it is not the file."""
+def _digest_partial(partial: PartialDownload, file: RemoteFile, home: Home, progress: Progress) -> Digest:
+    """Verify a complete download, and forget it if it is not the file."""
     try:
-        digest = examine(partial.path, file, progress, partial.sha256)
-        judge(file, digest, read_locked(file, home))
-    except Unfit:
+        digest = digest_file(partial.path, file, progress, partial.sha256)
+        verify_digest(file, digest, read_pin(file, home))
+    except SourceError:
         partial.discard()
         raise
     return digest
 
 
 def _size(file: RemoteFile) -> str:
-    return f" ({size_text(file.bytes)})" if file.bytes is not None else ""
+    return f" ({decimal(file.bytes)})" if file.bytes is not None else ""
 
 
-def _nowhere(file: RemoteFile, home: Home, failures: Sequence[tuple[str, Unfit]]) -> str:
-    """Say that no address served a file, why each did not, and what the user can do."""
+def _nowhere(file: RemoteFile, home: Home, failures: Sequence[tuple[str, SourceError]]) -> str:
+    """Return a message that no address served a file, why each did not, and what the user can do."""
     path, name = home.path(file), f"{file.name}{_size(file)}"
-    reasons = [f"{address}: {fault}" for address, fault in failures]
+    reasons = [f"{address}: {error}" for address, error in failures]
     tried = f" Tried {'; '.join(reasons)}." if reasons else ""
     by_hand = f" {file.by_hand.rstrip('.')}." if file.by_hand else ""
     if home.offline:
@@ -299,21 +290,21 @@ def _nowhere(file: RemoteFile, home: Home, failures: Sequence[tuple[str, Unfit]]
         )
     if not failures:
         return f"{name} has no address to be fetched from.{by_hand} Put it at {path} by hand."
-    locked = ""
-    if not file.hashes and any("was locked" in reason for reason in reasons):
-        locked = f" To accept the new file deliberately, delete {home.locked_path(file)} and fetch again."
-    later = any(isinstance(fault, Unreached) for _address, fault in failures)
+    accept = ""
+    if not file.hashes and any("was pinned" in reason for reason in reasons):
+        accept = f" To accept the new file deliberately, delete {home.pin_path(file)} and fetch again."
+    later = any(isinstance(error, TemporarilyUnavailable) for _address, error in failures)
     again = "Check the network connection and run the same command again, name" if later else "Name"
     return (
         f"{name} could not be fetched.{tried} {again} a mirror that has it with --mirror or MPU_BENCH_MIRROR, "
-        f"or put it at {path} by hand.{locked}{by_hand}"
+        f"or put it at {path} by hand.{accept}{by_hand}"
     )
 
 
-def _wrong(file: RemoteFile, home: Home, fault: Unfit, locked: Locked | None) -> str:
-    """Say that a file of the data home is wrong, and what the user can do."""
+def _wrong(file: RemoteFile, home: Home, error: SourceError, pin: PinnedHash | None) -> str:
+    """Return a message that a file of the data home is wrong, and what the user can do."""
     path = home.path(file)
-    message = f"{path} is not usable as {file.name}{_size(file)}: {fault}. Move it away to have it fetched again"
-    if locked and not file.hashes:
-        return f"{message}, or delete {home.locked_path(file)} to accept it as it is deliberately."
+    message = f"{path} is not usable as {file.name}{_size(file)}: {error}. Move it away to have it fetched again"
+    if pin and not file.hashes:
+        return f"{message}, or delete {home.pin_path(file)} to accept it as it is deliberately."
     return f"{message}, or put the right file there."

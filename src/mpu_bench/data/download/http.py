@@ -2,29 +2,64 @@
 
 from __future__ import annotations
 
-import email.utils
 import random
 import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass, replace
-from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import chain
 
 import requests
 import urllib3
+from rich.filesize import decimal
 
-from mpu_bench.data.download.cache import size_text
-from mpu_bench.data.download.compression import SNIFFED, Unfit, Unreached, looks_like_a_page
-from mpu_bench.data.download.partial import Identity, Partial
+from mpu_bench.data.download.compression import HEAD_BYTES, looks_like_a_page
+from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable, TransientError
+from mpu_bench.data.download.partial import PartialDownload, Validators
 from mpu_bench.data.download.progress import Progress
 
-_BLOCK = 1 << 16
-_PASSING = (408, 425, 429, 500, 502, 503, 504, 507, 509)
+_BLOCK_BYTES = 1 << 16
+_TRANSIENT_STATUSES = (408, 425, 429, 500, 502, 503, 504, 507, 509)
 _PARTIAL_CONTENT = 206
 _RANGE_NOT_SATISFIABLE = 416
+
+_faults = urllib3.exceptions
+#: Kinds of faults, what they mean for the address, and the reason to show. The order matters: urllib3 counts a refused
+#: connection among the timeouts, and requests most faults among the connection errors.
+_NETWORK_FAULTS: tuple[tuple[tuple[type[BaseException], ...], type[SourceError], str], ...] = (
+    (
+        (_faults.SSLError, requests.exceptions.SSLError),
+        SourceError,
+        "no secure connection to '{host}' ({cause})",
+    ),
+    (
+        (_faults.NameResolutionError,),
+        TransientError,
+        "the name '{host}' could not be looked up; no network, or a misspelt address",
+    ),
+    (
+        (_faults.ProxyError,),
+        TransientError,
+        "the proxy did not answer ({cause}); see HTTP_PROXY and HTTPS_PROXY",
+    ),
+    (
+        (_faults.NewConnectionError,),
+        TransientError,
+        "no connection to '{host}' ({cause}); no network, a firewall, or no server there",
+    ),
+    (
+        (_faults.TimeoutError, requests.Timeout),
+        TransientError,
+        "'{host}' timed out ({policy.connect_timeout:g} s to connect, or {policy.read_timeout:g} s of silence)",
+    ),
+    (
+        (_faults.ProtocolError, requests.ConnectionError),
+        TransientError,
+        "the connection was cut ({cause})",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -61,20 +96,12 @@ class Policy:
     chance: Callable[[], float] = random.random
 
 
-class Interrupted(Unfit):
-    """A fault that may pass; ``retry_after`` is the time the server asked for, in seconds."""
-
-    def __init__(self, reason: str, retry_after: float | None = None) -> None:
-        super().__init__(reason)
-        self.retry_after = retry_after
-
-
 def shown(address: str) -> str:
     """Write a web address without the user name and password it may contain."""
     return re.sub(r"^(\w+://)[^/?#]*@", r"\1", address)
 
 
-def download(url: str, label: str, partial: Partial, progress: Progress, policy: Policy) -> None:
+def download(url: str, label: str, partial: PartialDownload, progress: Progress, policy: Policy) -> None:
     """Complete a partial file from one address.
 
     Parameters
@@ -83,15 +110,15 @@ def download(url: str, label: str, partial: Partial, progress: Progress, policy:
         Where it is.
     label : str
         The file's name, for the progress.
-    partial : Partial
+    partial : PartialDownload
         What has arrived so far; grows.
     progress : Progress
     policy : Policy
 
     Raises
     ------
-    Unfit
-        If the address does not serve it (`Unreached` if it may do so later). What has arrived is kept.
+    SourceError
+        If the address does not serve it (`TemporarilyUnavailable` if it may do so later). What has arrived is kept.
     FetchError
         If the disk cannot be written.
     """
@@ -103,28 +130,28 @@ def download(url: str, label: str, partial: Partial, progress: Progress, policy:
             try:
                 _transfer(session, url, label, partial, progress, policy)
                 return
-            except Interrupted as fault:
+            except TransientError as error:
                 if partial.size >= furthest + policy.progress:
                     furthest, tries = partial.size, 0
                 tries += 1
-                wait = _wait(fault, tries, policy)
-                progress.note(f"{label}: {fault}; trying {shown(url)} again in {wait:.0f} s")
+                wait = _wait(error, tries, policy)
+                progress.note(f"{label}: {error}; trying {shown(url)} again in {wait:.0f} s")
                 policy.sleep(wait)
 
 
-def _wait(fault: Interrupted, tries: int, policy: Policy) -> float:
-    """Say how long to wait before the next try, or give the address up."""
+def _wait(error: TransientError, tries: int, policy: Policy) -> float:
+    """Return how many seconds to wait before the next try, or give the address up."""
     if tries >= policy.attempts:
-        raise Unreached(f"{fault} (the last of {tries} tries)") from fault
-    if fault.retry_after is None:
+        raise TemporarilyUnavailable(f"{error} (the last of {tries} tries)") from error
+    if error.retry_after is None:
         return min(policy.wait * 2.0 ** (tries - 1), policy.longest_wait) * (1 + policy.chance()) / 2
-    if fault.retry_after > policy.longest_retry_after:
-        raise Unreached(f"{fault}, and asks to come back only in {fault.retry_after:.0f} s") from fault
-    return fault.retry_after
+    if error.retry_after > policy.longest_retry_after:
+        raise TemporarilyUnavailable(f"{error}, and asks to come back only in {error.retry_after:.0f} s") from error
+    return error.retry_after
 
 
 def _transfer(
-    session: requests.Session, url: str, label: str, partial: Partial, progress: Progress, policy: Policy
+    session: requests.Session, url: str, label: str, partial: PartialDownload, progress: Progress, policy: Policy
 ) -> None:
     """Ask once, for the rest if a part is there, and write down what comes."""
     with _network(url, policy):
@@ -136,11 +163,13 @@ def _transfer(
         blocks = _blocks(response, url, policy)
         head = _head(blocks)
         if looks_like_a_page(head):
-            raise Unfit("an HTML page came instead of data; a login page of the network, or a moved file, answers so")
+            raise SourceError(
+                "an HTML page came instead of data; a login page of the network, or a moved file, answers so"
+            )
         _position(response, partial)
         partial.check_limit()
         partial.check_room()
-        with progress.transfer(f"fetch {label}", partial.identity.total, partial.size) as advance, partial:
+        with progress.transfer(f"fetch {label}", partial.validators.total, partial.size) as advance, partial:
             for block in chain([head], blocks):
                 partial.write(block)
                 partial.check_limit()
@@ -148,67 +177,62 @@ def _transfer(
     _check_length(partial)
 
 
-def _range(partial: Partial) -> dict[str, str]:
+def _range(partial: PartialDownload) -> dict[str, str]:
     """Ask for the rest only, and only if it is still of the same file."""
     if not partial.size or not partial.continuable:
         return {}
     headers = {"Range": f"bytes={partial.size}-"}
-    if partial.identity.validator:
-        headers["If-Range"] = partial.identity.validator
+    if partial.validators.if_range:
+        headers["If-Range"] = partial.validators.if_range
     return headers
 
 
-def _check_status(response: requests.Response, partial: Partial) -> None:
+def _check_status(response: requests.Response, partial: PartialDownload) -> None:
     status = response.status_code
     if status in (200, _PARTIAL_CONTENT):
         return
-    said = f"HTTP {status}" + (f" {response.reason}" if response.reason else "")
+    answer = f"HTTP {status}" + (f" {response.reason}" if response.reason else "")
     if status == _RANGE_NOT_SATISFIABLE and partial.size:
-        partial.restart(Identity())
-        raise Interrupted(f"the part that is here is not of this file ({said})")
-    if status in _PASSING:
-        raise Interrupted(f"the server cannot answer now ({said})", _retry_after(response))
+        partial.restart(Validators())
+        raise TransientError(f"the part that is here is not of this file ({answer})")
+    if status in _TRANSIENT_STATUSES:
+        raise TransientError(f"the server cannot answer now ({answer})", _retry_after(response))
     if status in (404, 410):
-        raise Unfit(f"there is no such file ({said})")
+        raise SourceError(f"there is no such file ({answer})")
     if status in (401, 403, 407):
-        raise Unfit(f"access is refused ({said}); it may need a registration")
-    raise Unfit(f"the server answers {said}")
+        raise SourceError(f"access is refused ({answer}); it may need a registration")
+    raise SourceError(f"the server answers {answer}")
 
 
 def _retry_after(response: requests.Response) -> float | None:
     """Read how long the server wants to be left alone: seconds, or a date."""
-    text = response.headers.get("Retry-After", "").strip()
-    if text.isdigit():
-        return float(text)
     try:
-        until = email.utils.parsedate_to_datetime(text)
-    except ValueError:
+        return urllib3.Retry().get_retry_after(response.raw)
+    except urllib3.exceptions.InvalidHeader:
         return None
-    until = until if until.tzinfo else until.replace(tzinfo=UTC)
-    return max((until - datetime.now(UTC)).total_seconds(), 0.0)
 
 
-def _position(response: requests.Response, partial: Partial) -> None:
+def _position(response: requests.Response, partial: PartialDownload) -> None:
     """Continue after what is here if that is what the server sends; else begin anew."""
     length = response.headers.get("Content-Length", "")
     length_here = int(length) if length.isdigit() else None
-    seen = Identity(response.headers.get("ETag"), response.headers.get("Last-Modified"), length_here)
+    sent = Validators(response.headers.get("ETag"), response.headers.get("Last-Modified"), length_here)
     if response.status_code != _PARTIAL_CONTENT:
-        partial.restart(seen)
+        partial.restart(sent)
         return
-    found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
-    if not found or int(found[1]) != partial.size:
-        partial.restart(Identity())
-        raise Interrupted("the server sent another part of the file than it was asked for")
-    whole = replace(seen, total=int(found[2]) if found[2].isdigit() else None)
-    if _differ(whole, partial.identity):
-        partial.restart(Identity())
-        raise Interrupted("the file has changed on the server since its first part was fetched")
-    partial.pieced = True
+    match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
+    if not match or int(match[1]) != partial.size:
+        partial.restart(Validators())
+        raise TransientError("the server sent another part of the file than it was asked for")
+    whole = replace(sent, total=int(match[2]) if match[2].isdigit() else None)
+    if _differ(whole, partial.validators):
+        partial.restart(Validators())
+        raise TransientError("the file has changed on the server since its first part was fetched")
+    partial.resumed = True
 
 
-def _differ(one: Identity, other: Identity) -> bool:
-    """Tell whether what is said of two files contradicts their being the same."""
+def _differ(one: Validators, other: Validators) -> bool:
+    """Whether what is said of two files contradicts their being the same."""
     pairs = zip(astuple(one), astuple(other), strict=True)
     return any(first != second for first, second in pairs if None not in (first, second))
 
@@ -218,28 +242,28 @@ def _head(blocks: Iterator[bytes]) -> bytes:
     head = bytearray()
     for block in blocks:
         head += block
-        if len(head) >= SNIFFED:
+        if len(head) >= HEAD_BYTES:
             break
     return bytes(head)
 
 
 def _blocks(response: requests.Response, url: str, policy: Policy) -> Iterator[bytes]:
-    """Give the body as it was sent, as soon as it arrives, so that a cut loses nothing."""
+    """Yield the body as it was sent, as soon as it arrives, so that a cut loses nothing."""
     while True:
         with _network(url, policy):
-            block = response.raw.read1(_BLOCK, decode_content=False)
+            block = response.raw.read1(_BLOCK_BYTES, decode_content=False)
         if not block:
             return
         yield block
 
 
-def _check_length(partial: Partial) -> None:
-    total = partial.identity.total
+def _check_length(partial: PartialDownload) -> None:
+    total = partial.validators.total
     if total is not None and partial.size < total:
-        raise Interrupted(f"the connection ended after {size_text(partial.size)} of {size_text(total)}")
+        raise TransientError(f"the connection ended after {decimal(partial.size)} of {decimal(total)}")
     if total is not None and partial.size > total:
-        partial.restart(Identity())
-        raise Interrupted(f"the server sent more than the {size_text(total)} it announced")
+        partial.restart(Validators())
+        raise TransientError(f"the server sent more than the {decimal(total)} it announced")
 
 
 @contextmanager
@@ -248,35 +272,16 @@ def _network(url: str, policy: Policy) -> Iterator[None]:
     try:
         yield
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-        raise _fault(error, url, policy) from error
+        raise _source_error(error, url, policy) from error
 
 
-def _fault(error: Exception, url: str, policy: Policy) -> Unfit:
+def _source_error(error: Exception, url: str, policy: Policy) -> SourceError:
     causes = list(_causes(error))
     host = re.sub(r"^\w+://|[:/?#].*", "", shown(url))
-    inner = _innermost(causes)
-    faults = urllib3.exceptions
-    # in this order, because urllib3 counts a refused connection among the timeouts, and requests most faults
-    # among the connection errors
-    passing: list[tuple[tuple[type[BaseException], ...], str]] = [
-        ((faults.NameResolutionError,), f"the name '{host}' could not be looked up; no network, or a misspelt address"),
-        ((faults.ProxyError,), f"the proxy did not answer ({inner}); see HTTP_PROXY and HTTPS_PROXY"),
-        (
-            (faults.NewConnectionError,),
-            f"no connection to '{host}' ({inner}); no network, a firewall, or no server there",
-        ),
-        (
-            (faults.TimeoutError, requests.Timeout),
-            f"'{host}' timed out ({policy.connect_timeout:g} s to connect, or {policy.read_timeout:g} s of silence)",
-        ),
-        ((faults.ProtocolError, requests.ConnectionError), f"the connection was cut ({inner})"),
-    ]
-    if any(isinstance(cause, faults.SSLError | requests.exceptions.SSLError) for cause in causes):
-        return Unfit(f"no secure connection to '{host}' ({inner})")
-    for kinds, reason in passing:
+    for kinds, kind_of_error, reason in _NETWORK_FAULTS:
         if any(isinstance(cause, kinds) for cause in causes):
-            return Interrupted(reason)
-    return Unfit(f"the address cannot be used ({error})")
+            return kind_of_error(reason.format(host=host, cause=_innermost(causes), policy=policy))
+    return SourceError(f"the address cannot be used ({error})")
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

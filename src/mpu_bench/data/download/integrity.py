@@ -1,24 +1,26 @@
-"""Finds out what a file holds and whether it is the file it should be."""
+"""What a file holds, and whether it is the file it should be."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from mpu_bench.data.download.cache import Locked, RemoteFile, on_disk
 from mpu_bench.data.download.compression import (
-    Unfit,
     compression,
     content_digest,
     file_sha256,
     head_of,
     looks_like_a_page,
 )
+from mpu_bench.data.download.disk import on_disk
+from mpu_bench.data.download.errors import SourceError
+from mpu_bench.data.download.pins import PinnedHash
 from mpu_bench.data.download.progress import Progress
+from mpu_bench.data.download.remote_file import RemoteFile
 
-RATIO_LIMIT = 200
+LARGEST_EXPANSION = 200
 """A file whose content has neither a stated size nor a known hash may expand by this factor (KDD99 needs 41) ..."""
-SMALL_CONTENT = 64 * 1024**2
+SMALL_CONTENT_BYTES = 64 * 1024**2
 """... and up to this many bytes in any case."""
 
 _UNLIMITED = 1 << 62
@@ -46,7 +48,7 @@ class Digest:
     compression: str | None
 
 
-def examine(path: Path, file: RemoteFile, progress: Progress, sha256: str | None = None) -> Digest:
+def digest_file(path: Path, file: RemoteFile, progress: Progress, sha256: str | None = None) -> Digest:
     """Hash a file and its content, within bounds.
 
     Parameters
@@ -62,7 +64,7 @@ def examine(path: Path, file: RemoteFile, progress: Progress, sha256: str | None
 
     Raises
     ------
-    Unfit
+    SourceError
         If it is an HTML page, is cut short or damaged, or expands beyond its stated size.
     FetchError
         If the disk cannot be read.
@@ -72,7 +74,7 @@ def examine(path: Path, file: RemoteFile, progress: Progress, sha256: str | None
     with on_disk(path, may_miss=True):
         head, size = head_of(path), path.stat().st_size
         if looks_like_a_page(head):
-            raise Unfit("this is an HTML page instead of data, perhaps of a login or an error")
+            raise SourceError("this is an HTML page instead of data, perhaps of a login or an error")
         if sha256 is None:
             with progress.transfer(f"check {file.name}", size) as advance:
                 sha256 = file_sha256(path, advance)
@@ -87,53 +89,49 @@ def examine(path: Path, file: RemoteFile, progress: Progress, sha256: str | None
 def _limit(file: RemoteFile, size: int, sha256: str) -> int:
     if file.content_bytes is not None:
         return file.content_bytes
-    return _UNLIMITED if sha256 in file.sha256 else max(RATIO_LIMIT * size, SMALL_CONTENT)
+    return _UNLIMITED if sha256 in file.sha256 else max(LARGEST_EXPANSION * size, SMALL_CONTENT_BYTES)
 
 
-def judge(file: RemoteFile, digest: Digest, locked: Locked | None) -> None:
+def verify_digest(file: RemoteFile, digest: Digest, pin: PinnedHash | None) -> None:
     """Refuse a file that is not the right one.
 
-    The hashes of the dataset's card decide. Where it has none, what was locked at first use does. At first use
+    The hashes of the dataset's card decide. Where it has none, what was pinned at first use does. At first use
     the file must at least be what its name says, and have the stated sizes.
 
     Raises
     ------
-    Unfit
-        Saying what was expected and what was found.
+    SourceError
+        With what was expected and what was found.
     """
     if is_accepted(file, digest):
         return
     if expected := file.hashes:
-        raise Unfit(f"wrong hash: {_found(digest)} where {_listed(expected)} is expected")
-    if locked and {locked.sha256, locked.content_sha256}.isdisjoint({digest.sha256, digest.content_sha256}):
-        raise Unfit(
-            f"wrong hash: sha256 {digest.sha256} where {locked.sha256} was locked "
-            f"at first use ({locked.time}, from {locked.origin})"
+        raise SourceError(f"wrong hash: {_found_hashes(digest)} where {' or '.join(sorted(expected))} is expected")
+    if pin and {pin.sha256, pin.content_sha256}.isdisjoint({digest.sha256, digest.content_sha256}):
+        raise SourceError(
+            f"wrong hash: sha256 {digest.sha256} where {pin.sha256} was pinned "
+            f"at first use ({pin.time}, from {pin.origin})"
         )
-    if locked is None:
-        _judge_by_form(file, digest)
+    if pin is None:
+        _verify_form(file, digest)
 
 
-def is_accepted(file: RemoteFile, digest: Digest | Locked) -> bool:
-    """Tell whether the card knows the hash of a file, or of its content."""
+def is_accepted(file: RemoteFile, digest: Digest | PinnedHash) -> bool:
+    """Whether the card knows the hash of a file, or of its content."""
     return not file.hashes.isdisjoint({digest.sha256, digest.content_sha256})
 
 
-def _judge_by_form(file: RemoteFile, digest: Digest) -> None:
+def _verify_form(file: RemoteFile, digest: Digest) -> None:
     promised = _COMPRESSIONS.get(Path(file.name).suffix)
     if digest.bytes == 0:
-        raise Unfit("the file is empty")
+        raise SourceError("the file is empty")
     if promised and digest.compression is None:
-        raise Unfit(f"the file does not begin like one that {promised} wrote; it is damaged, or not the file")
+        raise SourceError(f"the file does not begin like one that {promised} wrote; it is damaged, or not the file")
     if file.content_bytes not in (None, digest.content_bytes):
-        raise Unfit(f"the content has {digest.content_bytes:,} bytes where {file.content_bytes:,} are expected")
+        raise SourceError(f"the content has {digest.content_bytes:,} bytes where {file.content_bytes:,} are expected")
 
 
-def _found(digest: Digest) -> str:
+def _found_hashes(digest: Digest) -> str:
     if digest.compression is None:
         return f"sha256 {digest.sha256}"
     return f"sha256 {digest.sha256} (of its content {digest.content_sha256})"
-
-
-def _listed(hashes: frozenset[str]) -> str:
-    return " or ".join(sorted(hashes))

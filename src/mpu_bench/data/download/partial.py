@@ -12,14 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from mpu_bench.data.download.cache import Home, RemoteFile, folder_to_disk, on_disk, size_text
-from mpu_bench.data.download.compression import Unfit, chunks_of
+from rich.filesize import decimal
+
+from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.compression import chunks_of
+from mpu_bench.data.download.disk import on_disk, sync_folder
+from mpu_bench.data.download.errors import SourceError
+from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
+from mpu_bench.files import write_text
 
 
 @dataclass(frozen=True)
-class Identity:
-    """What a server says of a file, so that a part of it is only ever continued with the rest of the same file.
+class Validators:
+    """What a server says of a file (RFC 9110, 8.8), so that a part is only continued with the rest of the same file.
 
     Attributes
     ----------
@@ -34,12 +40,12 @@ class Identity:
     total: int | None = None
 
     @property
-    def validator(self) -> str | None:
-        """What can stand in ``If-Range``: a strong entity tag, else the date."""
+    def if_range(self) -> str | None:
+        """What can stand in the header ``If-Range``: a strong entity tag, else the date."""
         return self.etag if self.etag and not self.etag.startswith("W/") else self.last_modified
 
 
-class Partial:
+class PartialDownload:
     """The part of a file that has arrived, with its hash so far.
 
     Parameters
@@ -51,48 +57,48 @@ class Partial:
 
     Attributes
     ----------
-    identity : Identity
+    validators : Validators
         Of the file that this is a part of.
     size : int
         How many bytes have arrived.
-    pieced : bool
+    resumed : bool
         Whether they came in more than one answer, so that they may be of different files.
     """
 
     def __init__(self, file: RemoteFile, home: Home, address: str) -> None:
         self.path = home.partial_path(file, address)
         self._note = self.path.with_name(self.path.name + ".json")
-        self.identity = Identity()
+        self.validators = Validators()
         self.size = 0
         self._hash = hashlib.sha256()
         self._stream: BinaryIO | None = None
         # without any validator only a known hash can tell that the rest belongs to another file
         self._needs_validator = not file.hashes
-        self._expected, self._limit = file.bytes or 0, home.limit
-        self.pieced = self._load()
+        self._expected_bytes, self._limit = file.bytes or 0, home.limit
+        self.resumed = self._load()
 
     def _load(self) -> bool:
         """Take up what an earlier process left, if it can be continued safely."""
         try:
             with on_disk(self.path, may_miss=True):
-                self.identity = Identity(**json.loads(self._note.read_text("utf-8")))
+                self.validators = Validators(**json.loads(self._note.read_text("utf-8")))
                 if self.continuable:
                     with self.path.open("rb") as stream:
                         for chunk in chunks_of(stream):
                             self._take(chunk)
         except (FileNotFoundError, ValueError, TypeError):
-            self.identity = Identity()
+            self.validators = Validators()
         return self.size > 0
 
     @property
     def continuable(self) -> bool:
         """Whether the rest may be asked for."""
-        return self.identity.validator is not None or not self._needs_validator
+        return self.validators.if_range is not None or not self._needs_validator
 
     @property
     def complete(self) -> bool:
         """Whether all has arrived that the server announced."""
-        return self.size > 0 and self.size == self.identity.total
+        return self.size > 0 and self.size == self.validators.total
 
     @property
     def sha256(self) -> str:
@@ -103,14 +109,14 @@ class Partial:
         self._hash.update(chunk)
         self.size += len(chunk)
 
-    def restart(self, identity: Identity) -> None:
-        """Begin at the first byte of the file that ``identity`` describes."""
+    def restart(self, validators: Validators) -> None:
+        """Begin at the first byte of the file that ``validators`` describe."""
         self.discard()
-        self.identity = identity
+        self.validators = validators
         with on_disk(self.path):
-            self._note.write_text(json.dumps(vars(identity)), "utf-8")
+            write_text(self._note, json.dumps(vars(validators)))
 
-    def __enter__(self) -> Partial:
+    def __enter__(self) -> PartialDownload:
         with on_disk(self.path):
             self._stream = self.path.open("ab", buffering=0)
         return self
@@ -124,10 +130,10 @@ class Partial:
     def check_room(self) -> None:
         """Refuse at once what the disk cannot take, rather than after hours."""
         free = shutil.disk_usage(self.path.parent).free
-        missing = (self.identity.total or 0) - self.size
+        missing = (self.validators.total or 0) - self.size
         if missing > free:
             raise FetchError(
-                f"The disk is full: {self.path.parent} has {size_text(free)} free and {size_text(missing)} are needed. "
+                f"The disk is full: {self.path.parent} has {decimal(free)} free and {decimal(missing)} are needed. "
                 "Free some space, or choose a data home on another disk with MPU_BENCH_DATA."
             )
 
@@ -136,11 +142,13 @@ class Partial:
 
         Raises
         ------
-        Unfit
+        SourceError
         """
-        size = max(self._expected, self.identity.total or 0, self.size)
+        size = max(self._expected_bytes, self.validators.total or 0, self.size)
         if self._limit is not None and size > self._limit:
-            raise Unfit(f"{size_text(size)} are more than the limit of {size_text(self._limit)} a file (--data-limit)")
+            raise SourceError(
+                f"{decimal(size)} are more than the limit of {decimal(self._limit)} a file (--data-limit)"
+            )
 
     def write(self, chunk: bytes) -> None:
         """Append what arrived; only inside the ``with`` block that opens the part."""
@@ -172,12 +180,12 @@ class Partial:
             self.path.replace(target)
             self._note.unlink(missing_ok=True)
             with suppress(OSError):  # not every system can do this with a folder
-                folder_to_disk(target.parent)
+                sync_folder(target.parent)
 
     def discard(self) -> None:
         """Forget what has arrived."""
-        self.pieced = False
-        self.identity = Identity()
+        self.resumed = False
+        self.validators = Validators()
         self.size = 0
         self._hash = hashlib.sha256()
         with on_disk(self.path):

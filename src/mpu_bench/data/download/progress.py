@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from mpu_bench.data.download.cache import size_text
+from rich.filesize import decimal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,7 +16,7 @@ Advance = Callable[[int], None]
 
 
 class Progress(Protocol):
-    """What the downloader tells of its work. Library code never prints; whoever calls it chooses how to show this."""
+    """What the downloader reports of its work. Library code never prints; whoever calls it chooses how to show this."""
 
     def transfer(self, label: str, total: int | None, done: int = 0) -> AbstractContextManager[Advance]:
         """Follow a piece of work.
@@ -33,12 +33,12 @@ class Progress(Protocol):
         Returns
         -------
         context manager
-            Gives a function to be called with every number of further bytes done.
+            Returns a function to call with every number of further bytes done.
         """
         ...
 
     def note(self, line: str) -> None:
-        """Tell something in between: a wait, an address that failed."""
+        """Show something in between: a wait, an address that failed."""
         ...
 
 
@@ -93,7 +93,7 @@ class Lines:
     every : float
         Seconds between lines.
     clock : function
-        Gives the time in seconds.
+        Returns the time in seconds.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Lines:
                 self._write(f"{label}: {_state(now_done, total, (now_done - done) / max(now - began, 1e-9))}")
 
         yield advance
-        self._write(f"{label}: done, {size_text(now_done)}" if now_done else f"{label}: done")
+        self._write(f"{label}: done, {decimal(now_done)}" if now_done else f"{label}: done")
 
     def note(self, line: str) -> None:
         """Write a line."""
@@ -125,11 +125,11 @@ class Lines:
 
 
 def _state(done: int, total: int | None, rate: float) -> str:
-    speed = f"{size_text(int(rate))}/s"
+    speed = f"{decimal(int(rate))}/s"
     if not total:
-        return f"{size_text(done)}, {speed}"
+        return f"{decimal(done)}, {speed}"
     left = f", {max(total - done, 0) / rate:.0f} s left" if rate else ""
-    return f"{size_text(done)} of {size_text(total)}, {speed}{left}"
+    return f"{decimal(done)} of {decimal(total)}, {speed}{left}"
 
 
 def for_console(console: Console) -> Progress:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse
-from mpu_bench.data.prepare.npy import MOST_PAIRS
+from mpu_bench.data.prepare.npy import MAX_PAIRS
 from mpu_bench.errors import DataError
 
 
@@ -39,8 +39,8 @@ def augment(rows: Rows, features: int, rho: float) -> Rows:
         values[:, :features] = rows.values
         values[:, features] = rho
         return Dense(values)
-    if len(rows.columns) + len(rows.starts) - 1 > MOST_PAIRS:
-        raise DataError(f"augment: the rows would hold more than {MOST_PAIRS:,} values, the most that can be stored")
+    if len(rows.columns) + len(rows.starts) - 1 > MAX_PAIRS:
+        raise DataError(f"augment: the rows would hold more than {MAX_PAIRS:,} values, the most that can be stored")
     starts = np.add(rows.starts, np.arange(len(rows.starts)), dtype=np.uint32, casting="unsafe")
     old = np.ones(starts[-1], bool)
     old[starts[1:] - np.uint32(1)] = False

@@ -1,4 +1,4 @@
-"""Makes the prepared arrays of a dataset: reads the raw files once, chunk by chunk, and writes array files."""
+"""Makes the prepared arrays of a dataset: reads the source files once, chunk by chunk, and writes array files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ import numpy as np
 from mpu_bench.data.cards.schema import Card, Part
 from mpu_bench.data.prepare import generators, streams, transforms
 from mpu_bench.data.prepare.npy import PartWriter, make_dense
-from mpu_bench.data.readers.blocks import Chunk, Labels, RawFile, read_idx
+from mpu_bench.data.readers.blocks import Chunk, SourceFile
+from mpu_bench.data.readers.idx import read_idx
+from mpu_bench.data.readers.labels import Labels
 from mpu_bench.errors import DataError, nearest
 
 DENSE_FROM = 0.5  #: the share of stored values from which dense rows (4 bytes a value) are smaller than pairs (8)
@@ -38,14 +40,14 @@ class Built:
     measured: dict[str, list[float]] = field(default_factory=dict)
 
 
-def build(card: Card, files: Mapping[str, RawFile], folder: Path) -> Built:
+def build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
     """Prepare a dataset into an empty folder.
 
     Parameters
     ----------
     card : Card
-    files : mapping of str to RawFile
-        The card's raw files by name.
+    files : mapping of str to SourceFile
+        The card's source files by name.
     folder : Path
         Where to write ``train-values.npy``, ``train-labels.npy`` and so on.
 
@@ -64,7 +66,7 @@ def build(card: Card, files: Mapping[str, RawFile], folder: Path) -> Built:
             part: stack.enter_context(PartWriter(folder, part, len(card.classes), dense)) for part in ("train", "test")
         }
         for part, chunk in _read(card, files):
-            ready = transforms.on_chunk(chunk, card)
+            ready = transforms.transform_chunk(chunk, card)
             parts[part].append(ready.dense(card.features) if dense else ready.sparse())
         if not card.stream:
             _check(card, parts)
@@ -80,7 +82,7 @@ def build(card: Card, files: Mapping[str, RawFile], folder: Path) -> Built:
     return Built(storage, features, {part: [int(count) for count in writer.counts] for part, writer in parts.items()})
 
 
-def _read(card: Card, files: Mapping[str, RawFile]) -> Iterator[tuple[str, Chunk]]:
+def _read(card: Card, files: Mapping[str, SourceFile]) -> Iterator[tuple[str, Chunk]]:
     """Read everything, each chunk with the part that it belongs to."""
     if card.kind == "generated":
         yield from _generated(card)
@@ -113,20 +115,20 @@ def _generated(card: Card) -> Iterator[tuple[str, Chunk]]:
     name, settings = str(card.content), streams.settings(card)
     if name not in generators.GENERATORS:
         raise DataError(f"{card.origin}: content: nothing generates '{name}'; {nearest(name, generators.GENERATORS)}")
-    made = generators.GENERATORS[name]
-    for key, has, given in (
-        ("features", made.features, card.features),
-        ("classes", made.classes, len(card.classes)),
+    generator = generators.GENERATORS[name]
+    for key, expected, given in (
+        ("features", generator.features, card.features),
+        ("classes", generator.classes, len(card.classes)),
     ):
-        if has not in (None, given):
-            raise DataError(f"{card.origin}: {key}: '{name}' has {has}, not {given}")
+        if expected not in (None, given):
+            raise DataError(f"{card.origin}: {key}: '{name}' has {expected}, not {given}")
     for part, rows in (("train", 0 if card.stream else card.rows), ("test", card.test_rows)):
         yield from (
             (part, Chunk(labels, values)) for values, labels in generators.blocks(name, part, rows or 0, settings)
         )
 
 
-def _idx(card: Card, files: Mapping[str, RawFile]) -> Read:
+def _idx(card: Card, files: Mapping[str, SourceFile]) -> Read:
     def read(names: Sequence[str]) -> Iterator[Chunk]:
         images, labels = (files[name] for name in names)
         for chunk in read_idx(images, labels, Labels(card.classes)):
@@ -137,7 +139,7 @@ def _idx(card: Card, files: Mapping[str, RawFile]) -> Read:
     return read
 
 
-def _svmlight(card: Card, files: Mapping[str, RawFile]) -> Read:
+def _svmlight(card: Card, files: Mapping[str, SourceFile]) -> Read:
     from mpu_bench.data.readers.svmlight import NumericLabels, Rules, Topics, read_svmlight
 
     labels: NumericLabels = Labels(card.classes)
@@ -147,25 +149,25 @@ def _svmlight(card: Card, files: Mapping[str, RawFile]) -> Read:
     return lambda names: chain.from_iterable(read_svmlight(files[name], rules) for name in names)
 
 
-def _delimited(card: Card, files: Mapping[str, RawFile]) -> Read:
+def _delimited(card: Card, files: Mapping[str, SourceFile]) -> Read:
     """Read text; where there are categories, in a second pass, after one that collects them."""
     from mpu_bench.data.readers import delimited
 
     if card.columns is None:
         raise TypeError(f"{card.name} has no columns")
     training = [files[name] for name in card.train]
-    coding = delimited.new_coding(training[0], card.columns, card.coded and card.scale == "unit-interval")
+    encoding = delimited.new_encoding(training[0], card.columns, card.coded and card.scale == "unit-interval")
     if card.coded:
         everything = transforms.Splitter(card).in_training if card.split else lambda _first, count: np.ones(count, bool)
-        delimited.fit(coding, training, everything)
-    if coding.features != card.features:
-        raise DataError(f"{training[0].path}: comes to {coding.features} columns instead of {card.features}")
+        delimited.fit(encoding, training, everything)
+    if encoding.features != card.features:
+        raise DataError(f"{training[0].path}: comes to {encoding.features} columns instead of {card.features}")
     labels = Labels(card.classes)
-    return lambda names: chain.from_iterable(delimited.read_delimited(files[name], coding, labels) for name in names)
+    return lambda names: chain.from_iterable(delimited.read_delimited(files[name], encoding, labels) for name in names)
 
 
-def _embedded(card: Card, _files: Mapping[str, RawFile]) -> Read:
-    """Give scikit-learn's 8 x 8 digits, the one dataset that comes with an installed package."""
+def _embedded(card: Card, _files: Mapping[str, SourceFile]) -> Read:
+    """Return scikit-learn's 8 x 8 digits, the one dataset that comes with an installed package."""
     if card.content != "digits":
         raise DataError(
             f"{card.origin}: content: nothing embedded is called so; {nearest(str(card.content), ['digits'])}"
@@ -179,7 +181,7 @@ def _embedded(card: Card, _files: Mapping[str, RawFile]) -> Read:
     return lambda _names: iter([Chunk(labels.astype(np.int32), values)])
 
 
-_READERS: dict[str, Callable[[Card, Mapping[str, RawFile]], Read]] = {
+_READERS: dict[str, Callable[[Card, Mapping[str, SourceFile]], Read]] = {
     "svmlight": _svmlight,
     "delimited": _delimited,
     "idx": _idx,

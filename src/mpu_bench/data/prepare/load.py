@@ -1,8 +1,8 @@
 """Prepared data: parsed once, stored as array files, loaded ever after by mapping them into memory.
 
 A prepared folder is named after the dataset and a hash of its preparation; its ``meta.json`` holds the hashes of
-the raw files' contents. It is written under another name and renamed when it is complete, so it is there as a whole
-or not at all. It is made again when the preparation changes, when another content of a raw file was accepted, or
+the source files' contents. It is written under another name and renamed when it is complete, so it is there as a whole
+or not at all. It is made again when the preparation changes, when another content of a source file was accepted, or
 when its files are not what ``meta.json`` says.
 """
 
@@ -18,11 +18,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from mpu_bench.data.cards.schema import Card, digest
-from mpu_bench.data.download.cache import Home, RemoteFile, alone, folder_to_disk, on_disk, read_locked
+from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.disk import on_disk, sync_folder
+from mpu_bench.data.download.pins import read_pin
 from mpu_bench.data.download.progress import Progress, Silent
+from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.files import write_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +37,31 @@ if TYPE_CHECKING:
     from mpu_bench.data.download.fetch import Fetched
 
 State = Literal["prepared", "fetched", "missing", "embedded", "generated"]
-Meta = dict[str, Any]
+
+
+class Meta(TypedDict):
+    """What a prepared folder says of itself in ``meta.json``.
+
+    ``storage`` names the tuple of core.rows; ``counts`` are the rows of each class of the card, by part; ``measured``
+    is what a stream must know of its training part; ``content`` and ``origins`` are the hash of each source file's
+    content and its address; ``arrays`` are the size and the CRC of every array file.
+    """
+
+    name: str
+    storage: str
+    n: int
+    n_test: int
+    features: int
+    classes: list[str]
+    counts: dict[str, list[int]]
+    measured: dict[str, list[float]]
+    content: dict[str, str]
+    origins: dict[str, str]
+    arrays: dict[str, dict[str, int]]
+    preparation: dict[str, Any]
+    time: str
+    seconds: float
+
 
 _META = "meta.json"
 _COMPRESSED = (".gz", ".bz2", ".xz", ".Z")
@@ -48,8 +76,8 @@ class Description:
     ----------
     name, title : str
     state : str
-        ``prepared``; ``fetched``: the raw files are there; ``missing``: some are not; ``embedded`` and ``generated``:
-        not prepared yet, but no file is needed.
+        ``prepared``; ``fetched``: the source files are there; ``missing``: some are not; ``embedded`` and
+        ``generated``: not prepared yet, but no file is needed.
     fingerprint : str or None
         As in `Problem`; None if the content is not known yet.
     n, d, n_test : int or None
@@ -81,12 +109,12 @@ class Description:
 
 
 def prepared_folder(card: Card, home: Home) -> Path:
-    """Give the folder of a dataset's prepared arrays; it need not exist."""
+    """Return the folder of a dataset's prepared arrays; it need not exist."""
     return home.folder / "prepared" / f"{card.name}-{card.preparation_key()}"
 
 
 def describe(card: Card, home: Home) -> Description:
-    """Say what is there of a dataset, without network and without loading an array.
+    """Describe what is there of a dataset, without network and without loading an array.
 
     Parameters
     ----------
@@ -104,11 +132,20 @@ def describe(card: Card, home: Home) -> Description:
         d += 1
     fingerprint = _fingerprint(card, meta["content"] if meta else _known_content(card, home))
     nbytes = sum(entry["bytes"] for entry in meta["arrays"].values()) if meta else 0
-    place = prepared_folder(card, home)
     return Description(
-        card.name, card.title, state, fingerprint, n, d, n_test, card.class_names, missing, nbytes, place,
-        _pairs(card, meta) if meta else (),
-    )  # fmt: skip
+        name=card.name,
+        title=card.title,
+        state=state,
+        fingerprint=fingerprint,
+        n=n,
+        d=d,
+        n_test=n_test,
+        classes=card.class_names,
+        missing=missing,
+        nbytes=nbytes,
+        folder=prepared_folder(card, home),
+        pairs=_pairs(card, meta) if meta else (),
+    )
 
 
 def _pairs(card: Card, meta: Meta) -> tuple[int, int]:
@@ -121,14 +158,14 @@ def _pairs(card: Card, meta: Meta) -> tuple[int, int]:
 
 
 def load_problem(card: Card, home: Home, progress: Progress = _SILENT) -> Problem:
-    """Give a dataset as a problem; fetch and prepare it first where need be.
+    """Return a dataset as a problem; fetch and prepare it first where need be.
 
     Parameters
     ----------
     card : Card
     home : Home
     progress : Progress
-        Is told of downloads and of the preparation.
+        Shows downloads and the preparation.
 
     Returns
     -------
@@ -138,9 +175,9 @@ def load_problem(card: Card, home: Home, progress: Progress = _SILENT) -> Proble
     Raises
     ------
     DataError
-        If a raw file cannot be read as the card says, or does not come to what the card expects.
+        If a source file cannot be read as the card says, or does not come to what the card expects.
     FetchError
-        If a raw file cannot be had, or the disk refuses.
+        If a source file cannot be had, or the disk refuses.
     """
     meta = _valid_meta(card, home)
     if meta is not None and _is_sound(prepared_folder(card, home), meta):
@@ -151,7 +188,7 @@ def load_problem(card: Card, home: Home, progress: Progress = _SILENT) -> Proble
 
 
 def clean_prepared(card: Card, home: Home) -> int:
-    """Delete a dataset's prepared arrays, of all its options, and its raw files; give the bytes freed.
+    """Delete a dataset's prepared arrays, of all its options, and its source files; give the bytes freed.
 
     Files that no address serves stay: the user put them there by hand.
     """
@@ -162,7 +199,7 @@ def clean_prepared(card: Card, home: Home) -> int:
     with on_disk(home.folder):
         for path in sorted((home.folder / "prepared").glob(f"{card.name}-*")):
             if ours.fullmatch(path.name) and path.is_dir():
-                freed += sum(found.stat().st_size for found in path.iterdir())
+                freed += sum(file.stat().st_size for file in path.iterdir())
                 _remove(path)
     return freed + sum(clean_file(file, home) for file in card.remote_files if file.urls)
 
@@ -174,7 +211,7 @@ def _missing(card: Card, home: Home) -> tuple[RemoteFile, ...]:
 
 
 def _fingerprint(card: Card, content: Mapping[str, str] | None) -> str | None:
-    """Identify content and preparation; how the raw files are compressed does not matter."""
+    """Identify content and preparation; how the source files are compressed does not matter."""
     if content is None:
         return None
     augmented = [] if card.augment is None else [{"augment": card.augment}]
@@ -182,12 +219,12 @@ def _fingerprint(card: Card, content: Mapping[str, str] | None) -> str | None:
 
 
 def _known_content(card: Card, home: Home) -> dict[str, str] | None:
-    """Give the hashes of the contents of all raw files, if the data home or the card knows them."""
+    """Return the hashes of the contents of all source files, if the data home or the card knows them."""
     known = {}
     for file in card.remote_files:
-        locked = read_locked(file, home)
+        pin = read_pin(file, home)
         plain = file.sha256[0] if len(file.sha256) == 1 and not file.name.endswith(_COMPRESSED) else None
-        content = locked.content_sha256 if locked else file.content_sha256 or plain
+        content = pin.content_sha256 if pin else file.content_sha256 or plain
         if content is None:
             return None
         known[file.name] = content
@@ -196,22 +233,22 @@ def _known_content(card: Card, home: Home) -> dict[str, str] | None:
 
 def _valid_meta(card: Card, home: Home) -> Meta | None:
     """Read what a prepared folder holds; None if it is not there, incomplete, or made of other contents."""
-    place = prepared_folder(card, home)
+    folder = prepared_folder(card, home)
     try:
-        meta: Meta = json.loads((place / _META).read_text("utf-8"))
-        complete = all((place / name).stat().st_size == entry["bytes"] for name, entry in meta["arrays"].items())
-        contents = [(read_locked(file, home), meta["content"][file.name]) for file in card.remote_files]
+        meta: Meta = json.loads((folder / _META).read_text("utf-8"))
+        complete = all((folder / name).stat().st_size == entry["bytes"] for name, entry in meta["arrays"].items())
+        contents = [(read_pin(file, home), meta["content"][file.name]) for file in card.remote_files]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    same = all(locked is None or locked.content_sha256 == content for locked, content in contents)
+    same = all(pin is None or pin.content_sha256 == content for pin, content in contents)
     return meta if complete and same else None
 
 
-def _is_sound(place: Path, meta: Meta) -> bool:
+def _is_sound(folder: Path, meta: Meta) -> bool:
     from mpu_bench.data.prepare.npy import checksum
 
     try:
-        return all(checksum(place / name) == entry["checksum"] for name, entry in meta["arrays"].items())
+        return all(checksum(folder / name) == entry["checksum"] for name, entry in meta["arrays"].items())
     except OSError:
         return False
 
@@ -219,14 +256,14 @@ def _is_sound(place: Path, meta: Meta) -> bool:
 def _prepare(card: Card, home: Home, progress: Progress) -> Meta:
     """Fetch, build and store, unless another process has just done so."""
     fetched = _fetch(card, home, progress)
-    place = prepared_folder(card, home)
+    folder = prepared_folder(card, home)
     busy = f"{card.name}: another process is preparing it; waiting for that"
-    with on_disk(place), alone(f"{place.name}.prepared", home, lambda: progress.note(busy)):
-        place.parent.mkdir(parents=True, exist_ok=True)
+    with on_disk(folder), home.process_lock(f"{folder.name}.prepared", lambda: progress.note(busy)):
+        folder.parent.mkdir(parents=True, exist_ok=True)
         meta = _valid_meta(card, home)
-        if meta is not None and _is_sound(place, meta):
+        if meta is not None and _is_sound(folder, meta):
             return meta
-        for left in place.parent.glob(f".{place.name}.*"):
+        for left in folder.parent.glob(f".{folder.name}.*"):
             _remove(left)
         return _store(card, home, fetched, progress)
 
@@ -240,16 +277,16 @@ def _fetch(card: Card, home: Home, progress: Progress) -> dict[str, Fetched]:
 def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Progress) -> Meta:
     """Build into a folder of another name and rename it; whatever goes wrong, nothing is left half-written."""
     from mpu_bench.data.prepare.build import build
-    from mpu_bench.data.readers.blocks import RawFile
+    from mpu_bench.data.readers.blocks import SourceFile
 
-    place, began = prepared_folder(card, home), time.monotonic()
-    temporary = place.with_name(f".{place.name}.{os.getpid()}")
+    folder, before = prepared_folder(card, home), time.monotonic()
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
     try:
         temporary.mkdir()
         with progress.transfer(f"prepare {card.name}", _work(card, home)) as advance:
-            files = {name: RawFile(name, file.path, advance) for name, file in fetched.items()}
+            files = {name: SourceFile(name, file.path, advance) for name, file in fetched.items()}
             built = build(card, files, temporary)
-        meta = {
+        meta: Meta = {
             "name": card.name,
             "storage": built.storage,
             "n": sum(built.counts["train"]),
@@ -263,12 +300,12 @@ def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Pro
             "arrays": _entries(temporary),
             "preparation": card.preparation(),
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
-            "seconds": round(time.monotonic() - began, 3),
+            "seconds": round(time.monotonic() - before, 3),
         }
         _write_meta(temporary, meta)
-        _remove(place)
-        temporary.rename(place)
-        folder_to_disk(place.parent)
+        _remove(folder)
+        temporary.rename(folder)
+        sync_folder(folder.parent)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -277,41 +314,38 @@ def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Pro
 
 def _work(card: Card, home: Home) -> int | None:
     """Count the bytes that a preparation reads; the training part twice if its categories must be collected."""
-    sizes = {file.name: locked.content_bytes for file in card.remote_files if (locked := read_locked(file, home))}
+    sizes = {file.name: pin.content_bytes for file in card.remote_files if (pin := read_pin(file, home))}
     again = card.train if card.coded else ()
     return sum(sizes.values()) + sum(sizes.get(name, 0) for name in again) or None
 
 
-def _entries(place: Path) -> dict[str, dict[str, int]]:
+def _entries(folder: Path) -> dict[str, dict[str, int]]:
     from mpu_bench.data.prepare.npy import checksum
 
-    arrays = sorted(place.glob("*.npy"))
+    arrays = sorted(folder.glob("*.npy"))
     return {path.name: {"bytes": path.stat().st_size, "checksum": checksum(path)} for path in arrays}
 
 
-def _write_meta(place: Path, meta: Meta) -> None:
-    with (place / _META).open("w", encoding="utf-8") as stream:
-        json.dump(meta, stream, indent=1)
-        stream.flush()
-        os.fsync(stream.fileno())
-    folder_to_disk(place)
+def _write_meta(folder: Path, meta: Meta) -> None:
+    write_text(folder / _META, json.dumps(meta, indent=1))
+    sync_folder(folder)
 
 
-def _remove(place: Path) -> None:
+def _remove(folder: Path) -> None:
     """Remove a folder so that no half of it is ever seen under its name; open memory maps live on."""
-    if not place.is_dir():
+    if not folder.is_dir():
         return
-    doomed = place.with_name(f".{place.name.lstrip('.')}.{os.getpid()}.old")
+    doomed = folder.with_name(f".{folder.name.lstrip('.')}.{os.getpid()}.old")
     shutil.rmtree(doomed, ignore_errors=True)
-    place.rename(doomed)
+    folder.rename(doomed)
     shutil.rmtree(doomed)
 
 
-def _problem(card: Card, place: Path, meta: Meta) -> Problem:
+def _problem(card: Card, folder: Path, meta: Meta) -> Problem:
     from mpu_bench.core.problem import Problem
 
-    test, features = _rows(place, "test", meta), meta["features"]
-    train = test if card.stream else _rows(place, "train", meta)
+    test, features = _rows(folder, "test", meta), meta["features"]
+    train = test if card.stream else _rows(folder, "train", meta)
     if card.augment is not None:
         from mpu_bench.data.prepare.augment import augment
 
@@ -320,9 +354,9 @@ def _problem(card: Card, place: Path, meta: Meta) -> Problem:
     whole = Problem(
         name=card.name,
         train=train,
-        labels=_labels(card, place, "test" if card.stream else "train"),
+        labels=_labels(card, folder, "test" if card.stream else "train"),
         test=test,
-        test_labels=_labels(card, place, "test"),
+        test_labels=_labels(card, folder, "test"),
         features=features,
         classes=card.class_names,
         fingerprint=_fingerprint(card, meta["content"]) or "",
@@ -334,24 +368,24 @@ def _problem(card: Card, place: Path, meta: Meta) -> Problem:
     return streams.problem(whole, card, meta["measured"], meta["counts"]["train"], _class_of_each(card))
 
 
-def _rows(place: Path, part: str, meta: Meta) -> Rows:
+def _rows(folder: Path, part: str, meta: Meta) -> Rows:
     from mpu_bench.core.rows import Dense, Ones, Sparse
     from mpu_bench.data.prepare.npy import open_array
 
     kind: Any = {"dense": Dense, "sparse": Sparse, "ones": Ones}[meta["storage"]]
-    made: Rows = kind(*(open_array(place / f"{part}-{field}.npy") for field in kind._fields))
-    return made
+    rows: Rows = kind(*(open_array(folder / f"{part}-{field}.npy") for field in kind._fields))
+    return rows
 
 
-def _labels(card: Card, place: Path, part: str) -> NDArray[np.int32]:
+def _labels(card: Card, folder: Path, part: str) -> NDArray[np.int32]:
     from mpu_bench.data.prepare.npy import open_array
 
-    labels: NDArray[np.int32] = open_array(place / f"{part}-labels.npy")
+    labels: NDArray[np.int32] = open_array(folder / f"{part}-labels.npy")
     return labels if card.positive is None else _class_of_each(card)[labels]
 
 
 def _class_of_each(card: Card) -> NDArray[np.int32]:
-    """Give the class of the problem that each class of the card is in."""
+    """Return the class of the problem that each class of the card is in."""
     import numpy as np
 
     names = list(card.classes)

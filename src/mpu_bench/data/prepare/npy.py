@@ -16,9 +16,9 @@ from numpy.typing import DTypeLike, NDArray
 from mpu_bench.data.readers.blocks import Chunk
 from mpu_bench.errors import DataError
 
-MOST_PAIRS = 2**32 - 1
+MAX_PAIRS = 2**32 - 1
 PIECE_BYTES = 4 << 20  #: how much of an array is worked on at once
-_HEADER = 128
+_HEADER_BYTES = 128  #: what numpy writes for any shape up to 10^14 rows: it leaves room to grow
 _SAMPLES, _SAMPLE_BYTES = 64, 1 << 16
 
 
@@ -39,7 +39,7 @@ class ArrayFile:
         self.width = width
         self.length = 0
         self._stream = path.open("wb")
-        self._stream.write(bytes(_HEADER))
+        self._stream.write(bytes(_HEADER_BYTES))
 
     def __enter__(self) -> Self:
         return self
@@ -55,8 +55,9 @@ class ArrayFile:
     def close(self) -> None:
         """Complete the file and bring it to the disk."""
         shape = (self.length,) if self.width is None else (self.length, self.width)
+        described = {"descr": np.lib.format.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}
         self._stream.seek(0)
-        self._stream.write(_header(self.dtype, shape))
+        np.lib.format.write_array_header_1_0(self._stream, described)
         self._stream.flush()
         os.fsync(self._stream.fileno())
         self._stream.close()
@@ -70,13 +71,6 @@ class ArrayFile:
         """Close and remove the file."""
         self.abandon()
         self.path.unlink(missing_ok=True)
-
-
-def _header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    """Write the header of format 1.0, padded to a fixed length."""
-    described = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    text = repr(described).encode("latin1")
-    return b"\x93NUMPY\x01\x00" + (_HEADER - 10).to_bytes(2, "little") + text.ljust(_HEADER - 11) + b"\n"
 
 
 class PartWriter:
@@ -127,9 +121,9 @@ class PartWriter:
         with np.errstate(over="ignore"):
             values = chunk.values.astype(np.float32, copy=False)
         if not np.isfinite(values).all():
-            place = int(np.flatnonzero(~np.isfinite(values))[0])
+            bad = int(np.flatnonzero(~np.isfinite(values))[0])
             lengths = np.full(len(chunk.labels), self._dense) if chunk.lengths is None else chunk.lengths
-            row = self.rows + int(np.searchsorted(np.cumsum(lengths), place, "right")) + 1
+            row = self.rows + int(np.searchsorted(np.cumsum(lengths), bad, "right")) + 1
             raise DataError(
                 f"row {row:,} of the {self.part} part holds a value that is no number or too large for float32"
             )
@@ -145,8 +139,8 @@ class PartWriter:
         if chunk.columns is None or chunk.lengths is None:
             raise TypeError("dense rows for a sparse part")
         ends = self._values.length + np.cumsum(chunk.lengths)
-        if len(ends) and ends[-1] > MOST_PAIRS:
-            raise DataError(f"the rows hold more than {MOST_PAIRS:,} values, the most that can be stored")
+        if len(ends) and ends[-1] > MAX_PAIRS:
+            raise DataError(f"the rows hold more than {MAX_PAIRS:,} values, the most that can be stored")
         self.only_ones = self.only_ones and bool((values == 1).all())
         self._values.append(values)
         self._columns.append(chunk.columns)
@@ -195,13 +189,13 @@ def pieces(rows: int, row_bytes: int) -> Iterator[tuple[int, int]]:
 def open_array(path: Path, mode: Literal["c", "r+"] = "c") -> NDArray[Any]:
     """Map an array into memory as a plain, writable array; ``"c"`` never changes the file, ``"r+"`` does."""
     with path.open("rb") as stream:
-        if stream.seek(0, io.SEEK_END) <= _HEADER:  # nothing to map
+        if stream.seek(0, io.SEEK_END) <= _HEADER_BYTES:  # nothing to map
             return np.asarray(np.load(path))
     return np.asarray(np.load(path, mmap_mode=mode))
 
 
 def checksum(path: Path) -> int:
-    """Sum up a file: all of it up to 4 MiB, of a larger one as much, in 64 pieces spread over it evenly."""
+    """Return a CRC of a file: of all of it up to 4 MiB, of a larger one as much, in 64 samples spread evenly."""
     size = path.stat().st_size
     with path.open("rb") as stream:
         if size <= _SAMPLES * _SAMPLE_BYTES:

@@ -16,7 +16,7 @@ from mpu_bench.data.readers.blocks import Chunk
 
 
 class Splitter:
-    """Tells training from test rows by their number in the data, from 0.
+    """Separates training from test rows by their number in the data, from 0.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ class Splitter:
             self._train[random.permutation(total)[:size]] = True
 
     def in_training(self, first: int, count: int) -> NDArray[np.bool_]:
-        """Tell which of ``count`` rows from number ``first`` on are training rows; rows beyond the total are."""
+        """Return which of ``count`` rows from number ``first`` on are training rows; rows beyond the total are."""
         known = self._train[first : first + count]
         return np.concatenate([known, np.ones(count - len(known), bool)])
 
 
-def on_chunk(chunk: Chunk, card: Card) -> Chunk:
+def transform_chunk(chunk: Chunk, card: Card) -> Chunk:
     """Multiply, divide and normalise the rows of a chunk as the card says."""
     factor, divisor = card.multiplier
     values = chunk.values
@@ -169,7 +169,7 @@ def _range(rows: Pieces) -> Statistics:
 
 
 def moments(rows: Pieces, shape: tuple[int, ...], overall: bool = False) -> Statistics:
-    """Give mean and deviation of every column, or of all values (repeated), in two passes in float64."""
+    """Return mean and standard deviation of every column, or of all values (repeated), in two passes in float64."""
     n, d = shape
     total, squares = np.zeros(d), np.zeros(d)
     for piece in rows():

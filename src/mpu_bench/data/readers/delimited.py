@@ -19,14 +19,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mpu_bench.data.cards.schema import DelimitedColumns
-from mpu_bench.data.readers.blocks import Chunk, Labels, RawFile
+from mpu_bench.data.readers.blocks import Chunk, SourceFile
+from mpu_bench.data.readers.labels import Labels
 from mpu_bench.errors import DataError
 
 _SEPARATORS = {"blank": r"\s+"}
 
 
 @dataclass
-class Coding:
+class ColumnEncoding:
     """How the columns of a file become those of the problem.
 
     Attributes
@@ -38,7 +39,7 @@ class Coding:
     scaled : bool
         Whether numbers are scaled to [0, 1].
     values : dict of int to tuple of str
-        The values of each categorical column, by its place counted from 0.
+        The values of each categorical column, by its index.
     low, high : dict of int to float
         The training part's smallest and largest number of each numeric column.
     """
@@ -52,32 +53,32 @@ class Coding:
 
     @property
     def used(self) -> list[int]:
-        """The places of the feature columns, counted from 0."""
+        """The indices of the feature columns, counted from 0; those of the card count from 1."""
         skipped = {self.layout.label, *self.layout.skip}
-        return [place for place in range(self.count) if place + 1 not in skipped]
+        return [index for index in range(self.count) if index + 1 not in skipped]
 
     @property
     def categorical(self) -> list[int]:
-        """The places of the categorical columns."""
-        return [place for place in self.used if place + 1 in self.layout.categorical]
+        """The indices of the categorical columns."""
+        return [index for index in self.used if index + 1 in self.layout.categorical]
 
     @property
     def features(self) -> int:
         """The number of columns of the problem."""
-        return sum(len(self.values[place]) if place in self.values else 1 for place in self.used)
+        return sum(len(self.values[index]) if index in self.values else 1 for index in self.used)
 
     def fit(self, table: pd.DataFrame) -> None:
         """Take further training rows into account."""
         if not len(table):
             return
-        for place in self.used:
-            if place in self.categorical:
-                if place + 1 not in self.layout.categories:
-                    self.values[place] = tuple(sorted({*self.values.get(place, ()), *table[place].unique()}))
+        for index in self.used:
+            if index in self.categorical:
+                if index + 1 not in self.layout.categories:
+                    self.values[index] = tuple(sorted({*self.values.get(index, ()), *table[index].unique()}))
             elif self.scaled:
-                column = table[place]
-                self.low[place] = min(float(column.min()), self.low.get(place, math.inf))
-                self.high[place] = max(float(column.max()), self.high.get(place, -math.inf))
+                column = table[index]
+                self.low[index] = min(float(column.min()), self.low.get(index, math.inf))
+                self.high[index] = max(float(column.max()), self.high.get(index, -math.inf))
 
     def encode(self, table: pd.DataFrame, labels: NDArray[np.int32]) -> Chunk:
         """Turn rows of the file into rows of the problem."""
@@ -86,28 +87,28 @@ class Coding:
         values = np.ones((len(table), len(self.used)))
         columns = np.empty((len(table), len(self.used)), np.int64)
         first = 0
-        for k, place in enumerate(self.used):
-            if place in self.values:
-                code = pd.Index(self.values[place]).get_indexer(pd.Index(table[place]))
+        for k, index in enumerate(self.used):
+            if index in self.values:
+                code = pd.Index(self.values[index]).get_indexer(pd.Index(table[index]))
                 columns[:, k] = first + code
                 values[:, k] = code >= 0
-                first += len(self.values[place])
+                first += len(self.values[index])
             else:
                 columns[:, k] = first
-                values[:, k] = self._scale(place, table[place].to_numpy(np.float64))
+                values[:, k] = self._scale(index, table[index].to_numpy(np.float64))
                 first += 1
         kept = values != 0
         return Chunk(labels, values[kept], columns[kept], kept.sum(axis=1))
 
-    def _scale(self, place: int, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _scale(self, index: int, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         if not self.scaled:
             return numbers
-        width = self.high[place] - self.low[place]
-        return (numbers - self.low[place]) / width if width > 0 else np.zeros_like(numbers)
+        width = self.high[index] - self.low[index]
+        return (numbers - self.low[index]) / width if width > 0 else np.zeros_like(numbers)
 
 
-def new_coding(file: RawFile, layout: DelimitedColumns, scaled: bool) -> Coding:
-    """Begin a coding for files like this one: count its columns, and take the card's lists of values.
+def new_encoding(file: SourceFile, layout: DelimitedColumns, scaled: bool) -> ColumnEncoding:
+    """Begin the encoding of files like this one: count its columns, and take the card's lists of values.
 
     Raises
     ------
@@ -121,36 +122,40 @@ def new_coding(file: RawFile, layout: DelimitedColumns, scaled: bool) -> Coding:
     count = len(first.split() if layout.separator == "blank" else first.split(layout.separator.encode()))
     named = max(layout.label, *layout.skip, *layout.categorical, 0)
     if named > count:
-        raise DataError(f"{file.path}: has {count} columns, but the card speaks of column {named}")
+        raise DataError(f"{file.path}: has {count} columns, but the card names column {named}")
     listed = {column - 1: names for column, names in layout.categories.items()}
-    return Coding(layout, count, scaled, listed)
+    return ColumnEncoding(layout, count, scaled, listed)
 
 
-def fit(coding: Coding, files: Sequence[RawFile], in_training: Callable[[int, int], NDArray[np.bool_]]) -> None:
+def fit(
+    encoding: ColumnEncoding, files: Sequence[SourceFile], in_training: Callable[[int, int], NDArray[np.bool_]]
+) -> None:
     """Collect categories and ranges from the training rows, in a pass over the files.
 
     Parameters
     ----------
-    coding : Coding
-    files : sequence of RawFile
+    encoding : ColumnEncoding
+    files : sequence of SourceFile
     in_training : function
-        Called with the number of the first row and the number of rows; tells which are training rows.
+        Called with the number of the first row and the number of rows; returns which are training rows.
     """
     row = 0
     for file in files:
         for line, block in file.blocks():
-            table = _table(file, line, block, coding)
-            coding.fit(table[in_training(row, len(table))])
+            table = _table(file, line, block, encoding)
+            encoding.fit(table[in_training(row, len(table))])
             row += len(table)
 
 
-def read_delimited(file: RawFile, coding: Coding, labels: Labels, block_bytes: int | None = None) -> Iterator[Chunk]:
+def read_delimited(
+    file: SourceFile, encoding: ColumnEncoding, labels: Labels, block_bytes: int | None = None
+) -> Iterator[Chunk]:
     """Read a delimited text chunk by chunk.
 
     Parameters
     ----------
-    file : RawFile
-    coding : Coding
+    file : SourceFile
+    encoding : ColumnEncoding
         Fitted, if it has categorical columns or scales.
     labels : Labels
     block_bytes : int, optional
@@ -167,68 +172,69 @@ def read_delimited(file: RawFile, coding: Coding, labels: Labels, block_bytes: i
         With file and line: too few or many columns, a number that is none or not finite, a label without a class.
     """
     for line, block in file.blocks(block_bytes):
-        table = _table(file, line, block, coding)
-        indices = labels.of_texts(table[coding.layout.label - 1])
+        table = _table(file, line, block, encoding)
+        indices = labels.of_texts(table[encoding.layout.label - 1])
         if len(indices) and indices.min() < 0:
-            raise _complaint(file, line, block, coding, labels)
+            raise _data_error(file, line, block, encoding, labels)
         if len(table):
-            yield coding.encode(table, indices)
+            yield encoding.encode(table, indices)
 
 
-def _table(file: RawFile, line: int, block: bytes, coding: Coding) -> pd.DataFrame:
-    texts = [*coding.categorical, coding.layout.label - 1]
+def _table(file: SourceFile, line: int, block: bytes, encoding: ColumnEncoding) -> pd.DataFrame:
+    texts = [*encoding.categorical, encoding.layout.label - 1]
     if not block.strip():
-        return pd.DataFrame({place: [] for place in range(coding.count)})
+        return pd.DataFrame({index: [] for index in range(encoding.count)})
     try:
         table = pd.read_csv(
             io.BytesIO(block),
             header=None,
-            names=list(range(coding.count)),
+            names=list(range(encoding.count)),
             index_col=False,
-            usecols=sorted([*coding.used, coding.layout.label - 1]),
-            sep=_SEPARATORS.get(coding.layout.separator, coding.layout.separator),
+            usecols=sorted([*encoding.used, encoding.layout.label - 1]),
+            sep=_SEPARATORS.get(encoding.layout.separator, encoding.layout.separator),
             skipinitialspace=True,
-            dtype={place: "str" if place in texts else "float64" for place in range(coding.count)},
+            dtype={index: "str" if index in texts else "float64" for index in range(encoding.count)},
             na_filter=False,
         )
     except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
-        raise _complaint(file, line, block, coding) from error
-    numbers = table[[place for place in coding.used if place not in texts]].to_numpy()
-    if not np.isfinite(numbers).all() or _fields_in(block, coding) != len(table) * coding.count:
-        raise _complaint(file, line, block, coding)
+        raise _data_error(file, line, block, encoding) from error
+    numbers = table[[index for index in encoding.used if index not in texts]].to_numpy()
+    if not np.isfinite(numbers).all() or _fields_in(block, encoding) != len(table) * encoding.count:
+        raise _data_error(file, line, block, encoding)
     return table
 
 
-def _fields_in(block: bytes, coding: Coding) -> int:
+def _fields_in(block: bytes, encoding: ColumnEncoding) -> int:
     """Count the fields of a block: pandas cuts off what a line has too much."""
-    if coding.layout.separator == "blank":
+    if encoding.layout.separator == "blank":
         return len(block.split())
     lines = sum(1 for line in block.split(b"\n") if line.strip())
-    return lines + block.count(coding.layout.separator.encode())
+    return lines + block.count(encoding.layout.separator.encode())
 
 
-def _complaint(file: RawFile, first: int, block: bytes, coding: Coding, labels: Labels | None = None) -> DataError:
-    """Go through a block line by line for what is wrong with it."""
+def _data_error(
+    file: SourceFile, first: int, block: bytes, encoding: ColumnEncoding, labels: Labels | None = None
+) -> DataError:
+    """Return the error to raise for a block: go through it line by line for what is wrong."""
     for line, text in enumerate(block.split(b"\n"), first):
-        fault = _line_fault(text.decode("utf-8", "replace"), coding, labels)
-        if fault:
-            return DataError(f"{file.path}:{line}: {fault}")
+        if fault := _line_fault(text.decode("utf-8", "replace"), encoding, labels):
+            return DataError(f"{file.path}, line {line}: {fault}")
     return DataError(f"{file.path}, from line {first}: cannot be read as the card says")
 
 
-def _line_fault(text: str, coding: Coding, labels: Labels | None) -> str | None:
+def _line_fault(text: str, encoding: ColumnEncoding, labels: Labels | None) -> str | None:
     if not text.strip():
         return None
-    blank = coding.layout.separator == "blank"
-    fields: list[Any] = text.split() if blank else [item.strip() for item in text.split(coding.layout.separator)]
-    if len(fields) != coding.count:
-        return f"has {len(fields)} columns instead of {coding.count}"
-    for place in coding.used:
-        if place not in coding.categorical and not _finite(fields[place]):
-            return f"column {place + 1}: '{fields[place]}' is not a finite number"
-    label = fields[coding.layout.label - 1]
+    blank = encoding.layout.separator == "blank"
+    fields: list[Any] = text.split() if blank else [item.strip() for item in text.split(encoding.layout.separator)]
+    if len(fields) != encoding.count:
+        return f"has {len(fields)} columns instead of {encoding.count}"
+    for index in encoding.used:
+        if index not in encoding.categorical and not _finite(fields[index]):
+            return f"column {index + 1}: '{fields[index]}' is not a finite number"
+    label = fields[encoding.layout.label - 1]
     if labels is not None and labels.index(label) < 0:
-        return f"column {coding.layout.label}: {labels.unknown(label)}"
+        return f"column {encoding.layout.label}: {labels.unknown(label)}"
     return None
 
 

@@ -2,7 +2,7 @@
 
 Blocks of lines go through scikit-learn's parser. Where it stumbles, or the result breaks a rule, the block is gone
 through again line by line in plain Python, slowly, to say which line is wrong and how; that second parser is also
-the reference the tests compare with.
+the oracle that the tests compare with.
 
 All of these occur in real files and are read: blanks after the colon, labels such as ``+1`` and ``-1.0``, ``qid:``
 pairs (ignored), comments, CRLF, blanks at the end of a line, empty lines (ignored) and rows without features (kept).
@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.data.readers.blocks import Chunk, RawFile
+from mpu_bench.data.readers.blocks import Chunk, SourceFile
 from mpu_bench.errors import DataError
 
 LARGEST_INDEX = 2**32 - 2
@@ -30,14 +30,14 @@ _BLANK_AFTER_COLON = re.compile(rb":[ \t]+")
 
 
 class NumericLabels(Protocol):
-    """What gives numeric labels a class: `formats.Labels`, or `Topics`."""
+    """What gives numeric labels a class: `labels.Labels`, or `Topics`."""
 
     def of_numbers(self, labels: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Give the class indices, -1 where there is none."""
+        """Return the class indices, -1 where there is none."""
         ...
 
     def unknown(self, label: str) -> str:
-        """Say that a label belongs to no class."""
+        """Return a message that a label belongs to no class."""
         ...
 
 
@@ -65,37 +65,37 @@ class Rules:
 class Topics:
     """RCV1: the label of a line is the number of a document, and another file names the documents of a topic."""
 
-    def __init__(self, file: RawFile, topic: str) -> None:
+    def __init__(self, file: SourceFile, topic: str) -> None:
         self._documents = np.array(sorted(_documents_of(file, topic)), float)
         if not len(self._documents):
             raise DataError(f"{file.path}: no document has the topic '{topic}'")
 
     def of_numbers(self, labels: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Give 1 for documents of the topic, else 0."""
+        """Return 1 for documents of the topic, else 0."""
         return np.isin(labels, self._documents).astype(np.int32)
 
     def unknown(self, label: str) -> str:
-        """Say that a label is no document's number (none is refused)."""
+        """Return a message that a label is no document's number; none is refused."""
         return f"'{label}' is not the number of a document"
 
 
-def _documents_of(file: RawFile, topic: str) -> Iterator[int]:
+def _documents_of(file: SourceFile, topic: str) -> Iterator[int]:
     wanted = topic.encode()
     for first, block in file.blocks():
         for line, text in enumerate(block.splitlines(), first):
             words = text.split()
             if words and words[0] == wanted:
                 if len(words) != 3 or not words[1].isdigit():
-                    raise DataError(f"{file.path}:{line}: should read 'topic document 1'")
+                    raise DataError(f"{file.path}, line {line}: should read 'topic document 1'")
                 yield int(words[1])
 
 
-def read_svmlight(file: RawFile, rules: Rules, block_bytes: int | None = None) -> Iterator[Chunk]:
+def read_svmlight(file: SourceFile, rules: Rules, block_bytes: int | None = None) -> Iterator[Chunk]:
     """Read an svmlight file chunk by chunk.
 
     Parameters
     ----------
-    file : RawFile
+    file : SourceFile
     rules : Rules
     block_bytes : int, optional
         About how much text to parse at once; memory is some ten times as much.
@@ -220,7 +220,7 @@ def _shown(text: bytes) -> str:
     return text[:40].decode("utf-8", "replace")
 
 
-def _fault(file: RawFile, first: int, text: bytes, rules: Rules) -> str | None:
+def _fault(file: SourceFile, first: int, text: bytes, rules: Rules) -> str | None:
     """Find the first line with a fault."""
     if rules.drop_repeated:
         text = _without_repeated(text)
@@ -228,5 +228,5 @@ def _fault(file: RawFile, first: int, text: bytes, rules: Rules) -> str | None:
         try:
             parse_line(content, rules)
         except ValueError as error:
-            return f"{file.path}:{line}: {error}"
+            return f"{file.path}, line {line}: {error}"
     return None

@@ -15,31 +15,44 @@ round of shrunk passes as a small M - m does, and one over all examples calls fo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt
-from numba import njit
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters
+from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters, reached
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
+from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import generator, shuffle
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prepare
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status
-from mpu_bench.solvers.certificates import certify, finite_squared_norms, hinge_sum
+from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
+from mpu_bench.solvers.certificates import certify, finite_squared_norms, hinge_sum, squared_norm
 
-# Places in State.progress
-_SHRUNK = 0.7  # the part of the gap wanted that ends a round of shrunk passes: gap over all is larger
-_EXACT = 1e-12  # changes below are rounding
-_AHEAD = np.uint32(6)  # places ahead that are fetched
-_POSITION, _ACTIVE, _COMPLETE, _STATUS = 0, 1, 2, 3
-# Places in State.numbers
-_LARGEST, _SMALLEST, _OLD_LARGEST, _OLD_SMALLEST, _GAP, _DUAL = 0, 1, 2, 3, 4, 5
+_SHRUNK_PART = 0.7  # of the gap wanted ends a round of shrunk passes: the gap over all examples is larger
+_ROUNDING = 1e-12  # projected gradients below are zero
+_PREFETCH_EXAMPLES = np.uint32(6)  # ahead of the one presented
+
+PROGRESS = np.dtype(
+    [
+        ("position", "i8"),  # in the pass
+        ("active", "i8"),  # number of examples that are not shrunk away
+        ("complete", "i8"),  # whether the pass began with all examples
+        ("status", "i8"),
+        ("M", "f8"),  # of this pass
+        ("m", "f8"),
+        ("M_before", "f8"),  # of the pass before; infinite where nothing may be shrunk
+        ("m_before", "f8"),
+        ("gap", "f8"),  # primal - dual as seen in this pass
+        ("dual", "f8"),
+    ]
+)
 
 
 class State(NamedTuple):
@@ -52,8 +65,7 @@ class State(NamedTuple):
     weights: NDArray[np.float64]  #: w (d,)
     order: NDArray[np.uint32]  #: (n,) the active examples, then those shrunk away
     generator: NDArray[np.uint64]
-    progress: NDArray[np.int64]  #: place in the pass, number of active examples, whether the pass began with all
-    numbers: NDArray[np.float64]  #: M and m of this pass and of the last; the gap seen in this pass; the dual
+    progress: NDArray[Any]  #: a record of `PROGRESS`
     counters: NDArray[np.int64]
 
 
@@ -73,7 +85,6 @@ class DCD(Solver):
 
     name = "dcd"
     paper = "hsieh-2008"
-    l1_svm = True
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1
@@ -83,8 +94,6 @@ class DCD(Solver):
         """Start at alpha = 0."""
         self.check(problem, kernel)
         n = problem.n
-        progress = np.array([0, n, True, Status.RUNNING])
-        numbers = np.array([-np.inf, np.inf, np.inf, -np.inf, 0.0, 0.0])
         state = State(
             problem.train,
             problem.signs(),
@@ -93,48 +102,52 @@ class DCD(Solver):
             new_weights(problem.features),
             np.arange(n, dtype=np.uint32),
             generator(seed, "dcd"),
-            progress,
-            numbers,
+            new_record(PROGRESS, active=n, complete=True, M=-np.inf, m=np.inf, M_before=np.inf, m_before=-np.inf),
             new_counters(),
         )
         shuffle(state.generator, state.order, n)
         return state
 
-    def advance(self, state: State, allowance: Allowance) -> Status:
+    def advance(self, state: State, until: Until) -> Status:
         """Present further examples."""
-        return Status(_advance(state, self.C, self.tolerance, self.stop, allowance.presented))
+        return Status(_advance(state, self.C, self.tolerance, self.stop, until))
 
     def model(self, state: State) -> LinearModel:
-        """Give w."""
+        """Return w."""
         return LinearModel(state.weights[np.newaxis].copy())
 
     def measures(self, state: State) -> Measures:
         """Certify w by alpha."""
         return certify(state.rows, state.signs, state.weights, state.alphas, self.C)
 
+    @classmethod
+    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:
+        """Return that of the linear L1-SVM."""
+        return ("optimum", {"C": parameters["C"]}) if linear else None
 
-@njit(cache=True, nogil=True)
-def _advance(state, C, tolerance, stop, allowed):
-    progress = state.progress
-    while progress[_STATUS] == Status.RUNNING and allowed > 0:
-        allowed -= _present(state, C, allowed)
-        if progress[_POSITION] == progress[_ACTIVE]:
+
+@jit
+def _advance(state, C, tolerance, stop, until):
+    progress = state.progress[0]
+    while progress.status == Status.RUNNING and not reached(state.counters, until):
+        _present(state, C, until)
+        if progress.position == progress.active:
             _end_pass(state, C, tolerance, stop)
-    return progress[_STATUS]
+    return progress.status
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _present(state, C, allowed):
-    """Go on with the pass; gives the number of examples presented."""
-    rows, signs, norms, alphas, weights, order = state[:6]
-    progress, numbers = state.progress, state.numbers
-    largest, smallest, gap, dual = numbers[_LARGEST], numbers[_SMALLEST], numbers[_GAP], numbers[_DUAL]
-    old_largest, old_smallest = numbers[_OLD_LARGEST], numbers[_OLD_SMALLEST]
-    position, active = np.uint32(progress[_POSITION]), np.uint32(progress[_ACTIVE])
-    presented, steps = 0, 0
+@jit(error_model="numpy")
+def _present(state, C, until):
+    """Go on with the pass: Algorithm 3, the loop over the active examples."""
+    rows, signs, norms, alphas = state.rows, state.signs, state.squared_norms, state.alphas
+    weights, order, progress = state.weights, state.order, state.progress[0]
+    M, m, gap, dual = progress.M, progress.m, progress.gap, progress.dual
+    M_before, m_before = progress.M_before, progress.m_before
+    position, active = np.uint32(progress.position), np.uint32(progress.active)
+    first, presented, steps = state.counters[PRESENTED], state.counters[PRESENTED], 0
     end = np.uint32(len(order) - 1)
-    while position < active and presented < allowed:
-        soon = order[min(position + _AHEAD, end)]
+    while position < active and presented < until.presented:
+        soon = order[min(position + _PREFETCH_EXAMPLES, end)]
         prepare(rows, soon)
         prefetch(signs, soon)
         prefetch(norms, soon)
@@ -144,7 +157,7 @@ def _present(state, C, allowed):
         gradient = signs[i] * dot(rows, i, weights) - 1.0  # step (a)
         alpha = alphas[i]
         gap += C * max(-gradient, 0.0) + alpha * gradient  # this example's part of primal - dual
-        if (alpha == 0.0 and gradient > old_largest) or (alpha == C and gradient < old_smallest):  # shrink
+        if (alpha == 0.0 and gradient > M_before) or (alpha == C and gradient < m_before):  # shrink
             active -= np.uint32(1)
             order[position], order[active] = order[active], i
             continue
@@ -154,50 +167,47 @@ def _present(state, C, allowed):
             projected = min(gradient, 0.0)
         elif alpha == C:
             projected = max(gradient, 0.0)
-        largest, smallest = max(largest, projected), min(smallest, projected)
-        if abs(projected) > _EXACT:
+        M, m = max(M, projected), min(m, projected)
+        if abs(projected) > _ROUNDING:
             alphas[i] = min(max(alpha - gradient / norms[i], 0.0), C)  # step (c)
             change = alphas[i] - alpha
             add(rows, i, signs[i] * change, weights)
             dual -= change * (gradient + change * norms[i] / 2.0)
             steps += 1
-    numbers[_LARGEST], numbers[_SMALLEST], numbers[_GAP], numbers[_DUAL] = largest, smallest, gap, dual
-    progress[_POSITION], progress[_ACTIVE] = position, active
-    state.counters[PRESENTED] += presented
-    state.counters[INNER_PRODUCTS] += presented
+    progress.M, progress.m, progress.gap, progress.dual = M, m, gap, dual
+    progress.position, progress.active = position, active
+    state.counters[PRESENTED] = presented
+    state.counters[INNER_PRODUCTS] += presented - first
     state.counters[STEPS] += steps
     state.counters[UPDATES] += steps
-    return presented
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _end_pass(state, C, tolerance, stop):
     """Stop, or choose what the next pass presents and shrinks."""
-    progress, numbers = state.progress, state.numbers
-    n = len(state.order)
-    largest, smallest = numbers[_LARGEST], numbers[_SMALLEST]
-    converged = largest - smallest <= (tolerance if stop == 0.0 else _EXACT)
-    complete = progress[_COMPLETE] == 1
-    near = numbers[_GAP] <= (1.0 if complete else _SHRUNK) * stop * numbers[_DUAL]
-    if not np.isfinite(numbers[_DUAL]):
-        progress[_STATUS] = Status.DIVERGED
-    elif (converged and progress[_ACTIVE] == n) or (complete and near and _gap_holds(state, C, stop)):
-        progress[_STATUS] = Status.DONE
+    progress, n = state.progress[0], len(state.order)
+    M, m, complete = progress.M, progress.m, progress.complete == 1
+    converged = M - m <= (tolerance if stop == 0.0 else _ROUNDING)
+    near = progress.gap <= (1.0 if complete else _SHRUNK_PART) * stop * progress.dual
+    if not np.isfinite(progress.dual):
+        progress.status = Status.DIVERGED
+    elif (converged and progress.active == n) or (complete and near and _gap_holds(state, C, stop)):
+        progress.status = Status.DONE
     if converged or (near and not complete):  # on the active examples only: look at all of them again
-        progress[_ACTIVE] = n
-        numbers[_OLD_LARGEST], numbers[_OLD_SMALLEST] = np.inf, -np.inf
+        progress.active = n
+        progress.M_before, progress.m_before = np.inf, -np.inf
     else:
-        numbers[_OLD_LARGEST] = largest if largest > 0.0 else np.inf
-        numbers[_OLD_SMALLEST] = smallest if smallest < 0.0 else -np.inf
-    numbers[_LARGEST], numbers[_SMALLEST], numbers[_GAP] = -np.inf, np.inf, 0.0
-    progress[_POSITION], progress[_COMPLETE] = 0, progress[_ACTIVE] == n
-    shuffle(state.generator, state.order, progress[_ACTIVE])
+        progress.M_before = M if M > 0.0 else np.inf
+        progress.m_before = m if m < 0.0 else -np.inf
+    progress.M, progress.m, progress.gap = -np.inf, np.inf, 0.0
+    progress.position, progress.complete = 0, progress.active == n
+    shuffle(state.generator, state.order, progress.active)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit(error_model="numpy")
 def _gap_holds(state, C, stop):
-    """Tell whether objective / dual - 1 <= stop; n inner products."""
-    half_norm = (state.weights * state.weights).sum() / 2.0
+    """Return whether objective / dual - 1 <= stop; n inner products."""
+    half_norm = squared_norm(state.weights) / 2.0
     dual = state.alphas.sum() - half_norm
     state.counters[INNER_PRODUCTS] += len(state.order)
     return (half_norm + C * hinge_sum(state.rows, state.signs, state.weights, 1.0)) / dual - 1.0 <= stop

@@ -20,29 +20,39 @@ sub-gradient, which is all that Theorem 1 asks for, is that of a random subset, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt
-from numba import njit
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters
+from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters, reached
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
+from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import below, generator
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prepare
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status
-from mpu_bench.solvers.certificates import finite_squared_norms, margin, primal
+from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
+from mpu_bench.solvers.certificates import finite_squared_norms, margin, primal, squared_norm
 
-_AHEAD = 6  # examples ahead that are fetched
-# Places in State.progress
-_POSITION, _VIOLATORS, _TIME, _STATUS = 0, 1, 2, 3
-# Places in State.numbers
-_LARGEST_NORM, _NORM_BOUND, _RESPONSES = 0, 1, 2
+_PREFETCH_EXAMPLES = 6  # ahead of the one presented
+
+PROGRESS = np.dtype(
+    [
+        ("position", "i8"),  # examples of A_t presented
+        ("violators", "i8"),  # size of A+, as far as found
+        ("t", "i8"),
+        ("status", "i8"),
+        ("R", "f8"),
+        ("norm_bound", "f8"),  # at least ||v||^2
+        ("responses", "f8"),  # sum of v.z over A+
+    ]
+)
 
 
 class State(NamedTuple):
@@ -54,8 +64,7 @@ class State(NamedTuple):
     batch: NDArray[np.uint32]  #: A_t (k,)
     violators: NDArray[np.uint32]  #: A+ (k,), as far as found
     generator: NDArray[np.uint64]
-    progress: NDArray[np.int64]  #: examples of A_t presented, size of A+, t, status
-    numbers: NDArray[np.float64]  #: R, at least ||v||^2, sum of v.z over A+
+    progress: NDArray[Any]  #: a record of `PROGRESS`
     counters: NDArray[np.int64]
 
 
@@ -75,7 +84,6 @@ class Pegasos(Solver):
 
     name = "pegasos"
     paper = "shalev-shwartz-2007"
-    l1_svm = True
 
     C: Annotated[float, Gt(0)] = 1.0
     batch: Annotated[int, Ge(1)] = 30
@@ -84,7 +92,6 @@ class Pegasos(Solver):
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start at w = 0."""
         self.check(problem, kernel)
-        largest = np.sqrt(finite_squared_norms(problem).max())
         return State(
             problem.train,
             problem.signs(),
@@ -92,17 +99,16 @@ class Pegasos(Solver):
             np.zeros(self.batch, np.uint32),
             np.zeros(self.batch, np.uint32),
             generator(seed, "pegasos"),
-            np.array([0, 0, 1, Status.RUNNING]),
-            np.array([largest, 0.0, 0.0]),
+            new_record(PROGRESS, t=1, R=np.sqrt(finite_squared_norms(problem).max())),
             new_counters(),
         )
 
-    def advance(self, state: State, allowance: Allowance) -> Status:
+    def advance(self, state: State, until: Until) -> Status:
         """Present further examples."""
-        return Status(_advance(state, self.C, self.iterations, allowance.presented))
+        return Status(_advance(state, self.C, self.iterations, until))
 
     def model(self, state: State) -> LinearModel:
-        """Give the last w."""
+        """Return the last w."""
         return LinearModel(_weights(state)[np.newaxis])
 
     def measures(self, state: State) -> Measures:
@@ -113,47 +119,50 @@ class Pegasos(Solver):
             margin=margin(state.rows, state.signs, weights),
         )
 
+    @classmethod
+    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:
+        """Return that of the linear L1-SVM."""
+        return ("optimum", {"C": parameters["C"]}) if linear else None
+
 
 def _weights(state: State) -> NDArray[np.float64]:
-    return state.accumulated / max(int(state.progress[_TIME]) - 1, 1)
+    return state.accumulated / max(int(state.progress[0].t) - 1, 1)
 
 
-@njit(cache=True, nogil=True)
-def _advance(state, C, iterations, allowed):
-    progress, size = state.progress, len(state.batch)
-    while progress[_STATUS] == Status.RUNNING and allowed > 0:
-        if progress[_POSITION] == 0:
+@jit
+def _advance(state, C, iterations, until):
+    progress, size = state.progress[0], len(state.batch)
+    while progress.status == Status.RUNNING and not reached(state.counters, until):
+        if progress.position == 0:
             _begin_step(state)
-        first = progress[_POSITION]
-        last = min(first + allowed, size)
-        _present(state, first, last)
-        allowed -= last - first
-        if last == size:
+        _present(state, min(progress.position + until.presented - state.counters[PRESENTED], size))
+        if progress.position == size:
             _end_step(state, C, iterations)
-    return progress[_STATUS]
+    return progress.status
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _begin_step(state):
     """Draw A_t."""
     n, size = np.uint32(len(state.signs)), len(state.batch)
     for j in range(size):
         state.batch[j] = below(state.generator, n)
-    for j in range(min(_AHEAD, size)):
+    for j in range(min(_PREFETCH_EXAMPLES, size)):
         prepare(state.rows, state.batch[j])
         prefetch(state.signs, state.batch[j])
-    state.progress[_VIOLATORS] = 0
-    state.numbers[_RESPONSES] = 0.0
+    state.progress[0].violators = 0
+    state.progress[0].responses = 0.0
 
 
-@njit(cache=True, nogil=True)
-def _present(state, first, last):
-    """Find the examples of A+ among A_t from ``first`` to ``last - 1``."""
-    rows, signs, accumulated, batch, violators = state[:5]
-    threshold = np.float64(max(state.progress[_TIME] - 1, 1))  # y w.x < 1 is z.v < t - 1; for t = 1, v = 0
-    size, responses = state.progress[_VIOLATORS], state.numbers[_RESPONSES]
+@jit
+def _present(state, last):
+    """Find the examples of A+ among A_t up to ``last - 1``."""
+    rows, signs, accumulated, progress = state.rows, state.signs, state.accumulated, state.progress[0]
+    batch, violators = state.batch, state.violators
+    threshold = np.float64(max(progress.t - 1, 1))  # y w.x < 1 is z.v < t - 1; for t = 1, v = 0
+    first, size, responses = progress.position, progress.violators, progress.responses
     for j in range(first, last):
-        soon = batch[min(j + _AHEAD, len(batch) - 1)]
+        soon = batch[min(j + _PREFETCH_EXAMPLES, len(batch) - 1)]
         prepare(rows, soon)
         prefetch(signs, soon)
         i = batch[j]
@@ -162,44 +171,42 @@ def _present(state, first, last):
         violators[size] = i
         size += np.int64(violates)
         responses += response if violates else 0.0
-    state.progress[_POSITION] = last
-    state.progress[_VIOLATORS], state.numbers[_RESPONSES] = size, responses
+    progress.position, progress.violators, progress.responses = last, size, responses
     state.counters[PRESENTED] += last - first
     state.counters[INNER_PRODUCTS] += last - first
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _end_step(state, C, iterations):
     """Take the step and project."""
-    progress, numbers = state.progress, state.numbers
-    n, time, size = len(state.signs), progress[_TIME], progress[_VIOLATORS]
+    progress = state.progress[0]
+    n, t, size = len(state.signs), progress.t, progress.violators
     step = C * n / len(state.batch)  # eta / k, times t
     for j in range(size):
         i = state.violators[j]
         add(state.rows, i, state.signs[i] * step, state.accumulated)
-    length = step * size * numbers[_LARGEST_NORM]  # at least that of the change of v
-    numbers[_NORM_BOUND] += 2.0 * step * numbers[_RESPONSES] + length * length
-    limit = C * n * time * time  # ||w||^2 <= 1 / lambda, times t^2
-    if not numbers[_NORM_BOUND] <= limit:  # a NaN too
+    length = step * size * progress.R  # at least that of the change of v
+    progress.norm_bound += 2.0 * step * progress.responses + length * length
+    limit = C * n * t * t  # ||w||^2 <= 1 / lambda, times t^2
+    if not progress.norm_bound <= limit:  # a NaN too
         _project(state, limit)
     state.counters[STEPS] += 1
     state.counters[UPDATES] += 1
-    progress[_POSITION], progress[_TIME] = 0, time + 1
-    if progress[_STATUS] == Status.RUNNING and time == iterations:
-        progress[_STATUS] = Status.DONE
+    progress.position, progress.t = 0, t + 1
+    if progress.status == Status.RUNNING and t == iterations:
+        progress.status = Status.DONE
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _project(state, limit):
     """Compute ||v||^2, and scale v down if it is above the limit."""
-    accumulated, norm = state.accumulated, 0.0
-    for j in range(len(accumulated)):
-        norm += accumulated[j] * accumulated[j]
+    accumulated, progress = state.accumulated, state.progress[0]
+    norm = squared_norm(accumulated)
     if not np.isfinite(norm):
-        state.progress[_STATUS] = Status.DIVERGED
+        progress.status = Status.DIVERGED
     if norm > limit:
         scale = np.sqrt(limit / norm)
         for j in range(len(accumulated)):
             accumulated[j] *= scale
         norm = limit
-    state.numbers[_NORM_BOUND] = norm
+    progress.norm_bound = norm

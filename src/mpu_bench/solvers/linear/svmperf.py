@@ -28,52 +28,65 @@ It also ends when rounding keeps D from rising. The tolerance is in per cent of 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from annotated_types import Gt
-from numba import njit
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters
+from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters, reached
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem
+from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, add, dot, new_weights
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.solvers.certificates import finite_squared_norms, margin, primal
 
-_IDLE_ROUNDS = 50  # a plane idle for so long is dropped
-_EXACTNESS = 0.2  # the small problem is solved to this part of J - D
-_MOST_MOVES = 100_000  # of multipliers in a round
-_FIRST_CAPACITY = 64  # planes there is room for at the start
-_BLOCK = 128  # examples whose violators are collected before they are added
-# Places in State.progress
-_POSITION, _PLANES, _STATUS = 0, 1, 2
-# Places in State.partial
-_LOSS, _VIOLATORS = 0, 1
-_NO_ROOM = -1  # no status: room for a plane is wanted
+_IDLE_ROUNDS = 50  # after which a plane is dropped
+_GAP_PART = 0.2  # of J - D, to which the small problem is solved
+_MAX_MOVES = 100_000  # of multipliers in a round
+_FIRST_CAPACITY = 64  # planes
+_BLOCK_EXAMPLES = 128  # whose violators are collected before they are added
+_FULL = -1  # no status: room for a plane is wanted
+
+PROGRESS = np.dtype(
+    [
+        ("position", "i8"),  # in the round
+        ("planes", "i8"),  # m
+        ("status", "i8"),
+        ("loss", "f8"),  # sum over this round's examples
+        ("violators", "i8"),  # how many of them have a loss
+    ]
+)
 
 
-class State(NamedTuple):
-    """What the algorithm works on; n examples of d features, m planes and room for more.
+class Arrays(NamedTuple):
+    """n examples of d features, m planes of the capacity.
 
-    Plane 0 is the one with c = 0; plane m is the one that the present round sums up. `SVMperf.advance` resizes the
-    arrays of planes in place, so keep no views of them.
+    Plane 0 is the one with c = 0; plane m is the one that the present round sums up.
     """
 
     rows: Rows
     signs: NDArray[np.float64]  #: y (n,)
     weights: NDArray[np.float64]  #: w (d,)
-    planes: NDArray[np.float64]  #: g (room, d)
-    offsets: NDArray[np.float64]  #: b (room,)
-    gram: NDArray[np.float64]  #: g_j.g_k (room, room)
-    multipliers: NDArray[np.float64]  #: beta (room,)
-    slacks: NDArray[np.float64]  #: s (room,)
-    idle: NDArray[np.int64]  #: rounds since beta_j was above zero (room,)
-    partial: NDArray[np.float64]  #: sums over this round's examples: losses, and how many have one
-    progress: NDArray[np.int64]  #: place in the round, m, status
+    planes: NDArray[np.float64]  #: g (capacity, d)
+    offsets: NDArray[np.float64]  #: b (capacity,)
+    gram: NDArray[np.float64]  #: g_j.g_k (capacity, capacity)
+    multipliers: NDArray[np.float64]  #: beta (capacity,)
+    slacks: NDArray[np.float64]  #: s (capacity,)
+    idle: NDArray[np.int64]  #: rounds since beta_j was above zero (capacity,)
+    progress: NDArray[Any]  #: a record of `PROGRESS`
+
+
+@dataclass
+class State:
+    """What the algorithm works on."""
+
+    arrays: Arrays  #: replaced where planes need more room
     counters: NDArray[np.int64]
 
 
@@ -91,7 +104,6 @@ class SVMperf(Solver):
 
     name = "svmperf"
     paper = "joachims-2006"
-    l1_svm = True
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1
@@ -100,166 +112,171 @@ class SVMperf(Solver):
         """Start at w = 0, with the plane c = 0 alone; nothing is random."""
         self.check(problem, kernel)
         finite_squared_norms(problem)
-        room = _FIRST_CAPACITY
-        state = State(
+        arrays = Arrays(
             problem.train,
             problem.signs(),
             new_weights(problem.features),
-            np.zeros((room, problem.features)),
-            np.zeros(room),
-            np.zeros((room, room)),
-            np.zeros(room),
-            np.zeros(room),
-            np.zeros(room, np.int64),
-            np.zeros(2),
-            np.array([0, 1, Status.RUNNING]),
-            new_counters(),
+            np.zeros((_FIRST_CAPACITY, problem.features)),
+            np.zeros(_FIRST_CAPACITY),
+            np.zeros((_FIRST_CAPACITY, _FIRST_CAPACITY)),
+            np.zeros(_FIRST_CAPACITY),
+            np.zeros(_FIRST_CAPACITY),
+            np.zeros(_FIRST_CAPACITY, np.int64),
+            new_record(PROGRESS, planes=1),
         )
-        state.multipliers[0] = self.C
-        return state
+        arrays.multipliers[0] = self.C
+        return State(arrays, new_counters())
 
-    def advance(self, state: State, allowance: Allowance) -> Status:
+    def advance(self, state: State, until: Until) -> Status:
         """Present further examples."""
-        last = int(state.counters[PRESENTED]) + allowance.presented
-        while (ended := _advance(state, self.C, self.tolerance, last)) == _NO_ROOM:
-            _double_room(state)
+        while (ended := _advance(state.arrays, state.counters, self.C, self.tolerance, until)) == _FULL:
+            state.arrays = _with_room(state.arrays)
         return Status(ended)
 
     def model(self, state: State) -> LinearModel:
-        """Give the last w."""
-        return LinearModel(state.weights[np.newaxis].copy())
+        """Return the last w."""
+        return LinearModel(state.arrays.weights[np.newaxis].copy())
 
     def measures(self, state: State) -> Measures:
         """Certify the last w by the planes' multipliers."""
-        weights = state.weights
-        objective = primal(state.rows, state.signs, weights, self.C)
-        m = state.progress[_PLANES]
-        bound = float(state.multipliers[:m] @ state.offsets[:m] - weights @ weights / 2)
-        gap = objective / bound - 1 if bound > 0 else None
-        return Measures(objective, bound, gap, margin(state.rows, state.signs, weights))
+        arrays, weights, m = state.arrays, state.arrays.weights, state.arrays.progress[0].planes
+        objective = primal(arrays.rows, arrays.signs, weights, self.C)
+        dual = float(arrays.multipliers[:m] @ arrays.offsets[:m] - weights @ weights / 2)
+        return Measures.certified(objective, dual, margin=margin(arrays.rows, arrays.signs, weights))
+
+    @classmethod
+    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:
+        """Return that of the linear L1-SVM."""
+        return ("optimum", {"C": parameters["C"]}) if linear else None
 
 
-def _double_room(state: State) -> None:
-    """Make room for twice as many planes, in place: a State's arrays cannot be replaced."""
-    room, old_gram = 2 * len(state.planes), state.gram.copy()
-    state.planes.resize((room, state.planes.shape[1]), refcheck=False)
-    for array in (state.offsets, state.multipliers, state.slacks, state.idle):
-        array.resize(room, refcheck=False)
-    state.gram.resize((room, room), refcheck=False)
-    state.gram[:] = 0.0
-    state.gram[: len(old_gram), : len(old_gram)] = old_gram
+def _with_room(arrays: Arrays) -> Arrays:
+    """Return the arrays with room for twice as many planes."""
+    old = len(arrays.planes)
+    grown: dict[str, Any] = {}
+    for name in ("planes", "offsets", "gram", "multipliers", "slacks", "idle"):
+        array = getattr(arrays, name)
+        shape = (2 * old, 2 * old) if name == "gram" else (2 * old, *array.shape[1:])
+        grown[name] = np.zeros(shape, array.dtype)
+        grown[name][tuple(map(slice, array.shape))] = array
+    return arrays._replace(**grown)
 
 
-@njit(cache=True, nogil=True)
-def _advance(state, C, tolerance, last):
-    """Go on until so many examples are presented or the run is done; gives the status, or that there is no room."""
-    progress, counters, n = state.progress, state.counters, len(state.signs)
-    while progress[_STATUS] == Status.RUNNING and counters[PRESENTED] < last:
-        if progress[_PLANES] == len(state.planes):
-            return _NO_ROOM
-        first = progress[_POSITION]
-        end = min(first + last - counters[PRESENTED], n)
-        _present(state, first, end)
-        if end == n:
-            _end_round(state, C, tolerance)
-    return progress[_STATUS]
+@jit
+def _advance(arrays, counters, C, tolerance, until):
+    """Go on until ``until`` or the run is done; return the status, or that there is no room."""
+    progress, n = arrays.progress[0], len(arrays.signs)
+    while progress.status == Status.RUNNING and not reached(counters, until):
+        if progress.planes == len(arrays.planes):
+            return _FULL
+        _present(arrays, counters, min(progress.position + until.presented - counters[PRESENTED], n))
+        if progress.position == n:
+            _end_round(arrays, counters, C, tolerance)
+    return progress.status
 
 
-@njit(cache=True, nogil=True)
-def _present(state, first, last):
-    """Add the violators among the examples ``first`` to ``last - 1`` to the new plane."""
-    rows, signs, weights = state.rows, state.signs, state.weights
-    plane = state.planes[state.progress[_PLANES]]
-    violators = np.empty(_BLOCK, np.uint32)
-    loss = state.partial[_LOSS]
-    for block in range(first, last, _BLOCK):
+@jit(allocates=True)
+def _present(arrays, counters, last):
+    """Add the violators among the examples up to ``last - 1`` to the new plane."""
+    rows, signs, weights, progress = arrays.rows, arrays.signs, arrays.weights, arrays.progress[0]
+    plane, first, loss = arrays.planes[progress.planes], progress.position, progress.loss
+    violators = np.empty(_BLOCK_EXAMPLES, np.uint32)
+    for block in range(first, last, _BLOCK_EXAMPLES):
         size = np.int64(0)
-        for i in range(np.uint32(block), np.uint32(min(block + _BLOCK, last))):
+        for i in range(np.uint32(block), np.uint32(min(block + _BLOCK_EXAMPLES, last))):
             response = signs[i] * dot(rows, np.uint32(i), weights)
             violators[size] = i  # no branch, which would be taken at random
             size += np.int64(response < 1.0)  # c_i
             loss += max(0.0, 1.0 - response)
         for k in range(size):
             add(rows, violators[k], signs[violators[k]], plane)
-        state.partial[_VIOLATORS] += size
-    state.partial[_LOSS] = loss
-    state.progress[_POSITION] = last
-    state.counters[PRESENTED] += last - first
-    state.counters[INNER_PRODUCTS] += last - first
+        progress.violators += size
+    progress.loss = loss
+    progress.position = last
+    counters[PRESENTED] += last - first
+    counters[INNER_PRODUCTS] += last - first
 
 
-@njit(cache=True, nogil=True)
-def _end_round(state, C, tolerance):
+@jit
+def _end_round(arrays, counters, C, tolerance):
     """Stop, or add the new plane and solve the small problem again."""
-    progress, m = state.progress, state.progress[_PLANES]
-    loss, violators = state.partial
-    gap = C * loss - (state.multipliers[:m] * state.slacks[:m]).sum()  # J - D
-    if gap <= tolerance / 100.0 * C * len(state.signs):
-        progress[_STATUS] = Status.DONE
+    progress, m = arrays.progress[0], arrays.progress[0].planes
+    gap = C * progress.loss - _dot(arrays.multipliers, arrays.slacks, m)  # J - D
+    if gap <= tolerance / 100.0 * C * len(arrays.signs):
+        progress.status = Status.DONE
     else:
-        _add_plane(state, violators)
-        if not np.isfinite(state.gram[m, m] + gap):
-            progress[_STATUS] = Status.DIVERGED
-        elif _solve(state, C, _EXACTNESS * gap) == 0:  # by rounding alone: a violated plane always raises D
-            progress[_STATUS] = Status.DONE
+        _add_plane(arrays)
+        if not np.isfinite(arrays.gram[m, m] + gap):
+            progress.status = Status.DIVERGED
+        elif _solve(arrays, C, _GAP_PART * gap) == 0:  # by rounding alone: a violated plane always raises D
+            progress.status = Status.DONE
         else:
-            state.counters[STEPS] += 1
-            state.counters[UPDATES] += 1
-            _drop_idle_planes(state)
-            _update_weights(state)
-    progress[_POSITION] = 0
-    state.partial[:] = 0.0
-    if progress[_PLANES] < len(state.planes):
-        state.planes[progress[_PLANES]] = 0.0
+            counters[STEPS] += 1
+            counters[UPDATES] += 1
+            _drop_idle_planes(arrays)
+            _update_weights(arrays)
+    progress.position, progress.loss, progress.violators = 0, 0.0, 0
+    if progress.planes < len(arrays.planes):
+        arrays.planes[progress.planes][:] = 0.0
 
 
-@njit(cache=True, nogil=True)
-def _add_plane(state, violators):
-    m, planes, gram, multipliers = state.progress[_PLANES], state.planes, state.gram, state.multipliers
-    multipliers[m], state.idle[m], state.offsets[m] = 0.0, 0, violators
+@jit
+def _add_plane(arrays):
+    progress, planes, gram = arrays.progress[0], arrays.planes, arrays.gram
+    m, violators = progress.planes, progress.violators
+    arrays.multipliers[m], arrays.idle[m], arrays.offsets[m] = 0.0, 0, violators
     for j in range(m + 1):
-        gram[m, j] = gram[j, m] = _product(planes[j], planes[m])
+        gram[m, j] = gram[j, m] = _fast_dot(planes[j], planes[m])
     # The sum of the losses; from the same numbers as the other slacks, as their ties decide in the small problem
-    state.slacks[m] = violators - (gram[m, :m] * multipliers[:m]).sum()
-    state.progress[_PLANES] = m + 1
+    arrays.slacks[m] = violators - _dot(gram[m], arrays.multipliers, m)
+    progress.planes = m + 1
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _product(left, right):
+@jit
+def _dot(left, right, m):
+    """Add up the products of the first m numbers in order."""
+    total = 0.0
+    for j in range(m):
+        total += left[j] * right[j]
+    return total
+
+
+@jit(fastmath={"reassoc", "contract"})
+def _fast_dot(left, right):
     total = 0.0
     for j in range(len(left)):
         total += left[j] * right[j]
     return total
 
 
-@njit(cache=True, nogil=True)
-def _solve(state, C, wanted):
-    """Raise D over the planes until its gap there is at most ``wanted``; gives the number of moves."""
-    m = state.progress[_PLANES]
-    gram, multipliers, slacks = state.gram, state.multipliers[:m], state.slacks[:m]
-    for move in range(_MOST_MOVES):
-        gains = np.argmax(slacks)
-        if C * slacks[gains] - (multipliers * slacks).sum() <= wanted:
+@jit
+def _solve(arrays, C, wanted):
+    """Raise D over the planes until its gap there is at most ``wanted``; return the number of moves."""
+    m, gram, multipliers = arrays.progress[0].planes, arrays.gram, arrays.multipliers
+    slacks = arrays.slacks[:m]
+    for move in range(_MAX_MOVES):
+        to = np.argmax(slacks)
+        if C * slacks[to] - _dot(multipliers, slacks, m) <= wanted:
             return move
-        loses, size = _best_partner(gram, multipliers, slacks, gains)
+        from_, size = _best_partner(gram, multipliers, slacks, to)
         if size == 0.0:
             return move
-        multipliers[gains] += size
-        multipliers[loses] -= size
+        multipliers[to] += size
+        multipliers[from_] -= size
         for j in range(m):
-            slacks[j] -= size * (gram[gains, j] - gram[loses, j])
-    return _MOST_MOVES
+            slacks[j] -= size * (gram[to, j] - gram[from_, j])
+    return _MAX_MOVES
 
 
-@njit(cache=True, nogil=True)
-def _best_partner(gram, multipliers, slacks, gains):
-    """Choose the plane whose multiplier moves to plane ``gains``, and how much of it, so that D rises most."""
+@jit
+def _best_partner(gram, multipliers, slacks, to):
+    """Choose the plane whose multiplier moves to plane ``to``, and how much of it, so that D rises most."""
     best, partner, best_size = 0.0, 0, 0.0
     for j in range(len(slacks)):
-        difference = slacks[gains] - slacks[j]
+        difference = slacks[to] - slacks[j]
         if multipliers[j] == 0.0 or difference <= 0.0:
             continue
-        curvature = gram[gains, gains] + gram[j, j] - 2.0 * gram[gains, j]
+        curvature = gram[to, to] + gram[j, j] - 2.0 * gram[to, j]
         size = multipliers[j]
         if size * curvature > difference:
             size = difference / curvature
@@ -269,32 +286,38 @@ def _best_partner(gram, multipliers, slacks, gains):
     return partner, best_size
 
 
-@njit(cache=True, nogil=True)
-def _drop_idle_planes(state):
-    """Count the idle rounds, and put the last plane in the place of one that was idle for too long; plane 0 stays."""
-    m, planes, gram = state.progress[_PLANES], state.planes, state.gram
+@jit
+def _drop_idle_planes(arrays):
+    """Count the idle rounds, and put the last plane in the place of one that was idle for too long; plane 0 stays.
+
+    Loops, since compiling an assignment of one slice to another takes numba three seconds.
+    """
+    progress, planes, gram, idle = arrays.progress[0], arrays.planes, arrays.gram, arrays.idle
+    offsets, multipliers, m = arrays.offsets, arrays.multipliers, progress.planes
     for j in range(m - 1, 0, -1):
-        state.idle[j] = 0 if state.multipliers[j] > 0.0 else state.idle[j] + 1
-        if state.idle[j] >= _IDLE_ROUNDS:
+        idle[j] = 0 if multipliers[j] > 0.0 else idle[j] + 1
+        if idle[j] >= _IDLE_ROUNDS:
             m -= 1
-            planes[j] = planes[m]
-            gram[j, : m + 1] = gram[m, : m + 1]
-            gram[: m + 1, j] = gram[: m + 1, m]
-            for array in (state.offsets, state.multipliers):
-                array[j] = array[m]
-            state.idle[j] = state.idle[m]
-    state.progress[_PLANES] = m
+            for k in range(planes.shape[1]):
+                planes[j, k] = planes[m, k]
+            for k in range(m + 1):
+                gram[j, k] = gram[m, k]
+            for k in range(m + 1):
+                gram[k, j] = gram[k, m]
+            offsets[j], multipliers[j], idle[j] = offsets[m], multipliers[m], idle[m]
+    progress.planes = m
 
 
-@njit(cache=True, nogil=True)
-def _update_weights(state):
+@jit
+def _update_weights(arrays):
     """Compute w and the slacks afresh from the multipliers: moves leave rounding errors."""
-    m, weights, slacks, multipliers = state.progress[_PLANES], state.weights, state.slacks, state.multipliers
+    weights, slacks, multipliers, m = arrays.weights, arrays.slacks, arrays.multipliers, arrays.progress[0].planes
     weights[:] = 0.0
-    slacks[:m] = state.offsets[:m]
+    for k in range(m):
+        slacks[k] = arrays.offsets[k]
     for j in range(m):
         if multipliers[j] > 0.0:
             for k in range(len(weights)):
-                weights[k] += multipliers[j] * state.planes[j, k]
+                weights[k] += multipliers[j] * arrays.planes[j, k]
             for k in range(m):
-                slacks[k] -= multipliers[j] * state.gram[j, k]
+                slacks[k] -= multipliers[j] * arrays.gram[j, k]

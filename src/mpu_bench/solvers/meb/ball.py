@@ -1,4 +1,4 @@
-"""What cvm, fw and mfw have in common: the problem, the ball they start from, and the search for the farthest point.
+"""What cvm, fw and mfw have in common: the problem, the parameters, the ball they start from, and the loop.
 
 The L2-SVM with a squared bias (frank-wolfe-2012, equations 12 and 34), on the simplex sum_i alpha_i = 1, alpha_i >= 0:
 
@@ -10,8 +10,10 @@ are those of a ball, and the maximum is the minimal ball that encloses all point
 nothing but that (4.4): Delta^2 is k~_11 then (step 3), a constant. With responses s_i = sum_j alpha_j k~_ij the squared
 distance of a point from the centre is g_i = Delta^2 + R - 2 s_i (20).
 
-The ball at the start is that of 20 random points. An algorithm ends when g_i* <= (1 + eps)^2 r^2 for the farthest point
-i* it knows; where that is the farthest of all, (1 - eps') g* <= g <= g* with eps' = 2 eps + eps^2 (41).
+An iteration searches the point i* farthest from the centre (`farthest.py`) and takes a step towards it, which is what
+the three differ in. The ball at the start is that of 20 random points. An algorithm ends when g_i* <= (1 + eps)^2 r^2
+for the farthest point i* it knows; where that is the farthest of all, (1 - eps') g* <= g <= g* with
+eps' = 2 eps + eps^2 (41).
 
     sampling   i* is the farthest of this many different random points, uniform over all (5.2.3), or of `all`; of all
                as well where there are not so many, as among a pair of small classes
@@ -23,77 +25,60 @@ zero (cvm: as there are examples in the core set); the ball at the start takes 2
 Measures: `dual_objective` is g(alpha) = r^2, `objective` is max_i g_i over all points, which g* is not above (39), so
 that `gap` = max_i g_i / r^2 - 1 is the delta_+ of Algorithms 2 and 3, and at most eps' where they end rightly.
 
-Deviations: kernel values are single precision, all sums double. The responses of points outside the core set are not
-computed anew where the steps since they were last known are fewer than the core set's examples (`History`): they are
-brought up to date with one kernel value a step. What is asked for is counted all the same.
+Deviations: kernel values are single precision, all sums double. Responses that were known some steps ago are brought
+up to date and not computed anew (`farthest.History`). What is asked for is counted all the same.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, UPDATES, new_counters
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UPDATES, new_counters, reached
 from mpu_bench.core.gram import kernel_diagonal
-from mpu_bench.core.jit import jit
+from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rng import below, generator
-from mpu_bench.core.rows import Rows, squared_norms, take
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status
-from mpu_bench.core.vectors import Vectors, new_vectors
+from mpu_bench.core.records import new_record
+from mpu_bench.core.rows import Rows, any_rows, squared_norms, take
+from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError, DataError
-from mpu_bench.solvers.meb import core_set
 from mpu_bench.solvers.meb.core_set import (
     CoreSet,
     Examples,
     add_slot,
     compact,
-    own_product,
-    put,
+    enlarged_core_set,
+    new_core_set,
     row,
-    sum_of_products,
-    total,
-    values_from,
+    squared_point_norm,
+)
+from mpu_bench.solvers.meb.farthest import (
+    History,
+    Search,
+    draw,
+    farthest_point,
+    least_response,
+    new_history,
+    new_search,
 )
 from mpu_bench.solvers.meb.simplex import minimise
 
-MORE_ROOM = -1  # instead of a Status: the core set needs more room
+MORE_ROOM = -1  # instead of a Status: the core set is full
 
-FIRST_POINTS = 20  # whose ball is the first
-_FIRST_ROOM = 256
-_FIRST_TOLERANCE = 1e-13  # of the first ball, times the mean k~_ii
-_MOST_SCALE = 1e100
-_WINDOWS = 16  # times the steps after which a point is drawn again that the history has room for
+FIRST_POINTS = 20  # points whose ball is the first
+_FIRST_CAPACITY = 256  # slots of the core set at the start
+_FIRST_TOLERANCE = 1e-13  # of the first ball's responses, relative to the mean k~_ii
+_HISTORY_WINDOWS = 16  # the history has room for so many times the steps after which a point is drawn again
 
-#: what the numbers of a ball are
-CONSTANT, SQUARED_RADIUS, SCALE, OFFSET = range(4)
-
-
-class History(NamedTuple):
-    """The latest steps, and the responses of points outside the core set as they once were."""
-
-    vectors: Vectors  #: the point of every step, L places or none
-    changes: NDArray[np.float64]  #: (L,) by how much y_j alpha_j / scale changed
-    buffer: NDArray[np.float32]  #: (L,)
-    first: NDArray[np.int64]  #: (1,) the number of the step in place 0
-    sums: NDArray[np.float64]  #: (n,) sum_j y_j alpha_j (K_ij + 1) / scale when it was last computed
-    known: NDArray[np.int64]  #: (n,) up to which step, or -1
-
-
-class Search(NamedTuple):
-    """How the farthest point is searched."""
-
-    order: NDArray[np.uint32]  #: (n,) a permutation; its beginning is the sample
-    generator: NDArray[np.uint64]
-    sampled: int  #: how many points a sample has
-    confirmations: int  #: how many fresh samples must agree that it ends, or -1: all points
+#: Delta^2, r^2, the scale of weights and responses, and sum_j y_j alpha_j / scale
+BALL = np.dtype([("delta2", "f8"), ("r2", "f8"), ("scale", "f8"), ("bias", "f8")])
 
 
 @dataclass
@@ -101,13 +86,13 @@ class State:
     """What the algorithms work on."""
 
     rows: Rows
-    examples: Examples
     features: int
+    examples: Examples
     core: CoreSet
     history: History
     search: Search
-    ball: NDArray[np.float64]  #: Delta^2, r^2, the scale of weights and responses, sum_j y_j alpha_j / scale
-    done: NDArray[np.bool_]  #: (1,)
+    ball: np.recarray[Any, Any]  #: (1,) `BALL`
+    done: bool
     counters: NDArray[np.int64]
 
 
@@ -138,7 +123,7 @@ class BallSolver(Solver):
     confirm: int | Literal["all"] = 0
     cache_mb: Annotated[float, Ge(0)] = 200.0
 
-    remembers: ClassVar[bool] = True  #: whether an iteration changes one weight only, so that a history pays
+    keeps_history: ClassVar[bool] = True  #: whether an iteration changes one weight only, so that a history pays
 
     def __post_init__(self) -> None:
         """Refuse parameters outside their range."""
@@ -172,222 +157,127 @@ class BallSolver(Solver):
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start from the minimal ball of 20 random points."""
         self.check(problem, kernel)
-        n = problem.n
+        n, features = problem.n, problem.features
         sampled = n if self.sampling == "all" else min(self.sampling, n)
-        confirmations = -1 if self.confirm == "all" else self.confirm
-        order = np.arange(n, dtype=np.uint32)
-        search = Search(order, generator(seed, "ball"), sampled, 0 if sampled == n else confirmations)
-        core = core_set.new_core_set(n, problem.features, max(_FIRST_ROOM, FIRST_POINTS), self.cache_mb)
-        examples = core_set.examples_of(problem.train, problem.labels, kernel, self.C)
-        history = _new_history(n, problem.features, 0, 0)
+        confirmations = 0 if sampled == n else -1 if self.confirm == "all" else self.confirm
         state = State(
             problem.train,
-            examples,
-            problem.features,
-            core,
-            history,
-            search,
-            np.zeros(4),
-            np.zeros(1, np.bool_),
+            features,
+            Examples(any_rows(problem.train), problem.labels, kernel, float(self.C)),
+            new_core_set(n, features, _FIRST_CAPACITY, self.cache_mb),
+            new_history(n, features, 0, 0),
+            new_search(n, sampled, confirmations, seed),
+            new_record(BALL, scale=1.0),
+            False,
             new_counters(),
         )
-        _first_ball(examples, core, search, state.ball, state.counters)
-        state.history = self.history(state)
+        _first_ball(state.examples, state.core, state.search, state.ball, state.counters)
+        state.history = self._history(state)
         return state
 
-    def history(self, state: State) -> History:
-        """Make a history if there is none and points are drawn again soon enough for it to pay."""
-        n, room = len(state.search.order), len(state.core.members)
+    def _history(self, state: State) -> History:
+        """Return a new history if there is none and points are drawn again soon enough for it to pay."""
+        n, capacity = len(state.search.order), len(state.core.members)
         between = -(-n // state.search.sampled)  # steps, on the average
-        if not self.remembers or len(state.history.changes) or between > room // 2:
+        if not self.keeps_history or len(state.history.changes) or between > capacity // 2:
             return state.history
         steps = int(state.history.first[0])
-        return _new_history(n, state.features, _WINDOWS * between, steps)
+        return new_history(n, state.features, _HISTORY_WINDOWS * between, steps)
 
-    def advance(self, state: State, allowance: Allowance) -> Status:
-        """Take further steps, making room where the core set needs it."""
-        last = int(state.counters[PRESENTED]) + allowance.presented
-        most = int(state.counters[KERNEL_EVALUATIONS]) + allowance.kernel_evaluations
-        if state.done[0]:
+    def advance(self, state: State, until: Until) -> Status:
+        """Take further steps, enlarging the core set where it is full."""
+        if state.done:
             return Status.DONE
-        while (status := self.iterate(state, last, most)) == MORE_ROOM:
-            state.core = core_set.with_more_room(state.core, self.cache_mb)
-            state.history = self.history(state)
-        state.done[0] = status == Status.DONE
+        while (status := self._iterate(state, until)) == MORE_ROOM:
+            state.core = enlarged_core_set(state.core, self.cache_mb)
+            state.history = self._history(state)
+        state.done = status == Status.DONE
         return Status(status)
 
+    def _iterate(self, state: State, until: Until) -> int:
+        held = (state.examples, state.core, state.history, state.search, state.ball)
+        status: int = iterate(self.algorithm(), *held, until, state.counters)
+        return status
+
     @abstractmethod
-    def iterate(self, state: State, last: int, most: int) -> int:
-        """Take steps until so many iterations or kernel evaluations are counted; a Status, or `MORE_ROOM`."""
+    def algorithm(self) -> Any:
+        """Return the tuple for which `step` is registered; it has a field ``eps``."""
 
     def model(self, state: State) -> KernelModel:
-        """Give f over the examples with weight; its bias is sum_i alpha_i y_i."""
+        """Return f over the examples with weight; its bias is sum_i alpha_i y_i."""
         support = np.flatnonzero(state.core.coefficients)
-        coefficients = state.core.coefficients[support, np.newaxis] * state.ball[SCALE]
+        coefficients = state.core.coefficients[support, np.newaxis] * state.ball.scale[0]
         vectors = take(state.rows, state.core.members[support])
         return KernelModel(vectors, coefficients, state.examples.kernel, state.features, float(coefficients.sum()))
 
     def measures(self, state: State) -> Measures:
         """Certify the ball by its farthest point, of all."""
-        constant, squared_radius = state.ball[:2].tolist()
-        farthest = (
-            constant + (constant - squared_radius) - 2.0 * _least_response(state.examples, _aside(state), state.ball)
-        )
-        gap = farthest / squared_radius - 1.0 if squared_radius > 0 else None
-        return Measures(farthest, float(squared_radius), gap)
+        delta2, r2 = float(state.ball.delta2[0]), float(state.ball.r2[0])
+        farthest = delta2 + (delta2 - r2) - 2.0 * least_response(state.examples, _aside(state.core), state.ball[0])
+        return Measures.certified(farthest, r2)
 
 
-def _aside(state: State) -> CoreSet:
-    """Give the core set with scratch memory and counts of its own, so that looking changes nothing."""
-    core = state.core
+def _aside(core: CoreSet) -> CoreSet:
+    """Return the core set with scratch memory of its own, so that looking changes nothing."""
     vectors = core.vectors._replace(chosen=core.vectors.chosen.copy(), scales=core.vectors.scales.copy())
     return core._replace(vectors=vectors, buffer=core.buffer.copy())
 
 
-def _new_history(n: int, features: int, length: int, steps: int) -> History:
-    changes, buffer = np.zeros(length), np.zeros(length, np.float32)
-    first, known = np.array([steps]), np.full(n, -1)
-    return History(new_vectors(features, length), changes, buffer, first, np.zeros(n), known)
-
-
-def _first_ball(examples: Examples, core: CoreSet, search: Search, ball: NDArray[np.float64], counters: Any) -> None:
+def _first_ball(
+    examples: Examples, core: CoreSet, search: Search, ball: np.recarray[Any, Any], counters: NDArray[np.int64]
+) -> None:
     """Find the minimal ball of some random points by SMO, and keep those with weight."""
     points = min(FIRST_POINTS, len(examples.labels))
+    kernel_rows = np.empty((points, points), np.float32)
+    _first_points(examples, core, search, kernel_rows, counters)
+    for slot in range(points):
+        score = (kernel_rows[slot] + 1.0) @ core.coefficients[:points]
+        core.responses[slot] = core.signs[slot] * score + 1.0 / (points * examples.C)
+    R = float(core.responses[:points].mean())
+    tolerance = _FIRST_TOLERANCE * float(core.diagonal[:points].mean())
+    _shrink_to_minimal(examples, core, R, tolerance, ball, counters)
+    ball.bias = core.coefficients.sum()
+
+
+@jit
+def _first_points(examples, core, search, kernel_rows, counters):
+    """Put random points into the core set, with equal weights; ``kernel_rows`` gets their kernel values."""
+    points = len(kernel_rows)
     draw(search.order, points, search.generator)
-    for i in search.order[:points]:
-        slot = add_slot(core, examples, i, 0.0)
+    for p in range(points):
+        slot = add_slot(core, examples, search.order[p], 0.0)
         core.coefficients[slot] = core.signs[slot] / points
     for slot in range(points):
-        score = (row(core, examples, core.members[slot], counters) + 1.0) @ core.coefficients[:points]
-        core.responses[slot] = core.signs[slot] * score + 1.0 / (points * examples.C)
+        kernel_row = row(core, examples, core.members[slot], counters)
+        for k in range(points):
+            kernel_rows[slot, k] = kernel_row[k]
     counters[KERNEL_EVALUATIONS] += points * points
-    squared_length = float(core.responses[:points].mean())
-    tolerance = _FIRST_TOLERANCE * float(core.diagonal[:points].mean())
-    squared_length = minimise(core, examples, squared_length, tolerance, counters)
+
+
+@jit
+def _shrink_to_minimal(examples, core, R, tolerance, ball, counters):
+    b = ball[0]
+    b.delta2 = squared_point_norm(examples, np.uint32(0))  # step 3
+    b.r2 = b.delta2 - minimise(core, examples, R, tolerance, counters)  # steps 4, 5
     counters[UPDATES] = 0
     compact(core)
-    ball[:] = own_product(examples, np.uint32(0), core.vectors), 0.0, 1.0, 0.0  # step 3
-    ball[SQUARED_RADIUS] = ball[CONSTANT] - squared_length  # steps 4, 5
-    ball[OFFSET] = core.coefficients.sum()
 
 
 @jit
-def draw(order, sampled, generator):
-    """Put as many different random items as are sampled at the beginning of a permutation."""
-    for p in range(sampled):
-        other = p + below(generator, np.uint32(len(order) - p))
-        order[p], order[other] = order[other], order[p]
+def iterate(algorithm, examples, core, history, search, ball, until, counters):
+    """Take steps until a counter reaches its value of ``until``; return a Status, or `MORE_ROOM`."""
+    b = ball[0]
+    while not reached(counters, until):
+        if core.vectors.size[0] == len(core.members):
+            return MORE_ROOM
+        i, s = farthest_point(examples, core, history, search, b, algorithm.eps, counters)
+        counters[PRESENTED] += 1
+        if i < 0:
+            return Status.DONE.value
+        step(algorithm, examples, core, history, b, np.uint32(i), s, counters)
+    return Status.RUNNING.value
 
 
-@jit
-def farthest_point(examples, core, history, search, ball, eps, counters):
-    """Search the point farthest from the centre; gives it and its response, or -1 when it ends."""
-    squared_length = ball[CONSTANT] - ball[SQUARED_RADIUS]
-    # g_i > (1 + eps)^2 r^2, with g_i = r^2 + 2 (R - s_i)
-    enough = squared_length - (2.0 * eps + eps * eps) * ball[SQUARED_RADIUS] / 2.0
-    for attempt in range(1 + abs(search.confirmations)):
-        sampled = search.sampled
-        if search.confirmations < 0 and attempt == 1:
-            sampled = len(search.order)
-        if sampled < len(search.order):
-            draw(search.order, sampled, search.generator)
-        farthest, least = np.uint32(0), np.inf
-        for p in range(sampled):
-            i = search.order[p]
-            s = response(examples, core, history, i, ball, counters)
-            if s < least or (s == least and i < farthest):
-                farthest, least = i, s
-        counters[KERNEL_EVALUATIONS] += core.active[0] * sampled
-        if least < enough:
-            return np.int64(farthest), least
-    return np.int64(-1), 0.0
-
-
-@jit
-def response(examples, core, history, i, ball, counters):
-    """Compute s_i, in the cheapest of three ways."""
-    slot, m = core.slots[i], core.vectors.size[0]
-    if slot >= 0:
-        return ball[SCALE] * core.responses[slot]
-    steps = history.first[0] + history.vectors.size[0]
-    behind, missing = steps - history.known[i], m
-    if core.places[i] >= 0:
-        missing += m // 4 - core.lengths[core.places[i]]
-    if history.known[i] >= history.first[0] and behind <= missing:
-        begin = history.known[i] - history.first[0]
-        kernel_row, changes = history.buffer[:behind], history.changes[begin : begin + behind]
-        values_from(examples, i, history.vectors, begin, kernel_row)
-        score = history.sums[i] + sum_of_products(changes, kernel_row) + total(changes)
-        counters[KERNEL_COMPUTED] += behind
-    else:
-        if len(core.owners) == len(core.places):  # there is room for a row of every example
-            kernel_row = row(core, examples, i, counters)
-        else:
-            kernel_row = core.buffer[:m]
-            values_from(examples, i, core.vectors, np.int64(0), kernel_row)
-            counters[KERNEL_COMPUTED] += m
-        score = sum_of_products(core.coefficients, kernel_row) + ball[OFFSET]
-    history.sums[i], history.known[i] = score, steps
-    return ball[SCALE] * (2.0 * examples.labels[i] - 1.0) * score
-
-
-@jit
-def _least_response(examples, core, ball):
-    """Find the least response of all points, which it does not remember."""
-    least, m = np.inf, core.vectors.size[0]
-    for i in range(len(examples.labels)):
-        slot = core.slots[i]
-        if slot >= 0:
-            least = min(least, core.responses[slot])
-            continue
-        values_from(examples, np.uint32(i), core.vectors, np.int64(0), core.buffer[:m])
-        score = sum_of_products(core.coefficients, core.buffer[:m]) + ball[OFFSET]
-        least = min(least, (2.0 * examples.labels[i] - 1.0) * score)
-    return ball[SCALE] * least
-
-
-@jit
-def move(examples, core, history, ball, slot, length, rise, counters):
-    """Make the weights (1 - length) alpha + length e_j for slot j; with a length below zero a step away from its point.
-
-    ``rise`` is R - s_j. Carries r^2, responses and the sum of weights along, and remembers the step.
-    """
-    i, sign = core.members[slot], core.signs[slot]
-    # (1 - l)^2 R + 2 l (1 - l) s_j + l^2 k~_jj = R - 2 l (R - s_j) + l^2 (k~_jj + R - 2 s_j)
-    curvature = core.diagonal[slot] - ball[CONSTANT] + ball[SQUARED_RADIUS] + 2.0 * rise
-    ball[SQUARED_RADIUS] += length * (2.0 * rise - length * curvature)
-    ball[SCALE] *= 1.0 - length
-    change = length / ball[SCALE]
-    kernel_row = row(core, examples, i, counters)
-    for k in range(len(kernel_row)):
-        core.responses[k] += change * sign * core.signs[k] * (np.float64(kernel_row[k]) + 1.0)
-    core.responses[slot] += change / examples.C
-    core.coefficients[slot] += change * sign
-    ball[OFFSET] += change * sign
-    if len(history.changes) == 0:
-        history.first[0] += 1
-    else:
-        if history.vectors.size[0] == len(history.changes):
-            _forget_half(history)
-        history.changes[history.vectors.size[0]] = change * sign
-        put(examples, i, history.vectors, history.vectors.size[0])
-    if not 1.0 / _MOST_SCALE < ball[SCALE] < _MOST_SCALE:
-        for numbers in (core.coefficients, core.responses, history.changes, history.sums):
-            for k in range(len(numbers)):
-                numbers[k] *= ball[SCALE]
-        ball[OFFSET] *= ball[SCALE]
-        ball[SCALE] = 1.0
-
-
-@jit
-def _forget_half(history):
-    """Forget the older half of the steps."""
-    vectors, half = history.vectors, len(history.changes) // 2
-    left = len(history.changes) - half
-    for c in range(vectors.columns.shape[0]):
-        for k in range(left):
-            vectors.columns[c, k] = vectors.columns[c, half + k]
-    for k in range(left):
-        vectors.squared_norms[k], history.changes[k] = vectors.squared_norms[half + k], history.changes[half + k]
-    history.first[0] += half
-    vectors.size[0] = left
+@jit_dispatch
+def step(algorithm, examples, core, history, ball, i, s, counters):
+    """Move the centre towards the farthest point, that of example i with the response s; there is a free slot."""

@@ -13,88 +13,68 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED
-from mpu_bench.core.gram import renew
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, value, values
-from mpu_bench.core.rows import Dense, Rows, Sparse
-from mpu_bench.core.vectors import Vectors, enlarged, new_vectors
+from mpu_bench.core.lru import LRU, claim, clear, new_lru, touch
+from mpu_bench.core.rows import AnyRows, pairs, squared_norm
+from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, add_columns
+from mpu_bench.core.vectors import Vectors, enlarged, new_vectors, put
 
-_BLOCK = 2048  # kernel values that are formed together; they stay in the nearest cache
-_TOGETHER = 4  # columns that are added at a time
-_FEWEST = 2  # rows there is always room for: SMO works with two
+_VALUES_AT_ONCE = 2048  # kernel values that are formed together; they stay in the nearest cache
+_FEWEST_ROWS = 2  # there is always room for two: SMO works with a pair
 
 
 class Examples(NamedTuple):
-    """The n training examples; the arrays of the forms not taken are empty.
+    """The n training examples, and what makes points of them."""
 
-    One tuple holds any kind of rows, so that the algorithms are compiled once and not once per kind.
-    """
-
-    dense: NDArray[np.floating[Any]]  #: (n, d) of `Dense` rows
-    values: NDArray[np.floating[Any]]  #: (pairs,) of `Sparse` rows
-    columns: NDArray[np.uint32]  #: (pairs,) of `Sparse` and `Ones` rows
-    starts: NDArray[np.uint32]  #: (n + 1,) of `Sparse` and `Ones` rows
+    rows: AnyRows
     labels: NDArray[np.int32]  #: (n,) 0 or 1
     kernel: Kernel
     C: float
 
 
 class CoreSet(NamedTuple):
-    """Examples in slots; the first m of the room are taken. Dropped examples keep theirs until `compact`."""
+    """Examples in slots; the first m are taken. Dropped examples keep theirs until `compact`."""
 
     vectors: Vectors  #: x of every slot
-    members: NDArray[np.uint32]  #: (room,) the example of every slot
-    signs: NDArray[np.float64]  #: y (room,)
-    diagonal: NDArray[np.float64]  #: k~_jj (room,)
-    coefficients: NDArray[np.float64]  #: y_j alpha_j / scale (room,)
-    responses: NDArray[np.float64]  #: s_j / scale (room,)
+    members: NDArray[np.uint32]  #: (capacity,) the example of every slot
+    signs: NDArray[np.float64]  #: y (capacity,)
+    diagonal: NDArray[np.float64]  #: k~_jj (capacity,)
+    coefficients: NDArray[np.float64]  #: y_j alpha_j / scale (capacity,)
+    responses: NDArray[np.float64]  #: s_j / scale (capacity,)
     slots: NDArray[np.int32]  #: (n,) the slot of an example, or -1
     active: NDArray[np.int64]  #: (1,) how many weights are above zero
-    kept: NDArray[np.float32]  #: (r, room) rows
+    kept: NDArray[np.float32]  #: (r, capacity) rows
     lengths: NDArray[np.int64]  #: (r,) how many values of a row are there
-    places: NDArray[np.int32]  #: (n,) where an example's row is kept, or -1
-    owners: NDArray[np.int32]  #: (r,) whose row is kept, or -1
-    older: NDArray[np.int32]  #: (r + 1,) a ring of places from the newest to the oldest; r is where it closes
-    newer: NDArray[np.int32]  #: (r + 1,) the same ring the other way round
-    buffer: NDArray[np.float32]  #: (room,) a row that is not kept
+    lru: LRU  #: where in ``kept`` an example's row is
+    buffer: NDArray[np.float32]  #: (capacity,) a row that is not kept
 
 
-def examples_of(rows: Rows, labels: NDArray[np.int32], kernel: Kernel, C: float) -> Examples:
-    """Name the arrays of the examples; nothing is copied."""
-    values, indices = np.zeros(0, np.float32), np.zeros(0, np.uint32)
-    if isinstance(rows, Dense):
-        return Examples(rows.values, values, indices, indices, labels, kernel, float(C))
-    if isinstance(rows, Sparse):
-        values = np.asarray(rows.values)
-    return Examples(np.zeros((0, 0), np.float32), values, rows.columns, rows.starts, labels, kernel, float(C))
-
-
-def new_core_set(n: int, features: int, room: int, cache_mb: float) -> CoreSet:
-    """Make room for a core set of n examples of d features; it is empty."""
+def new_core_set(n: int, features: int, capacity: int, cache_mb: float) -> CoreSet:
+    """Return an empty core set of n examples of d features, with room for so many in slots."""
     return CoreSet(
-        new_vectors(features, room),
-        np.zeros(room, np.uint32),
-        *(np.zeros(room), np.zeros(room), np.zeros(room), np.zeros(room)),
+        new_vectors(features, capacity),
+        np.zeros(capacity, np.uint32),
+        *(np.zeros(capacity), np.zeros(capacity), np.zeros(capacity), np.zeros(capacity)),
         np.full(n, -1, np.int32),
         np.zeros(1, np.int64),
-        *_no_rows(np.zeros(n, np.int32), room, cache_mb),
+        *_no_rows(n, capacity, cache_mb),
     )
 
 
-def with_more_room(core: CoreSet, cache_mb: float) -> CoreSet:
-    """Copy the core set into twice the room; no rows are kept."""
-    room = len(core.members)
+def enlarged_core_set(core: CoreSet, cache_mb: float) -> CoreSet:
+    """Return a copy of twice the capacity; no rows are kept."""
+    capacity = len(core.members)
     return CoreSet(
-        enlarged(core.vectors, 2 * room),
-        np.resize(core.members, 2 * room),
+        enlarged(core.vectors, 2 * capacity),
+        np.resize(core.members, 2 * capacity),
         *(_doubled(core.signs), _doubled(core.diagonal), _doubled(core.coefficients), _doubled(core.responses)),
         core.slots,
         core.active,
-        *_no_rows(core.places, 2 * room, cache_mb),
+        *_no_rows(len(core.slots), 2 * capacity, cache_mb),
     )
 
 
@@ -102,130 +82,89 @@ def _doubled(numbers: Any) -> Any:
     return np.concatenate([numbers, np.zeros_like(numbers)])
 
 
-def _no_rows(places: NDArray[np.int32], room: int, cache_mb: float) -> tuple[Any, ...]:
-    """Make room for rows of `cache_mb` megabytes together, and one more; no example has a place."""
-    places[:] = -1
-    r = min(len(places), max(_FEWEST, int(cache_mb * 2**20) // (4 * room)))
-    ring, nobody = np.arange(r + 1, dtype=np.int32), np.full(r, -1, np.int32)
-    kept, lengths, buffer = np.zeros((r, room), np.float32), np.zeros(r, np.int64), np.zeros(room, np.float32)
-    return kept, lengths, places, nobody, np.roll(ring, -1), np.roll(ring, 1), buffer
-
-
-@jit
-def read(examples, i, vectors):
-    """Copy the columns and values of example i that are not zero aside; gives how many, and ||x_i||^2."""
-    chosen, scales, there, squared_norm = vectors.chosen, vectors.scales, 0, 0.0
-    if len(examples.starts) == 0:
-        for c in range(examples.dense.shape[1]):
-            if examples.dense[i, c] != 0:
-                chosen[there], scales[there] = c, examples.dense[i, c]
-                there += 1
-    else:
-        for k in range(examples.starts[i], examples.starts[i + np.uint32(1)]):
-            chosen[there] = examples.columns[k]
-            scales[there] = examples.values[k] if len(examples.values) > 0 else np.float32(1.0)
-            there += 1
-    for k in range(there):
-        squared_norm += np.float64(scales[k]) * np.float64(scales[k])
-    return there, squared_norm
-
-
-@jit
-def put(examples, i, vectors, place):
-    """Copy example i to a place."""
-    there, squared_norm = read(examples, i, vectors)
-    for c in range(vectors.columns.shape[0]):
-        vectors.columns[c, place] = 0.0
-    for k in range(there):
-        vectors.columns[vectors.chosen[k], place] = vectors.scales[k]
-    vectors.squared_norms[place] = squared_norm
-    vectors.size[0] = max(vectors.size[0], place + 1)
+def _no_rows(n: int, capacity: int, cache_mb: float) -> tuple[Any, ...]:
+    """Return the room for rows of `cache_mb` megabytes together, and one more; none is kept."""
+    r = min(n, max(_FEWEST_ROWS, int(cache_mb * 2**20) // (4 * capacity)))
+    kept, lengths, buffer = np.zeros((r, capacity), np.float32), np.zeros(r, np.int64), np.zeros(capacity, np.float32)
+    return kept, lengths, new_lru(n, r), buffer
 
 
 @jit(fastmath={"contract"})
 def values_from(examples, i, vectors, first, out):
-    """Compute K(x_i, x_j) for the vectors j from the first on; ``out`` gets them."""
-    there, squared_norm = read(examples, i, vectors)
+    """Compute K(x_i, x_j) for the vectors j from the first on into ``out``."""
     columns, chosen, scales = vectors.columns, vectors.chosen, vectors.scales
-    whole = there - there % _TOGETHER
-    for start in range(0, len(out), _BLOCK):
-        sums = out[start : start + _BLOCK]
+    there = pairs(examples.rows, i, chosen, scales)
+    whole = there - there % COLUMNS_AT_ONCE
+    for start in range(0, len(out), _VALUES_AT_ONCE):
+        sums = out[start : start + _VALUES_AT_ONCE]
         for j in range(len(sums)):
             sums[j] = 0.0
-        begin, end = first + start, first + start + len(sums)
-        for k in range(0, whole, _TOGETHER):
-            s0, s1, s2, s3 = scales[k], scales[k + 1], scales[k + 2], scales[k + 3]
-            c0, c1 = columns[chosen[k], begin:end], columns[chosen[k + 1], begin:end]
-            c2, c3 = columns[chosen[k + 2], begin:end], columns[chosen[k + 3], begin:end]
-            for j in range(len(sums)):
-                sums[j] += s0 * c0[j] + s1 * c1[j] + s2 * c2[j] + s3 * c3[j]
+        for k in range(0, whole, COLUMNS_AT_ONCE):
+            add_columns(columns, chosen, scales, k, first + start, sums)
         for k in range(whole, there):
-            s, c = scales[k], columns[chosen[k], begin:end]
+            scale, column = scales[k], columns[chosen[k], first + start : first + start + len(sums)]
             for j in range(len(sums)):
-                sums[j] += s * c[j]
-    values(examples.kernel, out, vectors.squared_norms[first : first + len(out)], squared_norm)
+                sums[j] += scale * column[j]
+    norms = vectors.squared_norms[first : first + len(out)]
+    values(examples.kernel, out, norms, squared_norm(examples.rows, i))
 
 
-@njit(cache=True, inline="always")  # what gives an array cannot be `borrowing`
+@jit(allocates=True, inline="always")  # a function that returns an array may not be a plain `jit`
 def row(core, examples, i, counters):
-    """Give K(x_i, x_j) for all slots j, shape (m,); valid until the call after the next.
+    """Return K(x_i, x_j) for all slots j, shape (m,); valid until the call after the next.
 
     Only what is not kept is computed.
     """
-    m, place = core.vectors.size[0], core.places[i]
+    return core.kept[kept_row(core, examples, i, counters), : core.vectors.size[0]]
+
+
+@jit
+def kept_row(core, examples, i, counters):
+    """Return the place of row i among those kept, after computing what it lacks."""
+    m, place = core.vectors.size[0], core.lru.slot_of_row[i]
     if place < 0:
-        place = _make_room(core, i)
-    renew(core, place)
+        place = claim(core.lru, i)
+        core.lengths[place] = 0
+    touch(core.lru, place)
     known = core.lengths[place]
     if known < m:
         missing, slot = core.kept[place, known:m], core.slots[i]
         values_from(examples, i, core.vectors, known, missing)
         if slot >= known:  # for a Gaussian 1, whatever the rounding of inner products
-            missing[slot - known] = _own_value(examples, core.vectors.squared_norms[slot])
+            missing[slot - known] = _k_xx(examples, core.vectors.squared_norms[slot])
         core.lengths[place] = m
         counters[KERNEL_COMPUTED] += len(missing)
-    return core.kept[place, :m]
+    return place
 
 
 @jit
-def _own_value(examples, squared_norm):
-    """Compute K(x, x)."""
+def _k_xx(examples, squared_norm):
+    """Return K(x, x) in single precision."""
     norm = np.float64(squared_norm)
     return np.float32(value(examples.kernel, norm, norm, norm))
 
 
 @jit
-def own_product(examples, i, vectors):
-    """Compute k~_ii = K(x_i, x_i) + 1 + 1/C."""
-    _, squared_norm = read(examples, i, vectors)
-    return np.float64(_own_value(examples, np.float32(squared_norm))) + 1.0 + 1.0 / examples.C
-
-
-@jit
-def _make_room(core, i):
-    """Give row i the place of the row that was asked for the longest ago."""
-    place = core.newer[len(core.owners)]
-    if core.owners[place] >= 0:
-        core.places[core.owners[place]] = -1
-    core.owners[place], core.places[i], core.lengths[place] = i, place, 0
-    return place
+def squared_point_norm(examples, i):
+    """Return k~_ii = K(x_i, x_i) + 1 + 1/C."""
+    return np.float64(_k_xx(examples, np.float32(squared_norm(examples.rows, i)))) + 1.0 + 1.0 / examples.C
 
 
 @jit
 def add_slot(core, examples, i, response):
-    """Give example i, whose response is given, the next slot, with weight zero; there must be room."""
+    """Put example i, whose response is given, into the next slot, with weight zero; return the slot."""
     slot = core.vectors.size[0]
-    put(examples, i, core.vectors, slot)
+    put(core.vectors, slot, examples.rows, i)
     core.members[slot], core.slots[i] = i, slot
     core.signs[slot] = 2.0 * examples.labels[i] - 1.0
-    core.diagonal[slot] = own_product(examples, i, core.vectors)
+    core.diagonal[slot] = squared_point_norm(examples, i)
     core.coefficients[slot], core.responses[slot] = 0.0, response
     return slot
 
 
 @jit(allocates=True)
 def compact(core):
-    """Take the slots of examples without weight away; no rows are kept."""
+    """Remove the examples without weight from their slots; no rows are kept."""
     m, left, columns = core.vectors.size[0], 0, core.vectors.columns
     staying = np.zeros(m, np.int64)
     for slot in range(m):
@@ -246,14 +185,12 @@ def compact(core):
     core.vectors.size[0] = core.active[0] = left
     for k in range(left, m):
         core.coefficients[k] = 0.0
-    for place in range(len(core.owners)):
-        if core.owners[place] >= 0:
-            core.places[core.owners[place]], core.owners[place] = -1, -1
+    clear(core.lru)
 
 
 @jit
 def sum_of_products(coefficients, kernel_row):
-    """Compute ``sum_j coefficients_j kernel_row_j`` in double, over as many as there are in the row.
+    """Return ``sum_j coefficients_j kernel_row_j`` in double, over as many as there are in the row.
 
     Eight sums side by side make vector code, and the order of additions, by which ties fall, the same on any machine.
     """
@@ -276,7 +213,7 @@ def sum_of_products(coefficients, kernel_row):
 
 @jit
 def total(numbers):
-    """Add up; (m,) float64."""
+    """Return the sum of numbers (m,) float64, one after the other."""
     total = 0.0
     for number in numbers:
         total += number

@@ -13,23 +13,26 @@ kept, it computes some again: with 17,000 points (Adult, C = 2) and `cache_mb` 2
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS
-from mpu_bench.core.jit import jit
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.solver import Status
 from mpu_bench.errors import ConfigError
-from mpu_bench.solvers.meb.ball import CONSTANT, MORE_ROOM, OFFSET, SQUARED_RADIUS, BallSolver, State, farthest_point
+from mpu_bench.solvers.meb.ball import BallSolver, step
 from mpu_bench.solvers.meb.core_set import add_slot, total
 from mpu_bench.solvers.meb.simplex import minimise
 
-_DONE, _RUNNING = int(Status.DONE), int(Status.RUNNING)
-_CONSTANT = 1e-6  # how much K(x, x) may vary, relative: rows of length one are not quite that
+_DIAGONAL_TOLERANCE = 1e-6  # how much K(x, x) may vary, relative: rows of length one are not quite that
+
+
+class CoreVector(NamedTuple):
+    """Algorithm 1."""
+
+    eps: float
 
 
 @dataclass(frozen=True)
@@ -38,43 +41,32 @@ class CVM(BallSolver):
 
     name = "cvm"
 
-    remembers: ClassVar[bool] = False
+    keeps_history: ClassVar[bool] = False
 
     def check_diagonal(self, problem: Problem, kernel: Kernel, diagonal: NDArray[np.float64]) -> None:
         """Refuse a kernel with which K(x, x) is not constant."""
         super().check_diagonal(problem, kernel, diagonal)
-        least, most = float(diagonal.min()), float(diagonal.max())
-        if most - least > _CONSTANT * most:
+        smallest, largest = float(diagonal.min()), float(diagonal.max())
+        if largest - smallest > _DIAGONAL_TOLERANCE * largest:
             raise ConfigError(
                 f"cvm: K(x, x) must be the same for all x, for only then the SVM is a minimal enclosing ball; with the"
-                f" kernel {kernel} on {problem.name} it goes from {least:.4g} to {most:.4g}; fw and mfw can train with"
-                " it, and cvm with a gaussian kernel"
+                f" kernel {kernel} on {problem.name} it goes from {smallest:.4g} to {largest:.4g}; fw and mfw can train"
+                " with it, and cvm with a gaussian kernel"
             )
 
-    def iterate(self, state: State, last: int, most: int) -> int:
-        """Add points to the core set."""
-        held = (state.examples, state.core, state.history, state.search, state.ball)
-        status: int = _iterate(*held, self.eps, last, most, state.counters)
-        return status
+    def algorithm(self) -> CoreVector:
+        """Return Algorithm 1."""
+        return CoreVector(self.eps)
 
 
-@jit
-def _iterate(examples, core, history, search, ball, eps, last, most, counters):
-    while counters[PRESENTED] < last and counters[KERNEL_EVALUATIONS] < most:
-        if core.vectors.size[0] == len(core.members):
-            return MORE_ROOM
-        i, s = farthest_point(examples, core, history, search, ball, eps, counters)  # step 14
-        counters[PRESENTED] += 1
-        if i < 0:  # step 8
-            return _DONE
-        if core.slots[i] < 0:
-            counters[KERNEL_EVALUATIONS] += core.vectors.size[0]
-            add_slot(core, examples, np.uint32(i), s)  # step 10
-        tolerance = (eps + eps * eps / 2.0) * ball[SQUARED_RADIUS]
-        squared_length = ball[CONSTANT] - ball[SQUARED_RADIUS]
-        squared_length = minimise(core, examples, squared_length, tolerance, counters)  # steps 11, 12
-        ball[SQUARED_RADIUS] = ball[CONSTANT] - squared_length  # step 13
-        ball[OFFSET] = total(core.coefficients)
-        history.first[0] += 1  # every weight may have changed
-        counters[STEPS] += 1
-    return _RUNNING
+@step.register(CoreVector)
+def _(algorithm, examples, core, history, ball, i, s, counters):
+    if core.slots[i] < 0:
+        counters[KERNEL_EVALUATIONS] += core.vectors.size[0]
+        add_slot(core, examples, i, s)  # step 10
+    tolerance = (algorithm.eps + algorithm.eps * algorithm.eps / 2.0) * ball.r2
+    R = minimise(core, examples, ball.delta2 - ball.r2, tolerance, counters)  # steps 11, 12
+    ball.r2 = ball.delta2 - R  # step 13
+    ball.bias = total(core.coefficients)
+    history.first[0] += 1  # every weight may have changed
+    counters[STEPS] += 1

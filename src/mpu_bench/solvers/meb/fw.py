@@ -1,7 +1,7 @@
 """FW: the Frank-Wolfe algorithm for the L2-SVM as a minimal enclosing ball; frank-wolfe-2012, Algorithm 2.
 
-An iteration searches the point i* farthest from the centre and moves the centre towards it. The problem, the symbols,
-how the farthest point is searched, what is counted and measured: `solvers/meb/ball.py`.
+An iteration searches the point i* farthest from the centre (steps 8, 16) and moves the centre towards it. The problem,
+the symbols, how the farthest point is searched, what is counted and measured: `solvers/meb/ball.py`.
 
 r^2 is carried by step 15 and R = Delta^2 - r^2 with it, responses s_j of the core set by one row of kernel values.
 Where K(x, x) is not constant the step of Algorithm 2, (R - s_i) / (Delta^2 + R - 2 s_i), may be too long for R to fall:
@@ -12,25 +12,23 @@ from its definition.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS, UPDATES
 from mpu_bench.core.jit import jit
-from mpu_bench.core.solver import Status
-from mpu_bench.solvers.meb.ball import (
-    CONSTANT,
-    MORE_ROOM,
-    SCALE,
-    SQUARED_RADIUS,
-    BallSolver,
-    State,
-    farthest_point,
-    move,
-)
-from mpu_bench.solvers.meb.core_set import add_slot
+from mpu_bench.solvers.meb.ball import BallSolver, step
+from mpu_bench.solvers.meb.core_set import add_slot, row
+from mpu_bench.solvers.meb.farthest import remember
 
-DONE, RUNNING = int(Status.DONE), int(Status.RUNNING)
+_LARGEST_SCALE = 1e100  # of weights and responses; they are multiplied out before it overflows
+
+
+class FrankWolfe(NamedTuple):
+    """Algorithm 2."""
+
+    eps: float
 
 
 @dataclass(frozen=True)
@@ -39,38 +37,67 @@ class FW(BallSolver):
 
     name = "fw"
 
-    def iterate(self, state: State, last: int, most: int) -> int:
-        """Take Frank-Wolfe steps."""
-        held = (state.examples, state.core, state.history, state.search, state.ball)
-        status: int = _iterate(*held, self.eps, last, most, state.counters)
-        return status
+    def algorithm(self) -> FrankWolfe:
+        """Return Algorithm 2."""
+        return FrankWolfe(self.eps)
+
+
+@step.register(FrankWolfe)
+def _(_algorithm, examples, core, history, ball, i, s, counters):
+    slot, length = towards(examples, core, ball, i, s)
+    move(examples, core, history, ball, slot, length, ball.delta2 - ball.r2 - s, counters)
 
 
 @jit
-def _iterate(examples, core, history, search, ball, eps, last, most, counters):
-    while counters[PRESENTED] < last and counters[KERNEL_EVALUATIONS] < most:
-        if core.vectors.size[0] == len(core.members):
-            return MORE_ROOM
-        i, s = farthest_point(examples, core, history, search, ball, eps, counters)  # step 16
-        counters[PRESENTED] += 1
-        if i < 0:  # step 9
-            return DONE
-        step_towards(examples, core, history, ball, np.uint32(i), s, counters)
-    return RUNNING
-
-
-@jit
-def step_towards(examples, core, history, ball, i, s, counters):
-    """Move the centre towards the point of example i, whose response is s."""
+def towards(examples, core, ball, i, s):
+    """Return the slot of example i, whose response is s, and how far the centre moves towards its point."""
     slot = np.int64(core.slots[i])
     if slot < 0:
-        slot = add_slot(core, examples, i, s / ball[SCALE])
-    squared_length = ball[CONSTANT] - ball[SQUARED_RADIUS]  # R
-    rise = squared_length - s  # delta r^2 / 2
-    length = rise / (max(ball[CONSTANT], core.diagonal[slot]) + squared_length - 2.0 * s)  # step 10: lambda
+        slot = add_slot(core, examples, i, s / ball.scale)
     if core.coefficients[slot] == 0.0:
         core.active[0] += 1  # step 13
-    move(examples, core, history, ball, slot, length, rise, counters)  # steps 12, 15
+    R = ball.delta2 - ball.r2
+    return slot, (R - s) / (max(ball.delta2, core.diagonal[slot]) + R - 2.0 * s)  # step 10: lambda
+
+
+@jit(inline="always")
+def move(examples, core, history, ball, slot, length, rise, counters):
+    """Make the weights (1 - length) alpha + length e_j for slot j; with a length below zero a step away from its point.
+
+    ``rise`` is R - s_j. Carries r^2, responses and the sum of weights along, and remembers the step.
+    """
+    i, sign = core.members[slot], core.signs[slot]
+    # the new R is (1 - l)^2 R + 2 l (1 - l) s_j + l^2 k~_jj = R - 2 l (R - s_j) + l^2 (k~_jj + R - 2 s_j)
+    curvature = core.diagonal[slot] - ball.delta2 + ball.r2 + 2.0 * rise
+    ball.r2 += length * (2.0 * rise - length * curvature)  # step 15
+    ball.scale *= 1.0 - length  # step 12: (1 - lambda) alpha ...
+    change = length / ball.scale
+    kernel_row = row(core, examples, i, counters)
+    for k in range(len(kernel_row)):
+        core.responses[k] += change * sign * core.signs[k] * (np.float64(kernel_row[k]) + 1.0)
+    core.responses[slot] += change / examples.C
+    core.coefficients[slot] += change * sign  # ... + lambda e_j
+    ball.bias += change * sign
+    remember(history, examples, i, change * sign)
+    if not 1.0 / _LARGEST_SCALE < ball.scale < _LARGEST_SCALE:
+        _multiply_out(core, history, ball)
     counters[KERNEL_EVALUATIONS] += core.active[0]
     counters[STEPS] += 1
     counters[UPDATES] += 1
+
+
+@jit
+def _multiply_out(core, history, ball):
+    """Make the scale 1."""
+    _multiply(core.coefficients, ball.scale)
+    _multiply(core.responses, ball.scale)
+    _multiply(history.changes, ball.scale)
+    _multiply(history.sums, ball.scale)
+    ball.bias *= ball.scale
+    ball.scale = 1.0
+
+
+@jit
+def _multiply(numbers, factor):
+    for k in range(len(numbers)):
+        numbers[k] *= factor

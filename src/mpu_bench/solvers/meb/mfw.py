@@ -11,26 +11,23 @@ r^2 (1 + lambda) + lambda (1 + lambda) (delta_- - 1) r^2.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.jit import jit
-from mpu_bench.solvers.meb.ball import (
-    CONSTANT,
-    MORE_ROOM,
-    SCALE,
-    SQUARED_RADIUS,
-    BallSolver,
-    State,
-    farthest_point,
-    move,
-)
+from mpu_bench.solvers.meb.ball import BallSolver, step
 from mpu_bench.solvers.meb.core_set import compact
-from mpu_bench.solvers.meb.fw import DONE, RUNNING, step_towards
+from mpu_bench.solvers.meb.fw import move, towards
 
-_IDLE = 4  # slots for each that has no weight, below which those without are taken away
-_FEW = 32  # slots that may always have none
+_SLOTS_PER_EMPTY = 4  # the core set is compacted when more than one slot in so many has no weight ...
+_SPARE_EMPTY = 32  # ... and these beside
+
+
+class ModifiedFrankWolfe(NamedTuple):
+    """Algorithm 3."""
+
+    eps: float
 
 
 @dataclass(frozen=True)
@@ -39,35 +36,32 @@ class MFW(BallSolver):
 
     name = "mfw"
 
-    def iterate(self, state: State, last: int, most: int) -> int:
-        """Take Frank-Wolfe and away steps."""
-        held = (state.examples, state.core, state.history, state.search, state.ball)
-        status: int = _iterate(*held, self.eps, last, most, state.counters)
-        return status
+    def algorithm(self) -> ModifiedFrankWolfe:
+        """Return Algorithm 3."""
+        return ModifiedFrankWolfe(self.eps)
 
 
-@jit
-def _iterate(examples, core, history, search, ball, eps, last, most, counters):
-    while counters[PRESENTED] < last and counters[KERNEL_EVALUATIONS] < most:
-        if core.vectors.size[0] == len(core.members):
-            return MORE_ROOM
-        i, s = farthest_point(examples, core, history, search, ball, eps, counters)  # step 25
-        counters[PRESENTED] += 1
-        if i < 0:  # step 11
-            return DONE
-        nearest, largest = _nearest(core)  # step 26
-        squared_length = ball[CONSTANT] - ball[SQUARED_RADIUS]
-        fall = ball[SCALE] * largest - squared_length
-        if squared_length - s >= fall:  # step 12: delta_+ >= delta_-, both times r^2 / 2
-            step_towards(examples, core, history, ball, np.uint32(i), s, counters)  # steps 13 to 16
-        else:
-            _step_away(examples, core, history, ball, nearest, fall, counters)
-    return RUNNING
+@step.register(ModifiedFrankWolfe)
+def _(_algorithm, examples, core, history, ball, i, s, counters):
+    slot, largest = _nearest(core)  # step 26
+    R = ball.delta2 - ball.r2
+    rise, fall, drop = R - s, ball.scale * largest - R, False
+    if rise >= fall:  # step 12: delta_+ >= delta_-, both times r^2 / 2
+        slot, length = towards(examples, core, ball, i, s)  # steps 13 to 16
+    else:
+        length, drop = _away(core, ball, slot, fall)
+        length, rise = -length, -fall
+    move(examples, core, history, ball, slot, length, rise, counters)  # steps 15, 16 or 20, 21
+    if drop:
+        core.coefficients[slot] = 0.0
+        core.active[0] -= 1  # step 23
+        if core.vectors.size[0] - core.active[0] > core.active[0] // _SLOTS_PER_EMPTY + _SPARE_EMPTY:
+            compact(core)
 
 
 @jit
 def _nearest(core):
-    """Find the slot with weight whose response is largest, and that response / scale; the lowest slot on ties."""
+    """Return the slot with weight whose response is largest, the lowest on ties, and that response / scale."""
     nearest, largest = 0, -np.inf
     for j in range(core.vectors.size[0]):
         if core.coefficients[j] != 0.0 and core.responses[j] > largest:
@@ -76,20 +70,11 @@ def _nearest(core):
 
 
 @jit
-def _step_away(examples, core, history, ball, slot, fall, counters):
-    """Move the centre away from the point of a slot, whose response is R + fall."""
-    squared_length = ball[CONSTANT] - ball[SQUARED_RADIUS]
-    weight = ball[SCALE] * core.signs[slot] * core.coefficients[slot]
-    length = fall / (max(ball[CONSTANT], core.diagonal[slot]) - squared_length - 2.0 * fall)  # step 18: lambda
-    drop = length * (1.0 - weight) >= weight or length <= 0.0
-    if drop:
-        length = weight / (1.0 - weight)
-    move(examples, core, history, ball, slot, -length, -fall, counters)  # steps 20, 21
-    counters[KERNEL_EVALUATIONS] += core.active[0]
-    counters[STEPS] += 1
-    counters[UPDATES] += 1
-    if drop:
-        core.coefficients[slot] = 0.0
-        core.active[0] -= 1  # step 23
-        if core.vectors.size[0] - core.active[0] > core.active[0] // _IDLE + _FEW:
-            compact(core)
+def _away(core, ball, slot, fall):
+    """Return how far to move away from the point of a slot, whose response is R + fall, and whether it is dropped."""
+    weight = ball.scale * core.signs[slot] * core.coefficients[slot]
+    R = ball.delta2 - ball.r2
+    length = fall / (max(ball.delta2, core.diagonal[slot]) - R - 2.0 * fall)  # step 18: lambda
+    if length * (1.0 - weight) >= weight or length <= 0.0:
+        return weight / (1.0 - weight), True
+    return length, False

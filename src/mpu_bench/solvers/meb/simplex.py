@@ -19,16 +19,16 @@ _LEAST_CURVATURE = 1e-12  # of a pair, where k~_ii + k~_jj - 2 k~_ij is not abov
 
 
 @jit
-def minimise(core, examples, squared_length, tolerance, counters):
-    """Move weights until no response with weight is more than a tolerance above the least one; gives R.
+def minimise(core, examples, R, tolerance, counters):
+    """Move weights until no response with weight is more than a tolerance above the least one; return the new R.
 
-    ``squared_length`` is R at the weights at hand. The scale of the core set is 1 here.
+    R is given at the weights at hand. The scale of the core set is 1 here.
     """
     m = core.vectors.size[0]
     s, signs, coefficients = core.responses[:m], core.signs, core.coefficients
     while True:
-        i, most = _extremes(s, coefficients)
-        if most - s[i] <= tolerance:
+        i, largest = _extremes(s, coefficients)
+        if largest - s[i] <= tolerance:
             break
         row_i = row(core, examples, core.members[i], counters)
         j = _best_partner(s, coefficients, signs, core.diagonal, row_i, i)
@@ -37,7 +37,7 @@ def minimise(core, examples, squared_length, tolerance, counters):
         curvature = max(curvature, _LEAST_CURVATURE)
         weight = signs[j] * coefficients[j]
         t = min((s[j] - s[i]) / curvature, weight)
-        squared_length += t * (t * curvature - 2.0 * (s[j] - s[i]))
+        R += t * (t * curvature - 2.0 * (s[j] - s[i]))
         coefficients[i] += signs[i] * t
         coefficients[j] = 0.0 if t == weight else coefficients[j] - signs[j] * t
         _move(s, signs, t * signs[i], row_i, -t * signs[j], row_j)
@@ -46,24 +46,24 @@ def minimise(core, examples, squared_length, tolerance, counters):
         s[j] -= t / examples.C
         counters[UPDATES] += 1
     core.active[0] = m
-    return squared_length
+    return R
 
 
 @jit
 def _extremes(s, coefficients):
-    """Find the place of the least response, and the largest response with weight."""
-    least, most = 0, -np.inf
+    """Return the slot of the least response, and the largest response with weight."""
+    least, largest = 0, -np.inf
     for j in range(len(s)):
         if s[j] < s[least]:
             least = j
-        if coefficients[j] != 0.0 and s[j] > most:
-            most = s[j]
-    return least, most
+        if coefficients[j] != 0.0 and s[j] > largest:
+            largest = s[j]
+    return least, largest
 
 
 @jit
 def _best_partner(s, coefficients, signs, diagonal, row_i, i):
-    """Find the place with weight from which moving weight to place i gains the most."""
+    """Return the slot with weight from which moving weight to slot i gains the most."""
     best, best_gain = i, -1.0
     for j in range(len(s)):
         rise = s[j] - s[i]

@@ -1,1 +1,1 @@
-"""The Margin Perceptron with Unlearning."""
+"""The margin perceptron with unlearning, mpu-2010, and the perceptron with margin."""

@@ -4,9 +4,12 @@
     hard margin   max_w  min_i y_i w.x_i / ||w||
 
 Panagiotakopoulos, Tsampouka: "The Margin Perceptron with Unlearning", ICML 2010, Algorithm 1. With z_i = y_i x_i,
-integers 0 <= I_i <= I and a = sum_i I_i z_i, an example is *learned* (a += z_i, I_i += 1) while a.z_i <= b and I_i < I,
-and *unlearned* (a -= z_i, I_i -= 1) while a.z_i >= b + db and I_i > 0; db = 3 R^2 with R = max ||x_i||. The solution is
-w = a / b. The presentation of the examples is in active_sets.py, with what is counted; kernels in responses.py.
+R = max ||z_i||, integers 0 <= I_i <= I and a = sum_i I_i z_i (6), presenting z_i changes a and I_i by (2)
+
+    a += delta z_i,   I_i += delta,   delta = +1 while a.z_i <= b and I_i < I            (8), learning
+                                      delta = -1 while a.z_i >= b + db and I_i > 0       (8), unlearning
+
+until no z_i changes them; db = 3 R^2, above R^2 as (7) asks. The solution is w = a / b.
 
 Soft margin: the dual variables are I_i / b, C = I / b, and the accuracy eps wanted before running gives I (Remark 4).
 The certificate after running is (24).
@@ -14,36 +17,203 @@ The certificate after running is (24).
 Hard margin: I is infinite and C is not used. Before running, the margin is certain to be above a fraction
 1 / (1 + min(db, b + R^2) / b) of the maximum (11). As (b + R^2) / b is above 1, for eps < 1 the fraction 1 / (1 + eps)
 takes db / b = eps. The certificate after running is (12), which at convergence is above that fraction as well, by (19).
-Data that are not separable, for which the algorithm would never end, end a run by a certificate of that.
+
+Section 4: an example is learned or unlearned as often as (8) allows at once, a multiple update. All examples are
+presented in a new random order; those with a.z_i <= c-bar b or I_i > 0 form the first active set, and those of the
+first that change and keep I_i > 0 the second, which is presented until nothing changes or ten times. After four rounds
+over the first set, or one without a change, all examples are presented again; if then none changes, it is done.
+
+Counted: one inner product per example presented and n per after-running certificate, or with a kernel n kernel
+evaluations per change and nothing else; a multiple update is one step and as many updates as its multiplicity.
+
+Deviations, all in how a run ends; they are looked at after the presentation of all examples:
+
+- *The certificate* (24), or (12) in hard margin, ends it when good enough, as in section 4, but is computed only where
+  an estimate says that it may be. Soft margin: each example presented adds I max(0, b - p_i) - I_i (b - p_i) to the gap
+  between primal and dual. Hard margin: the smallest p_i = a.z_i seen stands for the smallest there is.
+- *There is no margin* (hard margin): a / sum_i I_i lies in the convex hull of the z_i, so no vector of norm one has
+  all its products with the z_i above ||a|| / sum_i I_i; once that is below the smallest margin asked for, the answer
+  is known. Algorithm 1 would not end. In soft margin a zero z_i, whose p_i no update changes, starts with I_i = I.
+- A number is no longer finite.
+
+All I_i are doubles that hold integers, exact below 2^53. Responses p_i, linear and with a kernel: responses.py.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt, Lt
+from numpy.typing import NDArray
 
+from mpu_bench.core.counters import (
+    INNER_PRODUCTS,
+    KERNEL_COMPUTED,
+    KERNEL_EVALUATIONS,
+    PRESENTED,
+    STEPS,
+    UPDATES,
+    new_counters,
+    reached,
+)
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import Model
+from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rng import generator
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+from mpu_bench.core.records import new_record
+from mpu_bench.core.rng import generator, shuffle
+from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
-from mpu_bench.solvers.mpu import active_sets, hard_margin
-from mpu_bench.solvers.mpu.active_sets import Rule, State
+from mpu_bench.solvers.mpu.hard_margin import check_shortest, guaranteed_fraction, obvious_cause, update_bound
 from mpu_bench.solvers.mpu.responses import (
+    Responses,
+    exact_squared_norm,
+    features_of,
+    hinge_sum_and_min,
+    inner_products_per_response,
     model_of,
-    recombined_squared_length,
+    prefetch_response,
+    response,
     responses_to_zero,
-    squared_length,
-    survey,
+    squared_norm_of_a,
+    update,
+)
+
+_C_BAR = 1.01  #: an example with p_i <= c-bar b joins the first active set
+_FIRST_ROUNDS = 3  #: N_ep1: the first set is presented once more than this, then all examples are
+_SECOND_ROUNDS = 10  #: N_ep2: the second set is presented so often at most
+
+_ESTIMATE_FACTOR = 1.5  # the certificate is computed where its estimate is at most so many times what is wanted
+_PREFETCH_EXAMPLES = np.uint32(6)  # ahead of the one presented
+ALL, FIRST, SECOND = 0, 1, 2  #: the sets of examples
+
+PROGRESS = np.dtype(
+    [
+        ("presented_set", "i8"),  # ALL, FIRST or SECOND
+        ("position", "i8"),  # in that set
+        ("changes", "i8"),  # steps of this round
+        ("first_rounds", "i8"),  # over the first set since all examples
+        ("second_rounds", "i8"),  # over the second set since the first
+        ("status", "i8"),
+        ("no_margin", "i8"),  # whether the run ended because no margin above the smallest one exists
+        ("gap", "f8"),  # primal - dual as seen in this round, times b^2
+        ("dual", "f8"),  # times b^2
+        ("smallest", "f8"),  # p_i of this round
+    ]
 )
 
 
+class Thresholds(NamedTuple):
+    """The constants of the update conditions (8), and of the end."""
+
+    I_max: float  #: I, the bound on every I_i; infinite in hard margin
+    b: float
+    unlearn_at: float  #: b + db; infinite for no unlearning
+    stop: float  #: suboptimality, or shortfall of the maximum margin, that ends a run; 0 for convergence
+    smallest_margin: float  #: hard margin: a maximum margin below this ends a run
+
+    @property
+    def delta_b(self) -> float:
+        """The paper's db."""
+        return self.unlearn_at - self.b
+
+
+class State(NamedTuple):
+    """What the algorithm works on; n examples."""
+
+    thresholds: Thresholds
+    responses: Responses
+    squared_norms: NDArray[np.float64]  #: ||z_i||^2 (n,)
+    multiplicities: NDArray[np.float64]  #: I_i (n,)
+    sets: NDArray[np.uint32]  #: (3, n): all examples and the two active sets
+    sizes: NDArray[np.int64]  #: (3,) of the sets
+    generator: NDArray[np.uint64]
+    progress: NDArray[Any]  #: a record of `PROGRESS`
+    counters: NDArray[np.int64]
+
+
 @dataclass(frozen=True)
-class MPU(Solver):
+class ThresholdPerceptron(Solver):
+    """Algorithm 1 with active sets and multiple updates, for the thresholds of a subclass."""
+
+    kernels: ClassVar = "any"
+
+    @abstractmethod
+    def thresholds(self, R2: float) -> Thresholds:
+        """Choose the constants for the accuracy wanted; ``R2`` is max ||z_i||^2."""
+
+    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
+        """Start at a = 0; a hard margin ends at once where a look at the rows shows that there is none."""
+        self.check(problem, kernel)
+        responses, squared_norms = responses_to_zero(problem, kernel)
+        thresholds, n = self.thresholds(float(squared_norms.max())), problem.n
+        multiplicities, no_margin = np.zeros(n), False
+        if np.isfinite(thresholds.I_max):
+            multiplicities[squared_norms == 0.0] = thresholds.I_max
+        else:
+            check_shortest(self.name, self.accuracy, thresholds.b, squared_norms)  # type: ignore[attr-defined]
+            no_margin = bool(obvious_cause(problem.train, responses.signs, squared_norms, problem.features))
+        progress = new_record(
+            PROGRESS,
+            status=Status.DONE if no_margin else Status.RUNNING,
+            no_margin=no_margin,
+            dual=thresholds.b * multiplicities.sum(),
+            smallest=np.inf,
+        )
+        sets, sizes, stream = np.zeros((3, n), np.uint32), np.array([n, 0, 0]), generator(seed, self.name)
+        sets[ALL] = np.arange(n)
+        shuffle(stream, sets[ALL], n)
+        return State(
+            thresholds, responses, squared_norms, multiplicities, sets, sizes, stream, progress, new_counters()
+        )
+
+    def advance(self, state: State, until: Until) -> Status:
+        """Present further examples."""
+        return Status(_advance(state, until))
+
+    def model(self, state: State) -> Model:
+        """Return w = a / b; in hard margin, too: y_i w.x_i is above 1 for every example at convergence."""
+        return model_of(state.responses, state.multiplicities, state.thresholds.b)
+
+    def measures(self, state: State) -> Measures:
+        """Certify the margin of w by (12); without a fraction and a bound while it is not above zero."""
+        b, delta_b, R2 = state.thresholds.b, state.thresholds.delta_b, float(state.squared_norms.max())
+        norm = np.sqrt(squared_norm_of_a(state.responses, state.multiplicities))
+        if norm == 0.0:
+            return Measures()
+        wanted = min(guaranteed_fraction(b, delta_b, R2), 1.0 / (1.0 + state.thresholds.stop))
+        margin = float(hinge_sum_and_min(state.responses, b)[1] / norm)
+        if margin <= 0.0:
+            return Measures(margin=margin, margin_fraction_wanted=wanted)
+        return Measures(
+            margin=margin,
+            margin_fraction=margin / _largest_margin(state),  # (12)
+            margin_fraction_wanted=wanted,
+            update_bound=update_bound(b, delta_b, R2, margin),
+        )
+
+    def note(self, state: State) -> str:
+        """Return that the data are not separable, and why, where a run for a hard margin ended with that answer."""
+        if not state.progress[0].no_margin:
+            return ""
+        responses = state.responses
+        features = features_of(responses)
+        if cause := obvious_cause(responses.rows, responses.signs, state.squared_norms, features):
+            return f"the data are not separable: {cause}"
+        largest = _largest_margin(state)
+        return (
+            f"the data are not separable with a margin above {largest:.2g}"
+            f" ({largest / np.sqrt(state.squared_norms.max()):.2g} of the longest example), certified"
+        )
+
+
+@dataclass(frozen=True)
+class MPU(ThresholdPerceptron):
     """The margin perceptron with unlearning.
 
     Attributes
@@ -65,8 +235,6 @@ class MPU(Solver):
 
     name = "mpu"
     paper = "mpu-2010"
-    kernels: ClassVar = "any"
-    l1_svm = True
 
     C: Annotated[float, Gt(0)] = 1.0
     accuracy: Annotated[float, Gt(0), Lt(1)] = 1e-5
@@ -74,61 +242,189 @@ class MPU(Solver):
     margin: Literal["soft", "hard"] = "soft"
     smallest_margin: Annotated[float, Gt(0), Lt(1)] = 1e-6
 
-    def rule(self, largest_squared_norm: float) -> Rule:
-        """Choose I and b for the accuracy wanted; ``largest_squared_norm`` is R^2.
+    def thresholds(self, R2: float) -> Thresholds:
+        """Choose I and b for the accuracy wanted.
 
         Raises
         ------
         ConfigError
             If I is beyond 2^53, where doubles no longer hold all integers.
         """
-        gap = 3.0 * float(largest_squared_norm)  # db > R^2, (7)
+        delta_b = 3.0 * R2  # above R^2, (7)
         if self.margin == "hard":
-            b = gap / self.accuracy  # (11)
-            return Rule(np.inf, b, b + gap, self.stop, self.smallest_margin * float(np.sqrt(largest_squared_norm)))
-        most = self.C * gap * (2.0 + self.accuracy) / self.accuracy + 1.0  # Remark 4
-        if most > 2.0**53:
+            b = delta_b / self.accuracy  # (11)
+            return Thresholds(np.inf, b, b + delta_b, self.stop, self.smallest_margin * float(np.sqrt(R2)))
+        I_max = float(self.C * delta_b * (2.0 + self.accuracy) / self.accuracy + 1.0)  # Remark 4
+        if I_max > 2.0**53:
             raise ConfigError(
-                f"mpu: accuracy {self.accuracy} needs I = {most:.1e}, beyond 2^53; take a larger accuracy"
+                f"mpu: accuracy {self.accuracy} needs I = {I_max:.1e}, beyond 2^53; take a larger accuracy"
             )
-        most = np.floor(most)
-        return Rule(most, most / self.C, most / self.C + gap, self.stop, 0.0)
-
-    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
-        """Start at a = 0."""
-        self.check(problem, kernel)
-        held, norms = responses_to_zero(problem, kernel)
-        rule = self.rule(norms.max())
-        if self.margin == "soft":
-            return active_sets.start(held, norms, rule, generator(seed, self.name))
-        hard_margin.check_lengths(self.name, self.accuracy, rule, norms)
-        return hard_margin.start(held, norms, rule, generator(seed, self.name))
-
-    def advance(self, state: State, allowance: Allowance) -> Status:
-        """Present further examples."""
-        return active_sets.advance(state, self.rule(state.squared_norms.max()), allowance)
-
-    def model(self, state: State) -> Model:
-        """Give w = a / b; in hard margin, too: y_i w.x_i is above 1 for every example at convergence."""
-        return model_of(state.held, state.multiplicities, self.rule(state.squared_norms.max()).threshold)
+        I_max = float(np.floor(I_max))
+        return Thresholds(I_max, I_max / self.C, I_max / self.C + delta_b, self.stop, 0.0)
 
     def measures(self, state: State) -> Measures:
         """Certify w = a / b: its objective by the dual variables I_i / b (24), or its margin (12)."""
-        rule = self.rule(state.squared_norms.max())
         if self.margin == "hard":
-            return hard_margin.measures(state, rule)
-        b, counts = rule.threshold, state.multiplicities
-        squared = float(squared_length(state.held, counts))
-        loss, smallest = survey(state.held, b)
+            return super().measures(state)
+        b, responses, multiplicities = state.thresholds.b, state.responses, state.multiplicities
+        squared = float(squared_norm_of_a(responses, multiplicities))
+        loss, smallest = hinge_sum_and_min(responses, b)
         objective = (squared / 2 / b + self.C * float(loss)) / b
-        dual = (counts.sum() - recombined_squared_length(state.held, counts) / 2 / b) / b
-        return Measures(
-            objective,
-            float(dual),
-            gap=float(objective / dual - 1) if dual > 0 else None,
-            margin=float(smallest / np.sqrt(squared)) if squared > 0 else None,
-        )
+        dual = (multiplicities.sum() - exact_squared_norm(responses, multiplicities) / 2 / b) / b
+        margin = float(smallest / np.sqrt(squared)) if squared > 0 else None
+        return Measures.certified(objective, float(dual), margin=margin)  # (24)
 
-    def remark(self, state: State) -> str:
-        """Say that the data are not separable, where a run for a hard margin ended with that answer."""
-        return hard_margin.remark(state)
+    @classmethod
+    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:
+        """Return that of the linear L1-SVM."""
+        soft = parameters["margin"] == "soft"
+        return ("optimum", {"C": parameters["C"]}) if linear and soft else None
+
+
+@jit
+def _advance(state, until):
+    progress = state.progress[0]
+    while progress.status == Status.RUNNING and not reached(state.counters, until):
+        _present(state, until)
+        while progress.status == Status.RUNNING and progress.position == state.sizes[progress.presented_set]:
+            _end_round(state)
+    return progress.status
+
+
+@jit(error_model="numpy")
+def _present(state, until):
+    """Go on with the round over a set, the for loop of Algorithm 1, and collect the active set below it."""
+    responses, norms, multiplicities = state.responses, state.squared_norms, state.multiplicities
+    I_max, b, unlearn_at = state.thresholds.I_max, state.thresholds.b, state.thresholds.unlearn_at
+    progress, sizes, counters = state.progress[0], state.sizes, state.counters
+    presented_set, first = progress.presented_set, progress.position
+    examples, collected = state.sets[presented_set], state.sets[min(presented_set + 1, SECOND)]
+    last = min(first + until.presented - counters[PRESENTED], sizes[presented_set])
+    size = np.uint32(0) if presented_set == SECOND else np.uint32(sizes[presented_set + 1])
+    gap, dual, smallest = progress.gap, progress.dual, progress.smallest
+    steps, updates, evaluations = 0, 0.0, counters[KERNEL_EVALUATIONS]
+    loss_weight = 0.0 if np.isinf(I_max) else I_max
+    near, end = _C_BAR * b, np.uint32(len(examples) - 1)
+    for position in range(np.uint32(first), np.uint32(last)):
+        soon = examples[min(position + _PREFETCH_EXAMPLES, end)]
+        prefetch_response(responses, soon)
+        prefetch(norms, soon)
+        prefetch(multiplicities, soon)
+        i = examples[position]
+        p_i, I_i, delta = response(responses, i), multiplicities[i], 0.0
+        gap += loss_weight * max(b - p_i, 0.0) - I_i * (b - p_i)  # this example's part of primal - dual
+        smallest = min(smallest, p_i)
+        if p_i <= b and I_i < I_max:  # learn, (8), as often as section 4 allows at once
+            delta = min(np.floor((b - p_i) / norms[i]) + 1.0, I_max - I_i)
+        elif p_i >= unlearn_at and I_i > 0.0:  # unlearn, (8)
+            delta = -min(np.floor((p_i - unlearn_at) / norms[i]) + 1.0, I_i)
+        if delta != 0.0:
+            evaluations += update(responses, i, delta)  # (2)
+            I_i += delta
+            multiplicities[i] = I_i
+            steps += 1
+            updates += abs(delta)
+            dual += delta * (b - p_i - delta * norms[i] / 2.0)
+        if presented_set == ALL:
+            collects = p_i <= near or I_i > 0.0
+        else:
+            collects = presented_set == FIRST and delta != 0.0 and I_i > 0.0
+        if collects:
+            collected[size] = i
+            size += np.uint32(1)
+        if evaluations >= until.kernel_evaluations:
+            last = np.int64(position) + 1
+            break
+    if presented_set != SECOND:
+        sizes[presented_set + 1] = size
+    progress.position = last
+    progress.changes += steps
+    progress.gap, progress.dual, progress.smallest = gap, dual, smallest
+    counters[PRESENTED] += last - first
+    counters[INNER_PRODUCTS] += (last - first) * inner_products_per_response(responses)
+    counters[KERNEL_COMPUTED] += evaluations - counters[KERNEL_EVALUATIONS]
+    counters[KERNEL_EVALUATIONS] = evaluations
+    counters[STEPS] += steps
+    counters[UPDATES] += np.int64(updates)
+
+
+@jit
+def _end_round(state):
+    """Choose the set that is presented next, or stop (section 4)."""
+    progress = state.progress[0]
+    changed = progress.changes > 0
+    if progress.presented_set == ALL:
+        if not np.isfinite(progress.dual):
+            progress.status = Status.DIVERGED
+        elif not changed or _ends_early(state):
+            progress.status = Status.DONE
+        progress.first_rounds = 0
+        following = FIRST
+    elif progress.presented_set == FIRST:
+        progress.first_rounds += 1
+        progress.second_rounds = 0
+        following = SECOND if changed and progress.first_rounds <= _FIRST_ROUNDS else ALL
+    else:
+        progress.second_rounds += 1
+        following = SECOND if changed and progress.second_rounds < _SECOND_ROUNDS else FIRST
+    if progress.status == Status.RUNNING:
+        _begin_round(state, following)
+
+
+@jit
+def _begin_round(state, following):
+    progress = state.progress[0]
+    progress.presented_set, progress.position, progress.changes = following, 0, 0
+    progress.gap, progress.smallest = 0.0, np.inf
+    if following != SECOND:
+        state.sizes[following + 1] = 0
+    if following == ALL:
+        shuffle(state.generator, state.sets[ALL], state.sets.shape[1])
+
+
+@jit
+def _ends_early(state):
+    """Return whether the certificate holds, or there is no margin."""
+    thresholds = state.thresholds
+    if not np.isinf(thresholds.I_max):
+        return thresholds.stop > 0.0 and _gap_holds(state)
+    norm, total = np.sqrt(squared_norm_of_a(state.responses, state.multiplicities)), state.multiplicities.sum()
+    if norm < thresholds.smallest_margin * total:
+        state.progress[0].no_margin = 1
+        return True
+    return thresholds.stop > 0.0 and _margin_holds(state, norm, total)
+
+
+@jit
+def _gap_holds(state):
+    """Return whether the after-running accuracy (24) is at most ``stop``; computed where it probably is."""
+    thresholds, progress = state.thresholds, state.progress[0]
+    if progress.gap > _ESTIMATE_FACTOR * thresholds.stop * progress.dual:
+        return False
+    half = squared_norm_of_a(state.responses, state.multiplicities) / 2.0
+    dual = thresholds.b * state.multiplicities.sum() - half
+    loss, _ = _survey(state)
+    return (half + thresholds.I_max * loss) / dual - 1.0 <= thresholds.stop  # (24)
+
+
+@jit
+def _margin_holds(state, norm, total):
+    """Return whether the fraction (12) is at least 1 / (1 + stop); computed where it probably is."""
+    stop = state.thresholds.stop
+    if state.progress[0].smallest * total * (1.0 + _ESTIMATE_FACTOR * stop) < norm * norm:
+        return False
+    _, smallest = _survey(state)
+    return smallest * total * (1.0 + stop) >= norm * norm  # (12)
+
+
+@jit
+def _survey(state):
+    """Evaluate the losses and the smallest response over all examples, counted."""
+    state.counters[INNER_PRODUCTS] += len(state.multiplicities) * inner_products_per_response(state.responses)
+    return hinge_sum_and_min(state.responses, state.thresholds.b)
+
+
+def _largest_margin(state: State) -> float:
+    """Return ||a|| / sum_i I_i, which no margin exceeds."""
+    squared = exact_squared_norm(state.responses, state.multiplicities)
+    return float(np.sqrt(squared) / state.multiplicities.sum())

@@ -13,16 +13,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from mpu_bench.core.gram import kernel_diagonal, kernel_row
-from mpu_bench.core.jit import dispatch
+from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import Kernel, Linear
 from mpu_bench.core.models import KernelModel, LinearModel, Model
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, add, dot, new_weights, prepare, take
+from mpu_bench.core.rows import Rows, add, dot, new_weights, prepare
 from mpu_bench.errors import DataError
 from mpu_bench.solvers.certificates import combine, finite_squared_norms
 
@@ -32,7 +31,7 @@ class LinearResponses(NamedTuple):
 
     rows: Rows
     signs: NDArray[np.float64]  #: y (n,)
-    weights: NDArray[np.float64]  #: a (d,)
+    a: NDArray[np.float64]  #: (d,)
 
 
 class KernelResponses(NamedTuple):
@@ -42,16 +41,16 @@ class KernelResponses(NamedTuple):
     signs: NDArray[np.float64]  #: y (n,)
     squared_norms: NDArray[np.float64]  #: ||x_i||^2 (n,)
     kernel: Kernel
-    responses: NDArray[np.float64]  #: p (n,)
-    kernel_row: NDArray[np.float64]  #: (n,) room for a row of the kernel matrix
-    example: NDArray[np.float64]  #: (d,) room for an example; zero between changes
+    p: NDArray[np.float64]  #: (n,)
+    kernel_row: NDArray[np.float64]  #: (n,) scratch
+    example: NDArray[np.float64]  #: (d,) scratch; zero between updates
 
 
 Responses = LinearResponses | KernelResponses
 
 
 def responses_to_zero(problem: Problem, kernel: Kernel) -> tuple[Responses, NDArray[np.float64]]:
-    """Start at a = 0; gives the responses and ``||z_i||^2 = K(x_i, x_i)``, shape (n,).
+    """Return the responses to a = 0, and ``||z_i||^2 = K(x_i, x_i)``, shape (n,).
 
     Raises
     ------
@@ -69,98 +68,120 @@ def responses_to_zero(problem: Problem, kernel: Kernel) -> tuple[Responses, NDAr
             f"{problem.name}: K(x, x) of training row {worst} is {diagonal[worst]:.3g}; scale the features down"
             f" or take another kernel than {kernel}"
         )
-    n, room = problem.n, np.zeros(problem.features)
-    return KernelResponses(problem.train, problem.signs(), norms, kernel, np.zeros(n), np.zeros(n), room), diagonal
+    n, example = problem.n, np.zeros(problem.features)
+    return KernelResponses(problem.train, problem.signs(), norms, kernel, np.zeros(n), np.zeros(n), example), diagonal
 
 
-def _linear_response(held, i):
-    return held.signs[i] * dot(held.rows, i, held.weights)
+@jit_dispatch
+def response(responses, i):
+    """Return p_i; a float64."""
 
 
-def _kernel_response(held, i):
-    return held.responses[i]
+@response.register(LinearResponses)
+def _(responses, i):
+    return responses.signs[i] * dot(responses.rows, i, responses.a)
 
 
-def _linear_change(held, i, multiplicity):
-    add(held.rows, i, held.signs[i] * multiplicity, held.weights)  # (2)
+@response.register(KernelResponses)
+def _(responses, i):
+    return responses.p[i]
+
+
+@jit_dispatch
+def update(responses, i, multiplicity):
+    """Add ``multiplicity z_i`` to a, (2); return the number of kernel values asked for."""
+
+
+@update.register(LinearResponses)
+def _(responses, i, multiplicity):
+    add(responses.rows, i, responses.signs[i] * multiplicity, responses.a)
     return 0
 
 
-def _kernel_change(held, i, multiplicity):
-    kernel_row(held.kernel, held.rows, held.squared_norms, i, held.example, held.kernel_row)
-    scale = held.signs[i] * multiplicity
-    for j in range(len(held.responses)):
-        held.responses[j] += scale * held.signs[j] * held.kernel_row[j]
-    return len(held.responses)
+@update.register(KernelResponses)
+def _(responses, i, multiplicity):
+    row = responses.kernel_row
+    kernel_row(responses.kernel, responses.rows, responses.squared_norms, i, responses.example, row)
+    scale = responses.signs[i] * multiplicity
+    for j in range(len(row)):
+        responses.p[j] += scale * responses.signs[j] * row[j]
+    return len(row)
 
 
-def _linear_fetch(held, i):
-    prepare(held.rows, i)
-    prefetch(held.signs, i)
+@jit_dispatch
+def prefetch_response(responses, i):
+    """Hint that ``response(responses, i)`` is needed soon."""
 
 
-def _kernel_fetch(held, i):
-    prefetch(held.responses, i)
+@prefetch_response.register(LinearResponses)
+def _(responses, i):
+    prepare(responses.rows, i)
+    prefetch(responses.signs, i)
 
 
-def _linear_products(_held):
+@prefetch_response.register(KernelResponses)
+def _(responses, i):
+    prefetch(responses.p, i)
+
+
+@jit_dispatch
+def inner_products_per_response(responses):
+    """Return how many inner products a response costs, 0 or 1."""
+
+
+@inner_products_per_response.register(LinearResponses)
+def _(_responses):
     return 1
 
 
-def _kernel_products(_held):
+@inner_products_per_response.register(KernelResponses)
+def _(_responses):
     return 0
 
 
-def _linear_squared_length(held, _multiplicities):
-    return (held.weights * held.weights).sum()
+@jit_dispatch(allocates=True)
+def squared_norm_of_a(responses, multiplicities):
+    """Compute ``||a||^2``, with a kernel as ``sum_i I_i p_i``, (18)."""
 
 
-def _kernel_squared_length(held, multiplicities):
-    return max((held.responses * multiplicities).sum(), 0.0)
+@squared_norm_of_a.register(LinearResponses)
+def _(responses, _multiplicities):
+    return (responses.a * responses.a).sum()
 
 
-#: ``response(held, i)``: p_i; a float64.
-response = dispatch("response", {LinearResponses: _linear_response, KernelResponses: _kernel_response})
-
-#: ``change(held, i, multiplicity)``: a += multiplicity z_i; gives the number of kernel values asked for.
-change = dispatch("change", {LinearResponses: _linear_change, KernelResponses: _kernel_change})
-
-#: ``fetch(held, i)``: a hint that ``response(held, i)`` is needed soon.
-fetch = dispatch("fetch", {LinearResponses: _linear_fetch, KernelResponses: _kernel_fetch})
-
-#: ``products(held)``: how many inner products a response costs, 0 or 1.
-products = dispatch("products", {LinearResponses: _linear_products, KernelResponses: _kernel_products})
-
-#: ``squared_length(held, I)``: ||a||^2, with a kernel as sum_i I_i p_i, (18).
-squared_length = dispatch(
-    "squared_length", {LinearResponses: _linear_squared_length, KernelResponses: _kernel_squared_length}, owns=True
-)
+@squared_norm_of_a.register(KernelResponses)
+def _(responses, multiplicities):
+    return max((responses.p * multiplicities).sum(), 0.0)
 
 
-@njit(cache=True, nogil=True)
-def survey(held, threshold):
-    """Look at every response: gives ``sum_i max(0, threshold - p_i)`` and ``min_i p_i``; n responses."""
+@jit
+def hinge_sum_and_min(responses, threshold):
+    """Return ``sum_i max(0, threshold - p_i)`` and ``min_i p_i``; n responses."""
     loss, smallest = 0.0, np.inf
-    for i in range(np.uint32(len(held.signs))):
-        p = response(held, np.uint32(i))
+    for i in range(np.uint32(len(responses.signs))):
+        p = response(responses, np.uint32(i))
         loss += max(0.0, threshold - p)
         smallest = min(smallest, p)
     return loss, smallest
 
 
-def recombined_squared_length(held: Responses, multiplicities: NDArray[np.float64]) -> float:
+def exact_squared_norm(responses: Responses, multiplicities: NDArray[np.float64]) -> float:
     """Compute ``||sum_i I_i z_i||^2`` from the I_i alone where that is cheap: no rounding of a solver enters."""
-    if isinstance(held, LinearResponses):
-        weights = np.zeros_like(held.weights)
-        combine(held.rows, held.signs, multiplicities, weights)
-        held = held._replace(weights=weights)
-    return float(squared_length(held, multiplicities))
+    if isinstance(responses, LinearResponses):
+        a = np.zeros_like(responses.a)
+        combine(responses.rows, responses.signs, multiplicities, a)
+        responses = responses._replace(a=a)
+    return float(squared_norm_of_a(responses, multiplicities))
 
 
-def model_of(held: Responses, multiplicities: NDArray[np.float64], threshold: float) -> Model:
-    """Give w = a / threshold; with a kernel as the expansion over the examples with I_i > 0."""
-    if isinstance(held, LinearResponses):
-        return LinearModel(held.weights[np.newaxis] / threshold)
-    support = np.flatnonzero(multiplicities)
-    coefficients = (held.signs * multiplicities)[support, np.newaxis] / threshold
-    return KernelModel(take(held.rows, support), coefficients, held.kernel, len(held.example))
+def model_of(responses: Responses, multiplicities: NDArray[np.float64], b: float) -> Model:
+    """Return w = a / b; with a kernel as the expansion over the examples with I_i > 0."""
+    if isinstance(responses, LinearResponses):
+        return LinearModel(responses.a[np.newaxis] / b)
+    coefficients = responses.signs * multiplicities / b
+    return KernelModel.of_support(responses.rows, coefficients, responses.kernel, features_of(responses))
+
+
+def features_of(responses: Responses) -> int:
+    """Return the number of features, d."""
+    return len(responses.a if isinstance(responses, LinearResponses) else responses.example)

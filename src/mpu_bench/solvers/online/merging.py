@@ -32,8 +32,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.core.exp import exp_double, exp_single, expm1_double
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import exp_double, exp_single, expm1_double
 from mpu_bench.core.vectors import padded, put_between, squared_distances
 from mpu_bench.solvers.online.expansion import Expansion, change_squared_norm, forget, give_age, refresh_norm, smallest
 

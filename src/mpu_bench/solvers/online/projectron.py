@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.clock import off_the_clock
+from mpu_bench.core.clock import untimed
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, value
@@ -150,7 +150,7 @@ class Projectron(OnlineSolver):
         largest = float(_largest(kernel, squared_norms(problem.train)))
         if self.eta is not None:
             return self._start(problem, kernel, seed, Sparseness(self.eta, largest - self.eta, largest), None)
-        with off_the_clock():
+        with untimed():
             sparseness, search = self._search(problem, kernel, seed, largest)
         return self._start(problem, kernel, seed, sparseness, search)
 

@@ -10,8 +10,9 @@ It does not give its dual variables, so it certifies no gap. It counts passes ov
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -22,11 +23,12 @@ from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, to_scipy
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.solvers.certificates import margin, primal
 
 
-class State(NamedTuple):
+@dataclass
+class State:
     """The problem as the peer wants it, and its solution."""
 
     rows: Rows
@@ -34,8 +36,8 @@ class State(NamedTuple):
     examples: Any  #: (n, d) float64, CSR or dense
     seed: int
     weights: NDArray[np.float64]  #: (d,)
-    status: NDArray[np.int64]  #: (1,)
     counters: NDArray[np.int64]
+    status: Status = Status.RUNNING
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,11 @@ class Liblinear(Solver):
     tolerance : float
         LIBLINEAR's epsilon: largest minus smallest projected gradient over a pass without shrinking.
     most_passes : int
-        Its cap on passes. LIBLINEAR's own is 300 and silent; here it should never be what stops.
+        Its cap on passes. LIBLINEAR's own is 300 and silent; this one is large enough never to bind.
     """
 
     name = "liblinear"
     paper = "scikit-learn"
-    l1_svm = True
     sliceable = False
 
     C: Annotated[float, Gt(0)] = 1.0
@@ -70,16 +71,15 @@ class Liblinear(Solver):
             to_scipy(problem.train, problem.features),
             seed,
             np.zeros(problem.features),
-            np.array([Status.RUNNING]),
             new_counters(),
         )
 
-    def advance(self, state: State, allowance: Allowance) -> Status:  # noqa: ARG002
-        """Train to the end, whatever the allowance. RUNNING says that the cap on passes stopped it."""
+    def advance(self, state: State, until: Until) -> Status:  # noqa: ARG002
+        """Train to the end, whatever ``until`` says. RUNNING means that the cap on passes stopped it."""
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import LinearSVC
 
-        if state.status[0] == Status.DONE:
+        if state.status is Status.DONE:
             return Status.DONE
         peer = LinearSVC(
             C=self.C,
@@ -95,11 +95,11 @@ class Liblinear(Solver):
             peer.fit(state.examples, state.signs)
         state.weights[:] = peer.coef_[0]
         state.counters[PRESENTED] = state.counters[INNER_PRODUCTS] = int(peer.n_iter_) * len(state.signs)
-        state.status[0] = Status.DONE if peer.n_iter_ < self.most_passes else Status.RUNNING
-        return Status(state.status[0])
+        state.status = Status.DONE if peer.n_iter_ < self.most_passes else Status.RUNNING
+        return state.status
 
     def model(self, state: State) -> LinearModel:
-        """Give w."""
+        """Return w."""
         return LinearModel(state.weights[np.newaxis].copy())
 
     def measures(self, state: State) -> Measures:
@@ -108,3 +108,8 @@ class Liblinear(Solver):
             objective=primal(state.rows, state.signs, state.weights, self.C),
             margin=margin(state.rows, state.signs, state.weights),
         )
+
+    @classmethod
+    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:
+        """Return that of the linear L1-SVM."""
+        return ("optimum", {"C": parameters["C"]}) if linear else None

@@ -5,13 +5,14 @@
 Chang, Lin: "LIBSVM: a library for support vector machines", ACM TIST 2, 2011, C-SVC. The kernels map exactly:
 Gaussian(gamma) is `rbf`, Polynomial(scale, offset, degree) is `poly` with gamma, coef0 and degree.
 
-Counted as for smo: 2n kernel evaluations for an iteration, which changes a pair. What it computes it does not tell.
+Counted as for smo: 2n kernel evaluations for an iteration, which changes a pair. How many it computes it does not tell.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Gt
@@ -22,12 +23,14 @@ from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATE
 from mpu_bench.core.kernels import Gaussian, Kernel, Polynomial
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, take, to_scipy
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status, mean_slack
+from mpu_bench.core.rows import Rows, to_scipy
+from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
+from mpu_bench.solvers.certificates import certify_kernel
 
 
-class State(NamedTuple):
+@dataclass
+class State:
     """The problem as the peer wants it, and its solution."""
 
     rows: Rows
@@ -36,9 +39,9 @@ class State(NamedTuple):
     signs: NDArray[np.float64]  #: y (n,)
     examples: Any  #: (n, d) float64, CSR or dense
     coefficients: NDArray[np.float64]  #: y_i alpha_i (n,)
-    bias: NDArray[np.float64]  #: b (1,)
-    status: NDArray[np.int64]  #: (1,)
     counters: NDArray[np.int64]
+    bias: float = 0.0  #: b
+    status: Status = Status.RUNNING
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,6 @@ class Libsvm(Solver):
     name = "libsvm"
     paper = "scikit-learn"
     kernels: ClassVar = "any"
-    kernel_svm: ClassVar = "bias"
     sliceable = False
 
     C: Annotated[float, Gt(0)] = 1.0
@@ -81,47 +83,44 @@ class Libsvm(Solver):
             problem.signs(),
             to_scipy(problem.train, problem.features),
             np.zeros(problem.n),
-            np.zeros(1),
-            np.array([Status.RUNNING]),
             new_counters(),
         )
 
-    def advance(self, state: State, allowance: Allowance) -> Status:  # noqa: ARG002
-        """Train to the end, whatever the allowance."""
+    def advance(self, state: State, until: Until) -> Status:  # noqa: ARG002
+        """Train to the end, whatever ``until`` says."""
         from sklearn.svm import SVC
 
-        if state.status[0] == Status.DONE:
+        if state.status is Status.DONE:
             return Status.DONE
         peer = SVC(C=self.C, tol=self.tolerance, cache_size=self.cache_mb, **_options(state.kernel))
         peer.fit(state.examples, state.signs)
         state.coefficients[peer.support_] = peer.dual_coef_.toarray()[0] if _sparse(peer) else peer.dual_coef_[0]
-        state.bias[0] = peer.intercept_[0]
+        state.bias = float(peer.intercept_[0])
         changes = int(np.sum(peer.n_iter_))
         state.counters[[PRESENTED, STEPS, UPDATES]] = changes
         state.counters[KERNEL_EVALUATIONS] = 2 * len(state.signs) * changes
-        state.status[0] = Status.DONE
-        return Status.DONE
+        state.status = Status.DONE
+        return state.status
 
     def model(self, state: State) -> KernelModel:
-        """Give the expansion over the support vectors."""
-        support = np.flatnonzero(state.coefficients)
-        vectors, coefficients = take(state.rows, support), state.coefficients[support, np.newaxis]
-        return KernelModel(vectors, coefficients, state.kernel, state.features, float(state.bias[0]))
+        """Return the expansion over the support vectors."""
+        return KernelModel.of_support(state.rows, state.coefficients, state.kernel, state.features, state.bias)
 
     def measures(self, state: State) -> Measures:
         """Certify the model by its own dual variables, on kernel values in single precision."""
         matrix = gram.build(state.rows, state.features, state.kernel, memory=0)
         responses = gram.expand(matrix, state.coefficients)
-        squared = float(state.coefficients @ responses)
-        losses = np.maximum(0.0, 1.0 - state.signs * (responses + state.bias[0]))
-        objective = squared / 2 + self.C * float(losses.sum())
-        dual = float(np.abs(state.coefficients).sum()) - squared / 2
-        gap = objective / dual - 1 if dual > 0 else None
-        return Measures(objective, dual, gap, nu=mean_slack(losses, squared))
+        losses = np.maximum(0.0, 1.0 - state.signs * (responses + state.bias))
+        return certify_kernel(state.coefficients, float(state.coefficients @ responses), losses, self.C)
+
+    @classmethod
+    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:  # noqa: ARG003
+        """Return that of the kernel SVM with a bias."""
+        return "kernel-optimum", {"C": parameters["C"], "bias": True}
 
 
 def _options(kernel: Kernel) -> dict[str, Any]:
-    """Name the kernel as scikit-learn does."""
+    """Return the kernel's names in scikit-learn."""
     if isinstance(kernel, Gaussian):
         return {"kernel": "rbf", "gamma": kernel.gamma}
     if isinstance(kernel, Polynomial):

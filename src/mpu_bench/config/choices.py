@@ -1,0 +1,146 @@
+"""What a config comes to: an experiment with every sweep written out, as the rest of the project receives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mpu_bench.config.rules import Judging
+from mpu_bench.config.schema import Checkpoints, Limits, Stop
+from mpu_bench.scaled import short
+
+if TYPE_CHECKING:
+    from mpu_bench.core.kernels import Kernel
+
+
+@dataclass(frozen=True)
+class DatasetChoice:
+    """A dataset as a config names it: the card, the options that override it, the label in tables, its classes.
+
+    Of a sweep over ``bipartitions`` every one is such a choice, and ``split`` names its positive classes.
+    """
+
+    name: str
+    options: Mapping[str, Any]
+    label: str
+    classes: tuple[str, ...]
+    split: str = ""
+
+
+@dataclass(frozen=True)
+class KernelChoice:
+    """A kernel as a config names it; its width or scale may be relative to the data."""
+
+    name: str = "linear"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        written = ", ".join(f"{name}={short(value)}" for name, value in self.parameters.items())
+        return f"{self.name}({written})" if written else self.name
+
+    def build(self, resolve: Callable[[Any], Any]) -> Kernel:
+        """Make the kernel; ``resolve`` turns a width or scale into a number, or leaves it relative."""
+        from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
+
+        given, normalize = self.parameters, bool(self.parameters.get("normalize", False))
+        if self.name == "linear":
+            return Polynomial(1.0, 0.0, 1, normalize) if normalize else Linear()
+        if self.name == "polynomial":
+            return Polynomial(resolve(given["scale"]), float(given["offset"]), int(given["degree"]), normalize)
+        return Gaussian(0.5 / given["sigma2"] if "sigma2" in given else resolve(given["gamma"]))
+
+
+@dataclass(frozen=True)
+class ValidationSplit:
+    """What a value is tried on: a part held out, one of k folds, or the test rows after training on all; the seed."""
+
+    holdout: float | None = None
+    folds: int | None = None
+    fold: int = 0
+    on_test_set: bool = False
+    seed: int = 0
+
+    def __str__(self) -> str:
+        if self.on_test_set:
+            return "test set"
+        return f"fold {self.fold + 1} of {self.folds}" if self.folds is not None else f"hold-out {self.holdout:g}"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Values to try, by the names of the config; all parameters with them, of the run's solver and of the one tried."""
+
+    values: Mapping[str, Any]
+    parameters: Mapping[str, Any]
+    kernel: KernelChoice
+    tried: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What is tried to tune a solver: which solver tries which values on which rows, and what is compared."""
+
+    solver: str
+    candidates: tuple[Candidate, ...]
+    trials: tuple[ValidationSplit, ...]
+    metric: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is tuned: ``C``, ``kernel.gamma``."""
+        return tuple(self.candidates[0].values)
+
+    def __str__(self) -> str:
+        tried = {
+            name: dict.fromkeys(short(candidate.values[name]) for candidate in self.candidates) for name in self.names
+        }
+        values = "; ".join(f"{name} of {', '.join(values)}" for name, values in tried.items())
+        first, seeds = self.trials[0], len({trial.seed for trial in self.trials})
+        rows = str(first) if first.folds is None else f"{first.folds} folds"
+        repeated = f", {seeds} seeds" if seeds > 1 else ""
+        return f"{values}; {self.metric.replace('_', ' ')} of {self.solver} on {rows}{repeated}"
+
+
+@dataclass(frozen=True)
+class SolverChoice:
+    """A solver with one value for each of its parameters, on all datasets or on the one of a label.
+
+    What is to be tuned is left out of its parameters and of those of the kernel.
+    """
+
+    name: str
+    parameters: Mapping[str, Any]
+    kernel: KernelChoice
+    vectors: int | None = None
+    only_for: str | None = None
+    tuning: Tuning | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What a config file says, checked and with every sweep written out.
+
+    ``paper`` is the one whose table or figure it is, ``options`` are the words of a command that changed the config,
+    ``profiles`` what else it could have been.
+    """
+
+    name: str
+    source: str
+    description: str
+    datasets: tuple[DatasetChoice, ...]
+    solvers: tuple[SolverChoice, ...]
+    seeds: tuple[int, ...]
+    stop: Stop
+    limits: Limits
+    checkpoints: Checkpoints
+    threads: int
+    kernel_memory: int | None
+    optimum: bool
+    published: str | None
+    judging: Judging
+    plugins: tuple[Path, ...]
+    paper: str | None
+    options: tuple[str, ...]
+    profiles: tuple[str, ...]

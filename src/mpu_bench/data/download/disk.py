@@ -1,0 +1,74 @@
+"""Turns the faults of the disk into messages that name the file and the fix."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mpu_bench.errors import FetchError
+
+_ANOTHER_HOME = "choose another data home with MPU_BENCH_DATA"
+_FULL = (
+    "The disk is full: {path} could not be written. Free some space and run the same command again (a download "
+    "continues where it stopped), or choose a data home on another disk with MPU_BENCH_DATA."
+)
+_NO_PERMISSION = (
+    f"No permission for {{path}}. Make it readable and writable for this user, or {_ANOTHER_HOME}. "
+    "A home that you may only read can be a mirror: MPU_BENCH_MIRROR=<home>/files."
+)
+_FILE_IN_THE_WAY = f"{{path}} is a file where a folder is needed. Move it away, or {_ANOTHER_HOME}."
+_MESSAGES = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EACCES: _NO_PERMISSION,
+    errno.EPERM: _NO_PERMISSION,
+    errno.EROFS: _NO_PERMISSION,
+    errno.ENOTDIR: _FILE_IN_THE_WAY,
+    errno.EEXIST: _FILE_IN_THE_WAY,
+    errno.ENOENT: "{path} has disappeared while it was in use, or its folder has. Run the same command again.",
+    errno.EISDIR: "{path} is a folder where a file is needed. Move it away.",
+    errno.ENOSYS: (
+        "The file system of {path} cannot lock files, which keeps processes from overwriting each other's data. "
+        "Choose a data home on another one with MPU_BENCH_DATA."
+    ),
+}
+
+
+@contextmanager
+def on_disk(path: Path, may_miss: bool = False) -> Iterator[None]:
+    """Turn the faults of the disk into messages that name the file and the fix.
+
+    Parameters
+    ----------
+    path : Path
+        What is read or written meanwhile, for the message.
+    may_miss : bool
+        Whether the caller handles `FileNotFoundError`, which then passes.
+    """
+    try:
+        yield
+    except OSError as error:
+        if may_miss and isinstance(error, FileNotFoundError):
+            raise
+        raise disk_error(error, path) from error
+
+
+def disk_error(error: OSError, path: Path) -> FetchError:
+    """Return the error to raise for a fault of the disk, about the file that it names, else about ``path``."""
+    blamed = Path(error.filename) if isinstance(error.filename, str) else path
+    message = _MESSAGES.get(error.errno or 0, f"{{path}} could not be read or written: {error.strerror or error}.")
+    if message is _FILE_IN_THE_WAY:
+        blamed = next((parent for parent in (blamed, *blamed.parents) if parent.is_file()), blamed)
+    return FetchError(message.replace("{path}", str(blamed)))
+
+
+def sync_folder(path: Path) -> None:
+    """Bring a folder's list of names to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,69 @@
+"""Pinned hashes: what the data home remembers of a file that was found right."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.disk import on_disk
+from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.errors import FetchError
+from mpu_bench.files import write_text
+
+
+@dataclass(frozen=True)
+class PinnedHash:
+    """The hashes of a file that was found right.
+
+    Where a card knows no hash, the one that is pinned at first use decides from then on.
+
+    Attributes
+    ----------
+    sha256, content_sha256 : str
+        Hashes of the file and of its decompressed content; equal where it is not compressed.
+    bytes, content_bytes : int
+        The sizes of both.
+    origin : str
+        The address it came from.
+    time : str
+        When it was found right, in UTC, ISO 8601.
+    modified : int
+        The file's time of modification then, in nanoseconds. With the size it decides whether to hash again.
+    """
+
+    sha256: str
+    content_sha256: str
+    bytes: int
+    content_bytes: int
+    origin: str
+    time: str
+    modified: int
+
+
+def read_pin(file: RemoteFile, home: Home) -> PinnedHash | None:
+    """Return what is remembered of a file; None if nothing is.
+
+    Raises
+    ------
+    FetchError
+        If it cannot be read.
+    """
+    path = home.pin_path(file)
+    try:
+        with on_disk(path, may_miss=True):
+            return PinnedHash(**json.loads(path.read_text("utf-8")))
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError) as error:
+        raise FetchError(
+            f"{path}: should hold the pinned hashes of {file.name}, but cannot be understood ({error}). "
+            "Delete it; the file is then checked and pinned anew."
+        ) from error
+
+
+def write_pin(file: RemoteFile, home: Home, pin: PinnedHash) -> None:
+    """Remember a file."""
+    path = home.pin_path(file)
+    with on_disk(path):
+        write_text(path, json.dumps(asdict(pin), indent=1))

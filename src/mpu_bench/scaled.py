@@ -1,0 +1,117 @@
+"""Parameters that are relative to the data, or derived from them, and how values are written.
+
+A config writes ``C: {over-examples: 2}``, ``gamma: {over-features: 4}`` or ``nu: {from-regularization: 0.1}``. They are
+parsed once, by `parse`, and keep that form wherever they are stored as JSON: a results folder, a run's key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Divisor = Literal["n", "d", "mean-squared-distance"]
+
+OVER_EXAMPLES = "over-examples"
+FROM_REGULARIZATION = "from-regularization"
+
+#: word of a config -> what its number is divided by
+DIVISORS: dict[str, Divisor] = {
+    OVER_EXAMPLES: "n",
+    "over-features": "d",
+    "over-mean-squared-distance": "mean-squared-distance",
+}
+_WORDS = {divisor: word for word, divisor in DIVISORS.items()}
+
+
+class _Relative:
+    """Compares with a bound as its number does: bounds are 0 or infinity, and what that is divided by is positive."""
+
+    @property
+    def _number(self) -> Any:
+        raise NotImplementedError
+
+    def __lt__(self, bound: float) -> bool:
+        return bool(self._number < bound)
+
+    def __le__(self, bound: float) -> bool:
+        return bool(self._number <= bound)
+
+    def __gt__(self, bound: float) -> bool:
+        return bool(self._number > bound)
+
+    def __ge__(self, bound: float) -> bool:
+        return bool(self._number >= bound)
+
+
+@dataclass(frozen=True, repr=False)
+class Scaled(_Relative):
+    """A number relative to the data: ``factor`` over ``by``.
+
+    Attributes
+    ----------
+    factor : float
+    by : {"n", "d", "mean-squared-distance"}
+        The number of training examples, that of features, or the mean squared distance of two training rows.
+    """
+
+    factor: float
+    by: Divisor
+
+    def __str__(self) -> str:
+        return f"{short(self.factor)}/{self.by.replace('-', ' ')}"
+
+    __repr__ = __str__
+
+    @property
+    def _number(self) -> float:
+        return self.factor
+
+    def resolve(self, divisor: Callable[[Divisor], float]) -> float:
+        """Return the number, where ``divisor`` knows the data."""
+        return self.factor / divisor(self.by)
+
+
+@dataclass(frozen=True, repr=False)
+class Derived(_Relative):
+    """The nu of the optimum at a regularization (lambda), known once that optimum is."""
+
+    regularization: float | Scaled
+
+    def __str__(self) -> str:
+        return f"nu({short(self.regularization)})"
+
+    __repr__ = __str__
+
+    @property
+    def _number(self) -> float | Scaled:
+        return self.regularization
+
+
+def to_json(value: Any) -> dict[str, Any]:
+    """Return a relative value as a config writes it; the ``default`` of `json.dumps`."""
+    if isinstance(value, Scaled):
+        return {_WORDS[value.by]: value.factor}
+    if isinstance(value, Derived):
+        return {FROM_REGULARIZATION: value.regularization}
+    raise TypeError(f"{value!r} has no form in JSON")
+
+
+def from_json(mapping: dict[str, Any]) -> Any:
+    """Return the relative value that a mapping stands for, or the mapping; the ``object_hook`` of `json.loads`."""
+    if len(mapping) != 1:
+        return mapping
+    ((word, number),) = mapping.items()
+    if word in DIVISORS:
+        return Scaled(number, DIVISORS[word])
+    return Derived(number) if word == FROM_REGULARIZATION else mapping
+
+
+def parse(value: Any) -> Any:
+    """Return a value of a config, as YAML gives it, with the relative values that it holds."""
+    return from_json({key: parse(each) for key, each in value.items()}) if isinstance(value, dict) else value
+
+
+def short(value: Any) -> str:
+    """Write a parameter's value briefly: ``1e-05``, ``4/d``, ``nu(1/n)``."""
+    return f"{value:g}" if isinstance(value, float) else str(value)

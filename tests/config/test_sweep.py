@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import pytest
+
+from mpu_bench.config.sweep import expand
+from mpu_bench.scaled import Derived, Scaled
+
+HEAD = "name: tried\ndataset: {checkerboard: {rows: 100, test_rows: 50}}\n"
+
+
+def test_every_list_is_swept_and_the_product_is_complete(read) -> None:
+    text = HEAD + "kernel: {gaussian: {sigma2: [1, 10, 100]}}\nsolvers: [{perceptron: {passes: [1, 2]}}]\n"
+    solvers = read(text).solvers
+    found = {(each.parameters["passes"], each.kernel.parameters["sigma2"]) for each in solvers}
+    assert found == {(passes, sigma2) for passes in (1, 2) for sigma2 in (1, 10, 100)}
+    assert len(solvers) == 6
+
+
+def test_parameters_may_differ_from_dataset_to_dataset(read) -> None:
+    text = """
+name: tried
+datasets: [adult, web, a1a]
+solvers: [{dcd: {C: [1, 2], tolerance: {per-dataset: {adult: 0.06, otherwise: [0.1, 0.2]}}}}, mpu]
+"""
+    experiment = read(text)
+    found = [(each.only_for, each.parameters.get("tolerance")) for each in experiment.solvers]
+    others = [(label, tolerance) for label in ("web", "a1a") for _ in range(2) for tolerance in (0.1, 0.2)]
+    assert found == [("adult", 0.06), ("adult", 0.06), *others, (None, None)]
+
+
+def test_a_kernel_may_differ_from_dataset_to_dataset(read) -> None:
+    text = """
+name: tried
+datasets: [adult, web]
+kernel: {per-dataset: {adult: {gaussian: {sigma2: [10, 20]}}, otherwise: linear}}
+solvers: [perceptron, {dcd: {kernel: linear}}]
+"""
+    found = [(each.name, each.only_for, str(each.kernel)) for each in read(text).solvers]
+    assert found == [
+        ("perceptron", "adult", "gaussian(sigma2=10)"),
+        ("perceptron", "adult", "gaussian(sigma2=20)"),
+        ("perceptron", "web", "linear"),
+        ("dcd", None, "linear"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name: x\nsolvers: [mpu]", "give either dataset: NAME or datasets"),
+        ("name: x\ndataset: adult\ndatasets: [web]\nsolvers: [mpu]", "give either dataset: NAME or datasets"),
+        ("name: x\ndatasets: []\nsolvers: [mpu]", "line 2: datasets: must hold 1 at least, not []"),
+        (
+            "name: x\ndataset: adlut\nsolvers: [mpu]",
+            "line 2: dataset: there is no dataset 'adlut'; did you mean 'adult'?",
+        ),
+        ("name: x\ndatasets: [adult, adult]\nsolvers: [mpu]", "line 2: datasets: 'adult' stands twice"),
+        ("name: x\ndataset: {checkerboard: {rows: -5}}\nsolvers: [mpu]", "line 2: "),
+        ("name: x\ndataset: {checkerboard: {rowz: 5}}\nsolvers: [mpu]", "rowz"),
+        (
+            "name: x\ndataset: digits\nsolvers: [mpu]",
+            "line 3: solvers: solver 'mpu' separates two classes and 'digits' has 10",
+        ),
+        ("name: ../x\ndataset: adult\nsolvers: [mpu]", "line 1: name: "),
+        ("dataset: adult\nsolvers: [mpu]", "tried.yaml: name: this key is missing"),
+    ],
+)
+def test_a_mistake_in_names_and_datasets_is_told(refused, text: str, message: str) -> None:
+    assert message in refused(text)
+
+
+@pytest.mark.parametrize(
+    ("solver", "kernel", "words"),
+    [
+        (
+            "bpegasos: {maintenance: [projection, merging]}",
+            "{polynomial: {degree: 3}}",
+            "merging needs a Gaussian kernel",
+        ),
+        ("rff: {regularization: 0.1}", "linear", "rff approximates Gaussian kernels; it cannot train with Linear()"),
+        (
+            "libsvm: {C: 1}",
+            "{polynomial: {degree: 2, normalize: true}}",
+            "no normalize, not Polynomial(scale=1.0, offset=0.0, degree=2, normalize=True)",
+        ),
+    ],
+)
+def test_a_kernel_that_a_solver_cannot_take_is_refused_with_its_line(
+    read, refused, solver: str, kernel: str, words: str
+) -> None:
+    message = refused(HEAD + f"kernel: {kernel}\nsolvers:\n  - perceptron\n  - {solver}\n")
+    assert "tried.yaml, line 6" in message
+    assert words in message
+    read(HEAD + "kernel: {gaussian: {gamma: {over-features: 4}}}\nsolvers:\n  - " + solver)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ("{adlut: 0.06, otherwise: 0.1}", "per-dataset.adlut: there is no dataset 'adlut'; did you mean 'adult'?"),
+        (
+            "{adult: 0.06, web: 0.1, otherwize: 1}",
+            "per-dataset.otherwize: there is no dataset 'otherwize'; did you mean 'otherwise'?",
+        ),
+        ("{adult: 0.06}", "per-dataset: has no value for 'web'; add it, or otherwise: VALUE"),
+    ],
+)
+def test_a_misspelt_dataset_among_values_is_refused(refused, values: str, message: str) -> None:
+    text = f"name: tried\ndatasets: [adult, web]\nsolvers:\n  - dcd: {{tolerance: {{per-dataset: {values}}}}}\n"
+    assert f"tried.yaml, line 4: solvers.dcd.tolerance.{message}" in refused(text)
+
+
+def test_values_may_be_given_for_datasets_that_only_a_profile_has(read) -> None:
+    text = """
+name: tried
+datasets: [adult, web]
+solvers: [{dcd: {C: {per-dataset: {adult: 1, web: 2, small: 3}}}}]
+profiles: {ci: {datasets: [{checkerboard: {as: small}}]}}
+"""
+    assert [each.parameters["C"] for each in read(text).solvers] == [1, 2]
+    assert [each.parameters["C"] for each in read(text, profile="ci").solvers] == [3]
+
+
+def test_relative_values_are_parsed_once(read) -> None:
+    text = (
+        HEAD
+        + """
+kernel: {polynomial: {degree: 2, scale: {over-mean-squared-distance: [1, 2]}}}
+solvers:
+  - sdca: {regularization: {over-examples: 2}}
+  - sbp: {nu: {from-regularization: {over-examples: 0.5}}}
+"""
+    )
+    solvers = read(text).solvers
+    assert [each.kernel.parameters["scale"] for each in solvers[:2]] == [
+        Scaled(1, "mean-squared-distance"),
+        Scaled(2, "mean-squared-distance"),
+    ]
+    assert solvers[0].parameters["regularization"] == Scaled(2.0, "n")
+    assert solvers[2].parameters["nu"] == Derived(Scaled(0.5, "n"))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ("regularization: {over-features: 1}", "regularization: must be a valid number"),
+        ("regularization: {over-examples: -1}", "regularization: must be greater than 0, not -1"),
+        ("passes: {over-examples: 1}", "passes: only a real number can be given over the examples"),
+        ("regularization: {from-regularization: 1}", "regularization: only nu can be derived from-regularization"),
+    ],
+)
+def test_an_impossible_relative_value_is_refused(refused, parameters: str, message: str) -> None:
+    assert f"line 3: solvers.sdca.{message}" in refused(HEAD + f"solvers: [{{sdca: {{{parameters}}}}}]\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "combinations"),
+    [
+        (1, [1]),
+        ([1, 2], [1, 2]),
+        ({"a": [1, 2], "b": [3, 4]}, [{"a": a, "b": b} for a in (1, 2) for b in (3, 4)]),
+        ([{"a": [1, 2]}, 3], [{"a": 1}, {"a": 2}, 3]),
+        ({"a": {"b": [1, 2]}}, [{"a": {"b": 1}}, {"a": {"b": 2}}]),
+        ({}, [{}]),
+    ],
+)
+def test_lists_are_expanded_the_first_key_varying_slowest(value: object, combinations: list[object]) -> None:
+    assert expand(value) == combinations

@@ -1,0 +1,56 @@
+import time
+
+import numpy as np
+import pytest
+from numba import njit
+
+from mpu_bench.core.clock import COMPILER, Clock, untimed
+
+
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+def test_what_is_untimed_is_left_out_once_however_it_nests():
+    clock, began = Clock(), time.perf_counter()
+    with clock:
+        spin(0.02)
+        with untimed():
+            spin(0.05)
+            with untimed():
+                spin(0.05)
+    assert 0.02 <= clock.seconds <= time.perf_counter() - began - 0.1
+    assert clock.cpu_seconds >= 0
+
+
+def test_untimed_work_that_fails_is_left_out():
+    clock = Clock()
+
+    def fail():
+        with clock, untimed():
+            spin(0.05)
+            raise ValueError("on purpose")
+
+    with pytest.raises(ValueError, match="on purpose"):
+        fail()
+    assert clock.seconds < 0.05
+
+
+def test_compiling_is_left_out():
+    njit(lambda number: number + 1)(1)  # numba imports its own parts at the first compilation
+    compile_here = njit(lambda number: np.sort(np.arange(number)).sum())
+    clock, began = Clock(), time.perf_counter()
+    with clock:
+        compile_here(1)
+    assert 0 <= clock.seconds < 0.5 * (time.perf_counter() - began)
+
+
+def test_compiling_within_untimed_work_is_left_out_once():
+    compile_here, before = njit(lambda number: np.cumsum(np.arange(number)).sum()), COMPILER.seconds
+    clock = Clock()
+    with clock, untimed():
+        compile_here(1)
+    assert COMPILER.seconds == before
+    assert clock.seconds >= 0

@@ -1,0 +1,22 @@
+"""A web server and an empty data home for the tests of datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.http_server import Server
+
+from mpu_bench.data.download.cache import Home
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as running:
+        yield running
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")

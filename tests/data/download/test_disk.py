@@ -1,0 +1,105 @@
+"""Every fault of the disk has its own message, and nothing is lost or left half-written."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.downloads import DATA, IMPATIENT, known, left, message
+from tests.http_server import Server
+
+from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.fetch import fetch, have
+from mpu_bench.data.download.partial import PartialDownload
+
+
+def test_a_full_disk(server: Server, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = [100_000]
+    write = PartialDownload._append
+
+    def append(partial: PartialDownload, stream: object, rest: memoryview) -> int:
+        if not room[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        count = write(partial, stream, rest[: room[0]])  # type: ignore[arg-type]
+        room[0] -= count
+        return count
+
+    file = known("a9a", server.put("a9a", DATA))
+    with monkeypatch.context() as patch:
+        patch.setattr(PartialDownload, "_append", append)
+        text = message(file, home)
+    assert "The disk is full" in text
+    assert str(home.folder) in text
+    assert not home.path(file).exists()
+    assert fetch(file, home, policy=IMPATIENT).path.read_bytes() == DATA
+    assert server.ranges("a9a") == [None, "bytes=100000-"]
+
+
+def test_a_disk_that_fills_up_with_the_last_note(server: Server, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_arguments: object, **_options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    file = known("a9a", server.put("a9a", DATA))
+    with monkeypatch.context() as patch:
+        patch.setattr("mpu_bench.data.download.pins.write_text", full)
+        assert "The disk is full" in message(file, home)
+    part = home.partial_path(file, server.url("a9a")).name
+    assert left(home) == [part, f"{part}.json"]
+    assert fetch(file, home, policy=IMPATIENT).path.read_bytes() == DATA
+    assert server.count("a9a") == 1
+
+
+@pytest.fixture
+def ordinary_user(tmp_path: Path) -> Iterator[None]:
+    """Permissions bind no superuser."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize("depth", ["home", "parent"])
+def test_no_permission(depth: str, server: Server, tmp_path: Path, ordinary_user: None) -> None:
+    effective = os.geteuid()
+    locked = tmp_path / "locked"
+    if os.getuid() == 0:
+        os.seteuid(0)
+    (locked / "home" / "files").mkdir(parents=True)
+    for folder in (locked / "home" / "files", locked / "home", locked):
+        folder.chmod(0o555)
+    os.seteuid(effective)
+    home = Home(locked / "home" if depth == "home" else locked / "other")
+    text = message(known("a9a", server.put("a9a", DATA)), home)
+    assert f"No permission for {home.folder}" in text
+    assert "MPU_BENCH_DATA" in text
+
+
+def test_a_file_system_without_locks(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_lock(*_arguments: object, **_options: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr("filelock.FileLock.acquire", no_lock)
+    assert f"The file system of {home.folder} cannot lock files" in message(known("a9a"), home)
+
+
+def test_the_home_is_a_file(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "home").write_bytes(b"precious")
+    text = message(known("a9a", server.put("a9a", DATA)), Home(tmp_path / "home"))
+    assert f"{tmp_path / 'home'} is a file where a folder is needed" in text
+    assert (tmp_path / "home").read_bytes() == b"precious"
+    assert "is a file where a folder is needed" in message(known("a9a"), Home(tmp_path / "home"), have)
+
+
+def test_a_folder_has_the_files_name(server: Server, home: Home) -> None:
+    file = known("a9a", server.put("a9a", DATA))
+    home.path(file).mkdir(parents=True)
+    assert f"{home.path(file)} is a folder where a file is needed" in message(file, home)

@@ -1,0 +1,49 @@
+"""What the tests of downloads share: files with known content, and downloads that should fail."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.fetch import fetch
+from mpu_bench.data.download.http import Policy
+from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.errors import FetchError
+
+DATA = random.Random(1).randbytes(300_000)
+
+IMPATIENT = Policy(attempts=2, sleep=lambda _seconds: None, connect_timeout=5, read_timeout=5)
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def known(name: str, *urls: str, content: bytes = DATA) -> RemoteFile:
+    return RemoteFile(name, urls, (sha256(content),), bytes=len(content))
+
+
+def put(home: Home, file: RemoteFile, content: bytes) -> Path:
+    home.path(file).parent.mkdir(parents=True, exist_ok=True)
+    home.path(file).write_bytes(content)
+    return home.path(file)
+
+
+def message(file: RemoteFile, home: Home, action: Callable[..., object] = fetch) -> str:
+    """Let it fail; one paragraph that names the file is wanted."""
+    with pytest.raises(FetchError) as caught:
+        action(file, home, **({"policy": IMPATIENT} if action is fetch else {}))
+    text = str(caught.value)
+    assert "\n" not in text
+    assert file.name in text or str(home.folder) in text
+    return text
+
+
+def left(home: Home) -> list[str]:
+    """List all files in the home but the locks of running processes."""
+    return sorted(path.name for path in (home.folder / "files").rglob("*") if path.is_file())

@@ -1,0 +1,69 @@
+"""What solvers certify of themselves on the way is true, and what ends them holds."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpu_bench import solvers
+from mpu_bench.core.solver import Status, Until
+from mpu_bench.solvers import certificates
+from oracles import linear_svm, toys
+from oracles.toys import train
+
+few = settings(max_examples=30, deadline=None)
+costs = st.sampled_from([0.01, 0.3, 1.0, 8.0])
+seeds = st.integers(0, 5)
+
+
+@few
+@given(stop=st.sampled_from([0.3, 1e-2, 1e-4]), C=costs, data_seed=seeds, seed=seeds)
+@pytest.mark.parametrize("name", ["mpu", "dcd"])
+def test_a_run_that_stops_by_its_certificate_has_the_gap(name, stop, C, data_seed, seed):
+    solver = solvers.load(name)(C=C, stop=stop, **({"tolerance": 1e-9} if name == "dcd" else {}))
+    state, status = train(solver, toys.problem(*toys.binary(seed=data_seed), "ones"), seed=seed)
+    measures = solver.measures(state)
+    assert status == Status.DONE
+    assert measures.gap <= stop * (1 + 1e-9)
+    _, _, optimum = linear_svm.of_toys(toys.binary, C, data_seed)
+    assert measures.dual_objective <= optimum * (1 + 1e-8)
+    assert optimum * (1 - 1e-8) <= measures.objective <= optimum * (1 + stop)
+
+
+@few
+@given(presented=st.integers(0, 3000), C=costs, data_seed=seeds, seed=seeds)
+@pytest.mark.parametrize("name", ["mpu", "dcd"])
+def test_a_certificate_is_never_better_than_the_truth(name, presented, C, data_seed, seed):
+    problem = toys.problem(*toys.binary(seed=data_seed), "ones")
+    solver = solvers.load(name)(C=C)
+    state, _ = train(solver, problem, seed=seed, until=Until(presented=presented))
+    measures, (_, _, optimum) = solver.measures(state), linear_svm.of_toys(toys.binary, C, data_seed)
+    assert measures.objective >= optimum * (1 - 1e-8)
+    assert measures.dual_objective <= optimum * (1 + 1e-8)
+    assert measures.gap is None or measures.gap >= measures.objective / optimum - 1 - 1e-8
+
+
+@few
+@given(C=costs, data_seed=seeds)
+def test_a_kernel_expansion_and_the_linear_model_it_is_have_the_same_certificate(C, data_seed):
+    matrix, labels = toys.real(seed=data_seed)
+    rows, signs = toys.problem(matrix, labels, "dense64").train, 2.0 * labels - 1
+    alphas = C * np.random.default_rng(data_seed).random(len(signs))
+    weights = (alphas * signs) @ matrix
+    linear = certificates.certify(rows, signs, weights, alphas, C)
+    losses = np.maximum(0, 1 - signs * (matrix @ weights))
+    for coefficients in (alphas, alphas * signs):
+        kernel = certificates.certify_kernel(coefficients, float(weights @ weights), losses, C)
+        assert kernel.objective == pytest.approx(linear.objective)
+        assert kernel.dual_objective == pytest.approx(linear.dual_objective)
+        assert (kernel.gap is None) == (linear.gap is None) == (linear.dual_objective <= 0)
+        assert kernel.nu == pytest.approx(losses.mean() / np.linalg.norm(weights))
+
+
+def test_a_model_of_zero_has_neither_a_gap_nor_a_margin_nor_nu():
+    matrix, labels = toys.real()
+    rows, signs, zero = toys.problem(matrix, labels, "dense64").train, 2.0 * labels - 1, np.zeros(len(labels))
+    linear = certificates.certify(rows, signs, np.zeros(matrix.shape[1]), zero, 1.0)
+    kernel = certificates.certify_kernel(zero, 0.0, np.ones(len(labels)), 1.0)
+    assert linear.objective == kernel.objective == len(labels)
+    assert linear.gap is linear.margin is kernel.gap is kernel.nu is None

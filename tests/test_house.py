@@ -1,0 +1,144 @@
+"""Rules of the house that no linter knows: no circle of imports, short files, one jit decorator, plain docstrings."""
+
+from __future__ import annotations
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "mpu_bench"
+TESTS = ROOT / "tests"
+LONGEST_FILE_LINES = 500
+#: openings that say what the author does, not what the function returns or does
+BANNED_OPENINGS = ("Give", "Gives", "Tell", "Tells", "Say", "Says")
+#: what numba offers for compiling; core/jit.py alone may use it
+COMPILERS = {"njit", "jit", "guvectorize", "vectorize", "cfunc", "generated_jit", "overload"}
+#: tests of several files, or of what is not in src/
+CROSS_CUTTING = {
+    "test_house.py",
+    "test_published_cells.py",
+    "test_published_files.py",
+    "test_readme.py",
+    "test_sabotage.py",
+    "data/cards/test_cards.py",
+    "solvers/test_contract.py",
+    "solvers/test_real_data.py",
+}
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in FILES}
+
+
+def named_by(node: ast.AST) -> list[str]:
+    """List the modules, or names in modules, that an import statement may mean."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return []
+
+
+def imported_by(path: Path) -> set[str]:
+    """Return the modules of the package that a file imports anywhere: for types and inside functions, too."""
+    imported = set()
+    for node in ast.walk(TREES[path]):
+        for name in named_by(node):
+            module = name
+            while module and module not in MODULES:
+                module = module.rpartition(".")[0]
+            if module and module != module_of(path):
+                imported.add(module)
+    return imported
+
+
+def is_in_jit(path: Path) -> bool:
+    return path == PACKAGE / "core" / "jit.py"
+
+
+def short(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+def test_no_circle_of_imports_between_two_files() -> None:
+    graph = {module_of(path): imported_by(path) for path in FILES}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"imports in a circle: {' <- '.join(error.args[1])}")
+
+
+def test_files_are_short() -> None:
+    lengths = {short(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    assert {name: length for name, length in lengths.items() if length >= LONGEST_FILE_LINES} == {}
+
+
+def test_there_is_one_jit_decorator() -> None:
+    others = []
+    for path in FILES:
+        if is_in_jit(path):
+            continue
+        for node in ast.walk(TREES[path]):
+            spelled = named_by(node)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "numba":
+                spelled = [f"numba.{node.attr}"]
+            others += [
+                f"{short(path)}:{getattr(node, 'lineno', 0)}: {name}"
+                for name in spelled
+                if (name.startswith("numba.") and name.rpartition(".")[2] in COMPILERS)
+                or name.endswith((".jit.borrowing", ".jit.owning", ".jit.dispatch"))
+            ]
+    assert others == []
+
+
+def test_jitted_functions_are_decorated_in_two_forms() -> None:
+    """``@jit`` and ``@jit(allocates=True)``: any other option of numba's may stand beside."""
+    decorators = {
+        ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        for path in FILES
+        if not is_in_jit(path)
+        for node in ast.walk(TREES[path])
+        if isinstance(node, ast.FunctionDef)
+        for decorator in node.decorator_list
+        if "jit" in ast.unparse(decorator)
+    }
+    assert decorators <= {"jit", "jit_dispatch"}
+
+
+def test_docstrings_open_with_what_is_returned_or_done() -> None:
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    openings = [
+        f"{short(path)}:{getattr(node, 'lineno', 1)}: {docstring.splitlines()[0]}"
+        for path in FILES
+        for node in ast.walk(TREES[path])
+        if isinstance(node, kinds)
+        and (docstring := ast.get_docstring(node))
+        and docstring.split()[0] in BANNED_OPENINGS
+    ]
+    assert openings == []
+
+
+def test_tests_mirror_the_sources() -> None:
+    """``tests/X/test_Y.py`` tests ``src/mpu_bench/X/Y.py``, or the folder ``X/Y``."""
+    homeless = []
+    for path in sorted(TESTS.rglob("test_*.py")):
+        relative = path.relative_to(TESTS)
+        tested = PACKAGE / relative.parent / relative.name.removeprefix("test_")
+        exists = tested.is_file() or tested.with_suffix("").is_dir()
+        if not exists and relative.as_posix() not in CROSS_CUTTING:
+            homeless.append(relative.as_posix())
+    assert homeless == []
+
+
+def test_the_exceptions_are_there() -> None:
+    assert [name for name in sorted(CROSS_CUTTING) if not (TESTS / name).is_file()] == []
