@@ -166,7 +166,10 @@ def two_levels(plus, minus, volume, levels, scratch):
     levels.plus = near_plus[i] + 0.5 * max(slack + left_plus - left_minus, 0.0)  # line 42
     levels.minus = near_minus[j] + 0.5 * max(slack - left_plus + left_minus, 0.0)
     if levels.reach == np.inf or found[0] + found[1] > _SORTED_RESPONSES:
-        reach_plus, reach_minus = _reach(near_plus, found[0], i, levels.plus), _reach(near_minus, found[1], j, levels.minus)
+        reach_plus, reach_minus = (
+            _reach(near_plus, found[0], i, levels.plus),
+            _reach(near_minus, found[1], j, levels.minus),
+        )
         levels.reach = max(reach_plus, reach_minus)
     return levels.plus, levels.minus
 
