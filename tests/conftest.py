@@ -49,14 +49,14 @@ def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _borrowed_arrays_stay() -> Iterator[None]:
-    """Hold every function that was compiled as `borrowing` to giving no array: its references are not counted."""
+def _functions_without_reference_counts_return_no_array() -> Iterator[None]:
+    """Hold every function that was compiled by a plain `jit` to returning no array: its references are not counted."""
     yield
     for name, module in sorted(sys.modules.items()):
         for function in vars(module).values() if name.startswith("mpu_bench.") else ():
             if getattr(function, "targetoptions", {}).get("_nrt") is False:
-                given = [str(signature.return_type) for signature in function.nopython_signatures]
-                assert not any("array" in each for each in given), f"{name}.{function.__name__} gives {given}"
+                returned = [str(signature.return_type) for signature in function.nopython_signatures]
+                assert not any("array" in each for each in returned), f"{name}.{function.__name__} returns {returned}"
 
 
 @pytest.fixture(autouse=True)

@@ -59,7 +59,7 @@ class Measures(NamedTuple):
     ``margin``: min_i y_i w.x_i / ||w||. ``online_error``: wrong predictions / examples presented, for online solvers.
     ``margin_fraction``: what part of the maximum margin the margin is at least, ``margin_fraction_wanted``: what was
     guaranteed before running. ``update_bound``: how many updates a theorem allows. ``nu``: the mean hinge loss by the
-    norm of w (`solvers.certificates.nu_of`).
+    length of w (`solvers.certificates.nu_of`).
     """
 
     objective: float | None = None
@@ -80,7 +80,7 @@ class Measures(NamedTuple):
 
 
 def mean_slack(losses: NDArray[np.float64], squared_length: float) -> float | None:
-    """Give nu = (mean hinge loss) / ||w||, for which w / ||w|| solves sbp-2012's Problem 2.3 if w solves its 2.2.
+    """Return nu = (mean hinge loss) / ||w||, for which w / ||w|| solves sbp-2012's Problem 2.3 if w solves its 2.2.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Solver(ABC):
 
     @abstractmethod
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> Any:
-        """Make the state the algorithm starts from. Its time counts as training time."""
+        """Return the state the algorithm starts from. Its time counts as training time."""
 
     @abstractmethod
     def advance(self, state: Any, until: Until) -> Status:
@@ -190,7 +190,7 @@ class Solver(ABC):
 
     @abstractmethod
     def model(self, state: Any) -> Model:
-        """Give the present hypothesis. Never changes the state, never counted."""
+        """Return the present hypothesis. Never changes the state, never counted."""
 
     def measures(self, state: Any) -> Measures:  # noqa: ARG002
         """Certify the present state. Never changes it, never counted, never timed."""
@@ -236,7 +236,7 @@ def _bounds(hint: Any) -> list[Any]:
 
 
 def _holds(bound: Any, number: Any) -> bool:
-    """Tell whether the number satisfies the bound; NaN satisfies none."""
+    """Return whether the number satisfies the bound; NaN satisfies none."""
     match bound:
         case Gt(gt=limit):
             return bool(number > limit)

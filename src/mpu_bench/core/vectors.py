@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import values
-from mpu_bench.core.rows import Dense, Ones, Rows, pairs, squared_norm
+from mpu_bench.core.rows import Dense, Ones, Rows, nonzeros, squared_norm
 
 _BLOCK = 4096  # vectors whose sums are formed together; they stay in the nearest cache
 _TOGETHER = 4  # columns that are added at a time
@@ -42,8 +42,8 @@ class Vectors(NamedTuple):
     columns: NDArray[Any]  #: (d, room)
     squared_norms: NDArray[np.floating[Any]]  #: (room,)
     size: NDArray[np.int64]  #: m (1,)
-    chosen: NDArray[np.uint32]  #: (d,) the columns of the example at hand that are not zero
-    scales: NDArray[np.floating[Any]]  #: (d,) its values there
+    indices: NDArray[np.uint32]  #: (d,) the columns of the example at hand that are not zero
+    values: NDArray[np.floating[Any]]  #: (d,) its values there
     step: float = 1.0  #: by which the columns are multiplied
 
 
@@ -140,12 +140,12 @@ def append(vectors, rows, first, last):
 
 @jit(forceinline=True)
 def _put_into_zeros(vectors, place, rows, i):
-    m = pairs(rows, i, vectors.chosen, vectors.scales)
+    m = nonzeros(rows, i, vectors.indices, vectors.values)
     for k in range(m):
-        value = vectors.scales[k]
+        value = vectors.values[k]
         if vectors.columns.itemsize == 1:
             value = np.float32(value / vectors.step + 0.5)
-        vectors.columns[vectors.chosen[k], place] = value
+        vectors.columns[vectors.indices[k], place] = value
     vectors.squared_norms[place] = squared_norm(rows, i)
     vectors.size[0] = max(vectors.size[0], place + 1)
 
@@ -188,7 +188,7 @@ def kernel_values(vectors, kernel, rows, i, out):
         The first m get the values; those up to ``padded(m)`` may be changed, too.
     """
     norm = squared_norm(rows, i)
-    _kernel_values(vectors, kernel, pairs(rows, i, vectors.chosen, vectors.scales), norm, out)
+    _kernel_values(vectors, kernel, nonzeros(rows, i, vectors.indices, vectors.values), norm, out)
 
 
 @jit(forceinline=True)
@@ -197,7 +197,7 @@ def stored_kernel_values(vectors, kernel, place, out):
     m = 0
     for k in range(len(vectors.columns)):
         if vectors.columns[k, place] != 0:
-            vectors.chosen[m], vectors.scales[m] = k, vectors.columns[k, place] * vectors.step
+            vectors.indices[m], vectors.values[m] = k, vectors.columns[k, place] * vectors.step
             m += 1
     _kernel_values(vectors, kernel, m, np.float64(vectors.squared_norms[place]), out)
 
@@ -221,43 +221,43 @@ def squared_distances(vectors, place, out):
 
 
 @jit(forceinline=True)
-def _kernel_values(vectors, kernel, pairs_there, norm, out):
+def _kernel_values(vectors, kernel, nonzero_count, norm, out):
     m = min(padded(vectors.size[0]), len(out))
     if vectors.columns.itemsize == 1:
-        for k in range(pairs_there):
-            vectors.scales[k] *= vectors.step
+        for k in range(nonzero_count):
+            vectors.values[k] *= vectors.step
     if m <= _BLOCK:
-        _sum_columns(vectors.columns, vectors.chosen, vectors.scales, pairs_there, 0, m, out)
+        _sum_columns(vectors.columns, vectors.indices, vectors.values, nonzero_count, 0, m, out)
     else:
         for start in range(0, m, _BLOCK):
             stop = min(start + _BLOCK, m)
-            _sum_columns(vectors.columns, vectors.chosen, vectors.scales, pairs_there, start, stop, out)
+            _sum_columns(vectors.columns, vectors.indices, vectors.values, nonzero_count, start, stop, out)
     values(kernel, out[:m], vectors.squared_norms[:m], norm)
 
 
 @jit(fastmath={"contract"}, forceinline=True)
-def _sum_columns(columns, chosen, scales, pairs_there, start, stop, out):
-    """Add up the columns chosen, each by its scale: the first few write, the others, four at a time, add."""
+def _sum_columns(columns, indices, values, nonzero_count, start, stop, out):
+    """Add up the columns of the indices, each times its value: the first few write, the others, four at a time, add."""
     start, stop = np.uint64(start), np.uint64(stop)
-    few = pairs_there % _TOGETHER
+    few = nonzero_count % _TOGETHER
     if few == 0:
         for j in range(start, stop):
             out[j] = 0
     elif few == 1:
-        s0, c0 = scales[0], chosen[0]
+        s0, c0 = values[0], indices[0]
         for j in range(start, stop):
             out[j] = s0 * columns[c0, j]
     elif few == 2:
-        s0, s1, c0, c1 = scales[0], scales[1], chosen[0], chosen[1]
+        s0, s1, c0, c1 = values[0], values[1], indices[0], indices[1]
         for j in range(start, stop):
             out[j] = s0 * columns[c0, j] + s1 * columns[c1, j]
     else:
-        s0, s1, s2, c0, c1, c2 = scales[0], scales[1], scales[2], chosen[0], chosen[1], chosen[2]
+        s0, s1, s2, c0, c1, c2 = values[0], values[1], values[2], indices[0], indices[1], indices[2]
         for j in range(start, stop):
             out[j] = s0 * columns[c0, j] + s1 * columns[c1, j] + s2 * columns[c2, j]
-    for k in range(few, pairs_there, _TOGETHER):
-        s0, s1, s2, s3 = scales[k], scales[k + 1], scales[k + 2], scales[k + 3]
-        c0, c1, c2, c3 = chosen[k], chosen[k + 1], chosen[k + 2], chosen[k + 3]
+    for k in range(few, nonzero_count, _TOGETHER):
+        s0, s1, s2, s3 = values[k], values[k + 1], values[k + 2], values[k + 3]
+        c0, c1, c2, c3 = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
         for j in range(start, stop):
             out[j] += s0 * columns[c0, j] + s1 * columns[c1, j] + s2 * columns[c2, j] + s3 * columns[c3, j]
 

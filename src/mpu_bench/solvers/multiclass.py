@@ -166,7 +166,7 @@ class Multiclass(Solver):
         return models[0] if classes == 2 else combined(models, state.pairs[: len(models)], classes)
 
     def measures(self, state: State) -> Measures:
-        """Return the sums of the objectives, once all machines have begun; of two classes, the one machine's measures."""
+        """Return the sums of objectives, once all machines have begun; of two classes, the one machine's measures."""
         measures = [each.measures for each in state.trained]
         if state.machine is not None:
             measures.append(self.solver.measures(state.machine))
@@ -176,8 +176,9 @@ class Multiclass(Solver):
             return Measures()
         objective = _sum([each.objective for each in measures])
         dual = _sum([each.dual_objective for each in measures])
-        gap = objective / dual - 1 if objective is not None and dual is not None and dual > 0 else None
-        return Measures(objective=objective, dual_objective=dual, gap=gap)
+        if objective is None or dual is None:
+            return Measures(objective, dual)
+        return Measures.certified(objective, dual)
 
     def note(self, state: State) -> str:
         """Return every note on a machine once."""

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mpu_bench.core.records import new_record
-from mpu_bench.core.rng import generator
+from mpu_bench.core.rng import rng
 from mpu_bench.solvers.batch.water_filling import LEVELS, draw_covered, one_level, two_levels
 from oracles import water
 
@@ -63,7 +63,7 @@ def test_the_middle_bias_is_taken():
 
 
 def test_draws_are_uniform_among_the_covered():
-    responses, stream = np.array([0.5, 0.1, 0.7, 0.1, 0.3]), generator(0, "test")
+    responses, stream = np.array([0.5, 0.1, 0.7, 0.1, 0.3]), rng(0, "test")
     drawn = [draw_covered(responses, 0.5, stream) for _ in range(3000)]
     assert np.bincount(drawn, minlength=5) == pytest.approx([0, 1000, 0, 1000, 1000], abs=100)
     assert {draw_covered(responses, 0.1, stream) for _ in range(50)} == {1, 3}

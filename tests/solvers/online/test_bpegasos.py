@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Gaussian, Linear
-from mpu_bench.core.rng import below, generator
+from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.core.stream import Stream
 from mpu_bench.errors import UserError
@@ -41,9 +41,9 @@ def order_of(problem, seed=1):
 
 
 def reference(matrix, labels, problem, maintenance, budget=BUDGET):
-    drawn = generator(1, "vectors dropped")
+    drawn = rng(1, "vectors dropped")
     rules = {
-        "random": lambda w, _age: w.remove_by_last(int(below(drawn, np.uint32(len(w.alpha))))),
+        "random": lambda w, _age: w.remove_by_last(int(randint(drawn, np.uint32(len(w.alpha))))),
         "smallest": bpegasos.drop_smallest,
         "projection": bpegasos.project_smallest,
         "merging": bpegasos.merge_smallest(GAMMA),

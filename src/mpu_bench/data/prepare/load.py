@@ -334,12 +334,16 @@ def _problem(card: Card, place: Path, meta: Meta) -> Problem:
     return streams.problem(whole, card, meta["measured"], meta["counts"]["train"], _class_of_each(card))
 
 
+#: the files of a part's rows, in the order of the fields of their tuple
+_FILES = {"dense": ("values",), "sparse": ("values", "columns", "starts"), "ones": ("columns", "starts")}
+
+
 def _rows(place: Path, part: str, meta: Meta) -> Rows:
     from mpu_bench.core.rows import Dense, Ones, Sparse
     from mpu_bench.data.prepare.npy import open_array
 
     kind: Any = {"dense": Dense, "sparse": Sparse, "ones": Ones}[meta["storage"]]
-    made: Rows = kind(*(open_array(place / f"{part}-{field}.npy") for field in kind._fields))
+    made: Rows = kind(*(open_array(place / f"{part}-{field}.npy") for field in _FILES[meta["storage"]]))
     return made
 
 

@@ -45,7 +45,7 @@ from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
-from mpu_bench.core.rng import below, generator
+from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError, DataError
@@ -142,7 +142,7 @@ class SBP(Solver):
             new_record(LEVELS, reach=np.inf),
             new_record(_PROGRESS, scale=1.0),
             np.zeros(n),
-            generator(seed, "sbp"),
+            rng(seed, "sbp"),
         )
         return State(problem, gram, work, new_counters())
 
@@ -232,7 +232,7 @@ def _(basins, work, volume):
     levels, first = work.levels[0], basins.positives
     plus, minus = work.responses[:first], work.responses[first:]
     two_levels(plus, minus, volume, levels, work.scratch)
-    if below(work.generator, np.uint32(2)) == 0:
+    if randint(work.generator, np.uint32(2)) == 0:
         return draw_covered(plus, levels.plus, work.generator)
     return first + draw_covered(minus, levels.minus, work.generator)
 

@@ -214,12 +214,12 @@ class BallSolver(Solver):
         """Certify the ball by its farthest point, of all."""
         delta2, r2 = float(state.ball.delta2[0]), float(state.ball.r2[0])
         farthest = delta2 + (delta2 - r2) - 2.0 * least_response(state.examples, _aside(state.core), state.ball[0])
-        return Measures(farthest, r2, farthest / r2 - 1.0 if r2 > 0 else None)
+        return Measures.certified(farthest, r2)
 
 
 def _aside(core: CoreSet) -> CoreSet:
     """Return the core set with scratch memory of its own, so that looking changes nothing."""
-    vectors = core.vectors._replace(chosen=core.vectors.chosen.copy(), scales=core.vectors.scales.copy())
+    vectors = core.vectors._replace(indices=core.vectors.indices.copy(), values=core.vectors.values.copy())
     return core._replace(vectors=vectors, buffer=core.buffer.copy())
 
 

@@ -39,7 +39,7 @@ from mpu_bench.core.jit import dispatch, jit
 from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rng import below, generator
+from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import Precision, kernel_values, stored_kernel_values
 from mpu_bench.errors import ConfigError
@@ -161,7 +161,7 @@ class BPegasos(OnlineSolver):
     def _rule(self, w: Expansion, seed: int) -> Maintenance:
         match self.maintenance:
             case "random":
-                return Random(generator(seed, "vectors dropped"), np.zeros_like(w.kernel_row))
+                return Random(rng(seed, "vectors dropped"), np.zeros_like(w.kernel_row))
             case "smallest":
                 return Smallest(np.zeros_like(w.kernel_row))
             case "projection":
@@ -231,7 +231,7 @@ def _maintain_none(_rule, _w, _kernel, _budget, _counters):
 def _maintain_random(rule, w, kernel, budget, counters):
     m = w.vectors.size[0]
     if m > budget:
-        _remove(w, kernel, np.int64(below(rule.generator, np.uint32(m))), rule.kernel_row, counters)
+        _remove(w, kernel, np.int64(randint(rule.generator, np.uint32(m))), rule.kernel_row, counters)
 
 
 def _maintain_smallest(rule, w, kernel, budget, counters):

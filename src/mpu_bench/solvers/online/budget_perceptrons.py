@@ -33,7 +33,7 @@ from mpu_bench.core.jit import dispatch, jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rng import below, generator
+from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import Precision, Vectors, kernel_values, new_vectors, padded, put, rows_of
@@ -144,7 +144,7 @@ class Random(NamedTuple):
 
 def _random(rule, _c, f, _kernel, _counters):
     m = f.vectors.size[0]
-    return m if m < budget_of(f) else np.int64(below(rule.generator, np.uint32(m)))
+    return m if m < budget_of(f) else np.int64(randint(rule.generator, np.uint32(m)))
 
 
 #: The rules, by the type of what they remember; a solver adds its own.
@@ -177,7 +177,7 @@ class PerceptronRandom(BudgetPerceptron):
 
     def rule(self, machines: int, seed: int) -> Random:  # noqa: ARG002
         """Remember the random numbers."""
-        return Random(generator(seed, "vector to leave"))
+        return Random(rng(seed, "vector to leave"))
 
 
 @njit(cache=True, inline="always")
@@ -185,7 +185,7 @@ def machine(machines, c):
     """Give one of the machines; its arrays are views."""
     v = machines.vectors
     return Machine(
-        Vectors(v.columns[c], v.squared_norms[c], v.size[c], v.chosen[c], v.scales[c], v.step),
+        Vectors(v.columns[c], v.squared_norms[c], v.size[c], v.indices[c], v.values[c], v.step),
         machines.coefficients[c],
         machines.kernel_row[c],
         machines.score[c],

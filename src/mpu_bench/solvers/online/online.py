@@ -12,7 +12,7 @@ from annotated_types import Ge
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED
 from mpu_bench.core.jit import jit
 from mpu_bench.core.prefetch import prefetch
-from mpu_bench.core.rows import prepare
+from mpu_bench.core.rows import prefetch_row
 from mpu_bench.core.solver import Allowance, Measures, Solver, Status
 from mpu_bench.core.stream import Chunk
 from mpu_bench.core.vectors import score
@@ -72,7 +72,7 @@ class OnlineSolver(Solver):
 def expect(chunk, place):
     """Name the example that is presented a few places later: in random order each one misses the nearest caches."""
     soon = chunk.order[min(place + _AHEAD, len(chunk.order) - 1)]
-    prepare(chunk.rows, soon)
+    prefetch_row(chunk.rows, soon)
     prefetch(chunk.labels, soon)
 
 
