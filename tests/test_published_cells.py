@@ -31,11 +31,13 @@ def experiments() -> list[Experiment]:
 
 @cache
 def rows(name: str) -> list[dict[str, Any]]:
-    """Give what the results of an experiment will be called."""
+    """Return what the results of an experiment will be called."""
     seen = {}
     for run in plan.plan(next(experiment for experiment in experiments() if experiment.name == name)):
-        row = {"dataset": run.label, "solver": run.solver, "parameters": run.parameters, "kernel": str(run.kernel)}
-        seen[str(row), run.vectors] = row | {"budget_vectors": run.vectors}
+        solver = run.solver
+        row = {"dataset": run.dataset.label, "solver": solver.name, "parameters": solver.parameters}
+        row["kernel"] = str(solver.kernel)
+        seen[str(row), solver.vectors] = row | {"budget_vectors": solver.vectors}
     return list(seen.values())
 
 
