@@ -31,7 +31,7 @@ def experiments() -> list[Experiment]:
 
 @cache
 def rows(name: str) -> list[dict[str, Any]]:
-    """Give what the results of an experiment will be called."""
+    """Return what the results of an experiment will be called."""
     seen = {}
     for run in plan.plan(next(experiment for experiment in experiments() if experiment.name == name)):
         solver = run.solver

@@ -27,7 +27,7 @@ OF_THE_PAPERS = (
 
 
 def published() -> list[tuple[str, dict[str, str]]]:
-    """Give (table, row) of everything printed about a dataset."""
+    """Return (table, row) of everything printed about a dataset."""
     found = []
     for path in sorted(resources.folder("configs/published").glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as stream:
