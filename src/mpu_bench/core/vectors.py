@@ -183,7 +183,7 @@ def put_between(vectors, slot, first, second, share):
     vectors.squared_norms[slot] = total
 
 
-@jit
+@jit(forceinline=True)
 def drop(vectors, slot):
     """Take the vector out of a slot; the last one moves there."""
     columns, last = vectors.columns, vectors.size[0] - 1
@@ -240,7 +240,7 @@ def squared_distances(columns, m, slot, out):
             out[j] += (columns[d - np.uint64(1), j] - here) ** 2
 
 
-@jit(fastmath={"contract"})
+@jit(fastmath={"contract"}, forceinline=True)
 def _kernel_values(vectors, kernel, nonzero_count, norm, out):
     columns, indices, scales = vectors.columns, vectors.indices, vectors.values
     m = min(padded(vectors.size[0]), len(out))

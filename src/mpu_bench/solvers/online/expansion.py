@@ -69,7 +69,7 @@ def vectors_and_coefficients(w: Expansion, steps: int) -> tuple[Any, NDArray[np.
     return rows_of(w.vectors), scalars.scale * present
 
 
-@jit
+@jit(forceinline=True)
 def score_example(coefficients, kernel_row, scale, m, scores):
     """Compute the scores from the kernel row of m vectors."""
     m = min(padded(m), len(kernel_row))

@@ -122,7 +122,7 @@ def sign_for(c, label, scores):
     return 1.0 if label == (1 if len(scores) == 1 else c) else -1.0
 
 
-@jit
+@jit(forceinline=True)
 def best_wrong(scores, label):
     """Return the wrong class with the highest score, the lowest one on ties; with one score for two classes, 0."""
     if len(scores) == 1:
@@ -134,7 +134,7 @@ def best_wrong(scores, label):
     return rival
 
 
-@jit
+@jit(forceinline=True)
 def margin(scores, label, rival):
     """Return y f(x), or f_y(x) - f_r(x) for the best wrong class r."""
     if len(scores) == 1:
