@@ -42,7 +42,7 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 def unanswered(table: str) -> Iterator[str]:
-    for place, row, column in comparison.printed(table):
+    for place, row, column in comparison.published_numbers(table):
         if not any(answers(experiment, table, place, row, column) for experiment in experiments()):
             yield f"row {place} {dict(row)}: {column}"
 

@@ -14,7 +14,8 @@ from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.experiment.plan import only, plan
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
-from mpu_bench.results.summary import averaged_curves, summarize
+from mpu_bench.results.curves import mean_curves
+from mpu_bench.results.summary import summarize
 
 TEXT = """
 name: tried
@@ -93,5 +94,5 @@ def test_tables_average_over_splits():
     assert row["support_vectors_mean"] == pytest.approx(20)
     assert row["online_error_mean"] == pytest.approx(0.2)
     points = [record | {"presented": 5, "passes": 1.0} for record in records]
-    (band,) = averaged_curves([dict.fromkeys(CHECKPOINT_COLUMNS) | point for point in points])
+    (band,) = mean_curves([dict.fromkeys(CHECKPOINT_COLUMNS) | point for point in points])
     assert (band["count"], band["online_error_mean"]) == (3, pytest.approx(0.2))

@@ -27,7 +27,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rng import generator
+from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Optimum, Solver, Status, Until
 from mpu_bench.solvers.batch.regularization import kernel_optimum, weight_of_losses
 
@@ -81,7 +81,7 @@ class KeptResponses(Solver):
         self.check(problem, kernel)
         gram = kernel_matrix.build(problem.train, problem.features, kernel)
         alphas, responses = np.zeros(problem.n), np.zeros(problem.n)
-        work = Work(problem.signs(), alphas, responses, generator(seed, self.name))
+        work = Work(problem.signs(), alphas, responses, rng(seed, self.name))
         return State(problem, gram, work, new_counters())
 
     def advance(self, state: State, until: Until) -> Status:

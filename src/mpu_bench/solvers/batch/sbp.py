@@ -45,7 +45,7 @@ from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
-from mpu_bench.core.rng import below, generator
+from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError, DataError
@@ -132,7 +132,7 @@ class SBP(Solver):
             new_record(LEVELS, reach=np.inf),
             new_record(_PROGRESS, scale=1.0),
             np.zeros(n),
-            generator(seed, "sbp"),
+            rng(seed, "sbp"),
         )
         return State(problem, gram, work, new_counters())
 
@@ -214,7 +214,7 @@ def _draw(work):
         levels.plus = one_level(responses, volume, levels.plus)
         return draw_covered(responses, levels.plus, work.generator)
     two_levels(responses[:first], responses[first:], volume, levels, work.scratch)
-    if below(work.generator, np.uint32(2)) == 0:
+    if randint(work.generator, np.uint32(2)) == 0:
         return draw_covered(responses[:first], levels.plus, work.generator)
     return first + draw_covered(responses[first:], levels.minus, work.generator)
 
