@@ -67,9 +67,9 @@ def test_every_linear_objective_is_set_against_the_optimum_of_its_own_problem(ex
     assert records[5]["suboptimality"] is None
 
 
-def test_a_deviation_ends_a_run(execute) -> None:
+def test_suboptimality_ends_a_run(execute) -> None:
     (_, record), _ = execute(OPTIMUM + "solvers: [{dcd: {tolerance: 1.0e-9}}]\nstop: {suboptimality: 0.01}\n")
-    assert (record["status"], record["reason"]) == ("stopped", "deviation 0.01")
+    assert (record["status"], record["reason"]) == ("stopped", "suboptimality 0.01")
     assert 0 <= record["suboptimality"] <= 0.01
 
 
@@ -169,7 +169,7 @@ def test_a_run_that_lacks_what_it_needs_is_a_row_that_says_so(execute, monkeypat
     text = f"{GAUSSIAN}{stop}solvers: [{{libsvm: {{kernel: {kernel}}}}}, {{sbp: {{nu: 0.1, kernel: {kernel}}}}}]\n"
     records, _ = execute(text)
     assert [record["status"] for record in records] == ["error", "error"]
-    assert records[1]["reason"] == "libsvm failed, whose train_seconds it needs"
+    assert records[1]["reason"] == "needs train_seconds of libsvm, which failed"
 
 
 def planned_of(*keys: str) -> list[PlannedRun]:

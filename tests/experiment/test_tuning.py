@@ -58,16 +58,16 @@ def test_a_tuner_tries_for_all(read) -> None:
         ("tune: {C: 1, holdout: 0.3}", "tune.C: must be a list of values to try, not 1"),
         ("tune: {hold-out: 0.2, C: [1], holdout: 0.3}", "tune.hold-out: must be a list of values"),
         ("tune: {holdout: 0.3}", "names no parameter to try values of"),
-        ("tune: {c: [1], holdout: 0.3}", "tune.c: solver 'dcd' has no parameter 'c': did you mean 'C'?"),
+        ("tune: {c: [1], holdout: 0.3}", "tune.c: solver 'dcd' has no parameter 'c'; did you mean 'C'?"),
         ("tune: {kernel.gamma: [1], holdout: 0.3}", "kernel 'linear' has no parameter 'gamma'"),
         ("tune: {tolerance: [1], holdout: 0.3}", "solver 'dcd' is given a value of 'tolerance', too"),
         ("tune: {C: [0], holdout: 0.3}", "solvers.dcd.C: must be greater than 0"),
-        ("tune: {C: [1], holdout: 0.3, with: cvn}", "tune.with: unknown solver 'cvn'"),
+        ("tune: {C: [1], holdout: 0.3, with: cvn}", "tune.with: there is no solver 'cvn'"),
         ("tune: {C: [1], holdout: 0.3, with: {dcd: {C: 3}}}", "is given a value of 'C', too"),
         ("tune: {C: [1], holdout: 0.3, metric: eror}", "tune.metric"),
         ("tune: {C: [1], holdout: 0.3, metric: online_error}", "'dcd' is not online"),
         ("tune: 3", "tune: must be parameters with the values to try"),
-        ("tune: {C: [1], holdout: 0.3}\nreference: true\nstop: {suboptimality: 0.1}", "tuned is not known before"),
+        ("tune: {C: [1], holdout: 0.3}\noptimum: true\nstop: {suboptimality: 0.1}", "tuned is not known before"),
     ],
 )
 def test_a_mistake_is_told(read, text: str, message: str) -> None:
@@ -147,7 +147,7 @@ def test_choosing_by_the_test_set_is_said(execute) -> None:
     records, _ = execute("tune: {C: [0.01, 0.1], on_test_set: true}\nsolvers: [dcd]\n")
     assert records[2]["tuned"] == "C of 0.01, 0.1; error of dcd on test set"
     assert records[2]["test_error"] == min(record["test_error"] for record in records[:2])
-    assert any("THE TEST ROWS THEMSELVES" in line for line in table.remarks(records, [], None))
+    assert any("ON THE TEST SET ITSELF" in line for line in table.remarks(records, [], None))
 
 
 def test_the_balls_take_what_cvm_chooses_whatever_the_test_rows(execute) -> None:

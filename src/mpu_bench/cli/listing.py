@@ -100,8 +100,9 @@ def facts(home: Home) -> Table:
 
     listed = _table("", "")
     machine = environment.describe(threads=1)
-    for name in ("processor", "cores", "memory_gb", "system", "python", "commit"):
-        listed.add_row(name.replace("_", " "), str(machine[name]))
+    listed.add_row("memory", f"{machine['memory_gb']} GiB")
+    for name in ("processor", "cores", "system", "python", "commit"):
+        listed.add_row(name, str(machine[name]))
     for package, version in machine["versions"].items():
         listed.add_row(package, version or "not installed")
     listed.add_row("datasets", str(home.folder))

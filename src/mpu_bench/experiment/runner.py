@@ -365,7 +365,7 @@ def _missing_result(run: Run, rows: Mapping[str, Any], results: Mapping[str, Any
     """Return which result it is that a run cannot be made without, if there is one."""
     kinds = (*_INDISPENSABLE, *(["optimum"] if run.settings.stop.suboptimality is not None else []))
     missing = [kind for kind in kinds if kind in rows and kind not in results]
-    return f"{rows[missing[0]]['solver']} failed, whose {_TAKEN[missing[0]]} it needs" if missing else ""
+    return f"needs {_TAKEN[missing[0]]} of {rows[missing[0]]['solver']}, which failed" if missing else ""
 
 
 def _facts(experiment: Experiment, planned: Sequence[PlannedRun]) -> dict[str, Any]:
