@@ -112,7 +112,7 @@ def test_kdd99_knows_the_kinds_of_attack(made_up):
     problem = made_up("kdd99-10pc", files, expect, "split: {train: 4}\n")
     assert [*problem.labels, *problem.test_labels] == [0, 1, 2, 3, 4]
     files = {"kddcup.data_10_percent.gz": "\n".join([*lines[:4], connection("http", "mscan.")])}
-    with pytest.raises(DataError, match=r":5: column 42: the label 'mscan\.' is none"):
+    with pytest.raises(DataError, match=r"line 5: column 42: the label 'mscan\.' is none"):
         made_up("kdd99-10pc", files, expect, "split: {train: 4}\nfeatures: 127\n")
 
 

@@ -63,11 +63,11 @@ def test_impossible_splits_are_refused(read, name, how, said):
 def test_a_config_sweeps_over_splits(read):
     runs = plan(read(TEXT))
     assert len(runs) == 127
-    assert {run.label for run in runs} == {"digits", "letter"}
-    assert [run.parameters["passes"] for run in runs] == [2] * 126 + [1]
+    assert {run.dataset.label for run in runs} == {"digits", "letter"}
+    assert [run.solver.parameters["passes"] for run in runs] == [2] * 126 + [1]
     assert str(runs[0]).startswith("digits-01234 perceptron")
     assert only(runs, ["split=01234"]) == runs[:1]
-    assert len({(run.dataset, str(run.options)) for run in runs}) == 127
+    assert len({(run.dataset.name, str(run.dataset.options)) for run in runs}) == 127
 
 
 def test_splits_share_the_arrays(tmp_path):
