@@ -34,13 +34,15 @@ def rows(name: str) -> list[dict[str, Any]]:
     """Give what the results of an experiment will be called."""
     seen = {}
     for run in plan.plan(next(experiment for experiment in experiments() if experiment.name == name)):
-        row = {"dataset": run.label, "solver": run.solver, "parameters": run.parameters, "kernel": str(run.kernel)}
-        seen[str(row), run.vectors] = row | {"budget_vectors": run.vectors}
+        solver = run.solver
+        row = {"dataset": run.dataset.label, "solver": solver.name}
+        row |= {"parameters": solver.parameters, "kernel": str(solver.kernel)}
+        seen[str(row), solver.vectors] = row | {"budget_vectors": solver.vectors}
     return list(seen.values())
 
 
 def unanswered(table: str) -> Iterator[str]:
-    for place, row, column in comparison.printed(table):
+    for place, row, column in comparison.published_numbers(table):
         if not any(answers(experiment, table, place, row, column) for experiment in experiments()):
             yield f"row {place} {dict(row)}: {column}"
 

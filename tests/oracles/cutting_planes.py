@@ -10,7 +10,7 @@ def most_violated(patterns, weights):
 
 
 def best_dual(planes, offsets, C):
-    """Maximise ``beta.b - ||beta.planes||^2 / 2`` over ``beta >= 0, sum beta <= C``, in units of C; gives the value."""
+    """Maximise ``beta.b - ||beta.planes||^2 / 2`` over ``beta >= 0, sum beta <= C``, in units of C; return it."""
     gram = C * planes @ planes.T
 
     def negative(shares):

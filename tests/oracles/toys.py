@@ -121,7 +121,7 @@ VARIANTS = {
 
 
 def variants():
-    """Name every solver with its defaults, and the further variants."""
+    """Return every solver with its defaults, and the further variants."""
     return {name: Variant(name, {}) for name in solvers.SOLVERS} | VARIANTS
 
 

@@ -178,5 +178,5 @@ def compare(found: Sequence[Experiment], results: Path) -> tuple[list[overview.P
             folders.append(folder)
         except StoreError:
             cells = comparison.compare([], [], experiment.judging)
-            judged.append(overview.Judged(experiment.paper or "", experiment.name, cells))
-    return overview.gather(judged), folders
+            judged.append(overview.ExperimentCells(experiment.paper or "", experiment.name, cells))
+    return overview.by_table(judged), folders

@@ -87,7 +87,7 @@ def test_rcv1_joins_its_parts_and_takes_labels_from_the_topics(made_up):
     for name, labels in (("rcv1-ccat", [0, 1, 1]), ("rcv1-c11", [0, 1, 0])):
         problem = made_up(name, files, "{train: {rows: 3}}", more)
         assert problem.labels.tolist() == labels
-        assert problem.train.columns.tolist() == [863, 1522, 0, 1]
+        assert problem.train.indices.tolist() == [863, 1522, 0, 1]
         assert problem.features == 47236
 
 

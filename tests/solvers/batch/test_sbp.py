@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
-from mpu_bench.core.rng import generator
+from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
@@ -69,7 +69,7 @@ def test_the_middle_bias_is_taken():
 
 
 def test_draws_are_uniform_among_the_covered():
-    responses, stream = np.array([0.5, 0.1, 0.7, 0.1, 0.3]), generator(0, "test")
+    responses, stream = np.array([0.5, 0.1, 0.7, 0.1, 0.3]), rng(0, "test")
     drawn = [draw_covered(responses, 0.5, stream) for _ in range(3000)]
     assert np.bincount(drawn, minlength=5) == pytest.approx([0, 1000, 0, 1000, 1000], abs=100)
     assert {draw_covered(responses, 0.1, stream) for _ in range(50)} == {1, 3}
@@ -81,7 +81,7 @@ def test_is_algorithm_1(nu, passes):
     matrix, labels = toys.binary()
     solver, gram = SBP(nu=nu, passes=passes), (matrix @ matrix.T + 1) ** 3
     state, status = trained(solver, toys.problem(matrix, labels, "ones"), CUBIC)
-    alphas, level = responses_kept.sbp(gram, 2.0 * labels - 1, nu, passes * 60, generator(4, "sbp"))
+    alphas, level = responses_kept.sbp(gram, 2.0 * labels - 1, nu, passes * 60, rng(4, "sbp"))
     assert status == Status.DONE
     assert solver.measures(state).objective == pytest.approx(level, rel=1e-9)
     expected = gram @ (alphas * (2.0 * labels - 1)) / (level if level > 0 else 1)

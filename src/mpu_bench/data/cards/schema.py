@@ -21,7 +21,7 @@ import json
 import re
 import struct
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -284,6 +284,8 @@ _NOT_PREPARED = {
 class _Splittable(_Card):
     """A dataset whose rows may be split into a training and a test part."""
 
+    stream: ClassVar[Literal[False]] = False
+
     split: Split | None = None
 
     @model_validator(mode="after")
@@ -296,11 +298,6 @@ class _Splittable(_Card):
         if not 1 <= train < self.total.rows:
             raise MisfitError("split", f"{train} training rows of {self.total.rows} leave nothing for one of the parts")
         return self
-
-    @property
-    def stream(self) -> Literal[False]:
-        """Whether the training rows are made again whenever they are presented."""
-        return False
 
     def expected_rows(self) -> tuple[int | None, int | None]:
         """Return the rows of the training and of the test part, as far as the card says."""
@@ -401,25 +398,10 @@ class IdxCard(_FileCard):
 
 
 class _WithoutFiles(_Card):
-    @property
-    def files(self) -> dict[str, File]:
-        """The raw files: none."""
-        return {}
-
-    @property
-    def remote_files(self) -> tuple[RemoteFile, ...]:
-        """The raw files as the downloader wants them: none."""
-        return ()
-
-    @property
-    def train(self) -> tuple[str, ...]:
-        """The training files: none."""
-        return ()
-
-    @property
-    def test(self) -> tuple[str, ...]:
-        """The test files: none."""
-        return ()
+    files: ClassVar[dict[str, File]] = {}
+    remote_files: ClassVar[tuple[RemoteFile, ...]] = ()
+    train: ClassVar[tuple[str, ...]] = ()
+    test: ClassVar[tuple[str, ...]] = ()
 
 
 class EmbeddedCard(_WithoutFiles, _Splittable):
@@ -435,6 +417,8 @@ class _GeneratedCard(_WithoutFiles):
     With ``stream`` its training rows are never stored, but made again block by block whenever they are presented.
     """
 
+    split: ClassVar[None] = None
+
     kind: Literal["generated"]
     rows: Annotated[int, BeforeValidator(_whole), Field(ge=1)]
     test_rows: Annotated[Count | None, BeforeValidator(_whole)] = None
@@ -447,11 +431,6 @@ class _GeneratedCard(_WithoutFiles):
             raise MisfitError("stream", "needs 'storage: dense' and all columns")
         return self
 
-    @property
-    def split(self) -> None:
-        """How rows are split: both parts are generated."""
-        return
-
     def expected_rows(self) -> tuple[int | None, int | None]:
         """Return the rows of the training and of the test part."""
         return self.rows, self.test_rows or 0
@@ -460,12 +439,9 @@ class _GeneratedCard(_WithoutFiles):
 class SampledCard(_GeneratedCard):
     """Rows drawn from a distribution of a paper."""
 
-    content: Literal["checkerboard", "waveform"]
+    margin: ClassVar[None] = None
 
-    @property
-    def margin(self) -> None:
-        """The largest margin: the classes overlap, or it is not known."""
-        return
+    content: Literal["checkerboard", "waveform"]
 
 
 class SeparableCard(_GeneratedCard):
