@@ -86,7 +86,7 @@ class Document:
         return self.source
 
     def suggest(self, name: str, valid: Any) -> str:
-        """Say what an unknown name is called by now, which one was probably meant, or what there is."""
+        """Return what an unknown name is called by now, which one was probably meant, or what there is."""
         new = self.renamed.get(name)
         return f"it is called '{new}' now" if new in valid else nearest(name, valid)
 

@@ -370,7 +370,7 @@ def _missing_result(run: Run, rows: Mapping[str, Any], results: Mapping[str, Any
 
 def _facts(experiment: Experiment, planned: Sequence[PlannedRun]) -> dict[str, Any]:
     source = Path(experiment.source)
-    is_bundled = source.parent == resources.folder("configs")
+    is_bundled = source.parent == resources.bundled("configs")
     return {
         "name": experiment.name,
         "config": source.stem if is_bundled else experiment.source,
