@@ -295,7 +295,7 @@ class _Session:
             raise
 
     def _begin(self, planned: PlannedRun) -> Outcome | None:
-        """Give a run to the pool, unless what comes of it is known: then return that."""
+        """Hand a run to the pool, unless what comes of it is known: then return that."""
         rows = self._rows_needed(planned)
         results = {
             kind: row
