@@ -179,7 +179,7 @@ def expand(gram: Gram, coefficients: NDArray[np.float64]) -> NDArray[np.float64]
 
 @jit
 def add_rows(gram, coefficients, responses, counters):
-    """Add ``sum_j coefficients_j K(x_j, x_i)`` to response i, all of shape (n,); rows with coefficient 0 cost nothing."""
+    """Add ``sum_j coefficients_j K(x_j, x_i)`` to response i, all of shape (n,): no row where a coefficient is 0."""
     for j in range(len(coefficients)):
         if coefficients[j] != 0.0:
             row = gram.kept[row_slot(gram, np.uint32(j), counters)]

@@ -158,7 +158,7 @@ def _csc(empty: VectorStore, rows: Sparse | Ones, d: int, dtype: np.dtype[Any]) 
     )
 
 
-@jit
+@jit(inline="always")
 def inner_products(store, i, out):
     """Compute the inner products of example i with all; ``out``, shape (n,), gets them."""
     if store.layout == BITS:
@@ -203,7 +203,7 @@ def _sum_columns(columns, i, out):
             add_columns(columns, indices, values, k, start, sums)
 
 
-@jit(fastmath={"contract"}, forceinline=True)
+@jit(fastmath={"contract"})
 def add_columns(columns, indices, values, k, first, sums):
     """Add four columns, each times a value: ``sums_j += sum_l values_l columns[indices_l, first + j]``, l = k .. k + 3.
 

@@ -2,8 +2,8 @@
 
     J(w) = 1/2 ||w||^2 + C sum_i max(0, 1 - c_i),    c_i = y_i w.Phi(x_i),   w = sum_i alpha_i y_i Phi(x_i)
 
-with C = 1 / (lambda n). An iteration draws an example uniformly and looks at its response, which costs nothing; where it
-changes alpha_i, it adds a row of the kernel matrix to all responses.
+with C = 1 / (lambda n). An iteration draws an example uniformly and looks at its response, which costs nothing; where
+it changes alpha_i, it adds a row of the kernel matrix to all responses.
 
 Counted: an iteration is one example presented, of which n make an epoch; one that changes its alpha_i is a step and an
 update and asks for n kernel values. To charge n for every iteration, take n times the examples presented.
