@@ -226,8 +226,8 @@ def test_listing_imports_nothing_heavy():
     """`mpu-bench list datasets` and --dry-run must answer at once."""
     code = (
         "import sys; from pathlib import Path; from mpu_bench.data.cards import catalog\n"
-        "from mpu_bench.data.prepare import load; from mpu_bench.data.download.cache import Home\n"
-        "for name in catalog.names(): load.describe(catalog.card(name), Home(Path('nowhere')))\n"
+        "from mpu_bench.data.prepare import load; from mpu_bench.data.download.cache import DataHome\n"
+        "for name in catalog.names(): load.describe(catalog.card(name), DataHome(Path('nowhere')))\n"
         "print([m for m in ('numba', 'sklearn', 'scipy', 'pandas', 'numpy', 'requests') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
