@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 
 settings.register_profile("project", deadline=None)  # machines are shared: no test is timed
 settings.load_profile("project")
@@ -41,10 +41,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> DataHome:
     """A data home for the whole session, so that real files are prepared once."""
     mirror = os.environ.get("MPU_BENCH_MIRROR")
-    return Home(tmp_path_factory.mktemp("data-home"), (mirror,) if mirror else (), offline=True)
+    return DataHome(tmp_path_factory.mktemp("data-home"), (mirror,) if mirror else (), offline=True)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -59,7 +59,7 @@ def _uncounted_arrays_stay() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _own_surroundings(monkeypatch: pytest.MonkeyPatch, shared_home: Home) -> None:
+def _own_surroundings(monkeypatch: pytest.MonkeyPatch, shared_home: DataHome) -> None:
     """Keep tests away from the user's data home, mirror settings and network."""
     monkeypatch.setenv("MPU_BENCH_DATA", str(shared_home.folder))
     monkeypatch.delenv("MPU_BENCH_OFFLINE", raising=False)

@@ -17,7 +17,7 @@ from mpu_bench.experiment import plan
 from mpu_bench.results import matching
 from mpu_bench.verdict import comparison
 
-TABLES = sorted(path.stem for path in resources.folder("configs/published").glob("*.csv"))
+TABLES = sorted(path.stem for path in resources.bundled("configs/published").glob("*.csv"))
 
 #: tables with numbers that no config answers yet; one that has become answered must leave
 NOT_YET: set[str] = set()

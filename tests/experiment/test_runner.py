@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.experiment import plan, runner
 from mpu_bench.experiment.messages import Task
 from mpu_bench.experiment.pool import Outcome, Pool
@@ -108,7 +108,7 @@ def test_the_same_data_under_two_labels_are_run_once(execute) -> None:
 
 
 def test_an_unprepared_dataset_is_inspected_without_being_touched(tmp_path: Path, read) -> None:
-    home = Home(tmp_path / "home", offline=True)
+    home = DataHome(tmp_path / "home", offline=True)
     (planned,) = runner.inspect(plan.plan(read("name: tried\ndataset: adult\nsolvers: [dcd]\n")), home)
     assert [file.name for file in planned.description.missing] == ["a9a", "a9a.t"]
     assert not home.folder.exists()
@@ -198,7 +198,7 @@ def test_runs_are_ordered_by_what_they_need() -> None:
 def run_made_up(tmp_path: Path, read, pool: Pool, text: str) -> None:
     experiment = read(text)
     runs = plan.plan(experiment)
-    home = Home(tmp_path / "home", offline=True)
+    home = DataHome(tmp_path / "home", offline=True)
     runner.execute(experiment, runs, runs, home, tmp_path / "results", pool, runner.Listener())
 
 

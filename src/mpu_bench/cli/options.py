@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mpu_bench.data.download.cache import Home
+    from mpu_bench.data.download.cache import DataHome
 
 FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 _COLUMNS_OF_A_FILE = 200
@@ -33,11 +33,11 @@ def say(message: str) -> None:
     console(stderr=True).print(message, markup=False, highlight=False, soft_wrap=True)
 
 
-def data_home(folder: Path | None, mirror: str | None = None, offline: bool = True) -> Home:
+def data_home(folder: Path | None, mirror: str | None = None, offline: bool = True) -> DataHome:
     """Return the data home that the options name."""
-    from mpu_bench.data.download.cache import Home
+    from mpu_bench.data.download.cache import DataHome
 
-    return Home.from_options(folder, mirror, offline)
+    return DataHome.from_options(folder, mirror, offline)
 
 
 def _completed(kind: str) -> Callable[[str], list[str]]:

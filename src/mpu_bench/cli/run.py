@@ -25,7 +25,7 @@ from mpu_bench.cli.results import print_results
 
 if TYPE_CHECKING:
     from mpu_bench.config.choices import Experiment
-    from mpu_bench.data.download.cache import Home
+    from mpu_bench.data.download.cache import DataHome
     from mpu_bench.experiment.pool import Pool
     from mpu_bench.experiment.run import Run
 
@@ -100,7 +100,7 @@ def _execute(
     experiment: Experiment,
     runs: Sequence[Run],
     chosen: Sequence[Run],
-    home: Home,
+    home: DataHome,
     folder: Path,
     pool: Pool,
     force: bool,

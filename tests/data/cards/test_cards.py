@@ -29,7 +29,7 @@ OF_THE_PAPERS = (
 def published() -> list[tuple[str, dict[str, str]]]:
     """Return (table, row) of everything printed about a dataset."""
     found = []
-    for path in sorted(resources.folder("configs/published").glob("*.csv")):
+    for path in sorted(resources.bundled("configs/published").glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as stream:
             found += [(path.stem, row) for row in csv.DictReader(stream) if row.get("dataset")]
     return found

@@ -8,7 +8,7 @@ import pytest
 
 from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import Limits
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress, Task
 from mpu_bench.experiment.pool import Outcome, Pool, local
@@ -28,7 +28,7 @@ def do(pool: Pool, tasks: list[Task], news: list[News] | None = None) -> list[Ou
 
 
 @pytest.fixture
-def outcomes(tmp_path: Path, shared_home: Home, pool: LocalPool):
+def outcomes(tmp_path: Path, shared_home: DataHome, pool: LocalPool):
     def run(
         behaviours: list[str], limits: Limits | None = None, more: str = "", news: list[News] | None = None
     ) -> list[Outcome]:
@@ -130,7 +130,7 @@ def test_a_worker_that_died_while_idle_is_replaced(outcomes, pool: LocalPool) ->
     assert [each.record["status"] for each in outcomes(["finish"])] == ["done"]
 
 
-def test_jobs_run_at_once_and_each_run_once(tmp_path: Path, shared_home: Home) -> None:
+def test_jobs_run_at_once_and_each_run_once(tmp_path: Path, shared_home: DataHome) -> None:
     path = tmp_path / "tried.yaml"
     path.write_text(
         f"name: tried\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\nplugins: [{PLUGIN}]\nrepeats: 6\n"

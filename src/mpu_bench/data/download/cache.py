@@ -18,7 +18,7 @@ from mpu_bench.errors import FetchError
 
 
 @dataclass(frozen=True)
-class Home:
+class DataHome:
     """Where data live and how they may be had.
 
     Attributes
@@ -39,7 +39,7 @@ class Home:
     limit: int | None = None
 
     @classmethod
-    def from_options(cls, folder: Path | None = None, mirror: str | None = None, offline: bool = False) -> Home:
+    def from_options(cls, folder: Path | None = None, mirror: str | None = None, offline: bool = False) -> DataHome:
         """Combine options, the environment and the platform's defaults, in this order.
 
         Parameters

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from mpu_bench.data.cards.schema import Card, digest
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.disk import on_disk, sync_folder
 from mpu_bench.data.download.pins import read_pin
 from mpu_bench.data.download.progress import Progress, Silent
@@ -108,18 +108,18 @@ class Description:
     pairs: tuple[int, ...] = ()
 
 
-def prepared_folder(card: Card, home: Home) -> Path:
+def prepared_folder(card: Card, home: DataHome) -> Path:
     """Return the folder of a dataset's prepared arrays; it need not exist."""
     return home.folder / "prepared" / f"{card.name}-{card.preparation_key()}"
 
 
-def describe(card: Card, home: Home) -> Description:
+def describe(card: Card, home: DataHome) -> Description:
     """Describe what is there of a dataset, without network and without loading an array.
 
     Parameters
     ----------
     card : Card
-    home : Home
+    home : DataHome
     """
     meta = _valid_meta(card, home)
     missing = () if meta else _missing(card, home)
@@ -157,13 +157,13 @@ def _pairs(card: Card, meta: Meta) -> tuple[int, int]:
     return sum(counts[-2:]), sum(counts[:2])
 
 
-def load_problem(card: Card, home: Home, progress: Progress = _SILENT) -> Problem:
+def load_problem(card: Card, home: DataHome, progress: Progress = _SILENT) -> Problem:
     """Return a dataset as a problem; fetch and prepare it first where need be.
 
     Parameters
     ----------
     card : Card
-    home : Home
+    home : DataHome
     progress : Progress
         Shows downloads and the preparation.
 
@@ -187,7 +187,7 @@ def load_problem(card: Card, home: Home, progress: Progress = _SILENT) -> Proble
     return _problem(card, prepared_folder(card, home), meta)
 
 
-def clean_prepared(card: Card, home: Home) -> int:
+def clean_prepared(card: Card, home: DataHome) -> int:
     """Delete a dataset's prepared arrays, of all its options, and its source files; give the bytes freed.
 
     Files that no address serves stay: the user put them there by hand.
@@ -204,7 +204,7 @@ def clean_prepared(card: Card, home: Home) -> int:
     return freed + sum(clean_file(file, home) for file in card.remote_files if file.urls)
 
 
-def _missing(card: Card, home: Home) -> tuple[RemoteFile, ...]:
+def _missing(card: Card, home: DataHome) -> tuple[RemoteFile, ...]:
     from mpu_bench.data.download.fetch import have
 
     return tuple(file for file in card.remote_files if not have(file, home))
@@ -218,7 +218,7 @@ def _fingerprint(card: Card, content: Mapping[str, str] | None) -> str | None:
     return digest([card.preparation(), list(content.values()), card.positives, *augmented])[:16]
 
 
-def _known_content(card: Card, home: Home) -> dict[str, str] | None:
+def _known_content(card: Card, home: DataHome) -> dict[str, str] | None:
     """Return the hashes of the contents of all source files, if the data home or the card knows them."""
     known = {}
     for file in card.remote_files:
@@ -231,7 +231,7 @@ def _known_content(card: Card, home: Home) -> dict[str, str] | None:
     return known
 
 
-def _valid_meta(card: Card, home: Home) -> Meta | None:
+def _valid_meta(card: Card, home: DataHome) -> Meta | None:
     """Read what a prepared folder holds; None if it is not there, incomplete, or made of other contents."""
     folder = prepared_folder(card, home)
     try:
@@ -253,7 +253,7 @@ def _is_sound(folder: Path, meta: Meta) -> bool:
         return False
 
 
-def _prepare(card: Card, home: Home, progress: Progress) -> Meta:
+def _prepare(card: Card, home: DataHome, progress: Progress) -> Meta:
     """Fetch, build and store, unless another process has just done so."""
     fetched = _fetch(card, home, progress)
     folder = prepared_folder(card, home)
@@ -268,13 +268,13 @@ def _prepare(card: Card, home: Home, progress: Progress) -> Meta:
         return _store(card, home, fetched, progress)
 
 
-def _fetch(card: Card, home: Home, progress: Progress) -> dict[str, Fetched]:
+def _fetch(card: Card, home: DataHome, progress: Progress) -> dict[str, Fetched]:
     from mpu_bench.data.download.fetch import fetch
 
     return {file.name: fetch(file, home, progress) for file in card.remote_files}
 
 
-def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Progress) -> Meta:
+def _store(card: Card, home: DataHome, fetched: Mapping[str, Fetched], progress: Progress) -> Meta:
     """Build into a folder of another name and rename it; whatever goes wrong, nothing is left half-written."""
     from mpu_bench.data.prepare.build import build
     from mpu_bench.data.readers.blocks import SourceFile
@@ -312,7 +312,7 @@ def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Pro
     return meta
 
 
-def _work(card: Card, home: Home) -> int | None:
+def _work(card: Card, home: DataHome) -> int | None:
     """Count the bytes that a preparation reads; the training part twice if its categories must be collected."""
     sizes = {file.name: pin.content_bytes for file in card.remote_files if (pin := read_pin(file, home))}
     again = card.train if card.coded else ()
