@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -309,24 +309,22 @@ def _explain_one(error: Any, node: Node, schema: Any) -> str:
             cause = context["error"]
             key, message = (*key, *([cause.key] if isinstance(cause, MisfitError) else [])), str(cause)
         case "union_tag_invalid":
-            kinds = re.findall("'([^']*)'", context["expected_tags"])
-            key, message = (*key, _TAG), f"there is no kind '{context['tag']}'; {nearest(str(context['tag']), kinds)}"
+            tag, name = str(context["tag"]), context["discriminator"].strip("'")
+            valid = re.findall("'([^']*)'", context["expected_tags"])
+            key, message = (*key, name), f"there is no {name} '{tag}'; {nearest(tag, valid)}"
         case "union_tag_not_found":
-            key, message = (*key, _TAG), "this key is missing"
+            key, message = (*key, context["discriminator"].strip("'")), "this key is missing"
         case "too_short":
             message = f"must hold {context['min_length']} at least, not {error['input']!r}"
         case "model_type" | "dict_type" | "model_attributes_type":
             message = f"must be a mapping (key: value), not {error['input']!r}"
         case _:
-            message = f"{str(error['msg']).replace('Input should be', 'must be')}, not {error['input']!r}"
+            message = f"{re.sub('^[A-Z][a-z]+ should', 'must', error['msg'])}, not {error['input']!r}"
     return _line(document, key, message)
 
 
 def _line(document: Document, key: Key, message: str) -> str:
     return ": ".join(filter(None, [document.location(key), dotted(key), message]))
-
-
-_TAG = "kind"  # the key that tells the classes of a union apart
 
 
 def _steps_in(value: Any, steps: Key, kind: str) -> Iterator[str | int]:
@@ -349,13 +347,15 @@ def _valid_keys(schema: Any, steps: Key) -> list[str]:
             for name, field in model.model_fields.items()
             if step in (name, field.alias)
         ]
-        tagged = [model for model in models if _TAG in model.model_fields and step in _literals(model)]
+        tagged = [model for model in models if step in _tags(model)]
         models = [found for field in fields for found in _models(field)] or tagged or models
     return [field.alias or name for model in models for name, field in model.model_fields.items()]
 
 
-def _literals(model: type[BaseModel]) -> tuple[Any, ...]:
-    return get_args(model.model_fields[_TAG].annotation)
+def _tags(model: type[BaseModel]) -> set[Any]:
+    """Return the words by which a model may be told from the others of a union: what its keys may only be."""
+    hints = [field.annotation for field in model.model_fields.values()]
+    return {word for hint in hints if get_origin(hint) is Literal for word in get_args(hint)}
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:

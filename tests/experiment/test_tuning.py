@@ -32,7 +32,7 @@ repeats: 5
         found = plan.sources(run, runs)
         assert len(found) == 12
         assert {trial.solver.kernel.parameters.get("normalize") for trial in found.values()} == {
-            run.kernel.parameters.get("normalize")
+            run.solver.kernel.parameters.get("normalize")
         }
         assert {trial.solver.parameters["bias"] for trial in found.values()} == {run.solver.parameters["bias"]}
     assert str(tuned[0].solver.tuning) == "kernel.gamma of 1/d, 4/d; C of 1, 2; error of smo on 3 folds"

@@ -166,7 +166,7 @@ def _parts(state):
 
 
 def more(state: Any, presented: int = UNLIMITED, kernel_evaluations: int = UNLIMITED) -> Until:
-    """Return where an advance stops by how much further it goes."""
+    """Return where an advance stops that goes so much further."""
     counters = state.counters
     return Until(int(counters[PRESENTED]) + presented, int(counters[KERNEL_EVALUATIONS]) + kernel_evaluations)
 

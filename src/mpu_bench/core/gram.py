@@ -23,7 +23,7 @@ from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, new_cou
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, value, values
 from mpu_bench.core.lru import LRU, claim, new_lru, touch
-from mpu_bench.core.rows import Rows, add, count, dot, prepare, squared_norms
+from mpu_bench.core.rows import Rows, add, count, dot, prefetch_row, squared_norms
 from mpu_bench.core.vector_store import VectorStore, choose_layout, inner_products
 from mpu_bench.errors import DataError
 
@@ -179,7 +179,7 @@ def expand(gram: Gram, coefficients: NDArray[np.float64]) -> NDArray[np.float64]
 
 @jit
 def add_rows(gram, coefficients, responses, counters):
-    """Add ``sum_j coefficients_j K(x_j, x_i)`` to response i, all of shape (n,); rows with coefficient 0 cost nothing."""
+    """Add ``sum_j coefficients_j K(x_j, x_i)`` to response i, all of shape (n,): no row where a coefficient is 0."""
     for j in range(len(coefficients)):
         if coefficients[j] != 0.0:
             row = gram.kept[row_slot(gram, np.uint32(j), counters)]
@@ -207,7 +207,7 @@ def kernel_row(kernel, rows, squared_norms, i, example, row):
     add(rows, i, 1.0, example)
     last = count(rows) - 1
     for j in range(count(rows)):
-        prepare(rows, np.uint32(min(j + _ROWS_AHEAD, last)))
+        prefetch_row(rows, np.uint32(min(j + _ROWS_AHEAD, last)))
         product = dot(rows, np.uint32(j), example)
         row[j] = value(kernel, product, squared_norms[j], squared_norms[i])
     add(rows, i, -1.0, example)  # exactly zero, at the cost of the row alone

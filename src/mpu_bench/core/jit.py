@@ -7,6 +7,8 @@ from functools import wraps
 from inspect import signature
 from typing import Any
 
+import numpy as np
+
 # numba's own words, as its library uses them: without and with the runtime that counts references. Where neither is
 # said, a function takes over what holds for the first that calls it.
 _BORROWING: dict[str, Any] = {"_nrt": False}
@@ -37,7 +39,7 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
     """
     from numba import njit
 
-    settings: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": allocates} | options
+    settings: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, "_nrt": allocates} | options
     decorate = njit(**settings)
     return decorate if function is None else decorate(function)
 
@@ -45,7 +47,8 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
 def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any) -> Any:
     """Make one function out of one body per tuple type, chosen by the type of its first argument.
 
-    It is used as `functools.singledispatch` is:
+    A body registered for a type of numpy's scalars is for arrays of them. It is used as
+    `functools.singledispatch` is:
 
         @jit_dispatch
         def dot(rows, i, w):
@@ -73,8 +76,10 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
     """
     if function is None:
         return lambda later: jit_dispatch(later, allocates=allocates, **options)
+    from numba import types
     from numba.core.errors import TypingError
     from numba.extending import overload
+    from numba.np.numpy_support import as_dtype
 
     name, arguments = function.__name__, len(signature(function).parameters)
     bodies: dict[type, Callable[..., Any]] = {}
@@ -87,13 +92,15 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
 
     @wraps(function)
     def dispatched(first: Any, *others: Any) -> Any:
-        body = bodies.get(type(first))
+        key = first.dtype.type if isinstance(first, np.ndarray) else type(first)
+        body = bodies.get(key)
         if body is None or 1 + len(others) != arguments:
-            raise TypeError(complaint(type(first).__name__, 1 + len(others)))
+            raise TypeError(complaint(key.__name__, 1 + len(others)))
         return body(first, *others)
 
     def choose(first: Any, *others: Any) -> Callable[..., Any]:
-        body = bodies.get(getattr(first, "instance_class", None))  # type: ignore[arg-type]
+        key = as_dtype(first.dtype).type if isinstance(first, types.Array) else getattr(first, "instance_class", None)
+        body = bodies.get(key)  # type: ignore[arg-type]
         if body is None or 1 + len(others) != arguments:
             raise TypingError(complaint(first, 1 + len(others)))
         return body
@@ -106,7 +113,7 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
 
         return keep
 
-    overload(dispatched, strict=False, jit_options={"_nrt": allocates} | options)(choose)  # type: ignore[arg-type]
+    overload(dispatched, strict=False, jit_options={"_nrt": allocates, "no_cfunc_wrapper": True} | options)(choose)  # type: ignore[arg-type]
     dispatched.register, dispatched.bodies = register, bodies  # type: ignore[attr-defined]
     return dispatched
 

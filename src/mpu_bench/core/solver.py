@@ -80,7 +80,7 @@ class Measures(NamedTuple):
 
 
 def mean_slack(losses: NDArray[np.float64], squared_length: float) -> float | None:
-    """Give nu = (mean hinge loss) / ||w||, for which w / ||w|| solves sbp-2012's Problem 2.3 if w solves its 2.2.
+    """Return nu = (mean hinge loss) / ||w||, for which w / ||w|| solves sbp-2012's Problem 2.3 if w solves its 2.2.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class Solver(ABC):
 
     @abstractmethod
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> Any:
-        """Make the state the algorithm starts from. Its time counts as training time."""
+        """Return the state the algorithm starts from. Its time counts as training time."""
 
     @abstractmethod
     def advance(self, state: Any, until: Until) -> Status:
@@ -192,7 +192,7 @@ class Solver(ABC):
 
     @abstractmethod
     def model(self, state: Any) -> Model:
-        """Give the present hypothesis. Never changes the state, never counted."""
+        """Return the present hypothesis. Never changes the state, never counted."""
 
     def measures(self, state: Any) -> Measures:  # noqa: ARG002
         """Certify the present state. Never changes it, never counted, never timed."""
@@ -238,7 +238,7 @@ def _bounds(hint: Any) -> list[Any]:
 
 
 def _holds(bound: Any, number: Any) -> bool:
-    """Tell whether the number satisfies the bound; NaN satisfies none."""
+    """Return whether the number satisfies the bound; NaN satisfies none."""
     match bound:
         case Gt(gt=limit):
             return bool(number > limit)

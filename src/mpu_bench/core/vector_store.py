@@ -82,14 +82,14 @@ def choose_layout(rows: Rows, features: int, dtype: np.dtype[Any]) -> VectorStor
         return empty._replace(layout=BITS, bits=_bits(rows, n, d))
     if layout == COLUMNS:
         by_column = np.zeros((d, n), dtype)
-        by_column[rows.columns, _examples(rows)] = _values(rows, dtype)
+        by_column[rows.indices, _examples(rows)] = _values(rows, dtype)
         return _dense(empty, by_column, dtype)
     return _csc(empty, rows, d, dtype)
 
 
 def _cheapest(rows: Sparse | Ones, n: int, d: int, dtype: np.dtype[Any]) -> int:
     """Return the layout of sparse rows in which an inner product costs least."""
-    counts = np.bincount(rows.columns, minlength=d) / max(n, 1)
+    counts = np.bincount(rows.indices, minlength=d) / max(n, 1)
     costs = {CSC: _READ_NANOSECONDS[CSC] * float(counts @ counts)}  # the columns two examples have in common
     if d * n * dtype.itemsize <= _SPREAD_OUT_BYTES:
         costs[COLUMNS] = _READ_NANOSECONDS[COLUMNS] * float(counts.sum())
@@ -99,7 +99,7 @@ def _cheapest(rows: Sparse | Ones, n: int, d: int, dtype: np.dtype[Any]) -> int:
 
 
 def _values(rows: Sparse | Ones, dtype: np.dtype[Any]) -> NDArray[Any]:
-    return np.ones(len(rows.columns), dtype) if isinstance(rows, Ones) else rows.values.astype(dtype)
+    return np.ones(len(rows.indices), dtype) if isinstance(rows, Ones) else rows.values.astype(dtype)
 
 
 def _examples(rows: Sparse | Ones) -> NDArray[np.uint32]:
@@ -115,8 +115,8 @@ def _words(d: int) -> int:
 
 def _bits(rows: Sparse | Ones, n: int, d: int) -> NDArray[np.uint64]:
     bits = np.zeros((_words(d), n), np.uint64)
-    masks = np.uint64(1) << (rows.columns % np.uint32(64)).astype(np.uint64)
-    np.bitwise_or.at(bits, (rows.columns // np.uint32(64), _examples(rows)), masks)
+    masks = np.uint64(1) << (rows.indices % np.uint32(64)).astype(np.uint64)
+    np.bitwise_or.at(bits, (rows.indices // np.uint32(64), _examples(rows)), masks)
     return bits
 
 
@@ -145,20 +145,20 @@ def _quantum(by_column: NDArray[Any]) -> float:
 
 
 def _csc(empty: VectorStore, rows: Sparse | Ones, d: int, dtype: np.dtype[Any]) -> VectorStore:
-    values, order = _values(rows, dtype), np.argsort(rows.columns, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows.columns, minlength=d))]).astype(np.uint32)
+    values, order = _values(rows, dtype), np.argsort(rows.indices, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows.indices, minlength=d))]).astype(np.uint32)
     return empty._replace(
         layout=CSC,
         values=values[order],
         examples=_examples(rows)[order],
         starts=starts,
         row_values=values,
-        row_columns=np.asarray(rows.columns),
+        row_columns=np.asarray(rows.indices),
         row_starts=np.asarray(rows.starts),
     )
 
 
-@jit
+@jit(inline="always")
 def inner_products(store, i, out):
     """Compute the inner products of example i with all; ``out``, shape (n,), gets them."""
     if store.layout == BITS:
@@ -203,7 +203,7 @@ def _sum_columns(columns, i, out):
             add_columns(columns, indices, values, k, start, sums)
 
 
-@jit(fastmath={"contract"}, forceinline=True)
+@jit(fastmath={"contract"})
 def add_columns(columns, indices, values, k, first, sums):
     """Add four columns, each times a value: ``sums_j += sum_l values_l columns[indices_l, first + j]``, l = k .. k + 3.
 

@@ -65,18 +65,22 @@ def test_options_replace_the_keys_they_name():
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("adult", {"positive": ["+1"]}, "has no option 'positive'; choose from augment"),
-        ("mnist", {"positve": [8]}, "has no option 'positve'; did you mean 'positive'?"),
-        ("mnist", {"positive": ["x"]}, "option 'positive': there is no class 'x', choose from 0, 1"),
-        ("mnist", {"positive": list(range(10))}, "option 'positive': must name some of the classes, but not all"),
-        ("mnist", {"divide_by": 0}, "option 'divide_by': should be greater than 0, not 0"),
-        ("mnist", {"drop_columns": "all"}, "option 'drop_columns': should be 'none', 'zero' or 'trailing-zero'"),
-        ("digits", {"split": {"test": 2.0}}, "option 'split': 'test' is a count of rows or a fraction below 1"),
-        ("digits", {"split": {"train": 1797}}, "option 'split': 1797 training rows of 1797 leave nothing"),
-        ("digits", {"split": {"size": 3}}, "option 'split.size': unknown key"),
-        ("checkerboard", {"rows": 0}, "option 'rows': kind 'generated' needs one at least"),
-        ("checkerboard", {"rows": "many"}, "option 'rows': should be a valid integer, not 'many'"),
-        ("checkerboard", {"seed": -1}, "option 'seed': should be greater than or equal to 0, not -1"),
+        ("adult", {"positive": ["+1"]}, "option: positive: the dataset has no such option; choose from augment"),
+        ("mnist", {"positve": [8]}, "option: positve: the dataset has no such option; did you mean 'positive'?"),
+        ("mnist", {"positive": ["x"]}, "option: positive: there is no class 'x'; choose from 0, 1"),
+        ("mnist", {"positive": list(range(10))}, "option: positive: must name some of the classes, but not all"),
+        ("mnist", {"divide_by": 0}, "option: divide_by: must be greater than 0, not 0"),
+        ("mnist", {"drop_columns": "all"}, "option: drop_columns: must be 'none', 'zero' or 'trailing-zero'"),
+        (
+            "digits",
+            {"split": {"test": 2.0}},
+            "option: split.test: must be a count of rows or a fraction below 1, not 2.0",
+        ),
+        ("digits", {"split": {"train": 1797}}, "option: split: 1797 training rows of 1797 leave nothing"),
+        ("digits", {"split": {"size": 3}}, "option: split.size: unknown key"),
+        ("checkerboard", {"rows": 0}, "option: rows: must be greater than or equal to 1, not 0"),
+        ("checkerboard", {"rows": "many"}, "option: rows: must be a valid integer, not 'many'"),
+        ("checkerboard", {"seed": -1}, "option: seed: must be greater than or equal to 0, not -1"),
     ],
 )
 def test_impossible_options_are_refused(name, options, said):
@@ -114,13 +118,13 @@ def test_a_card_may_extend_another(own):
     ("text", "said"),
     [
         (MINIMAL + "feature: 3\n", ", line 8: feature: unknown key; did you mean 'features'?"),
-        (MINIMAL.replace("features: 2", "features: two"), ", line 7: features: should be a valid integer, not 'two'"),
+        (MINIMAL.replace("features: 2", "features: two"), ", line 7: features: must be a valid integer, not 'two'"),
         (MINIMAL.replace("features: 2\n", ""), ": features: this key is missing"),
         (MINIMAL.replace("{by_hand: make it}", "{}"), ", line 3: files: 'points' needs 'urls', or 'by_hand'"),
-        (MINIMAL.replace("make it}", "make it, sha256: abc}"), ", line 4: files.points.sha256.0: String should match"),
+        (MINIMAL.replace("make it}", "make it, sha256: abc}"), ", line 4: files.points.sha256: must match"),
         (MINIMAL.replace("train: points", "train: point"), "file 'point' is used, but 'files' does not list it"),
-        (MINIMAL.replace("features: 2", "features: 2\nstorage: dens"), ", line 8: storage: should be 'auto', 'dense'"),
-        (MINIMAL + "scale: standard\n", ", line 8: scale: 'standard' fills every zero, so it needs 'storage: dense'"),
+        (MINIMAL.replace("features: 2", "features: 2\nstorage: dens"), ", line 8: storage: must be 'auto', 'dense'"),
+        (MINIMAL + "scale: standard\n", ", line 8: scale: 'standard' fills every zero; it needs 'storage: dense'"),
         (
             MINIMAL + "expect:\n  train: {rows: 3, classes: {'-1': 1, '+1': 1}}\n",
             ", line 9: expect.train: the classes add up",
@@ -133,7 +137,16 @@ def test_a_card_may_extend_another(own):
         ("just text", "must hold keys and values"),
         ("", "must hold keys and values"),
         (MINIMAL.replace("kind: svmlight", "kind: idx"), "kind 'idx' needs two files for each part"),
-        (MINIMAL.replace("kind: svmlight", "kind: delimited"), "'columns' goes with kind 'delimited'"),
+        (MINIMAL.replace("kind: svmlight", "kind: delimited"), ": columns: this key is missing"),
+        (MINIMAL + "columns: {label: 1}\n", ", line 8: columns: unknown key; did you mean 'drop_columns'?"),
+        (MINIMAL + "rows: 5\n", ", line 8: rows: unknown key; "),
+        (MINIMAL + "first_indx: 0\n", ", line 8: first_indx: unknown key; did you mean 'first_index'?"),
+        (
+            MINIMAL.replace("kind: svmlight", "kind: svm-light"),
+            ", line 2: kind: there is no kind 'svm-light'; did you mean",
+        ),
+        (MINIMAL.replace("kind: svmlight\n", ""), ": kind: this key is missing"),
+        (MINIMAL + "extend: mnist\n", ", line 8: extend: unknown key; did you mean 'extends'?"),
         (MINIMAL + "split: {train: 3}\n", "split: 'expect' must say how many rows"),
     ],
 )
@@ -145,12 +158,61 @@ def test_a_wrong_card_is_answered_with_file_line_and_key(own, text, said):
     assert "\n" not in message
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("topic: {file: a, name: b}", ", line 8: topic: unknown key"),
+        ("first_index: 0", ", line 8: first_index: unknown key"),
+        ("seed: 1", ", line 8: seed: unknown key"),
+    ],
+)
+def test_a_key_of_another_kind_is_refused(own, more, said):
+    own("points", MINIMAL.replace("kind: svmlight", "kind: delimited") + more + "\ncolumns: {label: 1}\n")
+    assert said in complaint("points")
+
+
+def test_five_faults_of_a_card_are_told_at_once(own):
+    own("points", MINIMAL + "".join(f"key{number}: 1\n" for number in range(7)))
+    lines = complaint("points").splitlines()
+    assert len(lines) == 6
+    assert all(line.startswith("datasets/points.yaml, line ") for line in lines[:5])
+    assert lines[5] == "and 2 more"
+
+
+def test_an_inherited_fault_is_told_where_it_stands(own):
+    own("points", MINIMAL.replace("features: 2", "features: two"))
+    own("others", "extends: points\n\nscale: none\n")
+    assert complaint("others").startswith("datasets/points.yaml, line 7: features: must be a valid integer")
+
+
+def test_a_key_without_a_value_is_not_inherited(own):
+    own("points", MINIMAL.replace("kind: svmlight", "kind: delimited") + "columns: {label: 1}\n")
+    own("others", "extends: points\nkind: svmlight\ncolumns: null\n")
+    assert catalog.card("others").kind == "svmlight"
+
+
+def test_a_new_key_that_is_not_given_leaves_what_is_prepared_valid():
+    """Fingerprints are made without defaults."""
+    prepared = catalog.card("adult").preparation()
+    assert prepared == {
+        "version": 1,
+        "kind": "svmlight",
+        "train": ["a9a"],
+        "test": ["a9a.t"],
+        "classes": {"-1": ["-1"], "+1": ["+1"]},
+        "features": 123,
+        "storage": "ones",
+    }
+
+
 def test_a_broken_card_does_not_disturb_the_others(own):
     own("broken", "published: [1]\naliases: {\n")
     own("other", "published: [1]\naliases: 3\noptions: positive\n")
     assert catalog.card("a9a").name == "adult"
     assert catalog.for_published("fw-table1", "reuters") == "reuters-money-fx"
-    assert "has no option 'positve'; did you mean 'positive'?" in complaint("other", {"positve": 1})
+    assert "option: positve: the dataset has no such option; did you mean 'positive'?" in complaint(
+        "other", {"positve": 1}
+    )
 
 
 def test_published_names_of_two_meanings():
@@ -163,8 +225,9 @@ def test_published_names_of_two_meanings():
 def test_listing_imports_nothing_heavy():
     """`mpu-bench list datasets` and --dry-run must answer at once."""
     code = (
-        "import sys; from pathlib import Path; from mpu_bench.data import catalog, prepare, home\n"
-        "for name in catalog.names(): prepare.describe(catalog.card(name), home.Home(Path('nowhere')))\n"
+        "import sys; from pathlib import Path; from mpu_bench.data.cards import catalog\n"
+        "from mpu_bench.data.prepare import load; from mpu_bench.data.download.cache import Home\n"
+        "for name in catalog.names(): load.describe(catalog.card(name), Home(Path('nowhere')))\n"
         "print([m for m in ('numba', 'sklearn', 'scipy', 'pandas', 'numpy', 'requests') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -14,6 +14,7 @@ import pytest
 from mpu_bench.core.rows import Dense, Sparse
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import Home
+from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import DataError
 
 COMPRESS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
@@ -34,7 +35,7 @@ def made_up(tmp_path, monkeypatch):
             compress = COMPRESS.get(file.rpartition(".")[2], bytes)
             (tmp_path / "mirror" / file).write_bytes(compress(content.encode()))
         home = Home(Path(mkdtemp(dir=tmp_path)), (str(tmp_path / "mirror"),), offline=True)
-        return load.load(catalog.card("tried", options), home)
+        return load_problem(catalog.card("tried", options), home)
 
     return load
 
@@ -86,7 +87,7 @@ def test_rcv1_joins_its_parts_and_takes_labels_from_the_topics(made_up):
     for name, labels in (("rcv1-ccat", [0, 1, 1]), ("rcv1-c11", [0, 1, 0])):
         problem = made_up(name, files, "{train: {rows: 3}}", more)
         assert problem.labels.tolist() == labels
-        assert problem.train.columns.tolist() == [863, 1522, 0, 1]
+        assert problem.train.indices.tolist() == [863, 1522, 0, 1]
         assert problem.features == 47236
 
 

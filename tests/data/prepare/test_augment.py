@@ -70,7 +70,7 @@ def test_the_layout_of_the_three_types():
     lists = [{0: 1.0, 2: 1.0}, {}, {1: 1.0}]
     ones = augment(rows_of(Ones, lists), FEATURES, 1)
     assert isinstance(ones, Ones)
-    assert ones.columns.tolist() == [0, 2, 3, 3, 1, 3]
+    assert ones.indices.tolist() == [0, 2, 3, 3, 1, 3]
     assert ones.starts.tolist() == [0, 3, 4, 6]
     sparse = augment(rows_of(Sparse, lists), FEATURES, 2)
     assert sparse.values.tolist() == [1, 1, 2, 2, 1, 2]
@@ -98,7 +98,7 @@ def test_no_needless_copies(kind):
 def test_too_many_pairs_are_refused(monkeypatch):
     monkeypatch.setattr(module, "MAX_PAIRS", 3)
     rows = rows_of(Sparse, [{0: 1.0}, {}])
-    assert len(augment(rows, FEATURES, 1).columns) == 3
+    assert len(augment(rows, FEATURES, 1).indices) == 3
     with pytest.raises(DataError, match="augment: the rows would hold more than 3 values"):
         augment(augment(rows, FEATURES, 1), FEATURES + 1, 1)
 
@@ -152,22 +152,21 @@ def test_a_card_may_be_augmented_itself(load, tmp_path):
 @pytest.mark.parametrize(
     ("rho", "said"),
     [
-        (0, "should be greater than 0, not 0"),
-        (-1.5, "should be greater than 0, not -1.5"),
-        (float("nan"), "should be "),
-        (float("inf"), "should be a finite number, not inf"),
+        (0, "must be greater than 0, not 0"),
+        (-1.5, "must be greater than 0, not -1.5"),
+        (float("nan"), "must be "),
+        (float("inf"), "must be a finite number, not inf"),
         (1e39, "1e+39 is beyond the range of float32"),
         (1e-46, "1e-46 is beyond the range of float32"),
-        ("1", "should be a valid number, not '1'"),
-        (True, "should be a valid number, not True"),
-        ([1], "should be a valid number"),
+        ("1", "must be a valid number, not '1'"),
+        (True, "must be a valid number, not True"),
+        ([1], "must be a valid number"),
     ],
 )
 def test_impossible_constants_are_refused(rho, said):
     with pytest.raises(DataError) as caught:
         catalog.card("adult", {"augment": rho})
-    assert "dataset 'adult' (" in str(caught.value)
-    assert f"adult.yaml), option 'augment': {said}" in str(caught.value)
+    assert f"adult.yaml, option: augment: {said}" in str(caught.value)
 
 
 @pytest.mark.real_data
@@ -175,5 +174,5 @@ def test_adult_gets_one_more_one(shared_home):
     plain, made = (load_problem(catalog.card("adult", options), shared_home) for options in ({}, {"augment": 1}))
     assert isinstance(made.train, Ones)
     assert made.features == 124
-    assert len(made.train.columns) == len(plain.train.columns) + plain.n
-    assert (made.train.columns[made.train.starts[1:] - np.uint32(1)] == 123).all()
+    assert len(made.train.indices) == len(plain.train.indices) + plain.n
+    assert (made.train.indices[made.train.starts[1:] - np.uint32(1)] == 123).all()

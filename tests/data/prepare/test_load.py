@@ -126,7 +126,7 @@ def test_damage_is_repaired(world, damage):
     fingerprint = world.load().fingerprint
     damage(prepared_folder(world.card(), world.home))
     again = world.load()
-    assert again.train.columns.tolist() == [0, 2, 1]
+    assert again.train.indices.tolist() == [0, 2, 1]
     assert again.fingerprint == fingerprint
     assert len(world.left()) == 1
 
@@ -139,7 +139,7 @@ def test_another_content_that_the_user_accepts_is_prepared_anew(world):
     (world.home.folder / "files" / "points.lock.json").unlink()
     load_problem(world.card(options={"multiply_by": 2.0}), world.home)
     after = world.load()
-    assert after.train.columns.tolist() == [3]
+    assert after.train.indices.tolist() == [3]
     assert after.fingerprint != before.fingerprint
 
 

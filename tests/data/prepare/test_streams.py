@@ -92,8 +92,8 @@ def test_the_names_of_classes_keep_the_order_of_the_card(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("adult", {"stream": True}, "has no option 'stream'"),
-        ("checkerboard", {"stream": "yes"}, "option 'stream': should be a valid boolean"),
+        ("adult", {"stream": True}, "option: stream: the dataset has no such option"),
+        ("checkerboard", {"stream": "yes"}, "option: stream: must be a valid boolean"),
     ],
 )
 def test_what_cannot_be_a_stream_is_refused(name, options, said):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from mpu_bench import document, resources
-from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
+from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, AnyCard, Card
 from mpu_bench.document import Document
 from mpu_bench.errors import DataError, nearest
 
@@ -49,16 +46,15 @@ def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
     """
     found = _find(name)
     path = _paths()[found]
-    content = _content(path)
-    chosen = dict(options or {})
-    allowed = [*_texts(content.get("options")), *UNIVERSAL_OPTIONS]
-    for key in chosen:
+    read = _content(path)
+    allowed = [*_texts(read.data.get("options")), *UNIVERSAL_OPTIONS]
+    for key, value in (options or {}).items():
+        read.replace((key,), value, {(): f"{path}, option"})
         if key not in allowed:
-            raise DataError(f"dataset '{found}' ({path}) has no option '{key}'; {nearest(key, allowed)}")
-    try:
-        return Card.model_validate({**content, **chosen, "name": found, "origin": str(path)})
-    except ValidationError as error:
-        raise DataError(_explain(error, path, found, chosen)) from None
+            raise read[key].error(f"the dataset has no such option; {nearest(key, allowed)}")
+    read.data |= {"name": found, "origin": str(path)}
+    chosen: Card = read.root.validated(AnyCard)
+    return chosen
 
 
 def for_published(table: str, dataset: str) -> str:
@@ -120,7 +116,7 @@ def bipartitions(chosen: Card, how: Any) -> list[tuple[str, list[str], tuple[str
 
 
 def _paths() -> dict[str, Path]:
-    """Give the card of every name; a user's card must not take the place of a shipped one."""
+    """Return the card of every name; a user's card must not take the place of a shipped one."""
     ours = resources.folder("datasets")
     found = {path.stem: path for path in sorted(ours.glob("*.yaml"))}
     if ours.resolve() == Path("datasets").resolve():
@@ -133,7 +129,7 @@ def _paths() -> dict[str, Path]:
 
 
 def _find(name: str) -> str:
-    """Give the name of the card that a name or an alias means."""
+    """Return the name of the card that a name or an alias means."""
     paths = _paths()
     if name in paths and paths[name].parent == resources.folder("datasets"):
         return name
@@ -153,7 +149,7 @@ def _find(name: str) -> str:
 def _readable(path: Path) -> dict[str, Any]:
     """Read a card's keys where they can be read: a broken card is complained of when it is asked for."""
     try:
-        return _content(path)
+        return _content(path).data
     except DataError:
         return {}
 
@@ -162,54 +158,26 @@ def _texts(value: Any) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) else [value] if isinstance(value, str) else []
 
 
-def _content(path: Path, below: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Read a card's keys, with those of the card that it extends underneath."""
-    read = _read(path)
-    own = dict(read.data)
-    base = own.pop("extends", None)
+def _content(path: Path, extending: tuple[str, ...] = ()) -> Document:
+    """Read a card, with the keys of the card that it extends underneath; a key without a value is not inherited."""
+    own = _read_once(path, path.stat().st_mtime_ns)
+    base = own.data.get("extends")
     if base is None:
-        return own
-    place = read.location(("extends",))
-    if base in (*below, path.stem):
-        raise DataError(f"{place}: extends: '{base}' extends this card in turn")
-    if base not in _paths():
-        raise DataError(f"{place}: extends: there is no dataset '{base}'; {nearest(str(base), _paths())}")
-    inherited = _content(_paths()[base], (*below, path.stem))
-    return {**{key: value for key, value in inherited.items() if key not in _NOT_INHERITED}, **own}
-
-
-def _read(path: Path) -> Document:
-    return _read_once(path, path.stat().st_mtime_ns)
+        data, locations = dict(own.data), dict(own.locations)
+    else:
+        if base in (*extending, path.stem):
+            raise own["extends"].error(f"'{base}' extends this card in turn")
+        if base not in _paths():
+            raise own["extends"].unknown("dataset", str(base), _paths())
+        inherited = _content(_paths()[base], (*extending, path.stem))
+        data = {key: value for key, value in inherited.data.items() if key not in _NOT_INHERITED} | own.data
+        del data["extends"]
+        kept = {key: text for key, text in inherited.locations.items() if key[0] not in own.data}
+        locations = kept | own.locations
+    data = {key: value for key, value in data.items() if value is not None}
+    return Document(data, own.source, DataError, locations)
 
 
 @cache
 def _read_once(path: Path, _changed: int) -> Document:
     return document.read(path, DataError)
-
-
-def _explain(error: ValidationError, path: Path, name: str, options: Mapping[str, Any]) -> str:
-    """Put the first fault into one line: file, line, key, what is wrong, and what may be meant."""
-    fault = error.errors(include_url=False)[0]
-    keys = tuple(key for key in fault["loc"] if not _is_noise(key))
-    message = re.sub(r"^Value error, |^Input ", "", fault["msg"])
-    if message.startswith("should") and isinstance(fault["input"], str | int | float):
-        message += f", not {fault['input']!r}"
-    if fault["type"] == "extra_forbidden":
-        message = "unknown key"
-        if len(keys) == 1:
-            message += f"; {nearest(str(keys[0]), [*Card.model_fields, 'extends'])}"
-    elif fault["type"] == "missing":
-        message = "this key is missing"
-    elif fault["type"] in ("model_type", "dict_type"):
-        message = f"should be a mapping, not {fault['input']!r}"
-    blamed = keys[0] if keys else message.partition(":")[0]
-    if blamed in options:
-        said = message.removeprefix(f"{blamed}: ")
-        return f"dataset '{name}' ({path}), option '{'.'.join(map(str, keys)) or blamed}': {said}"
-    key = ".".join(map(str, keys))
-    return f"{_read(path).location(keys or (blamed,))}: {key + ': ' if key else ''}{message}"
-
-
-def _is_noise(key: object) -> bool:
-    """Pydantic adds the branch of a union or a validator to the location of a fault."""
-    return isinstance(key, str) and bool(re.search(r"\[|\(|^(int|float|str)$|^constrained-", key))

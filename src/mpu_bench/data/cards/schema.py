@@ -1,8 +1,8 @@
 """What a dataset's card may say: files, reader, classes, preparation, and the counts it must come to.
 
-A card is a short YAML text in ``datasets/``; `mpu_bench.data.cards.catalog` finds and reads it. ``features`` counts the
-columns before any are dropped, ``kept_features`` those that must be left. The steps of the
-preparation are always taken in this order, whatever the order of the keys:
+A card is a short YAML text in ``datasets/``; `mpu_bench.data.cards.catalog` finds and reads it. There is one class for
+each ``kind`` of source. ``features`` counts the columns before any are dropped, ``kept_features`` those that must be
+left. The steps of the preparation are always taken in this order, whatever the order of the keys:
 
 1. read (``kind``, ``first_index``, ``columns``) and turn labels into class indices (``classes``);
 2. split into training and test part (``split``), unless the parts are files of their own;
@@ -21,17 +21,17 @@ import json
 import re
 import struct
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.document import MisfitError, Strict
 
 FORMAT_VERSION = 1  #: of the prepared arrays; a new number makes every prepared folder be made afresh
 UNIVERSAL_OPTIONS = ("augment",)  #: what may be chosen of any dataset, whatever its card's ``options`` say
 ANY_OTHER = "*"  #: in ``classes``: every label that no other class names
 
-Kind = Literal["svmlight", "delimited", "idx", "embedded", "generated"]
 Storage = Literal["auto", "dense", "sparse", "ones"]
 Scale = Literal["none", "unit-interval", "standard", "standard-overall"]
 
@@ -78,11 +78,7 @@ Count = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", ser_json_inf_nan="strings")
-
-
-class File(_Strict):
+class File(Strict):
     """One raw file: where it is, and what it must hash to.
 
     ``edited`` says that the hashes are those of a copy that was changed on its way: another copy may be right too,
@@ -98,7 +94,7 @@ class File(_Strict):
     edited: bool = False
 
 
-class Part(_Strict):
+class Part(Strict):
     """What a part must come to: its rows, and how many of each class where that is known."""
 
     rows: Count
@@ -111,7 +107,7 @@ class Part(_Strict):
         return self
 
 
-class Expectation(_Strict):
+class Expectation(Strict):
     """Expected counts, by part; ``total`` where a split makes the parts."""
 
     train: Part | None = None
@@ -119,7 +115,7 @@ class Expectation(_Strict):
     total: Part | None = None
 
 
-class Split(_Strict):
+class Split(Strict):
     """Which rows are the training part: the first ``train`` of them, or ``train`` at random by ``seed``.
 
     ``test`` gives the size of the test part instead: a count, or a fraction (rounded up).
@@ -134,11 +130,11 @@ class Split(_Strict):
         if (self.train is None) == (self.test is None):
             raise ValueError("give either 'train' (a count) or 'test' (a count or a fraction)")
         if self.test is not None and (self.test <= 0 or (isinstance(self.test, float) and self.test >= 1)):
-            raise ValueError(f"'test' is a count of rows or a fraction below 1, not {self.test}")
+            raise MisfitError("test", f"must be a count of rows or a fraction below 1, not {self.test}")
         return self
 
     def train_rows(self, total: int) -> int:
-        """Count the training rows among ``total``."""
+        """Return the number of training rows among ``total``."""
         if self.train is not None:
             return self.train
         if isinstance(self.test, float):
@@ -146,7 +142,7 @@ class Split(_Strict):
         return total - (self.test or 0)
 
 
-class DelimitedColumns(_Strict):
+class DelimitedColumns(Strict):
     """The columns of a delimited text, counted from 1.
 
     ``categories`` lists the values of a categorical column; those of the others are collected from the training
@@ -160,15 +156,15 @@ class DelimitedColumns(_Strict):
     categories: Annotated[dict[int, tuple[str, ...]], BeforeValidator(_categories)] = {}
 
 
-class Topic(_Strict):
+class Topic(Strict):
     """Labels from another file: an example is positive if a line ``topic example 1`` is in ``file`` (RCV1)."""
 
     file: str
     name: str
 
 
-class Card(_Strict):
-    """A dataset: where it comes from, what it must look like, how it is prepared."""
+class _Card(Strict):
+    """What all cards say: what the dataset must look like, and how it is prepared."""
 
     name: str
     origin: str = Field(exclude=True)
@@ -179,27 +175,12 @@ class Card(_Strict):
     cite: str = ""
     note: str = ""
     options: Texts = ()
-    files: dict[str, File] = {}
     expect: Expectation = Expectation()
 
-    kind: Kind
-    content: str | None = None
-    train: Texts = ()
-    test: Texts = ()
-    classes: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_classes)]
+    classes: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_classes), Field(min_length=2)]
     positive: Texts | None = None
     features: Annotated[int, Field(ge=1)]
     kept_features: Annotated[int, Field(ge=1)] | None = None
-    first_index: Literal[0, 1] = 1
-    repeated_pairs: Literal["refuse", "drop"] = "refuse"
-    topic: Topic | None = None
-    columns: DelimitedColumns | None = None
-    rows: Annotated[Count | None, BeforeValidator(_whole)] = None
-    test_rows: Annotated[Count | None, BeforeValidator(_whole)] = None
-    seed: Seed = 0
-    margin: Annotated[float, Field(gt=0, lt=1)] | None = None
-    stream: bool = False
-    split: Split | None = None
     drop_columns: Literal["none", "zero", "trailing-zero"] = "none"
     multiply_by: float | None = None
     divide_by: Annotated[float, Field(gt=0)] | None = None
@@ -207,13 +188,160 @@ class Card(_Strict):
     unit_rows: bool = False
     storage: Storage = "auto"
     augment: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    extends: None = Field(default=None, exclude=True)  # followed when the card is read
 
     @model_validator(mode="after")
-    def _is_consistent(self) -> Card:
-        for check in _CHECKS:
-            if problem := check(self):
-                raise ValueError(problem)
+    def _counts_its_classes(self) -> Self:
+        for part in ("train", "test", "total"):
+            expected: Part | None = getattr(self.expect, part)
+            if expected and expected.classes and set(expected.classes) != set(self.classes):
+                raise MisfitError("expect", f"{part}.classes must count each of the classes: {', '.join(self.classes)}")
         return self
+
+    @model_validator(mode="after")
+    def _has_both_signs(self) -> Self:
+        if self.positive is None:
+            return self
+        for name in self.positive:
+            if name not in self.classes:
+                raise MisfitError("positive", f"there is no class '{name}'; choose from {', '.join(self.classes)}")
+        if not self.positive or set(self.positive) == set(self.classes):
+            raise MisfitError("positive", "must name some of the classes, but not all")
+        return self
+
+    @model_validator(mode="after")
+    def _can_take_its_steps(self) -> Self:
+        if self.unit_rows and self.scale != "none":
+            raise MisfitError("unit_rows", "give either 'unit_rows' or 'scale'")
+        if self.coded and self.scale not in ("none", "unit-interval"):
+            raise MisfitError("scale", "must be 'unit-interval' or 'none' beside categorical columns")
+        if self.scale != "none" and not self.coded and self.storage != "dense":
+            raise MisfitError("scale", f"'{self.scale}' fills every zero; it needs 'storage: dense'")
+        if self.drop_columns != "none" and self.storage != "dense":
+            raise MisfitError("drop_columns", "needs 'storage: dense'")
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_augmented(self) -> Self:
+        try:
+            rounded = struct.unpack("<f", struct.pack("<f", self.augment or 1.0))[0]
+        except OverflowError:
+            rounded = 0
+        if not rounded:
+            raise MisfitError("augment", f"{self.augment:g} is beyond the range of float32")
+        return self
+
+    @property
+    def multiplier(self) -> tuple[float, float]:
+        """What every value is multiplied and divided by."""
+        return self.multiply_by or 1.0, self.divide_by or 1.0
+
+    @property
+    def coded(self) -> bool:
+        """Whether there are categorical columns, whose every value gets a column of its own."""
+        return False
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The classes' names by index, as a problem shows them: those of the card, or ``rest`` and the positive."""
+        return tuple(self.classes) if self.positive is None else ("rest", "+".join(self.positives))
+
+    @property
+    def positives(self) -> tuple[str, ...]:
+        """The classes that make the positive one, in the order of the card; none if all classes are kept."""
+        return tuple(name for name in self.classes if name in (self.positive or ()))
+
+    @property
+    def total(self) -> Part | None:
+        """What all rows together must come to, before a split."""
+        return self.expect.total or (self.expect.train if not self.expect.test else None)
+
+    def preparation(self) -> dict[str, Any]:
+        """Return everything that the stored arrays depend on, besides the content of the files.
+
+        ``positive`` and ``augment`` are not among it: they are applied when the data are loaded, so that all problems
+        made of one dataset share its arrays. Nor is what has its default: a new key leaves what is prepared valid.
+        """
+        kept = self.model_dump(mode="json", exclude=_NOT_PREPARED, exclude_defaults=True)
+        if self.total and getattr(self, "split", None):
+            kept["total"] = self.total.rows
+        return {"version": FORMAT_VERSION, **kept}
+
+    def preparation_key(self) -> str:
+        """Return a hash of the preparation, of what it is checked against, and of the content where that is known."""
+        expected = self.model_dump(mode="json", include={"expect", "kept_features"}, exclude_defaults=True)
+        files: dict[str, File] = getattr(self, "files", {})
+        content = {name: file.content_sha256 for name, file in files.items()}
+        return digest([self.preparation(), expected, content])[:12]
+
+
+_NOT_PREPARED = {
+    *("name", "title", "papers", "aliases", "published", "cite", "note", "options", "files"),
+    *("expect", "kept_features", "positive", "augment"),
+}
+
+
+class _Splittable(_Card):
+    """A dataset whose rows may be split into a training and a test part."""
+
+    stream: ClassVar[Literal[False]] = False
+
+    split: Split | None = None
+
+    @model_validator(mode="after")
+    def _leaves_both_parts(self) -> Self:
+        if self.split is None:
+            return self
+        if self.total is None:
+            raise MisfitError("split", "'expect' must say how many rows there are in total")
+        train = self.split.train_rows(self.total.rows)
+        if not 1 <= train < self.total.rows:
+            raise MisfitError("split", f"{train} training rows of {self.total.rows} leave nothing for one of the parts")
+        return self
+
+    def expected_rows(self) -> tuple[int | None, int | None]:
+        """Return the rows of the training and of the test part, as far as the card says."""
+        if self.split is not None:
+            total = self.total.rows if self.total else 0
+            return self.split.train_rows(total), total - self.split.train_rows(total)
+        train = self.expect.train or self.expect.total
+        return (train.rows if train else None), 0
+
+
+class _FileCard(_Splittable):
+    """A dataset that is read from files."""
+
+    files: dict[str, File]
+    train: Annotated[Texts, Field(min_length=1)]
+    test: Texts = ()
+
+    @model_validator(mode="after")
+    def _lists_its_files(self) -> Self:
+        used = self._used_files()
+        for name in sorted(used - set(self.files)):
+            raise MisfitError("files", f"file '{name}' is used, but 'files' does not list it")
+        for name in sorted(set(self.files) - used):
+            raise MisfitError("files", f"'{name}' is listed, but neither 'train' nor 'test' uses it")
+        for name, file in self.files.items():
+            if not re.fullmatch(r"\w[\w.+-]*", name):
+                raise MisfitError("files", f"'{name}' cannot be the name of a file; use letters, digits and . + - _")
+            if not file.urls and not file.by_hand:
+                raise MisfitError("files", f"'{name}' needs 'urls', or 'by_hand' to say where the user gets it")
+        return self
+
+    @model_validator(mode="after")
+    def _has_one_test_part(self) -> Self:
+        if self.split is not None and self.test:
+            raise MisfitError("split", "the test part comes from elsewhere, there is nothing to split")
+        return self
+
+    def _used_files(self) -> set[str]:
+        return {*self.train, *self.test}
+
+    def expected_rows(self) -> tuple[int | None, int | None]:
+        """Return the rows of the training and of the test part, as far as the card says."""
+        train, test = super().expected_rows()
+        return train, (self.expect.test.rows if self.expect.test else None) if self.test else test
 
     @property
     def remote_files(self) -> tuple[RemoteFile, ...]:
@@ -231,180 +359,110 @@ class Card(_Strict):
             for name, file in self.files.items()
         )
 
-    @property
-    def multiplier(self) -> tuple[float, float]:
-        """What every value is multiplied and divided by."""
-        return self.multiply_by or 1.0, self.divide_by or 1.0
+
+class SvmlightCard(_FileCard):
+    """Sparse text, ``label index:value index:value``; the labels may come from another file (``topic``)."""
+
+    kind: Literal["svmlight"]
+    first_index: Literal[0, 1] = 1
+    repeated_pairs: Literal["refuse", "drop"] = "refuse"
+    topic: Topic | None = None
+
+    def _used_files(self) -> set[str]:
+        return super()._used_files() | ({self.topic.file} if self.topic else set())
+
+
+class DelimitedCard(_FileCard):
+    """Text with a column for each value."""
+
+    kind: Literal["delimited"]
+    columns: DelimitedColumns
 
     @property
     def coded(self) -> bool:
         """Whether there are categorical columns, whose every value gets a column of its own."""
-        return self.columns is not None and bool(self.columns.categorical)
+        return bool(self.columns.categorical)
 
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """The classes' names by index, as a problem shows them: those of the card, or ``rest`` and the positive."""
-        return tuple(self.classes) if self.positive is None else ("rest", "+".join(self.positives))
 
-    @property
-    def positives(self) -> tuple[str, ...]:
-        """The classes that make the positive one, in the order of the card; none if all classes are kept."""
-        return tuple(name for name in self.classes if name in (self.positive or ()))
+class IdxCard(_FileCard):
+    """The binary format of MNIST; two files for each part: images, then labels."""
 
-    @property
-    def total(self) -> Part | None:
-        """What all rows together must come to, before a split."""
-        return self.expect.total or (self.expect.train if not self.expect.test else None)
+    kind: Literal["idx"]
+
+    @model_validator(mode="after")
+    def _pairs_its_files(self) -> Self:
+        for part, names in (("train", self.train), ("test", self.test)):
+            if len(names) not in (0, 2):
+                raise MisfitError(part, "kind 'idx' needs two files for each part: images, then labels")
+        return self
+
+
+class _WithoutFiles(_Card):
+    files: ClassVar[dict[str, File]] = {}
+    remote_files: ClassVar[tuple[RemoteFile, ...]] = ()
+    train: ClassVar[tuple[str, ...]] = ()
+    test: ClassVar[tuple[str, ...]] = ()
+
+
+class EmbeddedCard(_WithoutFiles, _Splittable):
+    """A dataset that comes with an installed package: scikit-learn's digits."""
+
+    kind: Literal["embedded"]
+    content: Literal["digits"]
+
+
+class _GeneratedCard(_WithoutFiles):
+    """A dataset that is made by a generator.
+
+    With ``stream`` its training rows are never stored, but made again block by block whenever they are presented.
+    """
+
+    split: ClassVar[None] = None
+
+    kind: Literal["generated"]
+    rows: Annotated[int, BeforeValidator(_whole), Field(ge=1)]
+    test_rows: Annotated[Count | None, BeforeValidator(_whole)] = None
+    seed: Seed = 0
+    stream: bool = False
+
+    @model_validator(mode="after")
+    def _can_be_streamed(self) -> Self:
+        if self.stream and (self.storage != "dense" or self.drop_columns != "none"):
+            raise MisfitError("stream", "needs 'storage: dense' and all columns")
+        return self
 
     def expected_rows(self) -> tuple[int | None, int | None]:
-        """Give the rows of the training and of the test part, as far as the card says."""
-        if self.kind == "generated":
-            return self.rows, self.test_rows or 0
-        if self.split is not None:
-            total = self.total.rows if self.total else 0
-            return self.split.train_rows(total), total - self.split.train_rows(total)
-        train = self.expect.train or self.expect.total
-        test = self.expect.test.rows if self.expect.test else None
-        return (train.rows if train else None), (test if self.test else 0)
+        """Return the rows of the training and of the test part."""
+        return self.rows, self.test_rows or 0
 
-    def preparation(self) -> dict[str, Any]:
-        """Give everything that the stored arrays depend on, besides the content of the files.
 
-        ``positive`` and ``augment`` are not among it: they are applied when the data are loaded, so that all problems
-        made of one dataset share its arrays.
-        """
-        descriptive = {"name", "title", "papers", "aliases", "published", "cite", "note", "options", "files"}
-        kept = self.model_dump(mode="json", exclude=descriptive | {"expect", "positive", "augment", "kept_features"})
-        if self.margin is None:  # younger than the hashes of the other cards
-            del kept["margin"]
-        if not self.stream:  # likewise
-            del kept["stream"]
-        if self.total and self.split:
-            kept["total"] = self.total.rows
-        return {"version": FORMAT_VERSION, **kept}
+class SampledCard(_GeneratedCard):
+    """Rows drawn from a distribution of a paper."""
 
-    def preparation_key(self) -> str:
-        """Hash the preparation, what it is checked against, and the content where the card knows it."""
-        expected = self.model_dump(mode="json", include={"expect", "kept_features"})
-        content = {name: file.content_sha256 for name, file in self.files.items()}
-        return digest([self.preparation(), expected, content])[:12]
+    margin: ClassVar[None] = None
+
+    content: Literal["checkerboard", "waveform"]
+
+
+class SeparableCard(_GeneratedCard):
+    """Two classes whose largest margin is known exactly."""
+
+    content: Literal["separable"]
+    rows: Annotated[int, BeforeValidator(_whole), Field(ge=2)]
+    features: Annotated[int, Field(ge=2)]
+    margin: Annotated[float, Field(gt=0, lt=1)]
+
+
+GeneratedCard = SampledCard | SeparableCard
+Card = SvmlightCard | DelimitedCard | IdxCard | EmbeddedCard | SampledCard | SeparableCard
+
+#: how a card is validated: ``kind`` says which class it is, and ``content`` for those that are generated
+AnyCard = Annotated[
+    SvmlightCard | DelimitedCard | IdxCard | EmbeddedCard | Annotated[GeneratedCard, Field(discriminator="content")],
+    Field(discriminator="kind"),
+]
 
 
 def digest(content: Any) -> str:
-    """Hash something made of lists, mappings, texts and numbers."""
+    """Return a hash of something made of lists, mappings, texts and numbers."""
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def _files_problem(card: Card) -> str | None:
-    used = set(card.train) | set(card.test) | ({card.topic.file} if card.topic else set())
-    for name in sorted(used - set(card.files)):
-        return f"file '{name}' is used, but 'files' does not list it"
-    for name in sorted(set(card.files) - used):
-        return f"files: '{name}' is listed, but neither 'train' nor 'test' uses it"
-    for name, file in card.files.items():
-        if not re.fullmatch(r"\w[\w.+-]*", name):
-            return f"files: '{name}' cannot be the name of a file; use letters, digits and . + - _"
-        if not file.urls and not file.by_hand:
-            return f"files: '{name}' needs 'urls', or 'by_hand' to say where the user gets it"
-    return None
-
-
-def _kind_problem(card: Card) -> str | None:
-    from_files = card.kind in ("svmlight", "delimited", "idx")
-    if from_files and not card.train:
-        return f"kind '{card.kind}' needs files in 'train'"
-    if card.kind == "idx" and (len(card.train) != 2 or len(card.test) not in (0, 2)):
-        return "kind 'idx' needs two files for each part: images, then labels"
-    if (card.kind == "delimited") != (card.columns is not None):
-        return "'columns' goes with kind 'delimited', and only with it"
-    if not from_files and card.content is None:
-        return f"kind '{card.kind}' needs 'content', the name of what is {card.kind}"
-    if card.kind == "generated" and not card.rows:
-        return "rows: kind 'generated' needs one at least"
-    return None
-
-
-def _separable_problem(card: Card) -> str | None:
-    separable = card.kind == "generated" and card.content == "separable"
-    if separable != (card.margin is not None):
-        return "margin: goes with content 'separable' of kind 'generated', and only with it"
-    if separable and (card.rows or 0) < 2:
-        return "rows: 'separable' needs two at least, whose margin is the one asked for"
-    if separable and card.features < 2:
-        return "features: 'separable' needs two at least"
-    return None
-
-
-def _classes_problem(card: Card) -> str | None:
-    names = set(card.classes)
-    if len(names) < 2:
-        return "'classes' needs two names at least"
-    for part in ("train", "test", "total"):
-        expected: Part | None = getattr(card.expect, part)
-        if expected and expected.classes and set(expected.classes) != names:
-            return f"expect.{part}.classes must count each of the classes: {', '.join(card.classes)}"
-    if card.positive is None:
-        return None
-    unknown = [name for name in card.positive if name not in names]
-    if unknown:
-        return f"positive: there is no class '{unknown[0]}', choose from {', '.join(card.classes)}"
-    if not card.positive or set(card.positive) == names:
-        return "positive: must name some of the classes, but not all"
-    return None
-
-
-def _split_problem(card: Card) -> str | None:
-    if card.split is None:
-        return None
-    if card.test or card.kind == "generated":
-        return "split: the test part comes from elsewhere, there is nothing to split"
-    if card.total is None:
-        return "split: 'expect' must say how many rows there are in total"
-    train = card.split.train_rows(card.total.rows)
-    if not 1 <= train < card.total.rows:
-        return f"split: {train} training rows of {card.total.rows} leave nothing for one of the parts"
-    return None
-
-
-def _steps_problem(card: Card) -> str | None:
-    if card.unit_rows and card.scale != "none":
-        return "unit_rows: give either 'unit_rows' or 'scale'"
-    if card.scale.startswith("standard") and card.storage != "dense":
-        return f"scale: '{card.scale}' fills every zero, so it needs 'storage: dense'"
-    if card.scale == "unit-interval" and not card.coded and card.storage != "dense":
-        return "scale: 'unit-interval' needs 'storage: dense', or categorical columns"
-    if card.coded and card.scale not in ("none", "unit-interval"):
-        return "scale: beside categorical columns only 'unit-interval' or 'none'"
-    if card.drop_columns != "none" and card.storage != "dense":
-        return "drop_columns: needs 'storage: dense'"
-    return None
-
-
-def _stream_problem(card: Card) -> str | None:
-    if not card.stream:
-        return None
-    if card.kind != "generated":
-        return "stream: only generated datasets can be made again block by block"
-    if card.storage != "dense" or card.drop_columns != "none":
-        return "stream: needs 'storage: dense' and all columns"
-    return None
-
-
-def _augment_problem(card: Card) -> str | None:
-    try:
-        rounded = struct.unpack("<f", struct.pack("<f", card.augment or 1.0))[0]
-    except OverflowError:
-        rounded = 0
-    return None if rounded else f"augment: {card.augment:g} is beyond the range of float32"
-
-
-_CHECKS = (
-    _files_problem,
-    _kind_problem,
-    _separable_problem,
-    _classes_problem,
-    _split_problem,
-    _steps_problem,
-    _stream_problem,
-    _augment_problem,
-)

@@ -104,7 +104,7 @@ def _platform_folder() -> str:
 
 
 def is_web(address: str) -> bool:
-    """Whether an address is on the web, not a folder."""
+    """Return whether an address is on the web, not a folder."""
     return address.lower().startswith(("http://", "https://"))
 
 

@@ -87,7 +87,7 @@ def fetch(file: RemoteFile, home: Home, progress: Progress = _SILENT, policy: Po
 
 
 def have(file: RemoteFile, home: Home) -> bool:
-    """Whether `fetch` would find the file in the data home, without network and without writing.
+    """Return whether `fetch` would find the file in the data home, without network and without writing.
 
     A file that was not checked before is hashed.
 

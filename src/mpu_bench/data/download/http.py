@@ -232,7 +232,7 @@ def _position(response: requests.Response, partial: PartialDownload) -> None:
 
 
 def _differ(one: Validators, other: Validators) -> bool:
-    """Whether what is said of two files contradicts their being the same."""
+    """Return whether what is said of two files contradicts their being the same."""
     pairs = zip(astuple(one), astuple(other), strict=True)
     return any(first != second for first, second in pairs if None not in (first, second))
 

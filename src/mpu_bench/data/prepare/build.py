@@ -8,16 +8,25 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from mpu_bench.data.cards.schema import Card, Part
+from mpu_bench.data.cards.schema import (
+    Card,
+    DelimitedCard,
+    EmbeddedCard,
+    GeneratedCard,
+    IdxCard,
+    Part,
+    SvmlightCard,
+)
 from mpu_bench.data.prepare import generators, streams, transforms
 from mpu_bench.data.prepare.npy import PartWriter, make_dense
 from mpu_bench.data.readers.blocks import Chunk, SourceFile
 from mpu_bench.data.readers.idx import read_idx
 from mpu_bench.data.readers.labels import Labels
-from mpu_bench.errors import DataError, nearest
+from mpu_bench.errors import DataError
 
 DENSE_FROM = 0.5  #: the share of stored values from which dense rows (4 bytes a value) are smaller than pairs (8)
 _DIGITS_SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
@@ -101,7 +110,7 @@ def _read(card: Card, files: Mapping[str, SourceFile]) -> Iterator[tuple[str, Ch
         yield "test", chunk.take(~in_training)
 
 
-def _measured(card: Card, folder: Path, test_counts: list[int]) -> Built:
+def _measured(card: GeneratedCard, folder: Path, test_counts: list[int]) -> Built:
     """Measure a training part that is not stored, and scale the test part by it."""
     measured = streams.measure(card)
     if (chosen := streams.scaling(card, measured)) is not None:
@@ -111,10 +120,8 @@ def _measured(card: Card, folder: Path, test_counts: list[int]) -> Built:
     return Built("dense", card.features, {"train": streams.Streamed(card).counts(), "test": test_counts}, measured)
 
 
-def _generated(card: Card) -> Iterator[tuple[str, Chunk]]:
-    name, settings = str(card.content), streams.settings(card)
-    if name not in generators.GENERATORS:
-        raise DataError(f"{card.origin}: content: nothing generates '{name}'; {nearest(name, generators.GENERATORS)}")
+def _generated(card: GeneratedCard) -> Iterator[tuple[str, Chunk]]:
+    name, settings = card.content, streams.settings(card)
     generator = generators.GENERATORS[name]
     for key, expected, given in (
         ("features", generator.features, card.features),
@@ -128,7 +135,7 @@ def _generated(card: Card) -> Iterator[tuple[str, Chunk]]:
         )
 
 
-def _idx(card: Card, files: Mapping[str, SourceFile]) -> Read:
+def _idx(card: IdxCard, files: Mapping[str, SourceFile]) -> Read:
     def read(names: Sequence[str]) -> Iterator[Chunk]:
         images, labels = (files[name] for name in names)
         for chunk in read_idx(images, labels, Labels(card.classes)):
@@ -139,7 +146,7 @@ def _idx(card: Card, files: Mapping[str, SourceFile]) -> Read:
     return read
 
 
-def _svmlight(card: Card, files: Mapping[str, SourceFile]) -> Read:
+def _svmlight(card: SvmlightCard, files: Mapping[str, SourceFile]) -> Read:
     from mpu_bench.data.readers.svmlight import NumericLabels, Rules, Topics, read_svmlight
 
     labels: NumericLabels = Labels(card.classes)
@@ -149,12 +156,10 @@ def _svmlight(card: Card, files: Mapping[str, SourceFile]) -> Read:
     return lambda names: chain.from_iterable(read_svmlight(files[name], rules) for name in names)
 
 
-def _delimited(card: Card, files: Mapping[str, SourceFile]) -> Read:
+def _delimited(card: DelimitedCard, files: Mapping[str, SourceFile]) -> Read:
     """Read text; where there are categories, in a second pass, after one that collects them."""
     from mpu_bench.data.readers import delimited
 
-    if card.columns is None:
-        raise TypeError(f"{card.name} has no columns")
     training = [files[name] for name in card.train]
     encoding = delimited.new_encoding(training[0], card.columns, card.coded and card.scale == "unit-interval")
     if card.coded:
@@ -166,12 +171,8 @@ def _delimited(card: Card, files: Mapping[str, SourceFile]) -> Read:
     return lambda names: chain.from_iterable(delimited.read_delimited(files[name], encoding, labels) for name in names)
 
 
-def _embedded(card: Card, _files: Mapping[str, SourceFile]) -> Read:
+def _embedded(_card: EmbeddedCard, _files: Mapping[str, SourceFile]) -> Read:
     """Return scikit-learn's 8 x 8 digits, the one dataset that comes with an installed package."""
-    if card.content != "digits":
-        raise DataError(
-            f"{card.origin}: content: nothing embedded is called so; {nearest(str(card.content), ['digits'])}"
-        )
     from sklearn.datasets import load_digits
 
     digits = load_digits()
@@ -181,7 +182,7 @@ def _embedded(card: Card, _files: Mapping[str, SourceFile]) -> Read:
     return lambda _names: iter([Chunk(labels.astype(np.int32), values)])
 
 
-_READERS: dict[str, Callable[[Card, Mapping[str, SourceFile]], Read]] = {
+_READERS: dict[str, Callable[[Any, Mapping[str, SourceFile]], Read]] = {
     "svmlight": _svmlight,
     "delimited": _delimited,
     "idx": _idx,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense, Rows
-from mpu_bench.data.cards.schema import Card
+from mpu_bench.data.cards.schema import GeneratedCard
 from mpu_bench.data.prepare import generators, transforms
 from mpu_bench.data.prepare.augment import augment
 from mpu_bench.data.prepare.npy import PIECE_BYTES
@@ -28,28 +28,28 @@ class Streamed:
 
     Attributes
     ----------
-    card : Card
+    card : GeneratedCard
     scaling : Scaling or None
         What is still to be done with the rows, if anything.
     """
 
-    card: Card
+    card: GeneratedCard
     scaling: transforms.Scaling | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
         """The rows and columns."""
-        return self.card.rows or 0, self.card.features
+        return self.card.rows, self.card.features
 
     @property
     def block_rows(self) -> int:
         """The rows of a block."""
-        return generators.GENERATORS[str(self.card.content)].block_rows
+        return generators.GENERATORS[self.card.content].block_rows
 
     def block(self, number: int) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
         """Make a block's rows and labels."""
         card = self.card
-        drawn, labels = generators.block(str(card.content), "train", number, self.shape[0], settings(card))
+        drawn, labels = generators.block(card.content, "train", number, self.shape[0], settings(card))
         values = transforms.transform_chunk(Chunk(labels, drawn), card).values.astype(np.float32, copy=False)
         return values if self.scaling is None else self.scaling(values), labels
 
@@ -72,12 +72,12 @@ class Streamed:
             yield held
 
 
-def settings(card: Card) -> dict[str, Any]:
+def settings(card: GeneratedCard) -> dict[str, Any]:
     """Return the settings that a generator needs."""
     return {"seed": card.seed, "features": card.features, "margin": card.margin}
 
 
-def measure(card: Card) -> dict[str, list[float]]:
+def measure(card: GeneratedCard) -> dict[str, list[float]]:
     """Go through the stream for what `problem` must know of the whole.
 
     Returns
@@ -95,7 +95,7 @@ def measure(card: Card) -> dict[str, list[float]]:
     return {"shift": shift.tolist(), "width": width.tolist(), "deviation": (deviation / width).tolist()}
 
 
-def scaling(card: Card, measured: Mapping[str, list[float]]) -> transforms.Scaling | None:
+def scaling(card: GeneratedCard, measured: Mapping[str, list[float]]) -> transforms.Scaling | None:
     """Make the scaling of what was measured."""
     if card.scale == "none":
         return None
@@ -103,7 +103,11 @@ def scaling(card: Card, measured: Mapping[str, list[float]]) -> transforms.Scali
 
 
 def problem(
-    whole: Problem, card: Card, measured: Mapping[str, list[float]], counts: list[int], classes: NDArray[np.int32]
+    whole: Problem,
+    card: GeneratedCard,
+    measured: Mapping[str, list[float]],
+    counts: list[int],
+    classes: NDArray[np.int32],
 ) -> StreamedProblem:
     """Make a stream of a problem that has everything but training rows.
 
@@ -111,7 +115,7 @@ def problem(
     ----------
     whole : Problem
         As the stream is to be, but for ``train`` and ``labels``.
-    card : Card
+    card : GeneratedCard
     measured : mapping
         What `measure` returned.
     counts : list of int

@@ -2,8 +2,8 @@
 
     J(w) = 1/2 ||w||^2 + C sum_i max(0, 1 - c_i),    c_i = y_i w.Phi(x_i),   w = sum_i alpha_i y_i Phi(x_i)
 
-with C = 1 / (lambda n). An iteration draws an example uniformly and looks at its response, which costs nothing; where it
-changes alpha_i, it adds a row of the kernel matrix to all responses.
+with C = 1 / (lambda n). An iteration draws an example uniformly and looks at its response, which costs nothing; where
+it changes alpha_i, it adds a row of the kernel matrix to all responses.
 
 Counted: an iteration is one example presented, of which n make an epoch; one that changes its alpha_i is a step and an
 update and asks for n kernel values. To charge n for every iteration, take n times the examples presented.
@@ -27,7 +27,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rng import generator
+from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Optimum, Solver, Status, Until
 from mpu_bench.solvers.batch.regularization import kernel_optimum, weight_of_losses
 
@@ -81,7 +81,7 @@ class KeptResponses(Solver):
         self.check(problem, kernel)
         gram = kernel_matrix.build(problem.train, problem.features, kernel)
         alphas, responses = np.zeros(problem.n), np.zeros(problem.n)
-        work = Work(problem.signs(), alphas, responses, generator(seed, self.name))
+        work = Work(problem.signs(), alphas, responses, rng(seed, self.name))
         return State(problem, gram, work, new_counters())
 
     def advance(self, state: State, until: Until) -> Status:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import PRESENTED, reached
 from mpu_bench.core.jit import jit
-from mpu_bench.core.rng import below
+from mpu_bench.core.rng import randint
 from mpu_bench.core.solver import Measures, Until
 from mpu_bench.solvers.batch.kept_responses import KeptResponses, State, add_example
 from mpu_bench.solvers.certificates import kernel_primal, nu_of
@@ -63,7 +63,7 @@ class KernelPegasos(KeptResponses):
 def _iterate(gram, work, counters, regularization, until):
     n = np.uint32(len(work.signs))
     while not reached(counters, until):
-        i = below(work.generator, n)
+        i = randint(work.generator, n)
         before = counters[PRESENTED]  # t - 1
         if before == 0 or work.responses[i] < regularization * before:  # c_i < 1
             work.alphas[i] += 1.0  # m_i

@@ -2,8 +2,8 @@
 
     max_w  f(w)  over ||w|| <= 1,    f(w) = max_{xi >= 0, sum xi <= n nu}  min_i (c_i + xi_i),    c_i = y_i w.Phi(x_i)
 
-f(w) is the water level gamma of the responses c_i and the volume n nu (water_filling.py); with a bias, of two basins. Problem
-2.3 has the optima of lambda/2 ||w||^2 + 1/n sum_i max(0, 1 - c_i), divided by their norm, where
+f(w) is the water level gamma of the responses c_i and the volume n nu (water_filling.py); with a bias, of two basins.
+Problem 2.3 has the optima of lambda/2 ||w||^2 + 1/n sum_i max(0, 1 - c_i), divided by their norm, where
 nu = (mean hinge loss) / ||w|| (Lemma 2.1).
 
 Cotter, Shalev-Shwartz, Srebro: "The Kernelized Stochastic Batch Perceptron", ICML 2012, Algorithm 1. Iteration t draws
@@ -40,12 +40,12 @@ from numpy.typing import NDArray
 from mpu_bench.core import gram as kernel_matrix
 from mpu_bench.core.counters import PRESENTED, STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.gram import Gram, row_slot
-from mpu_bench.core.jit import jit
+from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
-from mpu_bench.core.rng import below, generator
+from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError, DataError
@@ -53,6 +53,16 @@ from mpu_bench.solvers.batch.water_filling import LEVELS, draw_covered, one_leve
 
 _SMALLEST_SCALE = 2.0**-10  # below which s is multiplied in
 _PROGRESS = np.dtype([("scale", "f8"), ("scale_sum", "f8"), ("squared_norm", "f8")])
+
+
+class OneBasin(NamedTuple):
+    """Without a bias: the water covers examples of either class alike."""
+
+
+class TwoBasins(NamedTuple):
+    """With a bias: one basin a class, the first n+ examples and the others."""
+
+    positives: int  #: n+
 
 
 class Work(NamedTuple):
@@ -64,7 +74,7 @@ class Work(NamedTuple):
     responses: NDArray[np.float64]  #: c / s (n,)
     alphas_before: NDArray[np.float64]  #: B (n,)
     responses_before: NDArray[np.float64]  #: the same for the responses (n,)
-    positives: int  #: n+, or n without a bias: the first basin
+    basins: OneBasin | TwoBasins
     first_step: float  #: eta_0
     volume: float  #: n nu
     levels: np.recarray[Any, Any]  #: the last water levels / s; without a bias the first one
@@ -126,13 +136,13 @@ class SBP(Solver):
             np.zeros(n),
             np.zeros(n),
             np.zeros(n),
-            int(np.count_nonzero(signs > 0)) if self.bias else n,
+            TwoBasins(int(np.count_nonzero(signs > 0))) if self.bias else OneBasin(),
             float(1.0 / np.sqrt(gram.diagonal.max())),  # line 1
             float(n * self.nu),
             new_record(LEVELS, reach=np.inf),
             new_record(_PROGRESS, scale=1.0),
             np.zeros(n),
-            generator(seed, "sbp"),
+            rng(seed, "sbp"),
         )
         return State(problem, gram, work, new_counters())
 
@@ -165,19 +175,19 @@ def _check_nu(nu: float, name: str, largest: float) -> None:
     range_of_responses = 2.0 * np.sqrt(largest)  # no two of a w of norm 1 differ by more
     if nu >= range_of_responses:
         raise ConfigError(
-            f"sbp: nu is {nu:.6g}; from 2 max sqrt(K(x, x)) = {range_of_responses:.6g} on the slack covers all examples whatever the"
-            " model: take a smaller nu"
+            f"sbp: nu is {nu:.6g}; from 2 max sqrt(K(x, x)) = {range_of_responses:.6g} on the slack covers all examples"
+            " whatever the model: take a smaller nu"
         )
 
 
 def _average(work: Work, iterations: int) -> tuple[NDArray[np.float64], float, float]:
     """Return the average iterate's alpha, its water level f and its bias."""
-    scale_sum, divisor, first = work.progress[0].scale_sum, max(iterations, 1), work.positives
+    scale_sum, divisor = work.progress[0].scale_sum, max(iterations, 1)
     alphas = (scale_sum * work.alphas - work.alphas_before) / divisor  # line 13
     responses = (scale_sum * work.responses - work.responses_before) / divisor
-    if first == len(responses):
+    if isinstance(work.basins, OneBasin):
         return alphas, float(one_level(responses, work.volume, 0.0)), 0.0
-    anywhere = new_record(LEVELS, reach=np.inf)[0]
+    anywhere, first = new_record(LEVELS, reach=np.inf)[0], work.basins.positives
     plus, minus = two_levels(responses[:first], responses[first:], work.volume, anywhere, np.zeros(len(responses)))
     return alphas, float(plus + minus) / 2, float(minus - plus) / 2
 
@@ -188,13 +198,13 @@ def _iterate(gram, work, counters, until):
     while not reached(counters, until):
         counters[PRESENTED] += 1
         eta = work.first_step / np.sqrt(counters[PRESENTED])  # line 4
-        k = _draw(work)  # lines 5 and 6
+        k = _draw(work.basins, work, work.volume / p.scale)  # lines 5 and 6
         i = work.order[k]
         p.squared_norm += 2.0 * eta * p.scale * work.responses[k] + eta * eta * gram.diagonal[i]  # line 8
         step = eta / p.scale
         work.alphas[k] += step  # line 7
         work.alphas_before[k] += step * p.scale_sum
-        _add(work, step * work.signs[k], gram.kept[row_slot(gram, i, counters)])  # line 10
+        _add(work.basins, work, step * work.signs[k], gram.kept[row_slot(gram, i, counters)])  # line 10
         if p.squared_norm > 1.0:  # lines 11 and 12
             p.scale /= np.sqrt(p.squared_norm)
             p.squared_norm = 1.0
@@ -205,27 +215,44 @@ def _iterate(gram, work, counters, until):
         counters[UPDATES] += 1
 
 
-@jit
-def _draw(work):
-    """Return one of the examples the water covers, drawn at random."""
-    responses, levels, first = work.responses, work.levels[0], work.positives
-    volume = work.volume / work.progress[0].scale
-    if first == len(responses):
-        levels.plus = one_level(responses, volume, levels.plus)
-        return draw_covered(responses, levels.plus, work.generator)
-    two_levels(responses[:first], responses[first:], volume, levels, work.scratch)
-    if below(work.generator, np.uint32(2)) == 0:
-        return draw_covered(responses[:first], levels.plus, work.generator)
-    return first + draw_covered(responses[first:], levels.minus, work.generator)
+@jit_dispatch
+def _draw(basins, work, volume):
+    """Return one of the examples that a volume of water covers, drawn at random."""
 
 
-@jit
-def _add(work, step, kernel_row):
-    """Update the responses, and what their sum over the iterations lacks."""
-    levels, first, n = work.levels[0], work.positives, len(work.order)
+@_draw.register(OneBasin)
+def _(_basins, work, volume):
+    levels = work.levels[0]
+    levels.plus = one_level(work.responses, volume, levels.plus)
+    return draw_covered(work.responses, levels.plus, work.generator)
+
+
+@_draw.register(TwoBasins)
+def _(basins, work, volume):
+    levels, first = work.levels[0], basins.positives
+    plus, minus = work.responses[:first], work.responses[first:]
+    two_levels(plus, minus, volume, levels, work.scratch)
+    if randint(work.generator, np.uint32(2)) == 0:
+        return draw_covered(plus, levels.plus, work.generator)
+    return first + draw_covered(minus, levels.minus, work.generator)
+
+
+@jit_dispatch
+def _add(basins, work, step, kernel_row):
+    """Update the responses, what their sum over the iterations lacks, and the levels."""
+
+
+@_add.register(OneBasin)
+def _(_basins, work, step, kernel_row):
+    levels = work.levels[0]
+    levels.plus += _add_to(work, np.int64(0), len(work.order), step, kernel_row, levels.plus)
+
+
+@_add.register(TwoBasins)
+def _(basins, work, step, kernel_row):
+    levels, first = work.levels[0], basins.positives
     levels.plus += _add_to(work, np.int64(0), first, step, kernel_row, levels.plus)
-    if first < n:
-        levels.minus += _add_to(work, first, n, step, kernel_row, levels.minus)
+    levels.minus += _add_to(work, first, len(work.order), step, kernel_row, levels.minus)
 
 
 @jit

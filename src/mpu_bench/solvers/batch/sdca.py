@@ -20,7 +20,7 @@ import numpy as np
 
 from mpu_bench.core.counters import PRESENTED, reached
 from mpu_bench.core.jit import jit
-from mpu_bench.core.rng import below
+from mpu_bench.core.rng import randint
 from mpu_bench.core.solver import Measures, Until
 from mpu_bench.solvers.batch.kept_responses import KeptResponses, State, add_example
 from mpu_bench.solvers.certificates import certify_kernel
@@ -58,7 +58,7 @@ def _iterate(gram, work, counters, C, until):
     alphas, responses, n = work.alphas, work.responses, np.uint32(len(work.signs))
     while not reached(counters, until):
         counters[PRESENTED] += 1
-        i = below(work.generator, n)
+        i = randint(work.generator, n)
         derivative = 1.0 - responses[i]
         curvature = max(gram.diagonal[i], np.finfo(np.float64).tiny)  # a zero row goes to C at once
         change = min(max(alphas[i] + derivative / curvature, 0.0), C) - alphas[i]

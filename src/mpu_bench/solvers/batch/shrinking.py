@@ -92,7 +92,7 @@ def _permuted(variables: Variables) -> tuple[NDArray[Any], ...]:
 
 
 def reconstruct_gradient(gram: Gram, variables: Variables, counters: NDArray[np.int64]) -> None:
-    """Make all variables active again, in the order of the examples, each with its gradient; n values a changed beta."""
+    """Make all variables active again, in the order of the examples, with their gradient; n values a changed beta."""
     m, n = int(variables.active_size[0]), len(variables.beta)
     minus_y_grad, examples = variables.unshrunk_minus_y_grad, variables.examples
     active, known = examples[:m].copy(), variables.minus_y_grad[:m].copy()

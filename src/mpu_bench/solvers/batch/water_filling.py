@@ -25,7 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from mpu_bench.core.jit import jit
-from mpu_bench.core.rng import below
+from mpu_bench.core.rng import randint
 
 _SORTED_RESPONSES = 1024  # near the levels: where more were sorted, fewer are next time
 _RESPONSES_NEAR = 128  # on either side of a level, that are sorted next time
@@ -202,7 +202,7 @@ def draw_covered(responses, level, generator):
     if covered == 0:
         level = np.nextafter(level, np.inf)
         covered = _count_below(responses, level)
-    left = below(generator, np.uint32(covered)) + 1
+    left = randint(generator, np.uint32(covered)) + 1
     i = -1
     while left > 0:
         i += 1

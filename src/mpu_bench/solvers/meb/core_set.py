@@ -19,7 +19,7 @@ from mpu_bench.core.counters import KERNEL_COMPUTED
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, value, values
 from mpu_bench.core.lru import LRU, claim, clear, new_lru, touch
-from mpu_bench.core.rows import AnyRows, pairs, squared_norm
+from mpu_bench.core.rows import AnyRows, nonzeros, squared_norm
 from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, add_columns
 from mpu_bench.core.vectors import Vectors, enlarged, new_vectors, put
 
@@ -61,7 +61,7 @@ def new_core_set(n: int, features: int, capacity: int, cache_mb: float) -> CoreS
         *(np.zeros(capacity), np.zeros(capacity), np.zeros(capacity), np.zeros(capacity)),
         np.full(n, -1, np.int32),
         np.zeros(1, np.int64),
-        *_no_rows(n, capacity, cache_mb),
+        *_no_rows(np.zeros(n, np.int32), capacity, cache_mb),
     )
 
 
@@ -74,7 +74,7 @@ def enlarged_core_set(core: CoreSet, cache_mb: float) -> CoreSet:
         *(_doubled(core.signs), _doubled(core.diagonal), _doubled(core.coefficients), _doubled(core.responses)),
         core.slots,
         core.active,
-        *_no_rows(len(core.slots), 2 * capacity, cache_mb),
+        *_no_rows(core.lru.slot_of_row, 2 * capacity, cache_mb),
     )
 
 
@@ -82,27 +82,31 @@ def _doubled(numbers: Any) -> Any:
     return np.concatenate([numbers, np.zeros_like(numbers)])
 
 
-def _no_rows(n: int, capacity: int, cache_mb: float) -> tuple[Any, ...]:
-    """Return the room for rows of `cache_mb` megabytes together, and one more; none is kept."""
-    r = min(n, max(_FEWEST_ROWS, int(cache_mb * 2**20) // (4 * capacity)))
+def _no_rows(slot_of_row: NDArray[np.int32], capacity: int, cache_mb: float) -> tuple[Any, ...]:
+    """Return the room for rows of `cache_mb` megabytes together, and one more; none is kept.
+
+    The array of all examples is used again: for five million there is no memory for two.
+    """
+    slot_of_row[:] = -1
+    r = min(len(slot_of_row), max(_FEWEST_ROWS, int(cache_mb * 2**20) // (4 * capacity)))
     kept, lengths, buffer = np.zeros((r, capacity), np.float32), np.zeros(r, np.int64), np.zeros(capacity, np.float32)
-    return kept, lengths, new_lru(n, r), buffer
+    return kept, lengths, new_lru(0, r)._replace(slot_of_row=slot_of_row), buffer
 
 
 @jit(fastmath={"contract"})
 def values_from(examples, i, vectors, first, out):
     """Compute K(x_i, x_j) for the vectors j from the first on into ``out``."""
-    columns, chosen, scales = vectors.columns, vectors.chosen, vectors.scales
-    there = pairs(examples.rows, i, chosen, scales)
+    columns, indices, numbers = vectors.columns, vectors.indices, vectors.values
+    there = nonzeros(examples.rows, i, indices, numbers)
     whole = there - there % COLUMNS_AT_ONCE
     for start in range(0, len(out), _VALUES_AT_ONCE):
         sums = out[start : start + _VALUES_AT_ONCE]
         for j in range(len(sums)):
             sums[j] = 0.0
         for k in range(0, whole, COLUMNS_AT_ONCE):
-            add_columns(columns, chosen, scales, k, first + start, sums)
+            add_columns(columns, indices, numbers, k, first + start, sums)
         for k in range(whole, there):
-            scale, column = scales[k], columns[chosen[k], first + start : first + start + len(sums)]
+            scale, column = numbers[k], columns[indices[k], first + start : first + start + len(sums)]
             for j in range(len(sums)):
                 sums[j] += scale * column[j]
     norms = vectors.squared_norms[first : first + len(out)]

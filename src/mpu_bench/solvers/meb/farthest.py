@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
-from mpu_bench.core.rng import below, generator
+from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.vectors import Vectors, new_vectors, put
 from mpu_bench.solvers.meb.core_set import row, sum_of_products, total, values_from
 
@@ -52,14 +52,14 @@ def new_history(n: int, features: int, length: int, steps: int) -> History:
 
 def new_search(n: int, sampled: int, confirmations: int, seed: int) -> Search:
     """Return a search among n points."""
-    return Search(np.arange(n, dtype=np.uint32), generator(seed, "ball"), sampled, confirmations)
+    return Search(np.arange(n, dtype=np.uint32), rng(seed, "ball"), sampled, confirmations)
 
 
 @jit
 def draw(order, sampled, generator):
     """Put as many different random items as are sampled at the beginning of a permutation."""
     for p in range(sampled):
-        other = p + below(generator, np.uint32(len(order) - p))
+        other = p + randint(generator, np.uint32(len(order) - p))
         order[p], order[other] = order[other], order[p]
 
 

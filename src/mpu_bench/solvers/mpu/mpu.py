@@ -66,7 +66,7 @@ from mpu_bench.core.models import Model
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
-from mpu_bench.core.rng import generator, shuffle
+from mpu_bench.core.rng import rng, shuffle
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.mpu.hard_margin import check_shortest, guaranteed_fraction, obvious_cause, update_bound
@@ -165,7 +165,7 @@ class ThresholdPerceptron(Solver):
             dual=thresholds.b * multiplicities.sum(),
             smallest=np.inf,
         )
-        sets, sizes, stream = np.zeros((3, n), np.uint32), np.array([n, 0, 0]), generator(seed, self.name)
+        sets, sizes, stream = np.zeros((3, n), np.uint32), np.array([n, 0, 0]), rng(seed, self.name)
         sets[ALL] = np.arange(n)
         shuffle(stream, sets[ALL], n)
         return State(
