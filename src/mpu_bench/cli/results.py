@@ -139,9 +139,9 @@ def clean(
     """Delete a results folder."""
     import shutil
 
-    from mpu_bench.results.store import Store
+    from mpu_bench.results.store import existing_file
 
-    Store(results).close()  # refuses what is no results folder
+    existing_file(results)  # refuses what is no results folder
     if not yes and not typer.confirm(f"Delete {results} with all its results?"):
         raise typer.Exit(FAILED)
     shutil.rmtree(results)

@@ -76,7 +76,7 @@ def print_held(held: Sequence[Held], unknown: Sequence[Path], baseline: Path, co
         for line in each.slower:
             console.print(f"slower: {line}", style="bold red", markup=False, highlight=False)
     for folder in unknown:
-        console.print(f"{folder}: {baseline} keeps nothing of it", markup=False, highlight=False)
+        console.print(f"{folder}: {baseline} keeps nothing of it", markup=False, highlight=False, soft_wrap=True)
 
 
 def print_differences(left: Results, right: Results, differences: Sequence[Difference], console: Console) -> None:

@@ -41,9 +41,9 @@ def mean_curves(curves: Sequence[Row]) -> list[Summary]:
 
 
 def along(row: Row, axis: str) -> float | None:
-    """Return where a row of mean_curves.csv stands on an axis; there, a kernel evaluation is one inner product.
+    """Return where a row of mean_curves.csv stands on an axis.
 
-    So sbp-2012 counts.
+    On that of inner products a kernel evaluation counts as one, as in sbp-2012.
     """
     position: float | None = row.get(f"{axis}_mean")
     if axis != "inner_products" or position is None:

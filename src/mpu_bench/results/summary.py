@@ -73,9 +73,9 @@ def moments(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Summary:
 
     The suffix is that of the columns of CSV files; people read "standard deviation" or a number after ±.
     """
-    found: Summary = {}
+    means: Summary = {}
     for name in names:
         values = [row[name] for row in rows if row[name] is not None]
-        found[f"{name}_mean"] = statistics.fmean(values) if values else None
-        found[f"{name}_std"] = statistics.stdev(values) if len(values) > 1 else None
-    return found
+        means[f"{name}_mean"] = statistics.fmean(values) if values else None
+        means[f"{name}_std"] = statistics.stdev(values) if len(values) > 1 else None
+    return means
