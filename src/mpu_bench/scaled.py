@@ -6,8 +6,9 @@ parsed once, by `parse`, and keep that form wherever they are stored as JSON: a 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 Divisor = Literal["n", "d", "mean-squared-distance"]
@@ -24,24 +25,15 @@ DIVISORS: dict[str, Divisor] = {
 _WORDS = {divisor: word for word, divisor in DIVISORS.items()}
 
 
+def _compared(how: Callable[[Any, Any], bool]) -> Callable[[Any, float], bool]:
+    return lambda value, bound: how(getattr(value, fields(value)[0].name), bound)
+
+
 class _Relative:
     """Compares with a bound as its number does: bounds are 0 or infinity, and what that is divided by is positive."""
 
-    @property
-    def _number(self) -> Any:
-        raise NotImplementedError
-
-    def __lt__(self, bound: float) -> bool:
-        return bool(self._number < bound)
-
-    def __le__(self, bound: float) -> bool:
-        return bool(self._number <= bound)
-
-    def __gt__(self, bound: float) -> bool:
-        return bool(self._number > bound)
-
-    def __ge__(self, bound: float) -> bool:
-        return bool(self._number >= bound)
+    __lt__, __le__ = _compared(operator.lt), _compared(operator.le)
+    __gt__, __ge__ = _compared(operator.gt), _compared(operator.ge)
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,10 +55,6 @@ class Scaled(_Relative):
 
     __repr__ = __str__
 
-    @property
-    def _number(self) -> float:
-        return self.factor
-
     def resolve(self, divisor: Callable[[Divisor], float]) -> float:
         """Return the number, where ``divisor`` knows the data."""
         return self.factor / divisor(self.by)
@@ -82,10 +70,6 @@ class Derived(_Relative):
         return f"nu({short(self.regularization)})"
 
     __repr__ = __str__
-
-    @property
-    def _number(self) -> float | Scaled:
-        return self.regularization
 
 
 def to_json(value: Any) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def test_a_wrong_size_of_memory_names_the_option(refused) -> None:
 )
 def test_nothing_but_a_config_error_comes_of_any_value(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:
     path = tmp_path_factory.mktemp("any") / "any.yaml"
-    for key in ("solvers", "kernel", "stop", "datasets", "repeats", "profiles"):
+    for key in ("solvers", "kernel", "stop", "dataset", "repeats", "profiles", "tune", "compare", "claims", "known"):
         content = {"name": "any", "dataset": "checkerboard", "solvers": ["mpu"]} | {key: value}
         path.write_text(yaml.safe_dump(content), encoding="utf-8")
         told = "any.yaml"

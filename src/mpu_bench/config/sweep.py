@@ -266,23 +266,21 @@ class TuningGrid:
     node: Node | None = None
     combinations: tuple[Mapping[str, Any], ...] = ({},)
 
-    def of_solver(self) -> list[dict[str, Any]]:
-        """Return, of every combination, the values of the solver's parameters."""
-        return [{k: v for k, v in each.items() if not k.startswith(_KERNEL_PREFIX)} for each in self.combinations]
-
-    def of_kernel(self) -> list[dict[str, Any]]:
-        """Return, of every combination, the values of the kernel's parameters."""
+    def values(self, prefix: str = "") -> list[dict[str, Any]]:
+        """Return, of every combination, the values of the solver's parameters, or with a prefix of the kernel's."""
         return [
-            {k.removeprefix(_KERNEL_PREFIX): v for k, v in each.items() if k.startswith(_KERNEL_PREFIX)}
+            {
+                name.removeprefix(prefix): value
+                for name, value in each.items()
+                if name.startswith(_KERNEL_PREFIX) == bool(prefix)
+            }
             for each in self.combinations
         ]
 
-    def check(self, prefix: str, owner: str, parameters: Iterable[str], given: Mapping[str, Any]) -> None:
-        """See that what is tuned of a solver or kernel is a parameter of it, and is not given as well."""
-        if self.node is None:
-            return
-        for name in (self.of_kernel() if prefix else self.of_solver())[0]:
-            node = self.node[prefix + name]
+    def check(self, owner: str, parameters: Iterable[str], given: Mapping[str, Any], prefix: str = "") -> None:
+        """Refuse to tune what is no parameter of a solver or kernel, or is given as well."""
+        for name in self.values(prefix)[0] if self.node is not None else ():
+            node = self.node[prefix + name]  # type: ignore[index]
             if name not in parameters:
                 raise node.error(f"{owner} has no parameter '{name}'; {node.document.suggest(name, parameters)}")
             if name in given:
@@ -352,12 +350,12 @@ def _tuner(
 ) -> list[dict[str, Any]]:
     """Check the parameters of the one solver that tries the values for all: ``with: {cvm: {...}}``."""
     fields, given = parameters_model(name).model_fields, dict(node.value)
-    grid.check("", f"solver '{name}'", fields, given)
+    grid.check(f"solver '{name}'", fields, given)
     if "vectors" in fields and "vectors" not in given and content.budget is not None:
         given["vectors"] = checked[0].get("vectors", content.budget.vectors[0])
     return [
         _parameters(name, node.holding(given | values), kernel)
-        for values, kernel in zip(grid.of_solver(), kernels, strict=True)
+        for values, kernel in zip(grid.values(), kernels, strict=True)
     ]
 
 
@@ -380,16 +378,16 @@ def solvers_of(node: Node, content: File, labels: Sequence[str], known: Collecti
     for label, chosen in _selected(below.holding(entry), labels, known):
         kernels = list(_kernels(kernel_node.holding(chosen.value["kernel"]), name, grid))
         plain = chosen.holding({key: value for key, value in chosen.value.items() if key not in ("kernel", *sizes)})
-        grid.check("", f"solver '{name}'", fields, plain.value)
+        grid.check(f"solver '{name}'", fields, plain.value)
         for given, tried, size in itertools.product(_expanded(plain), kernels, expand(sizes)):
             parameters = [
                 _parameters(name, plain.holding(given | size | values), kernel)
-                for values, kernel in zip(grid.of_solver(), tried, strict=True)
+                for values, kernel in zip(grid.values(), tried, strict=True)
             ]
             yield SolverChoice(
                 name,
-                _without(parameters[0], grid.of_solver()[0]),
-                KernelChoice(tried[0].name, _without(tried[0].parameters, grid.of_kernel()[0])),
+                _without(parameters[0], grid.values()[0]),
+                KernelChoice(tried[0].name, _without(tried[0].parameters, grid.values(_KERNEL_PREFIX)[0])),
                 parameters[0].get("vectors"),
                 label,
                 _tuning(name, grid, parameters, tried, content),
@@ -401,9 +399,9 @@ def _kernels(node: Node, solver: str, grid: TuningGrid) -> Iterator[list[KernelC
     entries = [node[i] for i in range(len(node.value))] if isinstance(node.value, list) else [node]
     for entry in entries:
         name, below = named(entry, "kernel", KERNELS)
-        grid.check(_KERNEL_PREFIX, f"kernel '{name}'", KERNELS[name].model_fields, below.value)
+        grid.check(f"kernel '{name}'", KERNELS[name].model_fields, below.value, _KERNEL_PREFIX)
         for given in _expanded(below):
-            choices = [_kernel(entry.holding({name: given | values})) for values in grid.of_kernel()]
+            choices = [_kernel(entry.holding({name: given | values})) for values in grid.values(_KERNEL_PREFIX)]
             _check_linear(solver, choices[0], entry)
             yield choices
 
@@ -413,7 +411,7 @@ def _without(parameters: Mapping[str, Any], names: Iterable[str]) -> dict[str, A
 
 
 def check_seconds_of(stop: Stop, labels: Sequence[str], choices: Sequence[SolverChoice], node: Node) -> None:
-    """See that there is one run whose seconds are meant by ``stop: {seconds_of: ...}``."""
+    """Refuse other than one run whose seconds are meant by ``stop: {seconds_of: ...}``."""
     if stop.seconds_of is None:
         return
     name = stop.seconds_of.solver
