@@ -13,7 +13,7 @@ import pytest
 from mpu_bench import resources
 from mpu_bench.config.read import read_config
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.experiment.plan import only, plan
@@ -299,7 +299,7 @@ def test_a_config_sweeps_over_splits(read):
 
 
 def test_splits_share_the_arrays(tmp_path):
-    home = Home(tmp_path, offline=True)
+    home = DataHome(tmp_path, offline=True)
     card = catalog.card("digits")
     whole = load_problem(card, home)
     for _, positive, classes in catalog.bipartitions(card, "five-against-five")[:3]:
