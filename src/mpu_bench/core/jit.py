@@ -9,11 +9,6 @@ from typing import Any
 
 import numpy as np
 
-# numba's own words, as its library uses them: without and with the runtime that counts references. Where neither is
-# said, a function takes over what holds for the first that calls it.
-_BORROWING: dict[str, Any] = {"_nrt": False}
-_OWNING: dict[str, Any] = {"_nrt": True}
-
 
 def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any) -> Any:
     """Compile a function; the one decorator of jitted code, in two forms: ``@jit`` and ``@jit(allocates=True)``.
