@@ -168,8 +168,8 @@ def compare(problem, kernel, C, tolerance):
     """Give how far LIBSVM's objective, the dual, is from ours, and the larger duality gap; relative, in double."""
     own, peer = SMO(C=C, bias=True, tolerance=tolerance), solvers.load("libsvm")(C=C, tolerance=tolerance)
     mine, theirs = train(own, problem, kernel), train(peer, problem, kernel)
-    assert own.offset(mine) == pytest.approx(float(theirs.bias[0]), abs=1e-2)
-    found = (solution(mine)[0], own.offset(mine)), (theirs.coefficients, float(theirs.bias[0]))
+    assert own.offset(mine) == pytest.approx(float(theirs.bias), abs=1e-2)
+    found = (solution(mine)[0], own.offset(mine)), (theirs.coefficients, float(theirs.bias))
     matrix = gram.build(problem.train, problem.features, kernel, memory=0, precision="double")
     (primal, dual), (other_primal, other_dual) = (certificate_of_rows(matrix, mine.signs, *each, C) for each in found)
     return abs(other_dual / dual - 1), max(primal, other_primal) / dual - 1
