@@ -133,7 +133,15 @@ def invert_anew(gram: NDArray[np.float64], inverse: NDArray[np.float64], m: int,
     _invert(np.ascontiguousarray(upper.T), matrix)
     inverse[:m, :m] = blas.dgemm(1.0, matrix.T, matrix.T, trans_b=True).T
     _multiply(inverse, gram[m], m, v)
-    return float(max(abs(_residual(gram, v, m, c)) for c in range(m)))
+    return float(_largest_residual(gram, v, m))
+
+
+@jit
+def _largest_residual(gram, v, m):
+    largest = 0.0
+    for c in range(m):
+        largest = max(largest, abs(_residual(gram, v, m, c)))
+    return largest
 
 
 @jit
