@@ -1,6 +1,7 @@
 import pytest
 
 from mpu_bench import solvers
+from mpu_bench.scaled import Scaled
 from mpu_bench.solvers.batch.regularization import kernel_optimum
 
 
@@ -10,10 +11,10 @@ from mpu_bench.solvers.batch.regularization import kernel_optimum
         ({"C": 3.0}, {"C": 3.0}),
         ({"C": None, "regularization": None}, {"C": 1.0}),
         ({"C": None, "regularization": 0.5}, {"regularization": 0.5}),
-        ({"regularization": {"over-examples": 0.25}}, {"C": 4.0}),  # lambda = 1 / (4 n)
+        ({"regularization": Scaled(0.25, "n")}, {"C": 4.0}),  # lambda = 1 / (4 n)
         (
-            {"regularization": {"over-examples": 0.25}, "multiclass": "one-against-one"},
-            {"regularization": {"over-examples": 0.25}},
+            {"regularization": Scaled(0.25, "n"), "multiclass": "one-against-one"},
+            {"regularization": Scaled(0.25, "n")},
         ),
     ],
 )
