@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 
 settings.register_profile("project", deadline=None)  # machines are shared: no test is timed
 settings.load_profile("project")
@@ -28,9 +28,8 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for (
-        item
-    ) in items:  # what needs the same compiled code goes to the same process: a file, or a solver of the contract
+    # what needs the same compiled code goes to the same process: a file, or a solver of the contract
+    for item in items:
         solver = getattr(item, "callspec", None) and item.callspec.params.get("trained")  # type: ignore[attr-defined]
         item.add_marker(pytest.mark.xdist_group(solver or item.path.stem))
     if os.environ.get("MPU_BENCH_MIRROR"):
@@ -42,25 +41,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> DataHome:
     """A data home for the whole session, so that real files are prepared once."""
     mirror = os.environ.get("MPU_BENCH_MIRROR")
-    return Home(tmp_path_factory.mktemp("data-home"), (mirror,) if mirror else (), offline=True)
+    return DataHome(tmp_path_factory.mktemp("data-home"), (mirror,) if mirror else (), offline=True)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _borrowed_arrays_stay() -> Iterator[None]:
-    """Hold every function that was compiled as `borrowing` to giving no array: its references are not counted."""
+def _uncounted_arrays_stay() -> Iterator[None]:
+    """Hold every function that was compiled without reference counts to returning no array."""
     yield
     for name, module in sorted(sys.modules.items()):
         for function in vars(module).values() if name.startswith("mpu_bench.") else ():
             if getattr(function, "targetoptions", {}).get("_nrt") is False:
-                given = [str(signature.return_type) for signature in function.nopython_signatures]
-                assert not any("array" in each for each in given), f"{name}.{function.__name__} gives {given}"
+                returned = [str(signature.return_type) for signature in function.nopython_signatures]
+                assert not any("array" in kind for kind in returned), f"{name}.{function.__name__} returns {returned}"
 
 
 @pytest.fixture(autouse=True)
-def _own_surroundings(monkeypatch: pytest.MonkeyPatch, shared_home: Home) -> None:
+def _own_surroundings(monkeypatch: pytest.MonkeyPatch, shared_home: DataHome) -> None:
     """Keep tests away from the user's data home, mirror settings and network."""
     monkeypatch.setenv("MPU_BENCH_DATA", str(shared_home.folder))
     monkeypatch.delenv("MPU_BENCH_OFFLINE", raising=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.download.http import Policy
 from mpu_bench.data.download.remote_file import RemoteFile
@@ -28,13 +28,13 @@ def known(name: str, *urls: str, content: bytes = DATA) -> RemoteFile:
     return RemoteFile(name, urls, (sha256(content),), bytes=len(content))
 
 
-def put(home: Home, file: RemoteFile, content: bytes) -> Path:
+def put(home: DataHome, file: RemoteFile, content: bytes) -> Path:
     home.path(file).parent.mkdir(parents=True, exist_ok=True)
     home.path(file).write_bytes(content)
     return home.path(file)
 
 
-def message(file: RemoteFile, home: Home, action: Callable[..., object] = fetch) -> str:
+def message(file: RemoteFile, home: DataHome, action: Callable[..., object] = fetch) -> str:
     """Let it fail; one paragraph that names the file is wanted."""
     with pytest.raises(FetchError) as caught:
         action(file, home, **({"policy": IMPATIENT} if action is fetch else {}))
@@ -44,6 +44,6 @@ def message(file: RemoteFile, home: Home, action: Callable[..., object] = fetch)
     return text
 
 
-def left(home: Home) -> list[str]:
+def left(home: DataHome) -> list[str]:
     """List all files in the home but the locks of running processes."""
     return sorted(path.name for path in (home.folder / "files").rglob("*") if path.is_file())

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and locks between processes."""
+"""Files that are written whole or not at all, locks between processes, and CSV files of results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import filelock
 import pytest
 
 from mpu_bench.errors import StoreError, UserError
-from mpu_bench.files import process_lock, write_bytes, write_text, written_whole
+from mpu_bench.files import csv_text, process_lock, read_csv, write_bytes, write_text, written_whole
 
 
 def explained(error: OSError) -> UserError:
@@ -122,3 +122,20 @@ def test_a_file_system_without_locks_is_explained(tmp_path: Path, monkeypatch: p
 def test_errors_of_the_work_pass(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="mine"), process_lock(tmp_path / "lock", StoreError("busy"), explained):
         raise OSError("mine")
+
+
+def test_a_csv_file_is_read_as_its_columns_types(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    write_text(path, csv_text([{"name": "a, b", "count": 3, "note": None}, {"name": "c", "count": 4, "else": 1}]))
+    assert path.read_text().splitlines()[0] == "name,count,note,else"
+    types = {"name": str, "count": int, "note": lambda text: text or None, "later": lambda text: text or None}
+    rows = read_csv(path, types, needed=["name", "count"])
+    assert rows[0] == {"name": "a, b", "count": 3, "note": None, "later": None}
+    with pytest.raises(StoreError, match="no column 'later'"):
+        read_csv(path, types)
+    with pytest.raises(StoreError, match="cannot be read"):
+        read_csv(path, {"name": int})
+
+
+def test_csv_text_has_the_columns_asked_for() -> None:
+    assert csv_text([{"a": 1, "b": 2}], ["b", "c"]) == "b,c\n2,\n"

@@ -9,7 +9,7 @@ from mpu_bench.scaled import Scaled
 
 
 @pytest.mark.parametrize(
-    "path", sorted(resources.folder("configs/published").glob("*.csv")), ids=lambda path: path.stem
+    "path", sorted(resources.bundled("configs/published").glob("*.csv")), ids=lambda path: path.stem
 )
 def test_every_published_table_can_be_read(path) -> None:
     rows = published.table(path.stem)
@@ -56,6 +56,6 @@ def test_an_unknown_table_is_told() -> None:
 @pytest.mark.parametrize("line", ["adult,mpu", "adult,mpu,1,2"])
 def test_a_table_with_a_ragged_line_is_told(line, tmp_path, monkeypatch) -> None:
     (tmp_path / "torn.csv").write_text(f"dataset,solver,seconds\nadult,dcd,1\n{line}\n")
-    monkeypatch.setattr(resources, "folder", lambda _: tmp_path)
+    monkeypatch.setattr(resources, "bundled", lambda _: tmp_path)
     with pytest.raises(StoreError, match=r"torn.csv, line 3: must have as many cells"):
         published.table("torn")

@@ -17,7 +17,7 @@ from mpu_bench.experiment import plan
 from mpu_bench.results import matching
 from mpu_bench.verdict import comparison
 
-TABLES = sorted(path.stem for path in resources.folder("configs/published").glob("*.csv"))
+TABLES = sorted(path.stem for path in resources.bundled("configs/published").glob("*.csv"))
 
 #: tables with numbers that no config answers yet; one that has become answered must leave
 NOT_YET: set[str] = set()
@@ -35,14 +35,14 @@ def rows(name: str) -> list[dict[str, Any]]:
     seen = {}
     for run in plan.plan(next(experiment for experiment in experiments() if experiment.name == name)):
         solver = run.solver
-        row = {"dataset": run.dataset.label, "solver": solver.name, "parameters": solver.parameters}
-        row["kernel"] = str(solver.kernel)
+        row = {"dataset": run.dataset.label, "solver": solver.name}
+        row |= {"parameters": solver.parameters, "kernel": str(solver.kernel)}
         seen[str(row), solver.vectors] = row | {"budget_vectors": solver.vectors}
     return list(seen.values())
 
 
 def unanswered(table: str) -> Iterator[str]:
-    for place, row, column in comparison.printed(table):
+    for place, row, column in comparison.published_numbers(table):
         if not any(answers(experiment, table, place, row, column) for experiment in experiments()):
             yield f"row {place} {dict(row)}: {column}"
 

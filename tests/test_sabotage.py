@@ -64,7 +64,7 @@ def copied(to: Path) -> Path:
     [
         ("", "online/forgetron.py", "", ""),
         ("forgetron", "online/forgetron.py", "sigma * (sigma - 2.0 * mu)", "sigma * (sigma + 2.0 * mu)"),
-        ("sbp", "batch/sbp.py", "max(int(work.counters[PRESENTED]), 1)", "int(work.counters[PRESENTED]) + 1"),
+        ("sbp", "batch/sbp.py", "max(iterations, 1)", "iterations + 1"),
         ("mpu", "mpu/mpu.py", "elif p_i >= unlearn_at and I_i > 0.0:", "elif False:"),
     ],
     ids=["nothing is broken", "a sign of the quadratic", "the length of the average", "no unlearning"],

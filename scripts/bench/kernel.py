@@ -5,12 +5,11 @@
 One process, and 2 GB for kept kernel values, both. Machine code is compiled before the clock starts, and the conversion
 of the examples for the peer is not counted. Solvers: seconds of the clock, which the ratios are of, and beside them
 those of the processor, which other processes disturb less. Rows: of the processor, or of the clock with several
-threads. LIBSVM has one thread in any case.
+threads. LIBSVM has one thread in any case. A dataset that cannot be had is a line that says why.
 
-Rows: microseconds of a row on its own, and of one in a block computed ahead. *sgemm*: the floating point operations
-that inner products of dense rows would take, as a share of what sgemm does in the same run. *memory*: the bytes that a
-row on its own reads, as a share of what a plain sum reads. A row of dense examples uses each value once, so that memory
-is what bounds it; a block uses a value for all of its rows.
+Rows: microseconds of a row. *sgemm*: the floating point operations that inner products of dense rows would take, as a
+share of what sgemm does in the same run. *memory*: the bytes that a row reads, as a share of what a plain sum reads. A
+row of dense examples uses each value once, so that memory is what bounds it.
 
 smo: with a bias, C = 1 and a tolerance of 1e-3, as LIBSVM. sbp: seconds until its average iterate has LIBSVM's test
 error and 0.1% more, on Adult with sigma2 = 100, lambda = 1/(100 n) and a bias, nu being that of the optimum, which is
@@ -47,17 +46,18 @@ from mpu_bench import solvers
 from mpu_bench.core import gram
 from mpu_bench.core.counters import PRESENTED, new_counters
 from mpu_bench.core.kernels import Gaussian, Kernel
+from mpu_bench.core.lru import clear
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, count
 from mpu_bench.core.solver import Solver, Status, Until
-from mpu_bench.core.vector_store import BITS, COLUMNS, DIGITS, LISTS, Products
+from mpu_bench.core.vector_store import BITS, COLUMNS, CSC, QUANTISED, VectorStore
 from mpu_bench.errors import UserError
 from timing import Seconds, now
 
 CLOCK = "processor" if OPTIONS.threads == 1 else "clock"
 MEMORY_BYTES = 2 << 30
 GAMMAS = {"adult": 0.05, "mnist-8": 1 / 50}  # sigma2 = 10; MNIST: 25
-FORMS = {BITS: "bits", DIGITS: "digits", COLUMNS: "columns", LISTS: "lists"}
+LAYOUTS = {BITS: "bits", QUANTISED: "quantised", COLUMNS: "columns", CSC: "csc"}
 ROWS = ("adult", "reuters-money-fx", "mnist-8")
 NU = 1.367e-3  # of Adult's optimum with sigma2 = 100, lambda = 1/(100 n) and a bias; sbp-2012 prints 5.79e-4
 
@@ -87,33 +87,31 @@ def fresh_memory() -> float:
     return 4 * seconds(touch, 1)
 
 
-def read_bytes(held: Products, i: int) -> int:
-    """Count the bytes of the examples that row i reads."""
-    if held.form == LISTS:
-        columns = held.row_columns[held.row_starts[i] : held.row_starts[i + 1]]
-        return int((held.starts[columns + 1].astype(int) - held.starts[columns]).sum()) * 8
-    columns = {BITS: held.bits, DIGITS: held.digits, COLUMNS: held.columns}[held.form]
+def read_bytes(store: VectorStore, i: int) -> int:
+    """Return the bytes of the examples that row i reads."""
+    if store.layout == CSC:
+        columns = store.row_columns[store.row_starts[i] : store.row_starts[i + 1]]
+        return int((store.starts[columns + 1].astype(int) - store.starts[columns]).sum()) * 8
+    columns = {BITS: store.bits, QUANTISED: store.quantised, COLUMNS: store.columns}[store.layout]
     return int(np.count_nonzero(columns[:, i])) * columns[0].nbytes
 
 
 def measure_rows(name: str, rows: Rows, features: int, sgemm: float, read: float) -> None:
     held, counters = gram.build(rows, features, Gaussian(0.05), memory=64 * 4 * count(rows)), new_counters()
-    n, several = count(rows), np.arange(64)
-    gram.prefetch(held, several, counters)  # compiles
+    n, several = count(rows), np.arange(64, dtype=np.uint32)
+    gram.row_slot(held, several[0], counters)  # compiles
 
-    alone = seconds(lambda: [gram.row(forget(held), i, counters) for i in several], 5) / 64
-    block = seconds(lambda: gram.prefetch(forget(held), several, counters), 3) / 64
-    work, size = 2.0 * n * features, statistics.mean(read_bytes(held.products, i) for i in several)
+    row = seconds(lambda: [gram.row_slot(forget(held), i, counters) for i in several], 5) / 64
+    work, size = 2.0 * n * features, statistics.mean(read_bytes(held.store, i) for i in several)
     print(
-        f"{name:17} n = {n:6} d = {features:5} {FORMS[held.products.form]:8} a row {alone * 1e6:7.1f} us"
-        f"   in a block {block * 1e6:7.1f} us   sgemm {work / alone / sgemm:5.2f} {work / block / sgemm:5.2f}"
-        f"   memory {size / alone / read:5.2f}",
+        f"{name:17} n = {n:6} d = {features:5} {LAYOUTS[held.store.layout]:9} a row {row * 1e6:7.1f} us"
+        f"   sgemm {work / row / sgemm:5.2f}   memory {size / row / read:5.2f}",
         flush=True,
     )
 
 
 def forget(held: gram.Gram) -> gram.Gram:
-    held.places[:], held.owners[:] = -1, -1
+    clear(held.lru)
     return held
 
 
@@ -186,19 +184,20 @@ def main() -> int:
     )
     random = np.random.default_rng(0)
     measure_rows("dense random", Dense(random.random((30_000, 784), np.float32)), 784, sgemm, read)
-    try:
-        for name in dict.fromkeys([*ROWS, *OPTIONS.datasets]):
-            problem = timing.load(name)
-            measure_rows(name, problem.train, problem.features, sgemm, read)
-        for name in [] if OPTIONS.rows_only else OPTIONS.datasets:
-            problem = timing.load(name)
-            measure(problem, Gaussian(GAMMAS[name]), OPTIONS.repeats)
-            if name == "adult":
-                measure_sbp(problem)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    problems: dict[str, Problem] = {}
+    for name in dict.fromkeys([*ROWS, *OPTIONS.datasets]):
+        try:
+            problems[name] = timing.load(name)
+        except UserError as error:
+            print(f"{name}: not available: {error}", flush=True)
+            continue
+        measure_rows(name, problems[name].train, problems[name].features, sgemm, read)
+    available = [name for name in OPTIONS.datasets if name in problems]
+    for name in [] if OPTIONS.rows_only else available:
+        measure(problems[name], Gaussian(GAMMAS[name]), OPTIONS.repeats)
+        if name == "adult":
+            measure_sbp(problems[name])
+    return 0 if available else 2
 
 
 if __name__ == "__main__":

@@ -25,8 +25,9 @@ import numpy as np
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS
+from mpu_bench.core.exp import exp_single
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Gaussian, exp_single
+from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Until

@@ -37,7 +37,7 @@ class StoreError(UserError):
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """Say which valid name was probably meant, or list the valid ones.
+    """Return which valid name was probably meant, or the list of the valid ones.
 
     Parameters
     ----------

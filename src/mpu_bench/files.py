@@ -11,21 +11,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from mpu_bench.errors import UserError
+from mpu_bench.errors import StoreError, UserError
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Write rows with whatever columns they have."""
-    return csv_text(columns_of(rows), rows)
-
-
-def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return rows as CSV with these columns."""
+def csv_text(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] | None = None) -> str:
+    """Return rows as CSV, with these columns; by default with every key of the rows, in the order met."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
+    if columns is None:
+        columns = dict.fromkeys(name for row in rows for name in row)
+    writer = csv.DictWriter(text, list(columns), restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
@@ -35,9 +32,33 @@ def _cell(value: Any) -> Any:
     return "" if value is None else value
 
 
-def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return every key of the rows, in the order met."""
-    return list(dict.fromkeys(name for row in rows for name in row))
+def read_csv(
+    path: Path, types: Mapping[str, Callable[[str], Any]], needed: Iterable[str] | None = None
+) -> list[dict[str, Any]]:
+    """Return the rows of a CSV file of results, each cell as its column's type.
+
+    Parameters
+    ----------
+    path : Path
+    types : mapping
+        Column -> function of a cell's text. Rows have these columns; others of the file are left out.
+    needed : iterable of str, optional
+        Columns that must be there, all by default; of the others a row has what the function makes of no text.
+
+    Raises
+    ------
+    StoreError
+        If a column is missing, or a cell is of another type.
+    """
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    missing = [name for name in (types if needed is None else needed) if rows and name not in rows[0]]
+    if missing:
+        raise StoreError(f"{path}: has no column '{missing[0]}'; it was written by another version of mpu-bench")
+    try:
+        return [{name: typed(row.get(name) or "") for name, typed in types.items()} for row in rows]
+    except ValueError as error:
+        raise StoreError(f"{path}: cannot be read: {error}") from None
 
 
 @contextmanager

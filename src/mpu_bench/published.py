@@ -11,7 +11,7 @@ from mpu_bench.errors import StoreError, nearest
 
 def names() -> list[str]:
     """List the published tables."""
-    return sorted(path.stem for path in resources.folder("configs/published").glob("*.csv"))
+    return sorted(path.stem for path in resources.bundled("configs/published").glob("*.csv"))
 
 
 @cache
@@ -23,7 +23,7 @@ def table(name: str) -> list[dict[str, str]]:
     StoreError
         If there is none of this name, or a row of it is not as long as its heading.
     """
-    path = resources.folder("configs/published") / f"{name}.csv"
+    path = resources.bundled("configs/published") / f"{name}.csv"
     if not path.is_file():
         raise StoreError(f"there is no published table '{name}'; {nearest(name, names())}")
     with path.open(newline="", encoding="utf-8") as file:

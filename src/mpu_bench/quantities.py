@@ -1,111 +1,270 @@
-"""Every measured quantity."""
+"""Every column of the results, declared once: what describes a run, and every quantity that is measured.
+
+What a reader sees of a quantity (its title, unit, format, which way is better) is read from here by the CSV files, the
+tables in the terminal and on the page, the exports, the figures, the verdicts, and docs/results.md.
+"""
 
 from __future__ import annotations
 
-#: a run's final row, in the order of runs.csv, with the type in SQLite
-RECORD_COLUMNS = {
-    "experiment": "TEXT",
-    "dataset": "TEXT",
-    "split": "TEXT",
-    "n": "INTEGER",
-    "d": "INTEGER",
-    "n_test": "INTEGER",
-    "classes": "INTEGER",
-    "solver": "TEXT",
-    "parameters": "TEXT",
-    "kernel": "TEXT",
-    "budget_vectors": "INTEGER",
-    "seed": "INTEGER",
-    "trial": "TEXT",
-    "tuned": "TEXT",
-    "chosen": "TEXT",
-    "status": "TEXT",
-    "reason": "TEXT",
-    "tune_seconds": "REAL",
-    "tune_kernel_evaluations": "INTEGER",
-    "train_seconds": "REAL",
-    "cpu_seconds": "REAL",
-    "compile_seconds": "REAL",
-    "kernel_evaluations": "INTEGER",
-    "kernel_computed": "INTEGER",
-    "inner_products": "INTEGER",
-    "updates": "INTEGER",
-    "passes": "REAL",
-    "support_vectors": "INTEGER",
-    "objective": "REAL",
-    "dual_objective": "REAL",
-    "gap": "REAL",
-    "deviation": "REAL",
-    "train_error": "REAL",
-    "test_error": "REAL",
-    "online_error": "REAL",
-    "margin": "REAL",
-    "margin_fraction": "REAL",
-    "margin_fraction_wanted": "REAL",
-    "update_bound": "REAL",
-    "nu": "REAL",
-    "peak_memory_mb": "REAL",
-    "run_id": "TEXT",
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+
+class RunStatus(StrEnum):
+    """How a run ended; equal to its word."""
+
+    DONE = "done"  #: by the solver's own rule
+    STOPPED = "stopped"  #: by a rule of the config's `stop:`
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out-of-memory"
+    CRASHED = "crashed"
+    ERROR = "error"
+    DIVERGED = "diverged"
+    UNAVAILABLE = "unavailable"  #: its data cannot be had
+    SKIPPED = "skipped"
+    NOT_RUN = "not run"  #: planned, and nothing is stored of it yet
+
+
+#: the two whose runs have a result; runs of the others are tried again
+FINISHED = (RunStatus.DONE, RunStatus.STOPPED)
+FAILED = tuple(status for status in RunStatus if status not in (*FINISHED, RunStatus.NOT_RUN))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of runs.csv that says which run it is, or what became of it.
+
+    Attributes
+    ----------
+    name : str
+        In CSV files and in the store.
+    type : {"TEXT", "INTEGER", "REAL"}
+    help : str
+        One line on what it means.
+    """
+
+    name: str
+    type: Literal["TEXT", "INTEGER", "REAL"]
+    help: str
+
+    def typed(self, value: Any) -> Any:
+        """Return a value, or the text of a CSV cell, as this column's type; None where it is missing or NaN.
+
+        Raises
+        ------
+        ValueError
+            If it is none of this type.
+        """
+        if value is None or value == "" or value != value:  # noqa: PLR0124 - NaN alone differs from itself
+            return None
+        if self.type == "TEXT":
+            return str(value)
+        if self.type == "REAL":
+            return float(value)
+        return value if isinstance(value, int) else int(float(value))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity(Column):
+    """A measured quantity.
+
+    Attributes
+    ----------
+    unit : str
+        Of the stored number; empty for a number without one.
+    title : str
+        What it is called in tables and on axes; a name that needs no other words is its own title.
+    scale : float
+        What the stored number is multiplied by where people read it, such as 100 for percents.
+    format : str
+        How people read it, as in ``format(value, ".3g")``.
+    better : {"lower", "higher", ""}
+        Which way a verdict may call better than published.
+    held : {"count", "value", "error", ""}
+        How it is held to earlier results: counts and values to be equal on the same kind of processor, errors by a test
+        of proportions on another.
+    rows : str
+        For an error: the column with the number of rows of which it is a share.
+    published : str
+        The column of published tables that prints it, if there is one.
+    in_runs, in_curves, averaged : bool
+        Whether runs.csv, curves.csv and (mean and standard deviation) table.csv have it.
+    derive : function or None
+        How it follows from the rest of a run's row, where it is not stored.
+    """
+
+    unit: str = ""
+    title: str = ""
+    scale: float = 1.0
+    format: str = ".4g"
+    better: Literal["lower", "higher", ""] = ""
+    held: Literal["count", "value", "error", ""] = ""
+    rows: str = ""
+    published: str = ""
+    in_runs: bool = True
+    in_curves: bool = False
+    averaged: bool = True
+    derive: Callable[[Mapping[str, Any]], float | None] | None = None
+
+    @property
+    def heading(self) -> str:
+        """The title, or the name with spaces."""
+        return self.title or self.name.replace("_", " ")
+
+    def text(self, value: float | None) -> str:
+        """Return a stored number as people read it; nothing for None."""
+        return "" if value is None else format(self.scale * value, self.format)
+
+    def spread(self, deviation: float | None) -> str:
+        """Return a standard deviation as people read it beside its mean: " ±0.02"; nothing for None or zero."""
+        return f" ±{self.scale * deviation:.2g}" if deviation else ""
+
+
+def _percent(name: str, of: str, title: str, meaning: str, **more: Any) -> Quantity:
+    """Declare the percents of a stored share, which claims and published tables speak of."""
+
+    def derive(run: Mapping[str, Any]) -> float | None:
+        return None if run[of] is None else 100 * run[of]
+
+    fixed: dict[str, Any] = {"unit": "percent", "format": ".2f", "in_runs": False, "better": "lower", "derive": derive}
+    return Quantity(name, "REAL", meaning, title=title, **fixed | more)
+
+
+def _accuracy_percent(run: Mapping[str, Any]) -> float | None:
+    return None if run["test_error"] is None else 100 * (1 - run["test_error"])
+
+
+def _examples(run: Mapping[str, Any]) -> float | None:
+    return None if run["passes"] is None or run["n"] is None else float(run["passes"] * run["n"])
+
+
+_DESCRIPTION = (
+    Column("experiment", "TEXT", "name of the config"),
+    Column("dataset", "TEXT", "the dataset's label in the config"),
+    Column("split", "TEXT", "which split of the classes it is, where the config sweeps over them"),
+    Column("n", "INTEGER", "training examples"),
+    Column("d", "INTEGER", "features"),
+    Column("n_test", "INTEGER", "test examples"),
+    Column("classes", "INTEGER", "classes"),
+    Column("solver", "TEXT", "the solver's name"),
+    Column("parameters", "TEXT", "the solver's parameters, as JSON"),
+    Column("kernel", "TEXT", "the kernel with its parameters"),
+    Column("budget_vectors", "INTEGER", "how many support vectors the solver may keep"),
+    Column("seed", "INTEGER", "seed of everything random in the run"),
+    Column("trial", "TEXT", "for a run that only tries values for others: which rows it is tested on"),
+    Column("tuned", "TEXT", "what was tuned, over which values, and how"),
+    Column("chosen", "TEXT", "the values that tuning chose"),
+    Column("status", "TEXT", f"how the run ended: {', '.join(RunStatus)}"),
+    Column("reason", "TEXT", "the rule that ended it, what failed, and remarks of the solver"),
+    Column("machine", "TEXT", "id of the machine and the versions, as in environment.json"),
+)
+
+_MEASURED = (
+    Quantity("tune_seconds", "REAL", "training seconds of all runs that tuning took", unit="seconds",
+             title="tuning seconds", format=".3g"),
+    Quantity("tune_kernel_evaluations", "INTEGER", "kernel evaluations of all runs that tuning took",
+             title="kernel evaluations of tuning", format=".3g"),
+    Quantity("train_seconds", "REAL", "wall seconds in which the solver trains; without compiling, loading, evaluating",
+             unit="seconds", title="training seconds", format=".3g", better="lower", published="seconds",
+             in_curves=True),
+    Quantity("cpu_seconds", "REAL", "processor seconds of all threads while the solver trains", unit="seconds",
+             title="processor seconds", format=".3g", better="lower", in_curves=True),
+    Quantity("waiting_seconds", "REAL", "seconds in which the run was ready and another process had the processor",
+             unit="seconds", format=".3g"),
+    Quantity("steal_seconds", "REAL", "processor seconds that the host of a virtual machine gave to others",
+             unit="seconds", title="stolen seconds", format=".3g"),
+    Quantity("probe_seconds", "REAL", "processor seconds of a short fixed computation, before and after (the larger)",
+             unit="seconds", format=".3g"),
+    Quantity("load", "REAL", "how many processes of the machine wanted a processor meanwhile, on average",
+             format=".2f"),
+    Quantity("compile_seconds", "REAL", "seconds of getting ready: compiling, or loading what was compiled before",
+             unit="seconds", title="compiling seconds", format=".3g"),
+    Quantity("presented", "INTEGER", "examples presented; for batch solvers, iterations", title="examples presented",
+             format=".3g", in_runs=False, in_curves=True, averaged=False),
+    Quantity("examples", "REAL", "examples presented: passes times n", title="examples presented", format=".3g",
+             published="examples_before_stop", in_runs=False, derive=_examples),
+    Quantity("steps", "INTEGER", "presentations that changed the hypothesis", format=".3g", in_runs=False,
+             in_curves=True, averaged=False),
+    Quantity("kernel_evaluations", "INTEGER", "kernel values that the algorithm asks for, cached or not", format=".3g",
+             held="count", in_curves=True),
+    Quantity("kernel_computed", "INTEGER", "kernel values really computed, after caches and symmetry",
+             title="kernel values computed", format=".3g", in_curves=True),
+    Quantity("inner_products", "INTEGER", "d-dimensional inner products of linear solvers", format=".3g", held="count",
+             in_curves=True),
+    Quantity("updates", "INTEGER", "changes of the hypothesis; a multiple update counts its multiplicity", format=".3g",
+             held="count", in_curves=True),
+    Quantity("passes", "REAL", "examples presented / n", format=".3g", held="count", in_curves=True),
+    Quantity("support_vectors", "INTEGER", "vectors of the model; none of a linear one", format=".0f", held="count",
+             published="support_vectors", in_curves=True),
+    Quantity("objective", "REAL", "primal objective of the model", format=".7g", better="lower", held="value",
+             published="objective", in_curves=True),
+    Quantity("dual_objective", "REAL", "dual objective, a lower bound of the optimum", format=".7g", in_curves=True),
+    Quantity("gap", "REAL", "relative duality gap: objective / dual objective - 1", title="duality gap", format=".1e",
+             better="lower", in_curves=True),
+    Quantity("suboptimality", "REAL", "objective / optimum - 1, where the config asks for the optimum", format=".1e",
+             better="lower", in_curves=True),
+    Quantity("train_error", "REAL", "share of training examples with a wrong label", unit="fraction",
+             title="training error, %", scale=100.0, format=".2f", better="lower", held="error", rows="n",
+             in_curves=True),
+    Quantity("test_error", "REAL", "share of test examples with a wrong label", unit="fraction", title="test error, %",
+             scale=100.0, format=".2f", better="lower", held="error", rows="n_test", in_curves=True),
+    _percent("test_error_percent", "test_error", "test error, %", "test_error in percent",
+             published="test_error_percent"),
+    _percent("test_accuracy_percent", "test_error", "test accuracy, %", "percent of test examples with the right label",
+             derive=_accuracy_percent, better="higher", published="accuracy_percent"),
+    Quantity("balanced_error", "REAL", "mean over the classes of the share of their test examples with a wrong label",
+             unit="fraction", title="balanced test error, %", scale=100.0, format=".2f", better="lower"),
+    Quantity("positives_found", "REAL", "share of the positive test examples with the right label", unit="fraction",
+             title="positives found, %", scale=100.0, format=".2f"),
+    Quantity("online_error", "REAL", "wrong predictions / examples presented, of online solvers", unit="fraction",
+             title="online error, %", scale=100.0, format=".2f", better="lower", held="error", rows="n",
+             in_curves=True),
+    _percent("online_error_percent", "online_error", "online error, %", "online_error in percent"),
+    Quantity("margin", "REAL", "smallest y w.x / ||w|| over the training examples", in_curves=True),
+    Quantity("margin_fraction", "REAL", "certified lower bound of margin / maximum margin",
+             title="certified margin fraction", format=".4f", in_curves=True),
+    Quantity("margin_fraction_wanted", "REAL", "lower bound of margin / maximum margin that is promised before running",
+             title="promised margin fraction", format=".4f", in_curves=True),
+    Quantity("update_bound", "REAL", "how many updates a theorem allows", title="bound on the updates", format=".3g",
+             in_curves=True),
+    Quantity("nu", "REAL", "mean hinge loss / ||w||", published="nu", in_curves=True),
+    Quantity("peak_memory_mb", "REAL", "largest resident memory of the run's process, interpreter included",
+             unit="2^20 bytes", title="peak memory, MB"),
+    Quantity("model_bytes", "INTEGER", "size of the model", unit="bytes", format=".3g"),
+    Quantity("prediction_seconds", "REAL", "processor seconds to predict one test example", unit="seconds",
+             title="seconds a prediction", format=".2g"),
+)  # fmt: skip
+
+#: every quantity, by name
+DECLARED = {quantity.name: quantity for quantity in _MEASURED}
+
+#: those that table.csv holds the mean of, and that a claim can be about
+QUANTITIES = {name: quantity for name, quantity in DECLARED.items() if quantity.averaged}
+
+#: the columns of runs.csv
+RECORD_COLUMNS: dict[str, Column] = {
+    column.name: column
+    for column in (
+        *_DESCRIPTION,
+        *(quantity for quantity in _MEASURED if quantity.in_runs),
+        Column("run_id", "TEXT", "key of the result: a hash of all that it depends on"),
+    )
 }
 
-#: the words for how a run ended; only the first two are kept as results, the others are tried again
-FINISHED = ("done", "stopped")
-FAILED = ("timeout", "out-of-memory", "crashed", "error", "diverged", "unavailable", "skipped")
+#: what a checkpoint holds: columns of curves.csv
+CHECKPOINT_COLUMNS = {name: quantity for name, quantity in DECLARED.items() if quantity.in_curves}
 
-#: what a checkpoint holds, in the order of curves.csv
-CHECKPOINT_COLUMNS = (
-    "passes",
-    "train_seconds",
-    "cpu_seconds",
-    "presented",
-    "steps",
-    "updates",
-    "kernel_evaluations",
-    "kernel_computed",
-    "inner_products",
-    "support_vectors",
-    "objective",
-    "dual_objective",
-    "gap",
-    "margin",
-    "online_error",
-    "margin_fraction",
-    "margin_fraction_wanted",
-    "update_bound",
-    "nu",
-    "deviation",
-    "train_error",
-    "test_error",
-)
+#: column of a published table -> the measured quantity beside which it stands
+PUBLISHED_COLUMNS = {quantity.published: name for name, quantity in DECLARED.items() if quantity.published}
 
-#: what table.csv gives the mean, deviation and count over seeds of, and what a claim can be about
-QUANTITIES = (
-    "train_seconds",
-    "cpu_seconds",
-    "compile_seconds",
-    "kernel_evaluations",
-    "kernel_computed",
-    "inner_products",
-    "updates",
-    "passes",
-    "examples",
-    "support_vectors",
-    "objective",
-    "dual_objective",
-    "gap",
-    "deviation",
-    "train_error",
-    "test_error",
-    "test_error_percent",
-    "test_accuracy_percent",
-    "online_error",
-    "online_error_percent",
-    "margin",
-    "margin_fraction",
-    "margin_fraction_wanted",
-    "update_bound",
-    "nu",
-    "peak_memory_mb",
-    "tune_seconds",
-    "tune_kernel_evaluations",
-)
+
+def quantity_of(column: str) -> Quantity | None:
+    """Return the quantity that a column of a published table, or a claim, speaks of; None if none is measured."""
+    return DECLARED.get(PUBLISHED_COLUMNS.get(column, column))
+
+
+def format_number(value: float | None) -> str:
+    """Return a number of a published table, or one to compare with it, as people read it; nothing for None."""
+    return "" if value is None else f"{value:.6g}"

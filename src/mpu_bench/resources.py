@@ -7,8 +7,8 @@ from pathlib import Path
 _PACKAGE = Path(__file__).resolve().parent
 
 
-def folder(name: str) -> Path:
-    """Give the folder ``name`` of the checkout, or of the installed package.
+def bundled(name: str) -> Path:
+    """Return the folder ``name`` that comes with the project: of the installed package, else of the checkout.
 
     Parameters
     ----------

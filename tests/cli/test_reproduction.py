@@ -13,7 +13,7 @@ from mpu_bench.cli.app import app
 from mpu_bench.config import read
 from mpu_bench.results.store import Store
 
-PLUGIN = Path(__file__).parent / "plugins" / "misbehaving.py"
+PLUGIN = Path(__file__).parents[1] / "plugins" / "misbehaving.py"
 CONFIGS = {
     "mpu-tiny": """
         name: mpu-tiny
@@ -46,8 +46,8 @@ def shipped_configs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     folder.mkdir()
     for name, text in CONFIGS.items():
         (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
-    monkeypatch.setattr(read, "names", lambda: sorted(path.stem for path in folder.glob("*.yaml")))
-    monkeypatch.setattr(read, "find", lambda path: folder / f"{path.name}.yaml")
+    monkeypatch.setattr(reproduction, "config_names", lambda: sorted(path.stem for path in folder.glob("*.yaml")))
+    monkeypatch.setattr(read, "find_config", lambda path: folder / f"{path.name}.yaml")
     monkeypatch.setenv("MPU_BENCH_MIRROR", "")
     monkeypatch.chdir(tmp_path)
     return folder
@@ -85,7 +85,7 @@ def test_from_configs_to_tables(shipped_configs: Path, tmp_path: Path) -> None:
     assert "phy_train" in physics["reason"]
     assert "covtype" in covertype["reason"]
     _, again = reproduce()
-    assert "1 run kept from earlier; 0 runs to do" in again
+    assert "1 run kept from before, 0 runs to do" in again
     words = ["run", "sbp-tiny", "--profile", "ci", "--offline", "--only", "dataset=checkerboard"]
     assert CliRunner().invoke(app, words).exit_code == 0
     with Store(tmp_path / "results" / "sbp-tiny-ci") as store:
@@ -133,4 +133,4 @@ def test_cheap_steps_come_first() -> None:
     assert not faults
     steps = reproduction.steps(found)
     assert [step.cost for step in steps] == sorted(step.cost for step in steps)
-    assert {run.label for step in steps for run in step.chosen} >= {"adult", "web", "digits"}
+    assert {run.dataset.label for step in steps for run in step.chosen} >= {"adult", "web", "digits"}

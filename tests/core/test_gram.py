@@ -1,17 +1,16 @@
-from collections import OrderedDict
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_bench.core import gram, vector_store
+from mpu_bench.core import gram
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, new_counters
 from mpu_bench.core.gram import kernel_diagonal, kernel_row
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.rows import Dense, squared_norms
 from mpu_bench.errors import DataError
 from oracles import toys
+from oracles.layouts import LAYOUTS
 
 EXPECTED = {
     Linear(): lambda a, b: a @ b.T,
@@ -35,42 +34,15 @@ def test_rows_and_diagonal_agree_with_numpy(kernel, kind):
     np.testing.assert_allclose(kernel_diagonal(kernel, norms), np.diag(expected), rtol=1e-12)
 
 
-def pixels():
-    matrix, labels = toys.binary()
-    digits = np.random.default_rng(1).integers(1, 256, size=matrix.shape)
-    return (matrix * digits / 255).astype(np.float32).astype(float), labels
-
-
-def wide():
-    """Give long rows with few values, none of them the same."""
-    random = np.random.default_rng(2)
-    matrix = random.normal(size=(60, 900)).astype(np.float32).astype(float)
-    matrix[random.random(matrix.shape) > 0.01] = 0.0
-    return matrix, np.arange(60, dtype=np.int32) % 2
-
-
-FORMS = {
-    "ones": (toys.binary, "ones", vector_store.BITS),
-    "sparse ones": (toys.binary, "sparse", vector_store.BITS),
-    "pixels": (pixels, "dense", vector_store.DIGITS),
-    "sparse pixels": (pixels, "sparse", vector_store.DIGITS),
-    "dense": (toys.real, "dense", vector_store.COLUMNS),
-    "doubles": (toys.real, "dense64", vector_store.COLUMNS),
-    "wide": (wide, "sparse", vector_store.LISTS),
-}
-
-
 @pytest.mark.parametrize("kernel", EXPECTED, ids=str)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("precision", ["single", "double"])
-def test_every_form_gives_the_kernel_matrix(form, kernel, precision):
-    make, kind, taken = FORMS[form]
+def test_every_layout_has_the_kernel_matrix(layout, kernel, precision):
+    make, kind, _ = LAYOUTS[layout]
     matrix, labels = make()
     rows, expected = toys.problem(matrix, labels, kind).train, EXPECTED[kernel](matrix, matrix)
     held, counters = gram.build(rows, matrix.shape[1], kernel, precision=precision), new_counters()
-    if precision == "single":
-        assert held.products.form == taken
-    found = np.array([gram.row(held, i, counters) for i in range(len(matrix))])
+    found = np.array([row_of(held, i, counters) for i in range(len(matrix))])
     assert found.dtype == (np.float32 if precision == "single" else np.float64)
     tolerance = 1e-12 if precision == "double" else 2e-6 * np.abs(expected).max()
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
@@ -83,81 +55,58 @@ def test_every_form_gives_the_kernel_matrix(form, kernel, precision):
     np.testing.assert_allclose(gram.expand(held, coefficients), coefficients @ expected, atol=len(matrix) * tolerance)
 
 
+def row_of(held, i, counters):
+    return held.kept[gram.row_slot(held, np.uint32(i), counters)]
+
+
 @given(st.integers(2, 9), st.lists(st.integers(0, 59), max_size=60))
-def test_the_least_recently_used_row_leaves(room, asked):
-    """Against a dictionary that keeps its order: values, counts, and that two rows can be used together."""
+def test_rows_are_those_asked_for_whatever_is_kept(slots, asked):
+    """Values and counts, and that two rows can be used together."""
     matrix, labels = toys.real()
     n = len(matrix)
-    held = gram.build(toys.problem(matrix, labels, "dense").train, 7, Linear(), memory=room * n * 4)
+    held = gram.build(toys.problem(matrix, labels, "dense").train, 7, Linear(), memory=slots * n * 4)
     expected, counters, computed = matrix @ matrix.T, new_counters(), 0
-    kept: OrderedDict[int, None] = OrderedDict()
-    before, place_before = 0, gram.row(held, 0, new_counters())
-    kept[0] = None
+    before, row_before = 0, row_of(held, 0, new_counters())
     for times, i in enumerate(asked, 1):
-        computed += i not in kept
-        kept[i] = None
-        kept.move_to_end(i)
-        if len(kept) > room:
-            kept.popitem(last=False)
-        row = gram.row(held, i, counters)
+        computed += held.lru.slot_of_row[i] < 0
+        row = row_of(held, i, counters)
         np.testing.assert_allclose(row, expected[i], rtol=1e-5, atol=1e-5)
-        np.testing.assert_allclose(place_before, expected[before], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(row_before, expected[before], rtol=1e-5, atol=1e-5)
         assert counters[KERNEL_EVALUATIONS] == n * times
         assert counters[KERNEL_COMPUTED] == n * computed
-        before, place_before = i, row
+        before, row_before = i, row
 
 
-@given(st.lists(st.integers(0, 9), max_size=60))
-def test_the_room_grows_as_rows_are_computed_again(asked):
+def test_few_slots_are_open_at_first():
     matrix, labels = toys.real()
     n = len(matrix)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gram, "_FIRST", 2 * n * 4)
+        patch.setattr(gram, "_OPEN_BYTES", 3 * n * 4)
         held = gram.build(toys.problem(matrix, labels, "dense").train, 7, Linear(), memory=7 * n * 4)
-    expected, counters, computed = matrix @ matrix.T, new_counters(), 0
-    kept: list[int] = []
-    seen, room = set(), 2
-    for i in asked:
-        if i in kept:
-            kept.remove(i)
-        else:
-            computed += 1
-            if i in seen:
-                room = min(room + 2, 7)
-            if len(kept) == room:
-                kept.pop(0)
-        kept.append(i)
-        seen.add(i)
-        np.testing.assert_allclose(gram.row(held, i, counters), expected[i], rtol=1e-5, atol=1e-5)
-        assert counters[KERNEL_COMPUTED] == n * computed
-        assert set(np.flatnonzero(held.places >= 0)) == set(kept)
-    gram.fill(held, counters)
-    assert (held.owners >= 0).all()
+    assert held.lru.open_slots[0] == 3
+    counters = new_counters()
+    for i in (0, 1, 2, 3, 0):  # row 0 had to leave, and comes back
+        row_of(held, i, counters)
+    assert held.lru.open_slots[0] == 5
+    assert counters[KERNEL_COMPUTED] == 5 * n
 
 
-def test_room_that_the_system_refuses_is_halved():
+def test_memory_that_the_system_refuses_is_halved():
     rows = Dense(np.ones((300_000, 1), np.float32))  # all rows would be 360 GB
     held, counters = gram.build(rows, 1, Linear(), memory=2**42), new_counters()
-    assert 2 <= len(held.owners) <= 300_000
-    assert (gram.row(held, 299_999, counters) == 1).all()
+    assert 2 <= len(held.kept) <= 300_000
+    assert (row_of(held, 299_999, counters) == 1).all()
 
 
-@pytest.mark.parametrize("form", ["dense", "ones"])
-def test_rows_can_be_computed_ahead(form):
-    make, kind, _ = FORMS[form]
-    matrix, labels = make()
-    n, counters = len(matrix), new_counters()
-    held = gram.build(toys.problem(matrix, labels, kind).train, matrix.shape[1], Gaussian(0.25), memory=10 * n * 4)
-    gram.row(held, 7, counters)
-    gram.prefetch(held, np.array([3, 7, 3, 50]), counters)
-    assert list(counters[[KERNEL_EVALUATIONS, KERNEL_COMPUTED]]) == [n, 3 * n]
-    expected = EXPECTED[Gaussian(0.25)](matrix, matrix)
-    for i in (3, 50, 7):
-        np.testing.assert_allclose(gram.row(held, i, counters), expected[i], rtol=1e-5)
-    assert list(counters[[KERNEL_EVALUATIONS, KERNEL_COMPUTED]]) == [4 * n, 3 * n]
-    gram.fill(held, counters)
-    assert counters[KERNEL_EVALUATIONS] == 4 * n
-    assert (held.owners >= 0).all()
+def test_a_copy_keeps_no_rows_and_leaves_those_kept():
+    matrix, labels = toys.real()
+    held, counters = gram.build(toys.problem(matrix, labels, "dense").train, 7, Linear()), new_counters()
+    row_of(held, 5, counters)
+    copy = gram.copy_without_rows(held)
+    assert copy.kept.shape == (2, 60)
+    assert (copy.lru.slot_of_row < 0).all()
+    np.testing.assert_allclose(row_of(copy, 7, new_counters()), matrix @ matrix[7], rtol=1e-5, atol=1e-5)
+    assert list(np.flatnonzero(held.lru.slot_of_row >= 0)) == [5]
 
 
 def test_the_allowance_is_that_set_or_half_of_the_free_memory():

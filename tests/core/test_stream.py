@@ -3,13 +3,11 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from mpu_bench.config.schema import Checkpoints, Stop
-from mpu_bench.core.kernels import Gaussian, Linear
+from mpu_bench.core.kernels import Linear
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.stream import Stream
 from mpu_bench.errors import DataError
-from mpu_bench.experiment import bind, trace
 from mpu_bench.solvers.linear.dcd import DCD
 from mpu_bench.solvers.online.perceptron import Perceptron
 from oracles import toys
@@ -26,7 +24,7 @@ def streamed(n, block_rows):
     rows, labels = make(0)
     values = {field.name: getattr(whole, field.name) for field in fields(Problem)} | {"train": rows, "labels": labels}
     counts = tuple(np.bincount(whole.labels).tolist())
-    more = {"counts": counts, "mean_squared_distance": bind.mean_squared_distance(whole.train, whole.features)}
+    more = {"counts": counts, "mean_squared_distance": 1.0}
     return whole, StreamedProblem(**values, length=n, block_rows=block_rows, make=make, **more)
 
 
@@ -97,26 +95,3 @@ def test_a_stream_of_one_class_is_refused():
     problem = replace(problem, counts=(0, 60))
     with pytest.raises(DataError, match="toy: all training examples are of class 'class 1'; two classes are needed"):
         Perceptron().start(problem, Linear(), 0)
-
-
-def test_classes_may_come_later_than_the_first_block():
-    """The three classes come one after the other; what is learned is what one shuffled block would teach."""
-    random = np.random.default_rng(0)
-    labels = np.repeat(np.arange(3, dtype=np.int32), 100)
-    values = (4 * np.eye(3)[labels] + random.normal(size=(300, 3))).astype(np.float32)
-
-    def make(number):
-        part = slice(100 * number, 100 * number + 100)
-        return Dense(values[part]), labels[part]
-
-    rows = Dense(values)
-    whole = Problem("late", rows, labels, rows, labels, 3, ("z", "m", "a"), "late")
-    problem = StreamedProblem(
-        **(vars(whole) | {"train": make(0)[0], "labels": make(0)[1]}),
-        length=300, block_rows=100, make=make, counts=(100, 100, 100), mean_squared_distance=1.0,
-    )  # fmt: skip
-    assert len(set(bind.toy(problem).labels)) == 3
-    solver = Perceptron(passes=5)
-    traced = trace.train(solver, problem, Gaussian(0.1), 0, Stop(), Checkpoints())
-    assert traced.checkpoints[-1]["test_error"] < 0.1
-    assert traced.checkpoints[-1]["train_error"] is None

@@ -63,25 +63,25 @@ def test_kernels_by_the_data() -> None:
         (KernelChoice("gaussian", {"normalize": True, "gamma": 2.0}), Gaussian(2.0)),
     ]
     for choice, kernel in made:
-        assert bind.kernel(choice, problem) == pytest.approx(kernel)
+        assert bind.build_kernel(choice, problem) == pytest.approx(kernel)
 
 
 def test_a_parameter_may_be_a_multiple_of_one_over_n() -> None:
-    assert bind.solver("dcd", {"C": Scaled(2.0, "n"), "tolerance": 0.1}, 50).C == 0.04
+    assert bind.build_solver("dcd", {"C": Scaled(2.0, "n"), "tolerance": 0.1}, 50).C == 0.04
 
 
 @pytest.mark.parametrize("multiclass", [{}, {"multiclass": "one-against-one"}])
 def test_a_sample_of_more_examples_than_there_are_is_refused(multiclass: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match=r"fw: sampling is 59, but there are only 50 .* set sampling: all"):
-        bind.solver("fw", multiclass, 50)
-    assert bind.solver("fw", {"sampling": "all"} | multiclass, 50)
+        bind.build_solver("fw", multiclass, 50)
+    assert bind.build_solver("fw", {"sampling": "all"} | multiclass, 50)
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "ones"])
-def test_a_toy_has_the_types_and_classes_of_the_problem(kind: str) -> None:
+def test_a_warm_up_problem_has_the_types_and_classes_of_the_problem(kind: str) -> None:
     labels = np.array([0] * 500 + [1] * 3 + [2] * 40)
     problem = problem_of(rows_of(np.ones((543, 4)), kind), labels, 4, classes=3)
-    small = bind.toy(problem)
+    small = bind.warm_up_problem(problem)
     assert type(small.train) is type(problem.train)
     assert [array.dtype for array in small.train] == [array.dtype for array in problem.train]
     assert set(small.labels) == {0, 1, 2}

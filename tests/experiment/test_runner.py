@@ -1,66 +1,80 @@
-"""From a plan to a store: references first, what is known is recalled, what fails is a row."""
+"""From a plan to a store: what others need comes first, what is known is kept, what fails is a row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from mpu_bench.config.read import read_config
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.experiment import plan, runner
-from mpu_bench.experiment.pool.local import Pool
+from mpu_bench.experiment.messages import Task
+from mpu_bench.experiment.pool import Outcome, Pool
+from mpu_bench.experiment.runner import PlannedRun
+from mpu_bench.quantities import CHECKPOINT_COLUMNS
 from mpu_bench.results.store import Store
 
-HEAD = "name: tried\ndataset: {digits: {positive: ['8']}}\noptimum: true\n"
+OPTIMUM = "optimum: true\n"
+SMALL = "name: tried\ndataset: {digits: {positive: ['8'], split: {train: 300, seed: 0}}}\n"
+GAUSSIAN = SMALL + "kernel: {gaussian: {sigma2: 500}}\n"
+DERIVED = "{sbp: {nu: {from-regularization: {over-examples: 0.5}}, passes: 1}}"
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    with Pool() as made:
-        yield made
+class MadeUpPool(Pool):
+    """Ends tasks in an order that a test chooses, with made-up results."""
 
+    def __init__(self, jobs: int, ends: dict[str, int] | None = None) -> None:
+        self.jobs, self.ends = jobs, ends or {}
+        self.under_way: list[Task] = []
+        self.log: list[str] = []
+        self.closed = False
 
-@pytest.fixture
-def execute(tmp_path: Path, pool: Pool):
-    home = Home(tmp_path / "home", offline=True)
+    @property
+    def has_room(self) -> bool:
+        return len(self.under_way) < self.jobs
 
-    def run(text: str, filters: list[str] | None = None, folder: str = "results") -> tuple[bool, list[dict[str, Any]]]:
-        path = tmp_path / "tried.yaml"
-        path.write_text(HEAD + text, encoding="utf-8")
-        experiment = read_config(path)
-        runs = plan.plan(experiment)
-        chosen = plan.only(runs, filters) if filters else runs
-        right = runner.execute(experiment, runs, chosen, home, tmp_path / folder, pool, runner.Listener())
-        with Store(tmp_path / folder) as store:
-            return right, store.records()
+    def submit(self, task: Task) -> None:
+        assert self.has_room
+        self.log.append(f"begins {task.run.solver.name}")
+        self.under_way.append(task)
 
-    return run
+    def next_outcome(self, on_news) -> Outcome:
+        assert self.under_way
+        task = min(self.under_way, key=lambda each: self.ends.get(each.run.solver.name, 0))
+        self.under_way.remove(task)
+        self.log.append(f"ends {task.run.solver.name}")
+        values = dict.fromkeys(CHECKPOINT_COLUMNS, 1.0)
+        return Outcome(task, {"status": "done", "reason": "", **values}, [values])
+
+    def use_threads(self, threads: int) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
 
 
 def test_every_linear_objective_is_set_against_the_optimum_of_its_own_problem(execute) -> None:
     C = "[0.1, {over-examples: 100}]"
-    right, records = execute(f"solvers: [{{dcd: {{C: {C}, tolerance: 0.1}}}}, {{mpu: {{C: 0.1}}}}, perceptron]")
-    assert right
+    records, _ = execute(OPTIMUM + f"solvers: [{{dcd: {{C: {C}, tolerance: 0.1}}}}, {{mpu: {{C: 0.1}}}}, perceptron]")
+    assert {record["status"] for record in records} <= {"done", "stopped"}
     assert [record["solver"] for record in records] == ["optimum", "optimum", "dcd", "dcd", "mpu", "perceptron"]
     for record in records[:2]:
         assert 0 <= record["gap"] <= 1e-8
     for record in records[2:5]:
-        assert record["deviation"] >= 0
-        assert record["deviation"] <= record["gap"] + 1e-8
-    assert records[5]["deviation"] is None
+        assert record["suboptimality"] >= 0
+        assert record["suboptimality"] <= record["gap"] + 1e-8
+    assert records[5]["suboptimality"] is None
 
 
-def test_a_deviation_ends_a_run(execute) -> None:
-    _, (_, record) = execute("solvers: [{dcd: {tolerance: 1.0e-9}}]\nstop: {suboptimality: 0.01}\n")
-    assert (record["status"], record["reason"]) == ("stopped", "deviation 0.01")
-    assert 0 <= record["deviation"] <= 0.01
+def test_suboptimality_ends_a_run(execute) -> None:
+    (_, record), _ = execute(OPTIMUM + "solvers: [{dcd: {tolerance: 1.0e-9}}]\nstop: {suboptimality: 0.01}\n")
+    assert (record["status"], record["reason"]) == ("stopped", "suboptimality 0.01")
+    assert 0 <= record["suboptimality"] <= 0.01
 
 
-def test_the_reference_of_a_chosen_run_is_done_too_and_no_other(execute) -> None:
-    _, records = execute("solvers: [{dcd: {C: [0.1, 1]}}, {mpu: {C: 1}}]", ["solver=mpu"])
+def test_the_optimum_of_a_chosen_run_is_found_too_and_no_other(execute) -> None:
+    records, _ = execute(OPTIMUM + "solvers: [{dcd: {C: [0.1, 1]}}, {mpu: {C: 1}}]", ["solver=mpu"])
     states = [(record["solver"], record["status"]) for record in records]
     assert states.count(("optimum", "done")) == 1
     assert states.count(("optimum", "not run")) == 1
@@ -68,59 +82,142 @@ def test_the_reference_of_a_chosen_run_is_done_too_and_no_other(execute) -> None
     assert ("dcd", "done") not in states
 
 
-def test_an_optimum_is_recalled_by_another_experiment(execute, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, first = execute("solvers: [dcd]")
-    monkeypatch.setattr(runner._Session, "_remember", lambda *_: pytest.fail("computed again"))
-    _, second = execute("solvers: [dcd]", folder="others", filters=["solver=optimum"])
+def test_an_optimum_of_another_experiment_is_not_computed_again(execute, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, _ = execute(OPTIMUM + "solvers: [dcd]")
+    monkeypatch.setattr("mpu_bench.experiment.pool.local.LocalPool.submit", lambda *_: pytest.fail("computed again"))
+    second, _ = execute(OPTIMUM + "solvers: [dcd]", folder="others", filters=["solver=optimum"])
     assert second[0]["objective"] == first[0]["objective"]
     assert second[0]["train_seconds"] == first[0]["train_seconds"]
 
 
 def test_a_damaged_kept_optimum_is_computed_again(execute, tmp_path: Path) -> None:
-    execute("solvers: [dcd]")
-    (kept,) = (tmp_path / "home" / "references").iterdir()
+    execute(OPTIMUM + "solvers: [dcd]")
+    (kept,) = (tmp_path / "home" / "optima").iterdir()
     kept.write_text("{", encoding="utf-8")
-    _, records = execute("solvers: [dcd]", folder="others")
+    records, _ = execute(OPTIMUM + "solvers: [dcd]", folder="others")
     assert records[0]["status"] == "done"
-    assert kept.read_text(encoding="utf-8").startswith('{"record"')
+    assert json.loads(kept.read_text(encoding="utf-8"))["record"]["status"] == "done"
 
 
-def test_the_same_data_under_two_labels_are_run_once(execute, tmp_path: Path) -> None:
-    global_head = "name: twice\ndatasets: [{digits: {positive: ['8']}}, {digits: {positive: ['8'], as: again}}]\n"
-    path = tmp_path / "twice.yaml"
-    path.write_text(global_head + "solvers: [dcd]\n", encoding="utf-8")
-    experiment = read_config(path)
-    runs = plan.plan(experiment)
-    told: list[str] = []
-    listener = runner.Listener(finished=lambda run, _record: told.append(run.label))
-    home = Home(tmp_path / "home", offline=True)
-    with Pool() as pool:
-        assert runner.execute(experiment, runs, runs, home, tmp_path / "twice", pool, listener)
-    with Store(tmp_path / "twice") as store:
-        records = store.records()
-    assert len(told) == 1
+def test_the_same_data_under_two_labels_are_run_once(execute) -> None:
+    head = "name: twice\ndatasets: [{digits: {positive: ['8']}}, {digits: {positive: ['8'], as: again}}]\n"
+    records, done = execute(head + "solvers: [dcd]\n")
+    assert len(done) == 1
     assert [record["dataset"] for record in records] == ["digits", "again"]
     assert records[0]["objective"] == records[1]["objective"]
 
 
-def test_an_unprepared_dataset_is_looked_at_without_being_touched(tmp_path: Path) -> None:
-    path = tmp_path / "tried.yaml"
-    path.write_text("name: tried\ndataset: adult\nsolvers: [dcd]\n", encoding="utf-8")
-    home = Home(tmp_path / "home", offline=True)
-    (planned,) = runner.look(plan.plan(read_config(path)), home)
+def test_an_unprepared_dataset_is_inspected_without_being_touched(tmp_path: Path, read) -> None:
+    home = DataHome(tmp_path / "home", offline=True)
+    (planned,) = runner.inspect(plan.plan(read("name: tried\ndataset: adult\nsolvers: [dcd]\n")), home)
     assert [file.name for file in planned.description.missing] == ["a9a", "a9a.t"]
     assert not home.folder.exists()
 
 
-def test_only_the_data_of_the_chosen_runs_are_fetched(tmp_path: Path, pool: Pool) -> None:
-    path = tmp_path / "tried.yaml"
-    text = "name: tried\ndatasets: [adult, {digits: {positive: ['8']}}]\noptimum: true\nsolvers: [dcd]\n"
-    path.write_text(text, encoding="utf-8")
-    experiment = read_config(path)
-    runs = plan.plan(experiment)
-    chosen = plan.only(runs, ["dataset=digits"])
-    home = Home(tmp_path / "home", offline=True)
-    assert runner.execute(experiment, runs, chosen, home, tmp_path / "results", pool, runner.Listener())
-    with Store(tmp_path / "results") as store:
-        states = [(record["dataset"], record["status"]) for record in store.records()]
+def test_only_the_data_of_the_chosen_runs_are_fetched(execute) -> None:
+    head = "name: tried\ndatasets: [adult, {digits: {positive: ['8']}}]\n" + OPTIMUM
+    records, _ = execute(head + "solvers: [dcd]\n", ["dataset=digits"])
+    states = [(record["dataset"], record["status"]) for record in records]
     assert states == [("adult", "not run")] * 2 + [("digits", "done")] * 2
+
+
+def test_kernel_svms_are_set_against_the_optimum_of_their_own_problem(execute) -> None:
+    one = "{regularization: {over-examples: 0.5}"
+    records, _ = execute(
+        f"{GAUSSIAN}{OPTIMUM}solvers: [{{sdca: {one}}}}}, {{pegasos-kernel: {one}}}}}, {{smo: {{C: 2}}}}, "
+        f"{{smo: {one}, bias: true}}}}, {{libsvm: {{C: 2}}}}, {{rff: {one}, pairs: 4}}}}]\n"
+    )
+    solvers = ["kernel-optimum", "kernel-optimum", "sdca", "pegasos-kernel", "smo", "smo", "libsvm", "rff"]
+    assert [record["solver"] for record in records] == solvers
+    unbiased, biased, sdca, pegasos, smo, with_bias, libsvm, rff = records
+    assert unbiased["objective"] > 1.001 * biased["objective"]
+    for record in (sdca, smo, with_bias, libsvm):
+        assert -1e-9 <= record["suboptimality"] <= record["gap"] + 1e-4
+    assert pegasos["suboptimality"] > 0
+    assert rff["suboptimality"] is None
+    for record, optimum in ((smo, unbiased), (with_bias, biased), (libsvm, biased)):
+        assert record["nu"] == pytest.approx(optimum["nu"], rel=1e-2)
+
+
+def test_nu_is_that_of_the_optimum_which_has_a_row_of_its_own(execute, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"{GAUSSIAN}solvers: [{DERIVED}]"
+    (optimum, sbp), _ = execute(text)
+    assert optimum["solver"] == "kernel-optimum"
+    assert sbp["nu"] == optimum["nu"] > 0
+    assert sbp["reason"] == f"nu {sbp['nu']:.6g} derived in {optimum['train_seconds']:.3g} s, not counted"
+    monkeypatch.setattr("mpu_bench.experiment.pool.local.LocalPool.submit", lambda *_: pytest.fail("derived again"))
+    execute(text, folder="others", filters=["solver=kernel-optimum"])
+    (_, again), _ = execute(text)
+    assert again["run_id"] == sbp["run_id"]
+
+
+def test_a_run_gets_a_part_of_the_seconds_of_a_peer(execute) -> None:
+    stop = "stop: {seconds_of: {solver: libsvm, factor: 0.25}}\n"
+    text = f"{GAUSSIAN}{stop}solvers: [libsvm, {{sbp: {{nu: 0.1, passes: 1000000}}}}]\n"
+    (libsvm, sbp), _ = execute(text, ["solver=sbp"])
+    part = 0.25 * libsvm["train_seconds"]
+    assert libsvm["status"] == "done"
+    assert sbp["status"] == "stopped"
+    assert sbp["reason"] == f"seconds {part:g}; 0.25 of the {libsvm['train_seconds']:.4g} s of libsvm"
+    assert sbp["train_seconds"] >= part
+
+
+def test_a_run_that_lacks_what_it_needs_is_a_row_that_says_so(execute, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "optimum_of", lambda _run: None)
+    kernel = "{polynomial: {degree: 300, scale: 1000}}"
+    stop = "stop: {seconds_of: {solver: libsvm, factor: 0.25}}\n"
+    text = f"{GAUSSIAN}{stop}solvers: [{{libsvm: {{kernel: {kernel}}}}}, {{sbp: {{nu: 0.1, kernel: {kernel}}}}}]\n"
+    records, _ = execute(text)
+    assert [record["status"] for record in records] == ["error", "error"]
+    assert records[1]["reason"] == "needs train_seconds of libsvm, which failed"
+
+
+def planned_of(*keys: str) -> list[PlannedRun]:
+    return [PlannedRun(None, None, key) for key in keys]
+
+
+NEEDS = {"optimum": {}, "peer": {"optimum": "optimum"}, "timed": {"seconds": "peer"}, "alone": {}}
+
+
+def test_what_a_chosen_run_needs_is_wanted_too() -> None:
+    assert runner.with_needed(["timed"], NEEDS) == {"timed", "peer", "optimum"}
+    assert runner.with_needed(["alone"], NEEDS) == {"alone"}
+
+
+def test_what_is_done_is_left_out_and_so_is_what_would_be_done_twice() -> None:
+    planned = planned_of("optimum", "peer", "alone", "peer", "timed")
+    missing = runner.filter_already_run(planned, {"peer", "timed", "optimum"}, {"optimum"})
+    assert missing == [planned[1], planned[4]]
+
+
+def test_runs_are_ordered_by_what_they_need() -> None:
+    assert list(runner.order(["timed", "peer", "optimum"], NEEDS).static_order()) == ["optimum", "peer", "timed"]
+    assert set(runner.order(["timed", "alone"], NEEDS).static_order()) == {"timed", "alone"}  # the others are there
+
+
+def run_made_up(tmp_path: Path, read, pool: Pool, text: str) -> None:
+    experiment = read(text)
+    runs = plan.plan(experiment)
+    home = DataHome(tmp_path / "home", offline=True)
+    runner.execute(experiment, runs, runs, home, tmp_path / "results", pool, runner.Listener())
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_a_run_starts_as_soon_as_what_it_needs_is_there(tmp_path: Path, read, jobs: int) -> None:
+    pool = MadeUpPool(jobs, ends={"mpu": 9})  # mpu takes longest
+    stop = "stop: {seconds_of: {solver: liblinear, factor: 0.5}}\n"
+    run_made_up(tmp_path, read, pool, f"{SMALL}{stop}solvers: [{{mpu: {{C: 1}}}}, liblinear, dcd]\n")
+    begun = {word: place for place, word in enumerate(pool.log)}
+    assert begun["ends liblinear"] < begun["begins dcd"]
+    assert begun["ends liblinear"] < begun["begins mpu"]
+    assert len(pool.log) == 6
+    if jobs > 1:
+        assert begun["begins dcd"] < begun["ends mpu"]
+
+
+def test_an_exception_ends_what_is_under_way(tmp_path: Path, read, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = MadeUpPool(2)
+    monkeypatch.setattr(Store, "save", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        run_made_up(tmp_path, read, pool, SMALL + "solvers: [dcd, perceptron, liblinear]\n")
+    assert pool.closed

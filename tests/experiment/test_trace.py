@@ -9,12 +9,13 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.core.counters import UNLIMITED
-from mpu_bench.core.kernels import Linear
-from mpu_bench.core.problem import Problem
+from mpu_bench.core.kernels import Gaussian, Linear
+from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Status
-from mpu_bench.experiment import trace
+from mpu_bench.experiment import bind, trace
 from mpu_bench.solvers.linear.dcd import DCD
+from mpu_bench.solvers.online.perceptron import Perceptron
 
 PLUGIN = Path(__file__).parents[1] / "plugins" / "misbehaving.py"
 
@@ -118,3 +119,26 @@ def test_status_words() -> None:
     assert trace._ending(Status.DONE, "", {"objective": 1.0}) == ("done", "")
     assert trace._ending(Status.RUNNING, "passes 3", {"objective": None}) == ("stopped", "passes 3")
     assert trace._ending(Status.DONE, "", {"objective": float("nan")})[0] == "diverged"
+
+
+def test_classes_may_come_later_than_the_first_block():
+    """The three classes come one after the other; what is learned is what one shuffled block would teach."""
+    random = np.random.default_rng(0)
+    labels = np.repeat(np.arange(3, dtype=np.int32), 100)
+    values = (4 * np.eye(3)[labels] + random.normal(size=(300, 3))).astype(np.float32)
+
+    def make(number):
+        part = slice(100 * number, 100 * number + 100)
+        return Dense(values[part]), labels[part]
+
+    rows = Dense(values)
+    whole = Problem("late", rows, labels, rows, labels, 3, ("z", "m", "a"), "late")
+    problem = StreamedProblem(
+        **(vars(whole) | {"train": make(0)[0], "labels": make(0)[1]}),
+        length=300, block_rows=100, make=make, counts=(100, 100, 100), mean_squared_distance=1.0,
+    )  # fmt: skip
+    assert len(set(bind.toy(problem).labels)) == 3
+    solver = Perceptron(passes=5)
+    traced = trace.train(solver, problem, Gaussian(0.1), 0, Stop(), Checkpoints())
+    assert traced.checkpoints[-1]["test_error"] < 0.1
+    assert traced.checkpoints[-1]["train_error"] is None

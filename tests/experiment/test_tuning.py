@@ -1,59 +1,16 @@
-"""Tuning: which rows are held out, what is chosen, and that trials are runs that are kept."""
+"""Tuning: what is tried and chosen, and that tuning runs are runs that are kept."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from mpu_bench.cli import table
-from mpu_bench.config.choices import Experiment, ValidationSplit
-from mpu_bench.config.read import read_config
-from mpu_bench.data.download.cache import Home
-from mpu_bench.errors import ConfigError, DataError
-from mpu_bench.experiment import holdout, plan, runner, tuning
-from mpu_bench.experiment.pool.local import Pool
+from mpu_bench.errors import ConfigError
+from mpu_bench.experiment import plan, tuning
 from mpu_bench.results import summary
-from mpu_bench.results.store import Store
-from oracles import toys
 
-HEAD = "name: tried\ndataset: {digits: {positive: ['8']}}\n"
 DCD = "tune: {C: [1.0e-7, 0.01, 0.1], holdout: 0.3}\nsolvers: [{dcd: {tolerance: 0.1}}]\nrepeats: 2\n"
-
-
-@pytest.fixture
-def read(tmp_path: Path):
-    def read_text(text: str) -> Experiment:
-        path = tmp_path / "tried.yaml"
-        path.write_text(text if text.startswith("name:") else HEAD + text, encoding="utf-8")
-        return read_config(path)
-
-    return read_text
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    with Pool() as made:
-        yield made
-
-
-@pytest.fixture
-def execute(tmp_path: Path, pool: Pool, read):
-    home = Home(tmp_path / "home", offline=True)
-
-    def run(text: str) -> tuple[list[dict[str, Any]], list[str]]:
-        experiment, done = read(text), []
-        runs = plan.plan(experiment)
-        listener = runner.Listener(finished=lambda run, _record: done.append(str(run)))
-        runner.execute(experiment, runs, runs, home, tmp_path / "results", pool, listener)
-        with Store(tmp_path / "results") as store:
-            return store.records(), done
-
-    return run
 
 
 def test_what_is_tuned_is_left_out_of_the_run_and_tried_by_trials(read) -> None:
@@ -64,37 +21,29 @@ solvers: [{smo: {bias: [true, false]}}]
 repeats: 5
 """
     runs = plan.plan(read(text))
-    trials, tuned = [run for run in runs if run.trial], [run for run in runs if run.tuning]
+    trials, tuned = [run for run in runs if run.trial], [run for run in runs if run.solver.tuning]
     assert len(runs) == len(trials) + len(tuned)
     assert len(tuned) == 4 * 5
     assert len(trials) == 4 * 4 * 3
     assert runs[: len(trials)] == trials
     for run in tuned:
-        assert "C" not in run.parameters
-        assert "gamma" not in run.kernel.parameters
+        assert "C" not in run.solver.parameters
+        assert "gamma" not in run.solver.kernel.parameters
         found = plan.sources(run, runs)
         assert len(found) == 12
-        assert {trial.kernel.parameters.get("normalize") for trial in found.values()} == {
-            run.kernel.parameters.get("normalize")
+        assert {trial.solver.kernel.parameters.get("normalize") for trial in found.values()} == {
+            run.solver.kernel.parameters.get("normalize")
         }
-        assert {trial.parameters["bias"] for trial in found.values()} == {run.parameters["bias"]}
-    assert str(tuned[0].tuning) == "kernel.gamma of 1/d, 4/d; C of 1, 2; error of smo on 3 folds"
+        assert {trial.solver.parameters["bias"] for trial in found.values()} == {run.solver.parameters["bias"]}
+    assert str(tuned[0].solver.tuning) == "kernel.gamma of 1/d, 4/d; C of 1, 2; error of smo on 3 folds"
 
 
 def test_a_tuner_tries_for_all(read) -> None:
     text = "tune: {C: [1, 2], holdout: 0.5, with: {dcd: {tolerance: 1}}}\nsolvers: [mpu, svmperf]\n"
     runs = plan.plan(read(text))
-    assert [run.solver for run in runs] == ["dcd", "dcd", "mpu", "svmperf"]
+    assert [run.solver.name for run in runs] == ["dcd", "dcd", "mpu", "svmperf"]
     for run in runs[2:]:
         assert list(plan.sources(run, runs).values()) == runs[:2]
-
-
-def test_a_key_depends_on_the_values_tried(read) -> None:
-    keys = set()
-    for tune in ("{C: [1, 2], holdout: 0.5}", "{C: [1, 3], holdout: 0.5}", "{C: [1, 2], holdout: 0.4}"):
-        (run,) = [run for run in plan.plan(read(f"tune: {tune}\nsolvers: [dcd]\n")) if run.tuning]
-        keys.add(runner._run_id(run, "data", []))
-    assert len(keys) == 3
 
 
 @pytest.mark.parametrize(
@@ -127,51 +76,14 @@ def test_a_mistake_is_told(read, text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-def many(n=200, classes=3):
-    matrix, _ = toys.real(n=n)
-    return toys.problem(matrix, np.sort(np.random.default_rng(0).integers(0, classes, n)).astype(np.int32), "dense")
-
-
-def test_a_hold_out_keeps_the_shares_of_the_classes_and_never_a_test_row() -> None:
-    problem = many()
-    problem = replace(problem, test=toys.KINDS["dense"](np.full((3, 7), 9.0)))
-    part = holdout.holdout(problem, ValidationSplit(holdout=0.3))
-    counts, held = np.bincount(problem.labels), np.bincount(part.test_labels)
-    np.testing.assert_array_equal(held, np.round(0.3 * counts))
-    np.testing.assert_array_equal(np.bincount(part.labels), counts - held)
-    assert (part.test.values != 9).all()
-    both = np.concatenate([part.train.values, part.test.values])
-    np.testing.assert_array_equal(np.sort(both, axis=0), np.sort(problem.train.values, axis=0))
-    again = holdout.holdout(problem, ValidationSplit(holdout=0.3))
-    np.testing.assert_array_equal(part.train.values, again.train.values)
-
-
-def test_every_row_is_held_out_by_one_fold() -> None:
-    problem = many()
-    held = [holdout.holdout(problem, ValidationSplit(folds=4, fold=fold)).test.values for fold in range(4)]
-    np.testing.assert_array_equal(np.sort(np.concatenate(held), axis=0), np.sort(problem.train.values, axis=0))
-
-
-@pytest.mark.parametrize("trial", [ValidationSplit(holdout=0.3), ValidationSplit(folds=3)])
-def test_a_class_that_would_be_missing_is_told(trial: ValidationSplit) -> None:
-    problem = many()
-    problem.labels[problem.labels == 2] = 1
-    problem.labels[0] = 2
-    with pytest.raises(DataError, match=f"class 'class 2' has 1 training example, too few for {trial}"):
-        holdout.holdout(problem, trial)
-
-
-def test_the_test_set_stands_for_itself() -> None:
-    problem = many()
-    assert holdout.holdout(problem, ValidationSplit(on_test_set=True)) is problem
-
-
 def test_the_smallest_mean_error_is_chosen_and_the_first_on_ties(read) -> None:
     (run,) = [
-        run for run in plan.plan(read("tune: {C: [1, 2, 3], folds: 2}\nsolvers: [dcd]\n")) if run.tuning is not None
+        run
+        for run in plan.plan(read("tune: {C: [1, 2, 3], folds: 2}\nsolvers: [dcd]\n"))
+        if run.solver.tuning is not None
     ]
 
-    def chosen(*errors: tuple[float | None, float | None]) -> tuning.Choice:
+    def chosen(*errors: tuple[float | None, float | None]) -> tuning.TunedRun:
         rows = {
             f"trial {value}.{fold}": {
                 "status": "error" if error is None else "done",
@@ -183,15 +95,15 @@ def test_the_smallest_mean_error_is_chosen_and_the_first_on_ties(read) -> None:
             for value, pair in enumerate(errors)
             for fold, error in enumerate(pair)
         }
-        return tuning.choose(run, rows)
+        return tuning.select_best(run, rows)
 
     choice = chosen((0.3, 0.3), (0.1, 0.2), (0.2, 0.1))
     assert choice.columns == {"chosen": "C=2", "tune_seconds": 6.0, "tune_kernel_evaluations": 30}
-    assert choice.run.parameters["C"] == 2
-    assert not choice.remarks
+    assert choice.run.solver.parameters["C"] == 2
+    assert not choice.notes
     choice = chosen((0.3, 0.3), (0.0, None), (0.2, 0.1))
-    assert choice.run.parameters["C"] == 3
-    assert choice.remarks == ("1 of 3 values tried failed: error: why",)
+    assert choice.run.solver.parameters["C"] == 3
+    assert choice.notes == ("1 of 3 values tried failed: error: why",)
     choice = chosen((None, 0.1), (0.0, None), (None, None))
     assert choice.fault == "no value of C could be tried: error: why"
 
@@ -235,7 +147,7 @@ def test_choosing_by_the_test_set_is_said(execute) -> None:
     records, _ = execute("tune: {C: [0.01, 0.1], on_test_set: true}\nsolvers: [dcd]\n")
     assert records[2]["tuned"] == "C of 0.01, 0.1; error of dcd on test set"
     assert records[2]["test_error"] == min(record["test_error"] for record in records[:2])
-    assert any("THE TEST ROWS THEMSELVES" in line for line in table.remarks(records, [], None))
+    assert any("ON THE TEST SET ITSELF" in line for line in table.remarks(records, [], None))
 
 
 def test_the_balls_take_what_cvm_chooses_whatever_the_test_rows(execute) -> None:

@@ -5,12 +5,12 @@ from scipy.optimize import minimize
 
 
 def most_violated(patterns, weights):
-    """Give c, the constraint that the weights violate most; shape (n,) of 0 and 1."""
+    """Return c, the constraint that the weights violate most; shape (n,) of 0 and 1."""
     return (patterns @ weights < 1).astype(float)
 
 
 def best_dual(planes, offsets, C):
-    """Maximise ``beta.b - ||beta.planes||^2 / 2`` over ``beta >= 0, sum beta <= C``, in units of C; gives the value."""
+    """Maximise ``beta.b - ||beta.planes||^2 / 2`` over ``beta >= 0, sum beta <= C``, in units of C; return it."""
     gram = C * planes @ planes.T
 
     def negative(shares):

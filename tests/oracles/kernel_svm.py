@@ -6,7 +6,7 @@ from mpu_bench.core.kernels import Gaussian, Linear
 
 
 def gram(kernel, matrix):
-    """Give the kernel matrix of the rows of a matrix."""
+    """Return the kernel matrix of the rows of a matrix."""
     products = matrix @ matrix.T
     if isinstance(kernel, Linear):
         return products
@@ -17,7 +17,7 @@ def gram(kernel, matrix):
 
 
 def certificate(gram, signs, coefficients, bias, C):
-    """Give the primal objective of a model and the dual objective of its coefficients, which must be feasible.
+    """Return the primal objective of a model and the dual objective of its coefficients, which must be feasible.
 
     ``coefficients`` are y_i alpha_i. Where there is a bias, the dual bound holds for a sum of zero only.
     """

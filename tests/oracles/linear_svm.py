@@ -15,7 +15,7 @@ def dual(examples, signs, alphas):
 
 
 def solve(examples, signs, C, gap=1e-9, most_sweeps=20_000):
-    """Coordinate ascent on the dual in cyclic order; gives (weights, alphas, optimum), certified to ``gap``."""
+    """Coordinate ascent on the dual in cyclic order; return (weights, alphas, optimum), certified to ``gap``."""
     patterns = signs[:, None] * examples
     gram = patterns @ patterns.T
     alphas = np.zeros(len(signs))

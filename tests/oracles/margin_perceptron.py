@@ -7,33 +7,33 @@ import numpy as np
 from oracles import quadratic_programs, toys
 
 
-def present(patterns, order, most, threshold, gap):
+def present(patterns, order, I_max, b, delta_b):
     """Start at zero and present patterns in the order given, each again while it is learned.
 
-    Gives the weights, the multiplicities and the number of single updates.
+    Return the weights, the multiplicities and the number of single updates.
     """
     weights, multiplicities, updates = np.zeros(patterns.shape[1]), np.zeros(len(patterns)), 0
-    multiplicities[~patterns.any(axis=1)] = most
+    multiplicities[~patterns.any(axis=1)] = I_max
     for i in order:
         z = patterns[i]
-        if weights @ z >= threshold + gap:
-            while weights @ z >= threshold + gap and multiplicities[i] > 0:
+        if weights @ z >= b + delta_b:
+            while weights @ z >= b + delta_b and multiplicities[i] > 0:
                 weights -= z
                 multiplicities[i] -= 1
                 updates += 1
             continue
-        while weights @ z <= threshold and multiplicities[i] < most:
+        while weights @ z <= b and multiplicities[i] < I_max:
             weights += z
             multiplicities[i] += 1
             updates += 1
     return weights, multiplicities, updates
 
 
-def converged(patterns, most, threshold, gap, weights, multiplicities):
-    """Tell whether no pattern satisfies a condition of (8)."""
+def converged(patterns, I_max, b, delta_b, weights, multiplicities):
+    """Return whether no pattern satisfies a condition of (8)."""
     responses = patterns @ weights
-    learns = (responses <= threshold) & (multiplicities < most)
-    unlearns = (responses >= threshold + gap) & (multiplicities > 0)
+    learns = (responses <= b) & (multiplicities < I_max)
+    unlearns = (responses >= b + delta_b) & (multiplicities > 0)
     return not np.any(learns | unlearns)
 
 

@@ -2,11 +2,15 @@
 
 import numpy as np
 
+from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
+from mpu_bench.core.rows import any_rows
+from mpu_bench.core.solver import Until
+from mpu_bench.solvers.meb.core_set import Examples, add_slot, new_core_set
 from oracles import kernel_svm
 
 
 def products(kernel, matrix, signs, C):
-    """Give the matrix of k~_ij = y_i y_j (K_ij + 1) + delta_ij / C."""
+    """Return the matrix of k~_ij = y_i y_j (K_ij + 1) + delta_ij / C."""
     return np.outer(signs, signs) * (kernel_svm.gram(kernel, matrix) + 1) + np.eye(len(signs)) / C
 
 
@@ -72,3 +76,39 @@ def frank_wolfe(products, first, eps, away, most_steps):
             alphas *= 1 + length
             alphas[near] = 0.0 if whole else alphas[near] - length
     return alphas, radii
+
+
+KERNELS = [Gaussian(0.25), Linear(), Polynomial(0.5, 1.0, 2)]
+
+#: solvers with the kernels they can use
+CASES = [("cvm", KERNELS[0]), *((name, kernel) for kernel in KERNELS for name in ("fw", "mfw"))]
+
+
+def weights(state):
+    """Return alpha by example, (n,), of the state of a solver."""
+    core, m = state.core, state.core.vectors.size[0]
+    alphas = np.zeros(len(core.slots))
+    alphas[core.members[:m]] = core.signs[:m] * core.coefficients[:m] * state.ball.scale[0]
+    return alphas
+
+
+def full_core_set(problem, kernel, C, cache_mb=1.0):
+    """Return examples and a core set of all of them, with equal weights and exact responses."""
+    examples = Examples(any_rows(problem.train), problem.labels, kernel, C)
+    core = new_core_set(problem.n, problem.features, problem.n + 1, cache_mb)
+    responses = products_of(problem, kernel, C).mean(axis=1)
+    for i in range(problem.n):
+        slot = add_slot(core, examples, np.uint32(i), responses[i])
+        core.coefficients[slot] = core.signs[slot] / problem.n
+    return examples, core
+
+
+def products_of(problem, kernel, C):
+    """Return the matrix of k~_ij of a problem's dense rows."""
+    return products(kernel, problem.train.values.astype(float), problem.signs(), C)
+
+
+def trained(solver, problem, kernel=None, seed=0, presented=200_000):
+    """Return the state after so many iterations, and the status."""
+    state = solver.start(problem, Gaussian(0.25) if kernel is None else kernel, seed)
+    return state, solver.advance(state, Until(presented))

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def train(patterns, C, batches):
-    """Take one step per batch, a list of indices; gives w after every step, shape (steps, d)."""
+    """Take one step per batch, a list of indices; return w after every step, shape (steps, d)."""
     regularization = 1.0 / (C * len(patterns))
     weights, found = np.zeros(patterns.shape[1]), []
     for t, batch in enumerate(batches, start=1):

@@ -6,7 +6,7 @@ JITTER = 1e-9
 
 
 def projection(gram, members, i):
-    """Give the coordinates of example i projected on the span of the members, and the squared distance."""
+    """Return the coordinates of example i projected on the span of the members, and the squared distance."""
     if not members:
         return np.zeros(0), gram[i, i]
     within = gram[np.ix_(members, members)] + JITTER * np.diag(gram.diagonal()[members])

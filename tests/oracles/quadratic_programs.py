@@ -46,6 +46,6 @@ def maximum_margin(patterns):
 
 
 def factor(gram):
-    """Give vectors, one per row, whose inner products are the entries of a positive semi-definite matrix."""
+    """Return vectors, one per row, whose inner products are the entries of a positive semi-definite matrix."""
     values, vectors = np.linalg.eigh(gram)
     return vectors * np.sqrt(np.maximum(values, 0))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpu_bench.core.rng import below
+from mpu_bench.core.rng import randint
 from oracles import water
 
 
@@ -11,7 +11,7 @@ def draw(responses, level, generator):
     covered = np.flatnonzero(responses < level)
     if len(covered) == 0:
         covered = np.flatnonzero(responses <= level)
-    return covered[below(generator, np.uint32(len(covered)))]
+    return covered[randint(generator, np.uint32(len(covered)))]
 
 
 def sbp(gram, signs, nu, iterations, generator):
@@ -39,7 +39,7 @@ def pegasos(gram, signs, regularization, iterations, generator):
     patterns = signs[:, None] * gram * signs
     alphas, drawn, losses = np.zeros(n), [], []
     for t in range(1, iterations + 1):
-        i = below(generator, np.uint32(n))
+        i = randint(generator, np.uint32(n))
         response = patterns[i] @ alphas
         drawn.append(i)
         losses.append(regularization / 2 * alphas @ patterns @ alphas + max(0.0, 1 - response))

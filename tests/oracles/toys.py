@@ -30,7 +30,7 @@ def _index(matrix):
 
 
 def binary(n=60, d=12, seed=0, agree=False):
-    """Give ones and zeros with labels that a linear function almost explains, an empty row and duplicates.
+    """Return ones and zeros with labels that a linear function almost explains, an empty row and duplicates.
 
     With ``agree`` duplicates are of one class, so that a kernel can separate the classes.
     """
@@ -47,7 +47,7 @@ def binary(n=60, d=12, seed=0, agree=False):
 
 
 def real(n=60, d=7, seed=0):
-    """Give real values that single precision holds exactly, so that only the arithmetic can differ."""
+    """Return real values that single precision holds exactly, so that only the arithmetic can differ."""
     random = np.random.default_rng(seed)
     matrix = random.normal(size=(n, d)).astype(np.float32).astype(float)
     matrix[random.random((n, d)) < 0.3] = 0.0
@@ -57,7 +57,7 @@ def real(n=60, d=7, seed=0):
 
 
 def separable(n=40, d=6, seed=0, margin=0.1):
-    """Give real values and labels that a vector of length one separates with at least the margin."""
+    """Return real values and labels that a vector of length one separates with at least the margin."""
     random = np.random.default_rng(seed)
     matrix, direction = random.normal(size=(n, d)), random.normal(size=d)
     direction /= np.linalg.norm(direction)
@@ -121,7 +121,7 @@ VARIANTS = {
 
 
 def variants():
-    """Name every solver with its defaults, and the further variants."""
+    """Return every solver with its defaults, and the further variants."""
     return {name: Variant(name, {}) for name in solvers.SOLVERS} | VARIANTS
 
 
@@ -149,7 +149,7 @@ def _small(hint):
 
 
 def arrays_of(state, prefix=""):
-    """Give every array of a state by its path."""
+    """Return every array of a state by its path."""
     found = {}
     for name, part in _parts(state).items():
         if isinstance(part, np.ndarray):
@@ -166,7 +166,7 @@ def _parts(state):
 
 
 def more(state: Any, presented: int = UNLIMITED, kernel_evaluations: int = UNLIMITED) -> Until:
-    """Say where an advance stops by how much further it goes."""
+    """Return where an advance stops that goes so much further."""
     counters = state.counters
     return Until(int(counters[PRESENTED]) + presented, int(counters[KERNEL_EVALUATIONS]) + kernel_evaluations)
 

@@ -4,12 +4,12 @@ import numpy as np
 
 
 def one_level(responses, volume):
-    """Give min_k (V + sum of the k smallest) / k."""
+    """Return min_k (V + sum of the k smallest) / k."""
     sums = np.cumsum(np.sort(responses))
     return ((volume + sums) / np.arange(1, len(sums) + 1)).min()
 
 
 def two_levels(plus, minus, volume):
-    """Give gamma+ + gamma- = min_k (V + sum of the k smallest of each) / k."""
+    """Return gamma+ + gamma- = min_k (V + sum of the k smallest of each) / k."""
     k = min(len(plus), len(minus))
     return one_level(np.sort(plus)[:k] + np.sort(minus)[:k], volume)

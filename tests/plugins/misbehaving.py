@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -17,13 +18,17 @@ from mpu_bench.core.solver import Measures, Solver, Status, Until
 
 
 class State(NamedTuple):
+    seed: int
     weights: Any
     counters: Any
 
 
 @dataclass(frozen=True)
 class Misbehaving(Solver):
-    """Does ``how`` after ``passes`` passes; takes ``look`` seconds to be measured."""
+    """Does ``how`` after ``passes`` passes; takes ``look`` seconds to be measured.
+
+    With ``hold``, runs of ``from_seed`` on write to ``gate`` and wait, as long as that file is there.
+    """
 
     name = "misbehaving"
     paper = "none"
@@ -31,9 +36,11 @@ class Misbehaving(Solver):
     how: str = "finish"
     passes: Annotated[int, Ge(1)] = 3
     look: float = 0.0
+    gate: str = ""
+    from_seed: int = 0
 
     def start(self, problem, kernel, seed):
-        return State(np.zeros(problem.features), new_counters())
+        return State(seed, np.zeros(problem.features), new_counters())
 
     def advance(self, state, until: Until) -> Status:
         before = state.counters[PRESENTED]
@@ -44,6 +51,12 @@ class Misbehaving(Solver):
         return getattr(self, f"_{self.how.replace('-', '_')}")(state)
 
     def _finish(self, state):
+        return Status.DONE
+
+    def _hold(self, state):
+        if state.seed >= self.from_seed and Path(self.gate).exists():
+            Path(self.gate).write_text("held", encoding="utf-8")  # a named pipe: the test reads it
+            time.sleep(600)
         return Status.DONE
 
     def _raise(self, state):

@@ -21,7 +21,7 @@ def band(dataset, solver, presented, budget=None, **means):
 
 CURVES = [
     band(dataset, solver, 10**k, kernel_evaluations=float(10**k), train_seconds=0.1 * k, passes=k, inner_products=0,
-         test_error=worse + 1 / k, deviation=10.0**-k)
+         test_error=worse + 1 / k, suboptimality=10.0**-k)
     for dataset in ("adult", "web") for solver, worse in (("sbp", 0.1), ("sdca", 0.2)) for k in range(1, 6)
 ]  # fmt: skip
 
@@ -43,7 +43,7 @@ def test_curves_have_a_panel_per_dataset_and_a_series_per_solver():
     assert figure_data.make("objective", [], CURVES).panels[0].y_log
 
 
-def test_printed_numbers_stand_beside_the_measured():
+def test_published_numbers_stand_beside_the_measured():
     rows = [
         row("usps", "bpegasos", budget=size, parameters={"maintenance": "merging", "vectors": size}, test_error=0.1)
         | {"published_test_accuracy_percent": accuracy}
@@ -52,7 +52,7 @@ def test_printed_numbers_stand_beside_the_measured():
     rows.append(row("usps", "perceptron", test_error=0.05))
     panel = figure_data.make("budget", rows, []).panels[0]
     found = {each.label: each for each in panel.series}
-    assert found["bpegasos, printed"].y == pytest.approx((8.0, 6.1))
+    assert found["bpegasos, published"].y == pytest.approx((8.0, 6.1))
     assert found["perceptron"].x == (100, 500)  # no budget: the same at every size
 
 
@@ -101,11 +101,11 @@ def test_a_series_of_datasets_has_a_panel_of_its_own():
     assert [each.title for each in panel] == ["w1a to w3a"]
     assert [each.label for each in panel[0].series] == [
         "cvm",
-        "cvm, printed",
+        "cvm, published",
         "fw",
-        "fw, printed",
+        "fw, published",
         "mfw",
-        "mfw, printed",
+        "mfw, published",
     ]
 
 
@@ -114,7 +114,7 @@ def test_speed_up_is_over_the_first_solver():
     found = {each.label: each.y for each in panel.series}
     assert found["fw"] == pytest.approx((1000, 2000, 4000))
     assert found["mfw"] == pytest.approx((500, 1000, 2000))
-    assert found["fw, printed"] == pytest.approx(found["fw"])
+    assert found["fw, published"] == pytest.approx(found["fw"])
     assert panel.y_label == "speed-up over cvm"
     assert figure_data.make("length-vectors", SERIES, []).panels[0].series[0].y == (1000, 2000, 4000)
 
@@ -125,7 +125,7 @@ def test_accuracy_and_seconds_against_a_parameter():
         for solver in ("cvm", "fw") for C in (4, 1, 2)
     ]  # fmt: skip
     figure = figure_data.make("parameter", rows, [])
-    assert [panel.y_label for panel in figure.panels] == ["accuracy, %", "training seconds"]
+    assert [panel.y_label for panel in figure.panels] == ["test accuracy, %", "training seconds"]
     assert [(each.label, each.x, each.y) for each in figure.panels[0].series] == [
         ("cvm", (1, 2, 4), (91, 92, 94)), ("fw", (1, 2, 4), (91, 92, 94)),
     ]  # fmt: skip

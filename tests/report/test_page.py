@@ -11,7 +11,7 @@ from mpu_bench.report import page
 from mpu_bench.verdict.comparison import Cell
 from oracles import made_up
 
-CELL = Cell("cell", "", "", "", "", "", "nu", 1.0, None, 1.0, None, 1, None, None, "", "", "")
+CELL = Cell("cell", "", "", "", "", "", "nu", published=1.0, measured=1.0, count=1)
 CONTRAST = 4.5  # what text needs to be read (WCAG AA)
 
 
@@ -41,13 +41,13 @@ def test_every_row_says_how_to_repeat_it(written):
 
 
 def test_a_sentence_says_what_came_of_it(written):
-    assert re.search(r'<p class="headline \w+">\d+ of the \d+ printed numbers and claims', written.read_text())
+    assert re.search(r'<p class="headline \w+">\d+ of the \d+ published numbers and claims', written.read_text())
     cells = [replace(CELL, verdict=verdict) for verdict in ("within", "better", "differs-known", "outside", "not run")]
     assert page.headline(cells) == (
-        "2 of the 4 printed numbers and claims that were measured come out, 1 differs for reasons that are given, "
+        "2 of the 4 published numbers and claims that were measured come out, 1 differs for reasons that are given, "
         "1 does not."
     )
-    assert page.headline(cells[:2]) == "2 of the 2 printed numbers and claims that were measured come out."
+    assert page.headline(cells[:2]) == "2 of the 2 published numbers and claims that were measured come out."
     assert page.headline(cells[4:]).startswith("None")
 
 

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import csv
+import json
+import math
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -128,8 +132,8 @@ def test_csv_files_hold_what_the_store_holds(store: Store) -> None:
     assert float(row["test_error_mean"]) == pytest.approx(0.15)
     assert float(row["test_error_std"]) == pytest.approx(0.0707, abs=1e-4)
     assert len(rows_of(store.folder / "curves.csv")) == 2
-    (band,) = rows_of(store.folder / "bands.csv")
-    assert (band["count"], float(band["gap_mean"]), float(band["gap_std"])) == ("2", 1.0, 0.0)
+    (mean,) = rows_of(store.folder / "mean_curves.csv")
+    assert (mean["count"], float(mean["gap_mean"]), float(mean["gap_std"])) == ("2", 1.0, 0.0)
     assert (store.folder / "environment.json").read_text().startswith("{")
     assert not list(store.folder.glob(".*.csv.*"))
 
@@ -140,3 +144,79 @@ def test_published_numbers_stand_beside_the_measured(store: Store) -> None:
     (row,) = summary.summarize(store.records(), "mpu-table1")
     assert row["published_objective"] == 11434.4
     assert row["published_train_seconds"] == 0.4
+
+
+def test_an_older_folder_stays_readable_when_a_quantity_is_new(store: Store) -> None:
+    store.save_plan([planned("a")], {})
+    store.save(record("a", objective=1.5), [POINT], MACHINE)
+    database = sqlite3.connect(store.folder / FILE)
+    with database:
+        (kept,) = database.execute("SELECT record FROM runs").fetchone()
+        (columns,) = database.execute("SELECT columns FROM checkpoints").fetchone()
+        older = {name: value for name, value in json.loads(kept).items() if name != "objective"} | {"gone": 1}
+        fewer = {name: values for name, values in json.loads(columns).items() if name != "gap"}
+        database.execute("UPDATE runs SET record = ?", (json.dumps(older),))
+        database.execute("UPDATE checkpoints SET columns = ?", (json.dumps(fewer),))
+    database.close()
+    with Store(store.folder) as again:
+        assert again.records()[0]["objective"] is None
+        assert again.checkpoints()[0]["gap"] is None
+        csv_files.write(again)
+    assert list(rows_of(store.folder / "runs.csv")[0]) == list(RECORD_COLUMNS)
+
+
+def test_numbers_come_back_bit_for_bit_and_nan_as_none(store: Store) -> None:
+    store.save_plan([planned("a")], {})
+    store.save(record("a", objective=math.inf, gap=math.nan, test_error=0.1 + 0.2, updates=2**62), [], MACHINE)
+    row = store.row("a")
+    assert (row["objective"], row["gap"], row["test_error"], row["updates"]) == (math.inf, None, 0.1 + 0.2, 2**62)
+    assert row["machine"] == MACHINE["id"]
+
+
+def test_a_run_that_has_only_begun_holds_no_results_yet(tmp_path: Path) -> None:
+    (tmp_path / FILE).touch()  # as SQLite leaves it before the first table
+    with pytest.raises(StoreError, match="holds no results yet"):
+        Store(tmp_path)
+    with Store(tmp_path, create=True) as store, pytest.raises(StoreError, match="holds no results yet"):
+        Store(store.folder)
+    with Store(tmp_path, create=True) as store:
+        store.save_plan([planned("a")], {"name": "e"})
+    with Store(tmp_path) as store:
+        assert [row["status"] for row in store.records()] == ["not run"]
+
+
+@pytest.mark.parametrize("_attempt", range(5))
+def test_readers_and_writers_may_come_while_it_is_made(tmp_path: Path, _attempt: int) -> None:
+    folder = tmp_path / "e"
+    begin = threading.Barrier(6)
+
+    def write(name: str) -> str:
+        begin.wait()
+        with Store(folder, create=True) as store:
+            store.save_plan([planned(name)], {"name": "e"})
+            store.save(record(name), [POINT], MACHINE)
+        return "written"
+
+    def read() -> str:
+        begin.wait()
+        while True:
+            try:
+                with Store(folder) as store:
+                    if store.finished() == {"a", "b"}:
+                        return "read"
+            except StoreError as error:
+                assert "holds no results" in str(error)  # noqa: PT017
+
+    with ThreadPoolExecutor(6) as threads:
+        asked = [*(threads.submit(write, name) for name in "ab"), *(threads.submit(read) for _ in range(4))]
+        assert [each.result(60) for each in asked] == ["written"] * 2 + ["read"] * 4
+
+
+def test_a_reader_makes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="holds no results"):
+        Store(tmp_path / "absent")
+    (tmp_path / FILE).touch()
+    with pytest.raises(StoreError):
+        Store(tmp_path)
+    assert (tmp_path / FILE).read_bytes() == b""
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]

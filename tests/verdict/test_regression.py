@@ -3,14 +3,14 @@ import json
 
 import pytest
 
-from mpu_bench.errors import ConfigError, StoreError
-from mpu_bench.report import csv_files, export
+from mpu_bench.errors import StoreError
+from mpu_bench.report import csv_files
 from mpu_bench.results.store import Store
 from mpu_bench.verdict import regression
 from oracles import made_up
 
 
-def frozen(folder, to):
+def kept_of(folder, to):
     """Keep a results folder as results/baseline does: as CSV and JSON."""
     with Store(folder) as store:
         csv_files.write(store)
@@ -37,12 +37,12 @@ def faults(left, right):
 
 def test_a_folder_agrees_with_what_is_kept_of_it(tmp_path):
     folder = made_up.results(tmp_path)
-    assert faults(folder, frozen(folder, tmp_path / "reference")) == []
+    assert faults(folder, kept_of(folder, tmp_path / "kept")) == []
 
 
 def test_on_one_processor_counts_and_errors_are_equal_or_it_is_a_fault(tmp_path):
     folder = made_up.results(tmp_path)
-    kept = frozen(folder, tmp_path / "reference")
+    kept = kept_of(folder, tmp_path / "kept")
     edit(kept, updates="1001", test_error="0.1501", n_test="100")
     edit(folder, n_test="100")
     with Store(folder) as store:
@@ -52,7 +52,7 @@ def test_on_one_processor_counts_and_errors_are_equal_or_it_is_a_fault(tmp_path)
 
 
 def test_on_another_processor_errors_differ_by_chance(tmp_path):
-    left, right = (frozen(made_up.results(tmp_path, name), tmp_path / f"{name} kept") for name in "ab")
+    left, right = (kept_of(made_up.results(tmp_path, name), tmp_path / f"{name} kept") for name in "ab")
     for folder, error in ((left, 0.15), (right, 0.155)):
         edit(folder, n_test="16281", test_error=error, experiment="x")
     (right / "environment.json").write_text(json.dumps({"machines": [{"processor": "another", "versions": {}}]}))
@@ -62,10 +62,10 @@ def test_on_another_processor_errors_differ_by_chance(tmp_path):
 
 
 def test_what_cannot_be_compared_is_one_message(tmp_path):
-    folder = frozen(made_up.results(tmp_path), tmp_path / "reference")
+    folder = kept_of(made_up.results(tmp_path), tmp_path / "kept")
     with pytest.raises(StoreError, match="holds no results"):
         regression.read(tmp_path)
-    other = frozen(made_up.results(tmp_path, "other"), tmp_path / "other kept")
+    other = kept_of(made_up.results(tmp_path, "other"), tmp_path / "other kept")
     edit(other, dataset="web")
     with pytest.raises(StoreError, match="in common"):
         faults(folder, other)
@@ -73,23 +73,3 @@ def test_what_cannot_be_compared_is_one_message(tmp_path):
     (folder / "runs.csv").write_text("\n".join(lines))
     with pytest.raises(StoreError, match="no column 'test_error'"):
         regression.read(folder)
-
-
-def test_tables_in_other_forms(tmp_path):
-    folder = made_up.results(tmp_path)
-    lines = export.export(folder, "md", None).splitlines()
-    assert len(lines) == 2 + 3
-    assert len({line.count("|") for line in lines}) == 1
-    tex = export.export(folder, "tex", None)
-    assert r"error, \%" in tex
-    assert tex.count(r"\\") == 4
-    out = tmp_path / "table.csv"
-    assert export.export(folder, "csv", out) is None
-    with out.open(newline="") as file:
-        assert [row["solver"] for row in csv.DictReader(file)] == ["sbp", "libsvm", "sdca"]
-    with pytest.raises(ConfigError, match="csv"):
-        export.export(folder, "cvs", None)
-    with pytest.raises(StoreError, match=r"absent/table\.csv: cannot be written: No such file"):
-        export.export(folder, "csv", folder / "absent" / "table.csv")
-    with pytest.raises(ConfigError, match="--out"):
-        export.export(folder, "parquet", None)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mpu_bench.cli.options import DataFolder, Mirror, Offline, console
+from mpu_bench.cli.options import DataFolder, Mirror, Offline, console, data_home
 
 
 class Kind(StrEnum):
@@ -20,7 +20,7 @@ class Kind(StrEnum):
 
 
 def list_kind(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="solvers, datasets, kernels or configs.")],
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to list.")],
 ) -> None:
     """List the solvers, datasets, kernels or configs that there are."""
     from mpu_bench.cli import listing
@@ -31,6 +31,5 @@ def list_kind(
 def info(data_folder: DataFolder = None, mirror: Mirror = None, offline: Offline = False) -> None:
     """Show this machine, the versions and the folders in use."""
     from mpu_bench.cli import listing
-    from mpu_bench.data.download.cache import Home
 
-    console().print(listing.facts(Home.from_options(data_folder, mirror, offline)))
+    console().print(listing.facts(data_home(data_folder, mirror, offline)))

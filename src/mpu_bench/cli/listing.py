@@ -16,7 +16,7 @@ from mpu_bench.config import schema
 from mpu_bench.config.read import config_names, read_config
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare.load import describe
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.run import Run
@@ -93,15 +93,16 @@ def _configs() -> Table:
     return listed
 
 
-def facts(home: Home) -> Table:
+def facts(home: DataHome) -> Table:
     """Describe the machine, the versions and the folders in use."""
     from mpu_bench.core import cache
     from mpu_bench.experiment import environment
 
     listed = _table("", "")
     machine = environment.describe(threads=1)
-    for name in ("processor", "cores", "memory_gb", "system", "python", "commit"):
-        listed.add_row(name.replace("_", " "), str(machine[name]))
+    listed.add_row("memory", f"{machine['memory_gb']} GiB")
+    for name in ("processor", "cores", "system", "python", "commit"):
+        listed.add_row(name, str(machine[name]))
     for package, version in machine["versions"].items():
         listed.add_row(package, version or "not installed")
     listed.add_row("datasets", str(home.folder))
@@ -110,7 +111,7 @@ def facts(home: Home) -> Table:
     return listed
 
 
-def dataset_facts(card: Card, home: Home) -> Table:
+def dataset_facts(card: Card, home: DataHome) -> Table:
     """Describe one dataset: its files and their addresses, and whether it is on this machine."""
     described = describe(card, home)
     listed = _table("", "")
@@ -130,7 +131,7 @@ def dataset_facts(card: Card, home: Home) -> Table:
     return listed
 
 
-def print_plan(chosen: Sequence[Run], home: Home, folder: Path, console: Console) -> None:
+def print_plan(chosen: Sequence[Run], home: DataHome, folder: Path, console: Console) -> None:
     """List the runs of an experiment, which of them have a result, and what would be downloaded."""
     from mpu_bench.experiment import runner
     from mpu_bench.results.store import FILE, Store

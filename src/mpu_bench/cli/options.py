@@ -11,6 +11,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from mpu_bench.data.download.cache import DataHome
+
 FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 _COLUMNS_OF_A_FILE = 200
 HELD = "interrupted: finished runs are kept; run the same command again for the rest"
@@ -29,6 +31,13 @@ def console(*, stderr: bool = False) -> Console:
 def say(message: str) -> None:
     """Print a message beside the output, on stderr."""
     console(stderr=True).print(message, markup=False, highlight=False, soft_wrap=True)
+
+
+def data_home(folder: Path | None, mirror: str | None = None, offline: bool = True) -> DataHome:
+    """Return the data home that the options name."""
+    from mpu_bench.data.download.cache import DataHome
+
+    return DataHome.from_options(folder, mirror, offline)
 
 
 def _completed(kind: str) -> Callable[[str], list[str]]:

@@ -8,7 +8,18 @@ from typing import Annotated
 
 import typer
 
-from mpu_bench.cli.options import FAILED, HELD, INTERRUPTED, DataFolder, Mirror, Offline, ResultsRoot, console, say
+from mpu_bench.cli.options import (
+    FAILED,
+    HELD,
+    INTERRUPTED,
+    DataFolder,
+    Mirror,
+    Offline,
+    ResultsRoot,
+    console,
+    data_home,
+    say,
+)
 
 
 def reproduce(
@@ -38,11 +49,10 @@ def reproduce(
     from mpu_bench.cli import reproduction, verdicts
     from mpu_bench.cli.live import Display
     from mpu_bench.cli.options import memory
-    from mpu_bench.data.download.cache import Home
     from mpu_bench.experiment.pool.local import LocalPool
     from mpu_bench.report import overview, page
 
-    home = replace(Home.from_options(data_folder, mirror, offline), limit=memory(data_limit, "--data-limit"))
+    home = replace(data_home(data_folder, mirror, offline), limit=memory(data_limit, "--data-limit"))
     experiments, failures = reproduction.experiments(papers or [], profile, say)
     code = 0
     try:

@@ -15,7 +15,7 @@ from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import config_names, read_config
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.errors import ConfigError, StoreError, UserError, nearest
 from mpu_bench.experiment import plan, runner
 from mpu_bench.experiment.pool import Pool
@@ -109,7 +109,7 @@ def _cost(run: Run) -> float:
 
 def run(
     todo: Sequence[Step],
-    home: Home,
+    home: DataHome,
     results: Path,
     pool: Pool,
     listening: Callable[[], AbstractContextManager[Listener]],
@@ -120,7 +120,7 @@ def run(
     Parameters
     ----------
     todo : sequence of Step
-    home : Home
+    home : DataHome
     results : Path
         Experiment x goes to ``results/x``.
     pool : Pool
@@ -178,5 +178,5 @@ def compare(found: Sequence[Experiment], results: Path) -> tuple[list[overview.P
             folders.append(folder)
         except StoreError:
             cells = comparison.compare([], [], experiment.judging)
-            judged.append(overview.Judged(experiment.paper or "", experiment.name, cells))
-    return overview.gather(judged), folders
+            judged.append(overview.ExperimentCells(experiment.paper or "", experiment.name, cells))
+    return overview.by_table(judged), folders

@@ -62,7 +62,9 @@ def check(
 
     chosen = results or folders.results_folders(Path("results"))
     if against is not None:
-        raise typer.Exit(FAILED if baseline.print_differences(chosen, against, console()) else 0)
+        held, unknown = baseline.hold(chosen, against)
+        verdicts.print_held(held, unknown, against, console())
+        raise typer.Exit(FAILED if any(each.differs for each in held) else 0)
     cells = folders.of_folders(chosen)
     verdicts.print_cells(cells, everything, console())
     raise typer.Exit(FAILED if folders.any_outside(cells) else 0)
@@ -106,12 +108,13 @@ def compare(
 
     Exit codes: 0, they agree; 1, some run differs; 2, bad input.
     """
+    from mpu_bench.cli import verdicts
     from mpu_bench.verdict import regression
 
     left, right = regression.read(first), regression.read(second)
-    found = regression.compare(left, right)
-    regression.print_differences(left, right, found, console())
-    raise typer.Exit(FAILED if any(each.faults for each in found) else 0)
+    differences = regression.compare(left, right)
+    verdicts.print_differences(left, right, differences, console())
+    raise typer.Exit(FAILED if any(each.faults for each in differences) else 0)
 
 
 def export(
@@ -136,9 +139,9 @@ def clean(
     """Delete a results folder."""
     import shutil
 
-    from mpu_bench.results.store import Store
+    from mpu_bench.results.store import existing_file
 
-    Store(results).close()  # refuses what is no results folder
+    existing_file(results)  # refuses what is no results folder
     if not yes and not typer.confirm(f"Delete {results} with all its results?"):
         raise typer.Exit(FAILED)
     shutil.rmtree(results)

@@ -18,13 +18,14 @@ from mpu_bench.cli.options import (
     ResultsRoot,
     complete_config,
     console,
+    data_home,
     say,
 )
 from mpu_bench.cli.results import print_results
 
 if TYPE_CHECKING:
     from mpu_bench.config.choices import Experiment
-    from mpu_bench.data.download.cache import Home
+    from mpu_bench.data.download.cache import DataHome
     from mpu_bench.experiment.pool import Pool
     from mpu_bench.experiment.run import Run
 
@@ -66,13 +67,11 @@ def run(
 
     Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130, interrupted.
     """
-    from mpu_bench.cli import listing
     from mpu_bench.config.read import read_config
-    from mpu_bench.data.download.cache import Home
     from mpu_bench.experiment import plan
     from mpu_bench.experiment.pool.local import LocalPool
 
-    home = Home.from_options(data_folder, mirror, offline)
+    home = data_home(data_folder, mirror, offline)
     with LocalPool(0 if dry_run else jobs, threads or 1) as pool:  # workers import while the config is read
         experiment = read_config(
             config,
@@ -87,6 +86,8 @@ def run(
         chosen = plan.only(runs, only) if only else runs
         folder = results / experiment.name
         if dry_run:
+            from mpu_bench.cli import listing
+
             listing.print_plan(chosen, home, folder, console())
             return
         pool.use_threads(experiment.threads)
@@ -99,7 +100,7 @@ def _execute(
     experiment: Experiment,
     runs: Sequence[Run],
     chosen: Sequence[Run],
-    home: Home,
+    home: DataHome,
     folder: Path,
     pool: Pool,
     force: bool,

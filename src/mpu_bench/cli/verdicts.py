@@ -1,27 +1,32 @@
-"""The verdicts and the overview in the terminal."""
+"""Verdicts, overviews and differences in the terminal."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from mpu_bench.quantities import format_number
 from mpu_bench.report.overview import PaperTable, overview_rows
+from mpu_bench.verdict.baseline import Held
 from mpu_bench.verdict.comparison import KNOWN, NOT_RUN, OUTSIDE, VERDICTS, Cell
-from mpu_bench.verdict.folders import Judged, solver_text, summarize_verdicts
+from mpu_bench.verdict.folders import CellsByExperiment, solver_text, summarize_verdicts
+from mpu_bench.verdict.regression import ELSEWHERE, Difference, Results, same_processor
 
 _STYLES = {"better": "green", "within": "green", "differs-known": "yellow", "outside": "bold red", "not run": "dim"}
 
 
-def print_cells(judged: Judged, everything: bool, console: Console, counted: bool = True) -> None:
+def print_cells(by_experiment: CellsByExperiment, everything: bool, console: Console, counted: bool = True) -> None:
     """Print the cells that are outside or known to differ, or all, and a line of counts per experiment."""
-    for experiment, cells in judged.items():
-        told = [cell for cell in cells if everything or cell.verdict in (OUTSIDE, KNOWN)]
-        if told:
-            console.print(_table(experiment, told))
-    for experiment, cells in judged.items() if counted else ():
+    for experiment, cells in by_experiment.items():
+        chosen = [cell for cell in cells if everything or cell.verdict in (OUTSIDE, KNOWN)]
+        if chosen:
+            console.print(_table(experiment, chosen))
+    for experiment, cells in by_experiment.items() if counted else ():
         console.print(f"{experiment}: {summarize_verdicts(cells)}", markup=False, highlight=False)
 
 
@@ -35,29 +40,60 @@ def _table(title: str, cells: Sequence[Cell]) -> Table:
         table.add_column(heading, overflow="fold")
     for cell in cells:
         table.add_row(
-            f"[{_STYLES[cell.verdict]}]{cell.verdict}[/]", cell.dataset, solver_text(cell), cell.column,
-            _short(cell.published), _short(cell.measured), cell.tolerance,
+            _styled(cell.verdict, cell.verdict),
+            cell.dataset,
+            solver_text(cell),
+            cell.column,
+            format_number(cell.published),
+            format_number(cell.measured),
+            cell.tolerance,
             cell.reason if cell.verdict != NOT_RUN else f"[dim]{cell.reason}[/]",
-        )  # fmt: skip
+        )
     return table
 
 
-def _short(number: float | None) -> str:
-    return "" if number is None else f"{number:.5g}"
+def _styled(text: str, verdict: str) -> str:
+    return f"[{_STYLES[verdict]}]{text}[/]"
 
 
-def print_overview(found: Sequence[PaperTable], console: Console) -> None:
+def print_overview(tables: Sequence[PaperTable], console: Console) -> None:
     """Print the overview, after the cells that are outside or known to differ."""
-    print_cells({each.file: each.cells for each in found}, everything=False, console=console, counted=False)
-    table = Table("paper", "table", box=box.SIMPLE_HEAD, pad_edge=False)
+    print_cells({each.file: each.cells for each in tables}, everything=False, console=console, counted=False)
+    printed = Table("paper", "table", box=box.SIMPLE_HEAD, pad_edge=False)
     for verdict in VERDICTS:
-        table.add_column(verdict, justify="right")
-    for row in overview_rows(found):
-        numbers = [str(row[verdict] or "") for verdict in VERDICTS]
-        numbers = [
-            f"[bold red]{number}[/]" if number and verdict == OUTSIDE
-            else f"[yellow]{number}[/]" if number and verdict == KNOWN else number
-            for verdict, number in zip(VERDICTS, numbers, strict=True)
-        ]  # fmt: skip
-        table.add_row(row["paper"], row["table"], *numbers)
-    console.print(table)
+        printed.add_column(verdict, justify="right")
+    for row in overview_rows(tables):
+        counts = {verdict: str(row[verdict] or "") for verdict in VERDICTS}
+        counts |= {verdict: _styled(counts[verdict], verdict) for verdict in (OUTSIDE, KNOWN) if counts[verdict]}
+        printed.add_row(row["paper"], row["table"], *counts.values())
+    console.print(printed)
+
+
+def print_held(held: Sequence[Held], unknown: Sequence[Path], baseline: Path, console: Console) -> None:
+    """Print how results differ from what the baseline keeps of them."""
+    for each in held:
+        print_differences(each.now, each.kept, each.differences, console)
+        for line in each.slower:
+            console.print(f"slower: {line}", style="bold red", markup=False, highlight=False)
+    for folder in unknown:
+        console.print(f"{folder}: {baseline} keeps nothing of it", markup=False, highlight=False, soft_wrap=True)
+
+
+def print_differences(left: Results, right: Results, differences: Sequence[Difference], console: Console) -> None:
+    """Print the runs that differ, and a line on seconds."""
+    faulty = [each for each in differences if each.faults]
+    if faulty:
+        table = Table("run", "differs in", "ratio of seconds", box=box.SIMPLE_HEAD, pad_edge=False)
+        for each in faulty:
+            table.add_row(each.name, "; ".join(each.faults), "" if each.ratio is None else f"{each.ratio:.2f}")
+        console.print(table)
+    words = (
+        "the same kind of processor and the same versions: counts and errors must be equal"
+        if same_processor(left, right)
+        else f"another processor, or other versions: counts and objectives may differ by {100 * ELSEWHERE:g}%, "
+        "errors by chance"
+    )
+    console.print(f"{left.folder} and {right.folder}: {words}", markup=False, highlight=False, soft_wrap=True)
+    ratios = [each.ratio for each in differences if each.ratio is not None]
+    median = f"; seconds are {statistics.median(ratios):.2f} times those of the second (median)" if ratios else ""
+    console.print(f"{len(differences)} runs in both, {len(faulty)} differ{median}", markup=False, highlight=False)

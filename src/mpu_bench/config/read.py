@@ -34,7 +34,7 @@ def find_config(path: Path) -> Path:
     shipped_configs = config_names()
     name = path.name.removesuffix(".yaml")
     if name in shipped_configs and path.parent in (Path(), Path("configs")):
-        return resources.folder("configs") / f"{name}.yaml"
+        return resources.bundled("configs") / f"{name}.yaml"
     if path.is_dir():
         return path  # whose reader says that it is no file
     near = nearest(name, shipped_configs)
@@ -43,7 +43,7 @@ def find_config(path: Path) -> Path:
 
 def config_names() -> list[str]:
     """List the configs that come with the project."""
-    return sorted(path.stem for path in resources.folder("configs").glob("*.yaml"))
+    return sorted(path.stem for path in resources.bundled("configs").glob("*.yaml"))
 
 
 def read_config(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from typing import Any
 
-# numba's own words, as its library uses them: without and with the runtime that counts references. Where neither is
-# said, a function takes over what holds for the first that calls it.
-_BORROWING: dict[str, Any] = {"_nrt": False}
-_OWNING: dict[str, Any] = {"_nrt": True}
+import numpy as np
 
 
 def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any) -> Any:
@@ -37,7 +34,8 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
     """
     from numba import njit
 
-    settings: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": allocates} | options
+    # nobody calls through a C function pointer: without that wrapper a solver compiles faster
+    settings: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, "_nrt": allocates} | options
     decorate = njit(**settings)
     return decorate if function is None else decorate(function)
 
@@ -45,7 +43,8 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
 def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any) -> Any:
     """Make one function out of one body per tuple type, chosen by the type of its first argument.
 
-    It is used as `functools.singledispatch` is:
+    A body registered for a type of numpy's scalars is for arrays of them. It is used as
+    `functools.singledispatch` is:
 
         @jit_dispatch
         def dot(rows, i, w):
@@ -73,8 +72,10 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
     """
     if function is None:
         return lambda later: jit_dispatch(later, allocates=allocates, **options)
+    from numba import types
     from numba.core.errors import TypingError
     from numba.extending import overload
+    from numba.np.numpy_support import as_dtype
 
     name, arguments = function.__name__, len(signature(function).parameters)
     bodies: dict[type, Callable[..., Any]] = {}
@@ -87,13 +88,15 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
 
     @wraps(function)
     def dispatched(first: Any, *others: Any) -> Any:
-        body = bodies.get(type(first))
+        key = first.dtype.type if isinstance(first, np.ndarray) else type(first)
+        body = bodies.get(key)
         if body is None or 1 + len(others) != arguments:
-            raise TypeError(complaint(type(first).__name__, 1 + len(others)))
+            raise TypeError(complaint(key.__name__, 1 + len(others)))
         return body(first, *others)
 
     def choose(first: Any, *others: Any) -> Callable[..., Any]:
-        body = bodies.get(getattr(first, "instance_class", None))  # type: ignore[arg-type]
+        key = as_dtype(first.dtype).type if isinstance(first, types.Array) else getattr(first, "instance_class", None)
+        body = bodies.get(key)  # type: ignore[arg-type]
         if body is None or 1 + len(others) != arguments:
             raise TypingError(complaint(first, 1 + len(others)))
         return body
@@ -106,92 +109,6 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
 
         return keep
 
-    overload(dispatched, strict=False, jit_options={"_nrt": allocates} | options)(choose)  # type: ignore[arg-type]
+    overload(dispatched, strict=False, jit_options={"_nrt": allocates, "no_cfunc_wrapper": True} | options)(choose)  # type: ignore[arg-type]
     dispatched.register, dispatched.bodies = register, bodies  # type: ignore[attr-defined]
-    return dispatched
-
-
-def borrowing(function: Callable[..., Any] | None = None, /, **jit_options: Any) -> Any:
-    """Compile a function that makes no arrays and returns none, but only borrows those of its arguments.
-
-    Numba counts a reference to every array that a function takes out of a tuple, by an atomic instruction, and another
-    when it lets go. For steps of some hundred nanoseconds on tuples of twenty arrays that was three quarters of the
-    time. The arrays of an argument live as long as the call, so none of it is needed.
-
-    Parameters
-    ----------
-    function : function
-        Without other parameters this is a plain decorator. What it calls may make arrays, if it is `owning`.
-    **jit_options
-        Passed on to ``numba.njit``, for example ``fastmath``.
-
-    Returns
-    -------
-    dispatcher
-        Raises numba's own errors when it compiles a function that makes an array ("NRT required but not enabled").
-    """
-    from numba import njit
-
-    decorate = njit(cache=True, nogil=True, **_BORROWING, **jit_options)
-    return decorate if function is None else decorate(function)
-
-
-def owning(function: Callable[..., Any]) -> Any:
-    """Compile a function that makes arrays for itself, where `borrowing` ones call it; it returns none."""
-    from numba import njit
-
-    return njit(cache=True, nogil=True, **_OWNING)(function)
-
-
-def dispatch(
-    name: str, implementations: Mapping[type, Callable[..., Any]], *, owns: bool = False, **jit_options: Any
-) -> Callable[..., Any]:
-    """Make one function out of one implementation per tuple type, chosen by the type of its first argument.
-
-    Inside jitted code the choice falls when the caller is compiled (`numba.extending.overload`), so it costs
-    nothing; in plain Python, and with ``NUMBA_DISABLE_JIT=1``, the same bodies run.
-
-    Parameters
-    ----------
-    name : str
-        The function's name, for messages.
-    implementations : mapping of type to function
-        One per NamedTuple class. All take the same arguments, the tuple first. They are compiled as `borrowing`.
-    owns : bool
-        One of them makes arrays for itself: they are compiled as `owning`.
-    **jit_options
-        Passed on to numba, for example ``fastmath``.
-
-    Returns
-    -------
-    function
-        Raises `TypeError` (numba's own inside jitted code) where the first argument is of none of the types, or the
-        number of arguments is wrong. Arguments are positional.
-    """
-    from numba.core.errors import TypingError
-    from numba.extending import overload
-
-    arguments = len(signature(next(iter(implementations.values()))).parameters)
-    known = ", ".join(tuple_type.__name__ for tuple_type in implementations)
-
-    def complaint(type_name: object, given: int) -> str:
-        if given != arguments:
-            return f"{name} takes {arguments} arguments, not {given}"
-        return f"{name}: no implementation for {type_name}; there are {known}"
-
-    def dispatched(first: Any, *others: Any) -> Any:
-        implementation = implementations.get(type(first))
-        if implementation is None or 1 + len(others) != arguments:
-            raise TypeError(complaint(type(first).__name__, 1 + len(others)))
-        return implementation(first, *others)
-
-    dispatched.__name__ = dispatched.__qualname__ = name
-
-    def choose(first: Any, *others: Any) -> Callable[..., Any]:
-        implementation = implementations.get(getattr(first, "instance_class", None))  # type: ignore[arg-type]
-        if implementation is None or 1 + len(others) != arguments:
-            raise TypingError(complaint(first, 1 + len(others)))
-        return implementation
-
-    overload(dispatched, strict=False, jit_options=(_OWNING if owns else _BORROWING) | jit_options)(choose)  # type: ignore[arg-type]
     return dispatched

@@ -57,15 +57,15 @@ class Problem:
         return 1
 
     def block(self, number: int) -> tuple[Rows, NDArray[np.int32], int]:  # noqa: ARG002
-        """Give a block's rows and labels, and the number of its first row among all."""
+        """Return a block's rows and labels, and the number of its first row among all."""
         return self.train, self.labels, 0
 
     def only_class(self) -> int | None:
-        """Give the class that all training examples are of, None if there are several; there must be an example."""
+        """Return the class that all training examples are of, None if there are several; there must be an example."""
         return int(self.labels[0]) if self.labels.min() == self.labels.max() else None
 
     def signs(self) -> NDArray[np.float64]:
-        """Give the training labels as -1.0 and +1.0, shape (n,); only for two classes."""
+        """Return the training labels as -1.0 and +1.0, shape (n,); only for two classes."""
         return signs_of(self.labels)
 
 
@@ -82,7 +82,7 @@ class StreamedProblem(Problem):
     block_rows : int
         The rows of a block; the last may have fewer.
     make : function
-        ``make(number)`` gives the rows and the labels of a block.
+        ``make(number)`` returns the rows and the labels of a block.
     counts : tuple of int
         The examples of every class.
     mean_squared_distance : float
@@ -106,7 +106,7 @@ class StreamedProblem(Problem):
         return -(-self.length // self.block_rows)
 
     def block(self, number: int) -> tuple[Rows, NDArray[np.int32], int]:
-        """Make a block's rows and labels; also gives the number of its first row among all.
+        """Make a block and return its rows, its labels and the number of its first row among all.
 
         Raises
         ------
@@ -119,13 +119,13 @@ class StreamedProblem(Problem):
         return rows, labels, first
 
     def only_class(self) -> int | None:
-        """Give the class that all training examples are of, None if there are several."""
+        """Return the class that all training examples are of, None if there are several."""
         present = np.flatnonzero(self.counts)
         return int(present[0]) if len(present) == 1 else None
 
 
 def _check(problem: StreamedProblem, rows: Rows, labels: NDArray[np.int32], first: int) -> None:
-    """Refuse what no file that is prepared could hold."""
+    """Refuse labels and values that no prepared file can hold."""
     unknown = np.flatnonzero((labels < 0) | (labels >= len(problem.classes)))
     if len(unknown):
         i = int(unknown[0])
@@ -135,13 +135,13 @@ def _check(problem: StreamedProblem, rows: Rows, labels: NDArray[np.int32], firs
         )
     if isinstance(rows, Ones) or np.isfinite(rows.values).all():
         return
-    place = int(np.flatnonzero(~np.isfinite(rows.values))[0])
-    row = place // problem.features
+    position = int(np.flatnonzero(~np.isfinite(rows.values))[0])
+    row = position // problem.features
     if isinstance(rows, Sparse):
-        row = int(np.searchsorted(rows.starts, place, "right")) - 1
+        row = int(np.searchsorted(rows.starts, position, "right")) - 1
     raise DataError(f"{problem.name}: training example {first + row + 1:,} holds a number that is not finite")
 
 
 def signs_of(labels: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Turn class indices 0 and 1 into -1.0 and +1.0."""
+    """Return -1.0 and +1.0 for the class indices 0 and 1."""
     return 2.0 * labels.astype(np.float64) - 1.0

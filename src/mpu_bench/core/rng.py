@@ -7,12 +7,14 @@ resumed repeats exactly. Outside jitted code use ``numpy.random.Generator(PCG64(
 from __future__ import annotations
 
 import numpy as np
-from numba import config, njit
+from numba import config
 from numpy.typing import NDArray
 
+from mpu_bench.core.jit import jit
 
-def generator(seed: int, purpose: str) -> NDArray[np.uint64]:
-    """Start a stream that is a function of the seed and the purpose alone.
+
+def rng(seed: int, purpose: str) -> NDArray[np.uint64]:
+    """Return a random generator that is a function of the seed and the purpose alone.
 
     Parameters
     ----------
@@ -24,15 +26,15 @@ def generator(seed: int, purpose: str) -> NDArray[np.uint64]:
     Returns
     -------
     array of uint64, shape (1,)
-        To be handed to `below` and `shuffle`, which change it.
+        To be handed to `randint` and `shuffle`, which change it.
     """
     entropy = [seed, *purpose.encode()]
     return np.random.SeedSequence(entropy).generate_state(1, np.uint64).astype(np.uint64)
 
 
-@njit(cache=True, inline="always")
+@jit(inline="always")
 def next_word(state):
-    """Draw 64 random bits."""
+    """Return 64 random bits."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     word = state[0]
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -44,9 +46,9 @@ if config.DISABLE_JIT:  # type: ignore[attr-defined]  # the scalars of numpy war
     next_word = np.errstate(over="ignore")(next_word)
 
 
-@njit(cache=True, inline="always")
-def below(state, bound):
-    """Draw an integer from 0 to ``bound - 1``, ``bound < 2**32``, by multiplying instead of dividing.
+@jit(inline="always")
+def randint(state, bound):
+    """Return a random integer from 0 to ``bound - 1``, ``bound < 2**32``, by multiplying instead of dividing.
 
     Of the 2**32 equally likely words a value gets ``floor`` or ``ceil`` of 2**32 / bound: for n = 1e6 the odds
     differ by less than 3e-4 relative, which no experiment here can see.
@@ -55,9 +57,9 @@ def below(state, bound):
     return np.uint32((word * np.uint64(bound)) >> np.uint64(32))
 
 
-@njit(cache=True)
+@jit
 def shuffle(state, items, length):
     """Permute the first ``length`` items uniformly in place (Fisher and Yates)."""
     for k in range(length - 1, 0, -1):
-        other = below(state, np.uint32(k + 1))
+        other = randint(state, np.uint32(k + 1))
         items[k], items[other] = items[other], items[k]

@@ -24,21 +24,21 @@ class Dense(NamedTuple):
 
 
 class Sparse(NamedTuple):
-    """Rows of (column, value) pairs; row i is the slice ``starts[i]:starts[i + 1]``.
+    """Rows by their non-zeros; row i is the slice ``starts[i]:starts[i + 1]``.
 
-    ``values`` (pairs,) float32 or float64; ``columns`` (pairs,) uint32, rising within a row; ``starts`` (n + 1,)
-    uint32, so there can be 4,294,967,295 pairs at most.
+    ``values`` (nonzeros,) float32 or float64; ``indices`` (nonzeros,) uint32, their columns, rising within a row;
+    ``starts`` (n + 1,) uint32, so there can be 4,294,967,295 non-zeros at most.
     """
 
     values: NDArray[np.floating[Any]]
-    columns: NDArray[np.uint32]
+    indices: NDArray[np.uint32]
     starts: NDArray[np.uint32]
 
 
 class Ones(NamedTuple):
     """Sparse rows whose every stored value is one (Adult and Web are such): no values to keep or to read."""
 
-    columns: NDArray[np.uint32]
+    indices: NDArray[np.uint32]
     starts: NDArray[np.uint32]
 
 
@@ -48,12 +48,12 @@ Rows = Dense | Sparse | Ones
 class AnyRows(NamedTuple):
     """Rows of any kind in one type, so that long code is compiled once and not once per kind.
 
-    The arrays of the kinds that they are not are empty. Of the operations below it has `squared_norm` and `pairs`.
+    The arrays of the kinds that they are not are empty. Of the operations below it has `squared_norm` and `nonzeros`.
     """
 
     dense: NDArray[np.floating[Any]]
     values: NDArray[np.floating[Any]]
-    columns: NDArray[np.uint32]
+    indices: NDArray[np.uint32]
     starts: NDArray[np.uint32]
 
 
@@ -64,7 +64,7 @@ def any_rows(rows: Rows) -> AnyRows:
         return AnyRows(rows.values, values, none, none)
     if isinstance(rows, Sparse):
         values = np.asarray(rows.values)
-    return AnyRows(np.zeros((0, 0), np.float32), values, rows.columns, rows.starts)
+    return AnyRows(np.zeros((0, 0), np.float32), values, rows.indices, rows.starts)
 
 
 _LINE = 64  # bytes of a cache line
@@ -88,7 +88,7 @@ def _(rows, i, w):
 def _(rows, i, w):
     total = 0.0
     for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
-        total += rows.values[k] * w[rows.columns[k]]
+        total += rows.values[k] * w[rows.indices[k]]
     return total
 
 
@@ -96,7 +96,7 @@ def _(rows, i, w):
 def _(rows, i, w):
     total = 0.0
     for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
-        total += w[rows.columns[k]]
+        total += w[rows.indices[k]]
     return total
 
 
@@ -114,21 +114,21 @@ def _(rows, i, scale, w):
 @add.register(Sparse)
 def _(rows, i, scale, w):
     for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
-        w[rows.columns[k]] += scale * np.float64(rows.values[k])
+        w[rows.indices[k]] += scale * np.float64(rows.values[k])
 
 
 @add.register(Ones)
 def _(rows, i, scale, w):
     for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
-        w[rows.columns[k]] += scale
+        w[rows.indices[k]] += scale
 
 
 @jit_dispatch
-def prepare(rows, i):
+def prefetch_row(rows, i):
     """Hint to the processor that row ``i`` is needed soon."""
 
 
-@prepare.register(Dense)
+@prefetch_row.register(Dense)
 def _(rows, i):
     width = np.uint64(rows.values.shape[1])
     first, line = width * np.uint64(i), np.uint64(_LINE // rows.values.itemsize)
@@ -136,15 +136,15 @@ def _(rows, i):
         prefetch(rows.values, first + j)
 
 
-@prepare.register(Sparse)
+@prefetch_row.register(Sparse)
 def _(rows, i):
     prefetch(rows.values, rows.starts[i])
-    prefetch(rows.columns, rows.starts[i])
+    prefetch(rows.indices, rows.starts[i])
 
 
-@prepare.register(Ones)
+@prefetch_row.register(Ones)
 def _(rows, i):
-    prefetch(rows.columns, rows.starts[i])
+    prefetch(rows.indices, rows.starts[i])
 
 
 @jit_dispatch
@@ -188,50 +188,50 @@ def _(rows, i):
 
 
 @jit_dispatch
-def pairs(rows, i, columns, values):
+def nonzeros(rows, i, indices, values):
     """Copy the non-zeros of row ``i`` to the beginning of two arrays of shape (d,), and return how many there are.
 
     What lies behind them may change, too.
     """
 
 
-@pairs.register(Dense)
-def _(rows, i, columns, values):
+@nonzeros.register(Dense)
+def _(rows, i, indices, values):
     m = 0
     for j in range(rows.values.shape[1]):  # without a branch, which nobody could foresee
-        columns[m], values[m] = j, rows.values[i, j]
+        indices[m], values[m] = j, rows.values[i, j]
         m += rows.values[i, j] != 0
     return m
 
 
-@pairs.register(Sparse)
-def _(rows, i, columns, values):
+@nonzeros.register(Sparse)
+def _(rows, i, indices, values):
     first = rows.starts[i]
     m = np.int64(rows.starts[i + np.uint32(1)] - first)
     for k in range(m):
-        columns[k], values[k] = rows.columns[first + np.uint32(k)], rows.values[first + np.uint32(k)]
+        indices[k], values[k] = rows.indices[first + np.uint32(k)], rows.values[first + np.uint32(k)]
     return m
 
 
-@pairs.register(Ones)
-def _(rows, i, columns, values):
+@nonzeros.register(Ones)
+def _(rows, i, indices, values):
     first = rows.starts[i]
     m = np.int64(rows.starts[i + np.uint32(1)] - first)
     for k in range(m):
-        columns[k], values[k] = rows.columns[first + np.uint32(k)], 1
+        indices[k], values[k] = rows.indices[first + np.uint32(k)], 1
     return m
 
 
-@pairs.register(AnyRows)
-def _(rows, i, columns, values):
+@nonzeros.register(AnyRows)
+def _(rows, i, indices, values):
     m = 0
     if len(rows.starts) == 0:
         for j in range(rows.dense.shape[1]):
-            columns[m], values[m] = j, rows.dense[i, j]
+            indices[m], values[m] = j, rows.dense[i, j]
             m += rows.dense[i, j] != 0
         return m
     for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
-        columns[m], values[m] = rows.columns[k], rows.values[k] if len(rows.values) > 0 else np.float32(1.0)
+        indices[m], values[m] = rows.indices[k], rows.values[k] if len(rows.values) > 0 else np.float32(1.0)
         m += 1
     return m
 
@@ -289,10 +289,10 @@ def take(rows: Rows, chosen: NDArray[np.integer[Any]]) -> Rows:
     lengths = (rows.starts[1:] - rows.starts[:-1])[chosen].astype(np.int64)
     starts = np.concatenate([[0], np.cumsum(lengths)])
     first = np.repeat(rows.starts[:-1][chosen].astype(np.int64) - starts[:-1], lengths)
-    pairs = first + np.arange(starts[-1])
+    kept = first + np.arange(starts[-1])
     if isinstance(rows, Ones):
-        return Ones(rows.columns[pairs], starts.astype(np.uint32))
-    return Sparse(rows.values[pairs], rows.columns[pairs], starts.astype(np.uint32))
+        return Ones(rows.indices[kept], starts.astype(np.uint32))
+    return Sparse(rows.values[kept], rows.indices[kept], starts.astype(np.uint32))
 
 
 def to_scipy(rows: Rows, features: int) -> scipy.sparse.csr_matrix | NDArray[np.float64]:
@@ -306,6 +306,6 @@ def to_scipy(rows: Rows, features: int) -> scipy.sparse.csr_matrix | NDArray[np.
     """
     if isinstance(rows, Dense):
         return rows.values.astype(np.float64)
-    values = np.ones(len(rows.columns)) if isinstance(rows, Ones) else rows.values.astype(np.float64)
-    index = (values, rows.columns.astype(np.int32), rows.starts.astype(np.int32))
-    return scipy.sparse.csr_matrix(index, shape=(len(rows.starts) - 1, features))
+    values = np.ones(len(rows.indices)) if isinstance(rows, Ones) else rows.values.astype(np.float64)
+    csr = (values, rows.indices.astype(np.int32), rows.starts.astype(np.int32))
+    return scipy.sparse.csr_matrix(csr, shape=(len(rows.starts) - 1, features))

@@ -9,16 +9,13 @@ Configs are checked against these annotations (`annotated_types`) before anythin
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_type_hints
 
-import numpy as np
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
-from numpy.typing import NDArray
 
 from mpu_bench.core.counters import UNLIMITED
 from mpu_bench.core.kernels import Kernel, Linear
@@ -44,9 +41,6 @@ class Until(NamedTuple):
 
     presented: int = UNLIMITED
     kernel_evaluations: int = UNLIMITED
-
-
-Allowance = Until  # the name until every solver takes `Until`
 
 
 class Measures(NamedTuple):
@@ -77,19 +71,6 @@ class Measures(NamedTuple):
         """Return both objectives with their gap; without one while the dual objective is not above zero."""
         gap = objective / dual_objective - 1 if dual_objective > 0 else None
         return cls(objective, dual_objective, gap, **others)
-
-
-def mean_slack(losses: NDArray[np.float64], squared_length: float) -> float | None:
-    """Give nu = (mean hinge loss) / ||w||, for which w / ||w|| solves sbp-2012's Problem 2.3 if w solves its 2.2.
-
-    Parameters
-    ----------
-    losses : array of float64, shape (n,)
-        The hinge loss of every example.
-    squared_length : float
-        ``||w||^2``; where it is not above zero there is no nu (None).
-    """
-    return float(losses.mean()) / math.sqrt(squared_length) if squared_length > 0 else None
 
 
 @dataclass(frozen=True)
@@ -181,7 +162,7 @@ class Solver(ABC):
 
     @abstractmethod
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> Any:
-        """Make the state the algorithm starts from. Its time counts as training time."""
+        """Return the state the algorithm starts from. Its time counts as training time."""
 
     @abstractmethod
     def advance(self, state: Any, until: Until) -> Status:
@@ -192,7 +173,7 @@ class Solver(ABC):
 
     @abstractmethod
     def model(self, state: Any) -> Model:
-        """Give the present hypothesis. Never changes the state, never counted."""
+        """Return the present hypothesis. Never changes the state, never counted."""
 
     def measures(self, state: Any) -> Measures:  # noqa: ARG002
         """Certify the present state. Never changes it, never counted, never timed."""
@@ -238,7 +219,7 @@ def _bounds(hint: Any) -> list[Any]:
 
 
 def _holds(bound: Any, number: Any) -> bool:
-    """Tell whether the number satisfies the bound; NaN satisfies none."""
+    """Return whether the number satisfies the bound; NaN satisfies none."""
     match bound:
         case Gt(gt=limit):
             return bool(number > limit)

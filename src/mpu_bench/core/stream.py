@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.clock import untimed
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rng import generator, shuffle
+from mpu_bench.core.rng import rng, shuffle
 from mpu_bench.core.rows import Rows, count
 
 
@@ -40,14 +40,14 @@ class Stream:
     def __init__(self, problem: Problem, seed: int) -> None:
         self.length = problem.n  #: examples a pass
         self._problem = problem
-        self._generator = generator(seed, "order of presentation")
+        self._generator = rng(seed, "order of presentation")
         self._blocks = np.arange(problem.blocks, dtype=np.uint32)
         self._next = 0  # position in _blocks
         self._begins, self._ends = 0, 0  # which presentations the chunk at hand is for
         self._chunk: Chunk | None = None
 
     def at(self, presented: int) -> tuple[Chunk, int]:
-        """Give the chunk that holds the example to be presented next, and its position in the chunk's order.
+        """Return the chunk that holds the example to be presented next, and its position in the chunk's order.
 
         Parameters
         ----------

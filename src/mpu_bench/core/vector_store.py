@@ -1,14 +1,14 @@
-"""Inner products of one example with all others: the examples by column, in whichever form is read fastest.
+"""Examples stored by column, in whichever layout the inner products of one with all others are computed fastest.
 
 A row of the kernel matrix needs n inner products with the same example. Taken by columns, only those where that
 example is not zero are read, and the sums of neighbouring examples are formed together, in vector registers. There are
-four forms; `arrange` takes the one that should cost least. One tuple holds any of them, so that whatever works on a
-kernel matrix is compiled once and not once per form.
+four layouts; `choose_layout` takes the one that should cost least. One tuple holds any of them, so that whatever works
+on a kernel matrix is compiled once and not once per layout.
 
-    bits      ones and zeros, 64 columns to a word: the bits two words have in common are counted
-    digits    up to 255 times a step, such as pixels: a byte a value, the step put in at the end
-    columns   any values
-    lists     the examples that are not zero in a column, for rows with few values
+    bits       ones and zeros, 64 columns to a word: the bits two words have in common are counted
+    quantised  up to 255 times a quantum, such as pixels: a byte a value, the quantum put in at the end
+    columns    any values
+    csc        compressed columns: the examples that are not zero in a column, for rows with few values
 """
 
 from __future__ import annotations
@@ -16,32 +16,34 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
+from mpu_bench.core.jit import jit
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse
 
-BITS, DIGITS, COLUMNS, LISTS = range(4)
+BITS, QUANTISED, COLUMNS, CSC = range(4)
 
-#: Nanoseconds to read a word, a value or an entry of a list, measured; only their ratios matter.
-_COSTS = {BITS: 0.14, COLUMNS: 0.14, LISTS: 1.0}
+#: Nanoseconds to read a word, a value or an entry of a column, measured; only their ratios matter.
+_READ_NANOSECONDS = {BITS: 0.14, COLUMNS: 0.14, CSC: 1.0}
 
-_BLOCK = 4096  # sums that are formed together; they stay in the nearest cache
-_TOGETHER = 4  # columns that are added at a time
-_MOST = 2 << 30  # bytes a form by whole columns may take when the rows are sparse
+_SUMS_AT_ONCE = 4096  # they stay in the nearest cache
+COLUMNS_AT_ONCE = 4
+_SPREAD_OUT_BYTES = 2 << 30  # that a layout by whole columns may take when the rows are sparse
+_QUANTISED_PARTS = 16  # in which columns are quantised, to be small in memory
 
 
-class Products(NamedTuple):
-    """n examples of d features; the arrays of the forms not taken are empty.
+class VectorStore(NamedTuple):
+    """n examples of d features; the arrays of the layouts not taken are empty.
 
     Values are float32, or float64 in double precision.
     """
 
-    form: int
+    layout: int  #: BITS, QUANTISED, COLUMNS or CSC
     bits: NDArray[np.uint64]  #: (words, n)
-    digits: NDArray[np.uint8]  #: (d, n)
-    step: float  #: what a digit of one stands for
+    quantised: NDArray[np.uint8]  #: (d, n)
+    quantum: float  #: what a quantised one stands for
     columns: NDArray[np.floating[Any]]  #: (d, n)
     values: NDArray[np.floating[Any]]  #: (pairs,) by column
     examples: NDArray[np.uint32]  #: (pairs,) whose they are
@@ -51,8 +53,8 @@ class Products(NamedTuple):
     row_starts: NDArray[np.uint32]  #: (n + 1,)
 
 
-def arrange(rows: Rows, features: int, dtype: np.dtype[Any]) -> Products:
-    """Put the examples into the form that should be read fastest.
+def choose_layout(rows: Rows, features: int, dtype: np.dtype[Any]) -> VectorStore:
+    """Return the examples in the layout that should be read fastest.
 
     Parameters
     ----------
@@ -61,9 +63,9 @@ def arrange(rows: Rows, features: int, dtype: np.dtype[Any]) -> Products:
     features : int
         The number of columns, d.
     dtype : dtype
-        float32 or float64, of the products.
+        float32 or float64, of the inner products.
     """
-    empty = Products(
+    empty = VectorStore(
         COLUMNS,
         np.zeros((0, 0), np.uint64),
         np.zeros((0, 0), np.uint8),
@@ -75,33 +77,33 @@ def arrange(rows: Rows, features: int, dtype: np.dtype[Any]) -> Products:
     if isinstance(rows, Dense):
         return _dense(empty, rows.values.T, dtype)
     n, d = len(rows.starts) - 1, features
-    form = _cheapest(rows, n, d, dtype)
-    if form == BITS:
-        return empty._replace(form=BITS, bits=_bits(rows, n, d))
-    if form == COLUMNS:
+    layout = _cheapest(rows, n, d, dtype)
+    if layout == BITS:
+        return empty._replace(layout=BITS, bits=_bits(rows, n, d))
+    if layout == COLUMNS:
         by_column = np.zeros((d, n), dtype)
-        by_column[rows.columns, _owners(rows)] = _values(rows, dtype)
+        by_column[rows.indices, _examples(rows)] = _values(rows, dtype)
         return _dense(empty, by_column, dtype)
-    return _lists(empty, rows, d, dtype)
+    return _csc(empty, rows, d, dtype)
 
 
 def _cheapest(rows: Sparse | Ones, n: int, d: int, dtype: np.dtype[Any]) -> int:
-    """Choose the form of sparse rows by what an inner product costs."""
-    counts = np.bincount(rows.columns, minlength=d) / max(n, 1)
-    costs = {LISTS: _COSTS[LISTS] * float(counts @ counts)}  # the columns two examples have in common
-    if d * n * dtype.itemsize <= _MOST:
-        costs[COLUMNS] = _COSTS[COLUMNS] * float(counts.sum())
+    """Return the layout of sparse rows in which an inner product costs least."""
+    counts = np.bincount(rows.indices, minlength=d) / max(n, 1)
+    costs = {CSC: _READ_NANOSECONDS[CSC] * float(counts @ counts)}  # the columns two examples have in common
+    if d * n * dtype.itemsize <= _SPREAD_OUT_BYTES:
+        costs[COLUMNS] = _READ_NANOSECONDS[COLUMNS] * float(counts.sum())
     if isinstance(rows, Ones) or (rows.values == 1).all():
-        costs[BITS] = _COSTS[BITS] * _words(d)
-    return min(costs, key=lambda form: costs[form])
+        costs[BITS] = _READ_NANOSECONDS[BITS] * _words(d)
+    return min(costs, key=lambda layout: costs[layout])
 
 
 def _values(rows: Sparse | Ones, dtype: np.dtype[Any]) -> NDArray[Any]:
-    return np.ones(len(rows.columns), dtype) if isinstance(rows, Ones) else rows.values.astype(dtype)
+    return np.ones(len(rows.indices), dtype) if isinstance(rows, Ones) else rows.values.astype(dtype)
 
 
-def _owners(rows: Sparse | Ones) -> NDArray[np.uint32]:
-    """Give the example of every pair."""
+def _examples(rows: Sparse | Ones) -> NDArray[np.uint32]:
+    """Return the example of every pair."""
     starts = rows.starts.astype(np.int64)
     lengths = starts[1:] - starts[:-1]
     return np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
@@ -113,70 +115,70 @@ def _words(d: int) -> int:
 
 def _bits(rows: Sparse | Ones, n: int, d: int) -> NDArray[np.uint64]:
     bits = np.zeros((_words(d), n), np.uint64)
-    masks = np.uint64(1) << (rows.columns % np.uint32(64)).astype(np.uint64)
-    np.bitwise_or.at(bits, (rows.columns // np.uint32(64), _owners(rows)), masks)
+    masks = np.uint64(1) << (rows.indices % np.uint32(64)).astype(np.uint64)
+    np.bitwise_or.at(bits, (rows.indices // np.uint32(64), _examples(rows)), masks)
     return bits
 
 
-def _dense(empty: Products, by_column: NDArray[Any], dtype: np.dtype[Any]) -> Products:
-    """Take digits where every value is one, else columns."""
-    step = _step(by_column)
-    if step > 0 and dtype == np.float32:
-        digits = np.empty(by_column.shape, np.uint8)
-        for some in np.array_split(np.arange(by_column.shape[0]), 16):  # in parts, to be small in memory
-            exact = by_column[some] / step
-            digits[some] = np.clip(np.rint(exact), 0, 255)
-            if not np.allclose(exact, digits[some], rtol=3e-7, atol=0):
+def _dense(empty: VectorStore, by_column: NDArray[Any], dtype: np.dtype[Any]) -> VectorStore:
+    """Quantise where every value allows it; else the values themselves are stored."""
+    quantum = _quantum(by_column)
+    if quantum > 0 and dtype == np.float32:
+        quantised = np.empty(by_column.shape, np.uint8)
+        for part in np.array_split(np.arange(by_column.shape[0]), _QUANTISED_PARTS):
+            exact = by_column[part] / quantum
+            quantised[part] = np.clip(np.rint(exact), 0, 255)
+            if not np.allclose(exact, quantised[part], rtol=3e-7, atol=0):
                 break
         else:
-            return empty._replace(form=DIGITS, digits=digits, step=step)
-    return empty._replace(form=COLUMNS, columns=np.ascontiguousarray(by_column, dtype))
+            return empty._replace(layout=QUANTISED, quantised=quantised, quantum=quantum)
+    return empty._replace(layout=COLUMNS, columns=np.ascontiguousarray(by_column, dtype))
 
 
-def _step(by_column: NDArray[Any]) -> float:
-    """Give the step if all values may be digits, else 0: the largest value has the least rounding."""
-    most = float(by_column.max(initial=0.0))
-    if most == 0.0 or by_column.min() < 0.0:
+def _quantum(by_column: NDArray[Any]) -> float:
+    """Return the quantum if all values may be multiples of one, else 0: the largest value has the least rounding."""
+    largest = float(by_column.max(initial=0.0))
+    if largest == 0.0 or by_column.min() < 0.0:
         return 0.0
-    least = float(by_column.min(where=by_column > 0, initial=most))
-    return most / round(most / least) if most / least < 255.5 else 0.0
+    least = float(by_column.min(where=by_column > 0, initial=largest))
+    return largest / round(largest / least) if largest / least < 255.5 else 0.0
 
 
-def _lists(empty: Products, rows: Sparse | Ones, d: int, dtype: np.dtype[Any]) -> Products:
-    values, order = _values(rows, dtype), np.argsort(rows.columns, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows.columns, minlength=d))]).astype(np.uint32)
+def _csc(empty: VectorStore, rows: Sparse | Ones, d: int, dtype: np.dtype[Any]) -> VectorStore:
+    values, order = _values(rows, dtype), np.argsort(rows.indices, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows.indices, minlength=d))]).astype(np.uint32)
     return empty._replace(
-        form=LISTS,
+        layout=CSC,
         values=values[order],
-        examples=_owners(rows)[order],
+        examples=_examples(rows)[order],
         starts=starts,
         row_values=values,
-        row_columns=np.asarray(rows.columns),
+        row_columns=np.asarray(rows.indices),
         row_starts=np.asarray(rows.starts),
     )
 
 
-@njit(cache=True, nogil=True)
-def products_with(held, i, out):
-    """Compute the inner products of example i with all; ``out`` (n,) gets them."""
-    if held.form == BITS:
-        _common_bits(held.bits, i, out)
-    elif held.form == DIGITS:
-        _sum_columns(held.digits, i, out)
-        square = held.step * held.step
+@jit(inline="always")
+def inner_products(store, i, out):
+    """Compute the inner products of example i with all; ``out``, shape (n,), gets them."""
+    if store.layout == BITS:
+        _common_bits(store.bits, i, out)
+    elif store.layout == QUANTISED:
+        _sum_columns(store.quantised, i, out)
+        square = store.quantum * store.quantum
         for j in range(len(out)):
             out[j] *= square
-    elif held.form == COLUMNS:
-        _sum_columns(held.columns, i, out)
+    elif store.layout == COLUMNS:
+        _sum_columns(store.columns, i, out)
     else:
-        _walk_lists(held, i, out)
+        _walk_columns(store, i, out)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _common_bits(bits, i, out):
-    for start in range(0, len(out), _BLOCK):
-        sums = out[start : start + _BLOCK]
-        sums[:] = 0
+    for start in range(0, len(out), _SUMS_AT_ONCE):
+        sums = out[start : start + _SUMS_AT_ONCE]
+        _to_zero(sums)
         for k in range(bits.shape[0]):
             mask, words = bits[k, i], bits[k, start:]
             if mask != 0:
@@ -184,41 +186,63 @@ def _common_bits(bits, i, out):
                     sums[j] += np.float32(np.int32(_count_bits(words[j] & mask)))
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@jit(allocates=True)
 def _sum_columns(columns, i, out):
-    chosen, scales = (
-        np.zeros(columns.shape[0] + _TOGETHER, np.uint32),
-        np.zeros(columns.shape[0] + _TOGETHER, out.dtype),
-    )
+    """Add up the columns where example i is not zero, each times its value there."""
+    d = columns.shape[0]
+    indices, values = np.zeros(d + COLUMNS_AT_ONCE, np.uint32), np.zeros(d + COLUMNS_AT_ONCE, out.dtype)
     m = 0
-    for c in range(columns.shape[0]):
+    for c in range(d):
         if columns[c, i] != 0:
-            chosen[m], scales[m] = c, columns[c, i]
+            indices[m], values[m] = c, columns[c, i]
             m += 1
-    for start in range(0, len(out), _BLOCK):
-        sums, end = out[start : start + _BLOCK], start + _BLOCK
-        sums[:] = 0
-        for k in range(0, m, _TOGETHER):  # beyond m the scales are zero
-            s0, s1, s2, s3 = scales[k], scales[k + 1], scales[k + 2], scales[k + 3]
-            c0 = columns[chosen[k], start:end]
-            c1 = columns[chosen[k + 1], start:end]
-            c2 = columns[chosen[k + 2], start:end]
-            c3 = columns[chosen[k + 3], start:end]
-            for j in range(len(sums)):
-                sums[j] += s0 * c0[j] + s1 * c1[j] + s2 * c2[j] + s3 * c3[j]
+    for start in range(0, len(out), _SUMS_AT_ONCE):
+        sums = out[start : start + _SUMS_AT_ONCE]
+        _to_zero(sums)
+        for k in range(0, m, COLUMNS_AT_ONCE):  # beyond m the values are zero
+            add_columns(columns, indices, values, k, start, sums)
 
 
-@njit(cache=True, nogil=True)
-def _walk_lists(held, i, out):
-    out[:] = 0
-    for k in range(held.row_starts[i], held.row_starts[np.uint32(i) + np.uint32(1)]):
-        scale, c = held.row_values[k], held.row_columns[k]
-        for p in range(held.starts[c], held.starts[c + np.uint32(1)]):
-            out[held.examples[p]] += scale * held.values[p]
+@jit(fastmath={"contract"})
+def add_columns(columns, indices, values, k, first, sums):
+    """Add four columns, each times a value: ``sums_j += sum_l values_l columns[indices_l, first + j]``, l = k .. k + 3.
+
+    Parameters
+    ----------
+    columns : array, shape (d, n)
+    indices : array of uint32
+        Of columns, at least k + 4.
+    values : array like ``sums``
+        At least k + 4.
+    k, first : integer
+    sums : array, shape (m,)
+        Changed in place; m is at most n - first.
+    """
+    s0, s1, s2, s3 = values[k], values[k + 1], values[k + 2], values[k + 3]
+    last = first + len(sums)
+    c0, c1 = columns[indices[k], first:last], columns[indices[k + 1], first:last]
+    c2, c3 = columns[indices[k + 2], first:last], columns[indices[k + 3], first:last]
+    for j in range(len(sums)):
+        sums[j] += s0 * c0[j] + s1 * c1[j] + s2 * c2[j] + s3 * c3[j]
+
+
+@jit(forceinline=True)
+def _to_zero(sums):
+    for j in range(len(sums)):  # compiled ten times as fast as sums[:] = 0
+        sums[j] = 0
+
+
+@jit
+def _walk_columns(store, i, out):
+    _to_zero(out)
+    for k in range(store.row_starts[i], store.row_starts[np.uint32(i) + np.uint32(1)]):
+        value, c = store.row_values[k], store.row_columns[k]
+        for p in range(store.starts[c], store.starts[c + np.uint32(1)]):
+            out[store.examples[p]] += value * store.values[p]
 
 
 def _count_bits(word: Any) -> Any:
-    """Count the bits of a uint64 that are set."""
+    """Return the number of bits of a uint64 that are set."""
     return int(word).bit_count()
 
 

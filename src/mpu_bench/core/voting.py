@@ -169,10 +169,10 @@ def _joined(parts: Sequence[Rows]) -> Rows:
     sparse = [cast("Sparse | Ones", part) for part in parts]
     lengths = np.concatenate([part.starts[1:] - part.starts[:-1] for part in sparse])
     starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.uint32)
-    columns = np.concatenate([part.columns for part in sparse])
+    indices = np.concatenate([part.indices for part in sparse])
     if isinstance(parts[0], Ones):
-        return Ones(columns, starts)
-    return Sparse(np.concatenate([cast("Sparse", part).values for part in sparse]), columns, starts)
+        return Ones(indices, starts)
+    return Sparse(np.concatenate([cast("Sparse", part).values for part in sparse]), indices, starts)
 
 
 def _contents(rows: Rows) -> Iterator[bytes]:
@@ -183,7 +183,7 @@ def _contents(rows: Rows) -> Iterator[bytes]:
         return
     for start, stop in zip(rows.starts[:-1], rows.starts[1:], strict=True):
         values = rows.values[start:stop].tobytes() if isinstance(rows, Sparse) else b""
-        yield rows.columns[start:stop].tobytes() + values
+        yield rows.indices[start:stop].tobytes() + values
 
 
 def _parts(rows: Rows, at_once: int) -> Iterator[Rows]:

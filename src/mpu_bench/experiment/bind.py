@@ -86,8 +86,8 @@ def mean_squared_distance(rows: Rows, features: int) -> float:
         values = rows.values.astype(np.float64)
         return float(2 * (np.mean(np.sum(values**2, axis=1)) - np.sum(np.mean(values, axis=0) ** 2)))
     n = len(rows.starts) - 1
-    weights = np.ones(len(rows.columns)) if isinstance(rows, Ones) else rows.values.astype(np.float64)
-    mean = np.bincount(rows.columns, weights=weights, minlength=features) / n
+    weights = np.ones(len(rows.indices)) if isinstance(rows, Ones) else rows.values.astype(np.float64)
+    mean = np.bincount(rows.indices, weights=weights, minlength=features) / n
     return float(2 * (np.sum(weights**2) / n - np.sum(mean**2)))
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.config.choices import ValidationSplit
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rng import generator, shuffle
+from mpu_bench.core.rng import rng, shuffle
 from mpu_bench.core.rows import take
 from mpu_bench.errors import DataError
 
@@ -29,7 +29,7 @@ def holdout(problem: Problem, trial: ValidationSplit) -> Problem:
     held = np.zeros(len(problem.labels), bool)
     for label in np.unique(problem.labels):
         members = np.flatnonzero(problem.labels == label).astype(np.uint32)
-        shuffle(generator(_SEED, f"tuning {label}"), members, len(members))
+        shuffle(rng(_SEED, f"tuning {label}"), members, len(members))
         chosen = _held_out(members, trial)
         if not 0 < len(chosen) < len(members):
             raise DataError(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mpu_bench.config.schema import Limits
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.experiment.run import Run
 
 
@@ -19,7 +19,7 @@ class Task:
 
     run_id: str
     run: Run
-    home: Home
+    home: DataHome
     limits: Limits = field(default_factory=Limits)
     optimum: float | None = None
 

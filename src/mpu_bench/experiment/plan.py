@@ -140,7 +140,7 @@ def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:
     for condition in filters:
         key, equals, values = condition.partition("=")
         if not equals or key not in FILTERS:
-            raise ConfigError(f"--only {condition}: must be written key=value with a key of {', '.join(FILTERS)}")
+            raise ConfigError(f"--only {condition}: must be KEY=VALUE, with KEY one of {', '.join(FILTERS)}")
         wanted = values.split(",")
         known = {_value(run, key) for run in runs}
         for value in wanted:
@@ -148,7 +148,7 @@ def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:
                 raise ConfigError(f"--only {condition}: no run has {key} '{value}': {nearest(value, known)}")
         selected = [run for run in selected if _value(run, key) in wanted]
     if not selected:
-        raise ConfigError(f"--only {' --only '.join(filters)}: no run is left")
+        raise ConfigError(f"--only {' --only '.join(filters)}: no run matches all of them")
     return selected
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from mpu_bench import files, resources
 from mpu_bench.config.choices import Experiment
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import Progress, Silent
 from mpu_bench.data.prepare.load import Description, describe, load_problem
 from mpu_bench.errors import DataError, FetchError, StoreError
@@ -84,12 +84,12 @@ class Listener:
     finished: Callable[[Run, Mapping[str, Any]], None] = lambda _run, _record: None
 
 
-def inspect(runs: Sequence[Run], home: Home) -> list[PlannedRun]:
+def inspect(runs: Sequence[Run], home: DataHome) -> list[PlannedRun]:
     """Return what is there for each run, without fetching, preparing or loading anything."""
     return _with_ids(runs, {key: _describe(*named, home) for key, named in _datasets(runs).items()})
 
 
-def prepare_data(runs: Sequence[Run], chosen: Sequence[Run], home: Home, progress: Progress) -> list[PlannedRun]:
+def prepare_data(runs: Sequence[Run], chosen: Sequence[Run], home: DataHome, progress: Progress) -> list[PlannedRun]:
     """Fetch and prepare the data of the chosen runs; a dataset that cannot be had becomes a reason."""
     needed = _datasets(chosen)
     found = {
@@ -106,7 +106,9 @@ def _dataset(run: Run) -> Dataset:
     return run.dataset.name, json.dumps(dict(run.dataset.options), sort_keys=True)
 
 
-def _describe(name: str, options: Mapping[str, Any], home: Home, progress: Progress | None = None) -> Description | str:
+def _describe(
+    name: str, options: Mapping[str, Any], home: DataHome, progress: Progress | None = None
+) -> Description | str:
     """Return what is known of a dataset, or why it cannot be had; with ``progress``, prepare it first."""
     try:
         card = catalog.card(name, options)
@@ -192,7 +194,7 @@ def execute(
     experiment: Experiment,
     runs: Sequence[Run],
     chosen: Sequence[Run],
-    home: Home,
+    home: DataHome,
     folder: Path,
     pool: Pool,
     listener: Listener,
@@ -207,7 +209,7 @@ def execute(
         The whole plan: what the tables are made of.
     chosen : sequence of Run
         Those of it to make now; what they need of others is made as well.
-    home : Home
+    home : DataHome
     folder : Path
         ``results/<name>``.
     pool : Pool
@@ -261,7 +263,7 @@ class _Session:
     """One invocation: where runs are made and where their results go."""
 
     experiment: Experiment
-    home: Home
+    home: DataHome
     store: Store
     pool: Pool
     listener: Listener
@@ -295,7 +297,7 @@ class _Session:
             raise
 
     def _begin(self, planned: PlannedRun) -> Outcome | None:
-        """Give a run to the pool, unless what comes of it is known: then return that."""
+        """Hand a run to the pool, unless what comes of it is known: then return that."""
         rows = self._rows_needed(planned)
         results = {
             kind: row
@@ -365,12 +367,12 @@ def _missing_result(run: Run, rows: Mapping[str, Any], results: Mapping[str, Any
     """Return which result it is that a run cannot be made without, if there is one."""
     kinds = (*_INDISPENSABLE, *(["optimum"] if run.settings.stop.suboptimality is not None else []))
     missing = [kind for kind in kinds if kind in rows and kind not in results]
-    return f"{rows[missing[0]]['solver']} failed, whose {_TAKEN[missing[0]]} it needs" if missing else ""
+    return f"needs {_TAKEN[missing[0]]} of {rows[missing[0]]['solver']}, which failed" if missing else ""
 
 
 def _facts(experiment: Experiment, planned: Sequence[PlannedRun]) -> dict[str, Any]:
     source = Path(experiment.source)
-    is_bundled = source.parent == resources.folder("configs")
+    is_bundled = source.parent == resources.bundled("configs")
     return {
         "name": experiment.name,
         "config": source.stem if is_bundled else experiment.source,

@@ -163,7 +163,7 @@ def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
 
 
 def _accuracy_rule(stop: Stop, last: dict[str, Any]) -> str:
-    for name, limit in (("gap", stop.gap), ("deviation", stop.suboptimality)):
+    for name, limit in (("gap", stop.gap), ("suboptimality", stop.suboptimality)):
         if limit is not None and last[name] is not None and last[name] <= limit:
             return f"{name} {limit:g}"
     return ""
@@ -198,7 +198,7 @@ def checkpoint(
         "support_vectors": None if model.linear else model.support_vectors,
         "train_error": train_error(model, problem) if model.linear else None,
         "test_error": error(model, problem.test, problem.test_labels),
-        "deviation": None if optimum is None or measures.objective is None else measures.objective / optimum - 1,
+        "suboptimality": None if optimum is None or measures.objective is None else measures.objective / optimum - 1,
         **counts,
         **measures._asdict(),
     }

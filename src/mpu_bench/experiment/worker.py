@@ -164,7 +164,7 @@ def _sizes(problem: Any) -> dict[str, int]:
 
 
 def _variant(run: Run) -> tuple[Any, ...]:
-    """Tell apart what may be other code: words and switches by value, numbers by type."""
+    """Distinguish what may be other code: words and switches by value, numbers by type."""
     return tuple(
         (name, repr(type(value)) if isinstance(value, float | Scaled) or type(value) is int else value)
         for name, value in sorted(run.solver.parameters.items())

@@ -1,4 +1,4 @@
-"""Records -> runs.csv, table.csv, curves.csv, bands.csv, comparison.csv and environment.json."""
+"""Records -> runs.csv, table.csv, curves.csv, mean_curves.csv, comparison.csv and environment.json."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 
 from mpu_bench.errors import StoreError
-from mpu_bench.files import columns_of, csv_text, write_text
+from mpu_bench.files import csv_text, write_text
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
 from mpu_bench.results.curves import IDENTITY, curves_of, mean_curves
 from mpu_bench.results.store import Store
@@ -22,21 +22,20 @@ def write(store: Store) -> None:
     StoreError
         If the folder cannot be written.
     """
-    records = store.records()
     rows = summaries(store)
     curves = curves_of(store)
-    bands = mean_curves(curves)
-    cells = comparison.of_rows(store, rows, bands)
+    means = mean_curves(curves)
+    cells = comparison.of_rows(store, rows, means)
     texts = {
-        "runs.csv": csv_text(list(RECORD_COLUMNS), records),
-        "table.csv": csv_text(columns_of(rows), rows),
-        "curves.csv": csv_text([*IDENTITY, *CHECKPOINT_COLUMNS, "run_id"], curves),
-        "bands.csv": csv_text(columns_of(bands), bands),
-        "comparison.csv": csv_text(comparison.COLUMNS, [asdict(cell) for cell in cells]),
+        "runs.csv": csv_text(store.records(), RECORD_COLUMNS),
+        "table.csv": csv_text(rows),
+        "curves.csv": csv_text(curves, [*IDENTITY, *CHECKPOINT_COLUMNS, "run_id"]),
+        "mean_curves.csv": csv_text(means),
+        "comparison.csv": csv_text([asdict(cell) for cell in cells], comparison.COLUMNS),
         "environment.json": json.dumps({"machines": store.environments()}, indent=2) + "\n",
     }
     try:
         for name, text in texts.items():
             write_text(store.folder / name, text)
-    except OSError as fault:
-        raise StoreError(f"{store.folder}: the tables cannot be written: {fault.strerror}") from None
+    except OSError as error:
+        raise StoreError(f"{store.folder}: the tables cannot be written: {error.strerror}") from None

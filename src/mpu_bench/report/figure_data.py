@@ -8,20 +8,15 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mpu_bench.errors import StoreError
+from mpu_bench.quantities import DECLARED
 from mpu_bench.results import naming
 from mpu_bench.results.curves import Row, along, complete, final_point
 from mpu_bench.verdict import rank_tests
 
-#: the axes a curve can be drawn against
-AXES = {
-    "kernel_evaluations": "kernel evaluations",
-    "train_seconds": "training seconds",
-    "inner_products": "inner products",
-    "passes": "passes over the data",
-}
-_PERCENT = {"test_error": "test error, %", "online_error": "online error, %", "train_error": "training error, %"}
-_LENGTHS = 3  #: of the data, that seconds can be drawn against
-_CURVES = _PERCENT | {"deviation": "relative deviation of the objective", "gap": "relative duality gap"}
+#: the quantities a curve can be drawn against
+AXES = ("kernel_evaluations", "train_seconds", "inner_products", "passes")
+PUBLISHED = ", published"  #: ends the label of a series of published numbers
+_LEAST_LENGTHS = 3  # of the data, that seconds can be drawn against
 
 
 @dataclass(frozen=True)
@@ -34,7 +29,7 @@ class Series:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     line: bool = True
-    printed: bool = False  #: printed in the paper, not measured
+    published: bool = False  #: not measured
 
 
 @dataclass(frozen=True)
@@ -58,66 +53,88 @@ class Figure:
     caption: str
     panels: tuple[Panel, ...]
 
+    def styles(self) -> dict[str, int]:
+        """Return the number of the style of each label; published numbers have that of the measured ones."""
+        labels = dict.fromkeys(series.label for panel in self.panels for series in panel.series)
+        solvers = list(dict.fromkeys(label.removesuffix(PUBLISHED) for label in labels))
+        return {label: solvers.index(label.removesuffix(PUBLISHED)) for label in labels}
 
-def figures(rows: Sequence[Row], bands: Sequence[Row]) -> list[str]:
-    """Name the figures that these results have data for."""
-    return [name for name in NAMES if make(name, rows, bands) is not None]
+
+def figures(rows: Sequence[Row], curves: Sequence[Row]) -> list[Figure]:
+    """Return the figures that these results have data for."""
+    made = (make(name, rows, curves) for name in NAMES)
+    return [figure for figure in made if figure is not None]
 
 
-def make(name: str, rows: Sequence[Row], bands: Sequence[Row], against: str | None = None) -> Figure | None:
-    """Make a figure's data; None where the results hold none for it.
+def make(name: str, rows: Sequence[Row], curves: Sequence[Row], against: str | None = None) -> Figure | None:
+    """Return a figure's data; None where the results hold none for it.
 
     Parameters
     ----------
     name : str
         One of `NAMES`.
-    rows, bands : sequence of mapping
-        The rows of table.csv and of bands.csv.
+    rows, curves : sequence of mapping
+        The rows of table.csv and of mean_curves.csv.
     against : str, optional
         For curves: one of `AXES`; the first that fits by default.
     """
-    found = _MAKERS[name](rows, bands, against)
-    return replace(found, name=name) if found is not None and found.panels else None
+    figure = _MAKERS[name](rows, curves, against)
+    return replace(figure, name=name) if figure is not None and figure.panels else None
 
 
-def axes(bands: Sequence[Row]) -> list[str]:
-    """Name the axes that all these curves can be drawn against: something is counted on it for every solver."""
-    solvers = {row["solver"] for row in bands}
+def versions(figure: Figure, rows: Sequence[Row], curves: Sequence[Row]) -> dict[str, Figure]:
+    """Return a figure by the label of its x axis: the figure itself, and against every other axis that fits."""
+    others = [make(figure.name, rows, curves, axis) for axis in AXES if figure.name in CURVES]
+    return {each.panels[0].x_label: each for each in (*others, figure) if each is not None}
+
+
+def axes(curves: Sequence[Row]) -> list[str]:
+    """Return the axes that all these curves can be drawn against: something is counted on it for every solver."""
+    solvers = {row["solver"] for row in curves}
 
     def counted(axis: str) -> set[Any]:
-        return {row["solver"] for row in bands if (along(row, axis) or 0) > 0}
+        return {row["solver"] for row in curves if (along(row, axis) or 0) > 0}
 
-    asked = any(row.get("inner_products_mean") for row in bands)  # else the axis is that of kernel evaluations again
-    return [axis for axis in AXES if solvers and counted(axis) == solvers and (axis != "inner_products" or asked)]
+    has_inner_products = any(row.get("inner_products_mean") for row in curves)  # else both axes would be the same
+    usable = [axis for axis in AXES if axis != "inner_products" or has_inner_products]
+    return [axis for axis in usable if solvers and counted(axis) == solvers]
+
+
+def _is_percent(quantity: str) -> bool:
+    return DECLARED[quantity].scale == 100
+
+
+def _words(quantity: str) -> str:
+    """Return a quantity's title for a caption."""
+    return DECLARED[quantity].heading.removesuffix(", %")
 
 
 def _curves(quantity: str) -> Callable[..., Figure | None]:
-    def curves(rows: Sequence[Row], bands: Sequence[Row], against: str | None) -> Figure | None:
-        there = [row for row in complete(bands, rows) if _is_drawable(row.get(f"{quantity}_mean"), quantity)]
-        fitting = axes(there)
-        if not fitting or len({row["presented"] for row in there}) < 2:
+    def figure(rows: Sequence[Row], curves: Sequence[Row], against: str | None) -> Figure | None:
+        usable = [row for row in complete(curves, rows) if _is_drawable(row.get(f"{quantity}_mean"), quantity)]
+        fitting = axes(usable)
+        if not fitting or len({row["presented"] for row in usable}) < 2:
             return None
         axis = against if against in fitting else fitting[0]
-        varied = _varying(there)
-        panels = [_curve_panel(dataset, there, rows, quantity, axis, varied) for dataset in _datasets(there)]
-        panels = [panel for panel in panels if any(each.line for each in panel.series)]
-        words = f"{_CURVES[quantity].removesuffix(', %')} against {AXES[axis]}"
-        return Figure("", words, tuple(panels))
+        varied = _varying(usable)
+        panels = [_curve_panel(dataset, usable, rows, quantity, axis, varied) for dataset in _datasets(usable)]
+        panels = [panel for panel in panels if any(series.line for series in panel.series)]
+        return Figure("", f"{_words(quantity)} against {DECLARED[axis].heading}", tuple(panels))
 
-    return curves
+    return figure
 
 
 def _varying(rows: Sequence[Row]) -> dict[str, set[str]]:
-    """Name the parameters that tell curves of one dataset apart; what differs only between datasets does not."""
-    found: dict[str, set[str]] = {}
+    """Return the parameters that tell curves of one dataset apart; what differs only between datasets does not."""
+    varied: dict[str, set[str]] = {}
     for dataset in _datasets(rows):
         for solver, names in naming.varying([row for row in rows if row["dataset"] == dataset]).items():
-            found[solver] = found.get(solver, set()) | names
-    return found
+            varied[solver] = varied.get(solver, set()) | names
+    return varied
 
 
 def _is_drawable(value: Any, quantity: str) -> bool:
-    return value is not None and (quantity in _PERCENT or value > 0)
+    return value is not None and (_is_percent(quantity) or value > 0)
 
 
 def _datasets(rows: Sequence[Row]) -> list[str]:
@@ -125,79 +142,91 @@ def _datasets(rows: Sequence[Row]) -> list[str]:
 
 
 def _curve_panel(
-    dataset: str, bands: Sequence[Row], rows: Sequence[Row], quantity: str, axis: str, varied: Mapping[str, set[str]]
+    dataset: str, curves: Sequence[Row], rows: Sequence[Row], quantity: str, axis: str, varied: Mapping[str, set[str]]
 ) -> Panel:
     groups: dict[str, list[Row]] = {}
-    for row in bands:
+    for row in curves:
         if row["dataset"] == dataset and (along(row, axis) or 0) > 0:
-            budget = "" if row["budget_vectors"] in (None, "") else f" B={row['budget_vectors']:.0f}"
-            label = naming.short_text(row, varied, ("vectors",)) + budget
-            groups.setdefault(label, []).append(row)
+            groups.setdefault(_label(row, varied), []).append(row)
     if axis == "inner_products":
-        groups = _strung(groups, rows)
+        groups = _join_points(groups, rows)
     series = [_curve(label, points, quantity, axis) for label, points in groups.items()]
-    return Panel(dataset, AXES[axis], _CURVES[quantity], (*series, *_printed_error(dataset, rows, quantity, series)),
-                 y_log=quantity not in _PERCENT)  # fmt: skip
+    series += _published_errors(dataset, rows, quantity, series)
+    titles = DECLARED[axis].heading, DECLARED[quantity].heading
+    return Panel(dataset, *titles, tuple(series), y_log=not _is_percent(quantity))
 
 
-def _strung(groups: Mapping[str, list[Row]], rows: Sequence[Row]) -> dict[str, list[Row]]:
+def _label(row: Row, varied: Mapping[str, set[str]]) -> str:
+    """Return what a solver is called in a legend, with its budget."""
+    budget = f" B={row['budget_vectors']:.0f}" if row["budget_vectors"] else ""
+    return naming.short_text(row, varied, ("vectors",)) + budget
+
+
+def _join_points(groups: Mapping[str, list[Row]], rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Join runs that stand at one place each, such as those with more and more random features, to one curve."""
-    strung: dict[str, list[Row]] = {}
+    joined: dict[str, list[Row]] = {}
     for label, points in groups.items():
         ends = final_point(points, rows, "inner_products")
-        strung.setdefault(ends[0]["solver"] if len(ends) == 1 else label, []).extend(ends)
-    return strung
+        joined.setdefault(ends[0]["solver"] if len(ends) == 1 else label, []).extend(ends)
+    return joined
 
 
 def _curve(label: str, points: Sequence[Row], quantity: str, axis: str) -> Series:
-    times = 100.0 if quantity in _PERCENT else 1.0
     points = sorted(points, key=lambda point: along(point, axis) or 0.0)
-    y = [times * point[f"{quantity}_mean"] for point in points]
-    off = [times * (point.get(f"{quantity}_std") or 0.0) for point in points]
-    banded = any(off) and quantity in _PERCENT
-    return Series(
-        label,
-        tuple(along(point, axis) or 0.0 for point in points),
-        tuple(y),
-        tuple(a - b for a, b in zip(y, off, strict=True)) if banded else (),
-        tuple(a + b for a, b in zip(y, off, strict=True)) if banded else (),
-        line=len(points) > 1,
-    )
+    x = tuple(along(point, axis) or 0.0 for point in points)
+    return _with_band(Series(label, x, (), line=len(points) > 1), points, quantity)
 
 
-def _printed_error(dataset: str, rows: Sequence[Row], quantity: str, drawn: Sequence[Series]) -> list[Series]:
-    """Mark printed errors at the end of the axis."""
+def _with_band(series: Series, points: Sequence[Row], quantity: str) -> Series:
+    """Return a series with the means of a quantity; those in percent have a band of one standard deviation."""
+    scale = DECLARED[quantity].scale
+    y = [scale * point[f"{quantity}_mean"] for point in points]
+    off = [scale * (point.get(f"{quantity}_std") or 0.0) for point in points]
+    if not any(off) or not _is_percent(quantity):
+        return replace(series, y=tuple(y))
+    low, high = [a - b for a, b in zip(y, off, strict=True)], [a + b for a, b in zip(y, off, strict=True)]
+    return replace(series, y=tuple(y), low=tuple(low), high=tuple(high))
+
+
+def _published_errors(dataset: str, rows: Sequence[Row], quantity: str, drawn: Sequence[Series]) -> list[Series]:
+    """Mark published errors at the end of the axis."""
     if quantity != "test_error" or not drawn:
         return []
     last = max(max(series.x) for series in drawn)
     return [
-        Series(f"{row['solver']}, printed", (last,), (_printed(row),), line=False, printed=True)
+        _points(row["solver"], [(last, _published_error(row))])
         for row in rows
-        if row["dataset"] == dataset and _printed(row) is not None
+        if row["dataset"] == dataset and _published_error(row) is not None
     ]
 
 
-def _printed(row: Row) -> Any:
+def _published_error(row: Row) -> Any:
     if row.get("published_test_error_percent") is not None:
         return row["published_test_error_percent"]
     accuracy = row.get("published_test_accuracy_percent")
     return None if accuracy is None else 100 - accuracy
 
 
-def _by_budget(quantity: str) -> Callable[..., Figure | None]:
-    def budgets(rows: Sequence[Row], _bands: Sequence[Row], _against: str | None) -> Figure | None:
-        there = [row for row in rows if row.get(f"{quantity}_mean") is not None]
-        sizes = {row["budget_vectors"] for row in there if row["budget_vectors"]}
-        if len(sizes) < 2:
-            return None
-        varied = _varying(there)
-        panels = tuple(
-            _budget_panel(dataset, [row for row in there if row["dataset"] == dataset], quantity, varied)
-            for dataset in _datasets([row for row in there if row["budget_vectors"]])
-        )
-        return Figure("", f"{_CURVES[quantity].removesuffix(', %')} against the budget", panels)
+def _points(label: str, numbers: Sequence[tuple[float, float]]) -> Series:
+    """Return published numbers as points beside the series of this label."""
+    x, y = zip(*numbers, strict=True)
+    return Series(f"{label}{PUBLISHED}", x, y, line=False, published=True)
 
-    return budgets
+
+def _by_budget(quantity: str) -> Callable[..., Figure | None]:
+    def figure(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
+        measured = [row for row in rows if row.get(f"{quantity}_mean") is not None]
+        with_budget = [row for row in measured if row["budget_vectors"]]
+        if len({row["budget_vectors"] for row in with_budget}) < 2:
+            return None
+        varied = _varying(measured)
+        panels = tuple(
+            _budget_panel(dataset, [row for row in measured if row["dataset"] == dataset], quantity, varied)
+            for dataset in _datasets(with_budget)
+        )
+        return Figure("", f"{_words(quantity)} against the budget", panels)
+
+    return figure
 
 
 def _budget_panel(dataset: str, rows: Sequence[Row], quantity: str, varied: Mapping[str, set[str]]) -> Panel:
@@ -208,105 +237,94 @@ def _budget_panel(dataset: str, rows: Sequence[Row], quantity: str, varied: Mapp
     series = []
     for label, points in groups.items():
         if not points[0]["budget_vectors"]:  # without a budget: the same at every size
-            level = 100 * points[0][f"{quantity}_mean"]
+            level = DECLARED[quantity].scale * points[0][f"{quantity}_mean"]
             series.append(Series(label, (sizes[0], sizes[-1]), (level, level)))
             continue
-        points = sorted(points, key=lambda row: row["budget_vectors"])  # noqa: PLW2901
-        y, off = _percents(points, quantity)
-        low, high = [a - b for a, b in zip(y, off, strict=True)], [a + b for a, b in zip(y, off, strict=True)]
-        x = tuple(float(row["budget_vectors"]) for row in points)
-        series.append(Series(label, x, tuple(y), tuple(low) if any(off) else (), tuple(high) if any(off) else ()))
-        printed = [(row["budget_vectors"], _printed(row)) for row in points if _printed(row) is not None]
-        if printed and quantity == "test_error":
-            series.append(_points(f"{label}, printed", printed))
-    return Panel(dataset, "budget, vectors", _CURVES[quantity], tuple(series), x_log=False)
+        rising = sorted(points, key=lambda row: row["budget_vectors"])
+        x = tuple(float(row["budget_vectors"]) for row in rising)
+        series.append(_with_band(Series(label, x, ()), rising, quantity))
+        errors = [(row["budget_vectors"], _published_error(row)) for row in rising]
+        errors = [(size, error) for size, error in errors if error is not None]
+        if errors and quantity == "test_error":
+            series.append(_points(label, errors))
+    return Panel(dataset, "budget, vectors", DECLARED[quantity].heading, tuple(series), x_log=False)
 
 
-def _points(label: str, printed: Sequence[tuple[float, float]]) -> Series:
-    return Series(label, tuple(x for x, _ in printed), tuple(y for _, y in printed), line=False, printed=True)
-
-
-def _percents(points: Sequence[Row], quantity: str) -> tuple[list[float], list[float]]:
-    return [100 * row[f"{quantity}_mean"] for row in points], [
-        100 * (row.get(f"{quantity}_std") or 0) for row in points
-    ]
-
-
-def _against_length(quantity: str, label: str, log: bool) -> Callable[..., Figure | None]:
+def _against_length(quantity: str, title: str = "") -> Callable[..., Figure | None]:
     """Make the figure of a quantity against the number of examples: the same data at several lengths.
 
     Datasets with as many features and classes are taken for such a series, whatever their labels say.
     """
+    title = title or DECLARED[quantity].heading
 
-    def lengths(rows: Sequence[Row], _bands: Sequence[Row], _against: str | None) -> Figure | None:
+    def figure(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
         varied = {solver: names - {"C"} for solver, names in _varying(rows).items()}
-        kinds: dict[tuple[Any, Any], list[Row]] = {}
+        same_data: dict[tuple[Any, Any], list[Row]] = {}
         for row in rows:
             if row["n"] and row.get(f"{quantity}_mean"):
-                kinds.setdefault((row.get("d"), row.get("classes")), []).append(row)
-        panels = [_length_panel(alike, quantity, label, log, varied) for alike in kinds.values()]
-        drawn = tuple(panel for panel in panels if panel is not None)
-        return Figure("", f"{label} against the length of the data", drawn) if drawn else None
+                same_data.setdefault((row.get("d"), row.get("classes")), []).append(row)
+        panels = [_length_panel(group, quantity, title, varied) for group in same_data.values()]
+        return Figure("", f"{title} against the length of the data", tuple(panel for panel in panels if panel))
 
-    return lengths
+    return figure
 
 
-def _length_panel(
-    rows: Sequence[Row], quantity: str, label: str, log: bool, varied: Mapping[str, set[str]]
-) -> Panel | None:
+def _length_panel(rows: Sequence[Row], quantity: str, title: str, varied: Mapping[str, set[str]]) -> Panel | None:
+    rows = sorted(rows, key=lambda row: row["n"])
     groups: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: row["n"]):
-        budget = f" B={row['budget_vectors']:.0f}" if row["budget_vectors"] else ""
-        groups.setdefault(naming.short_text(row, varied, ("vectors",)) + budget, []).append(row)
-    if not any(len({row["n"] for row in points}) >= _LENGTHS for points in groups.values()):
+    for row in rows:
+        groups.setdefault(_label(row, varied), []).append(row)
+    if not any(len({row["n"] for row in points}) >= _LEAST_LENGTHS for points in groups.values()):
         return None
     series = []
     for name, points in groups.items():
         x, y = tuple(float(row["n"]) for row in points), tuple(row[f"{quantity}_mean"] for row in points)
         series.append(Series(name, x, y, line=len(x) > 1))
-        printed = [(row["n"], row[f"published_{quantity}"]) for row in points if row.get(f"published_{quantity}")]
-        if printed:
-            series.append(_points(f"{name}, printed", printed))
-    datasets = _datasets(sorted(rows, key=lambda row: row["n"]))
-    title = f"{datasets[0]} to {datasets[-1]}" if len(datasets) > 1 else datasets[0]
-    return Panel(title, "training examples", label, tuple(series), y_log=log)
+        published = [(row["n"], row[f"published_{quantity}"]) for row in points if row.get(f"published_{quantity}")]
+        if published:
+            series.append(_points(name, published))
+    datasets = _datasets(rows)
+    words = f"{datasets[0]} to {datasets[-1]}" if len(datasets) > 1 else datasets[0]
+    return Panel(words, "training examples", title, tuple(series), y_log=True)
 
 
-def _speed_up(rows: Sequence[Row], bands: Sequence[Row], against: str | None) -> Figure | None:
-    """How many times as fast as the first solver the others are, against the length of the data."""
+def _speed_up(rows: Sequence[Row], curves: Sequence[Row], against: str | None) -> Figure | None:
+    """Return how many times as fast as the first solver the others are, against the length of the data."""
     first = rows[0]["solver"] if rows else ""
-    seconds: dict[str, list[Row]] = {}
+    peers: dict[str, list[Row]] = {}
     for row in rows:
         if row["solver"] == first:
-            seconds.setdefault(row["dataset"], []).append(row)
+            peers.setdefault(row["dataset"], []).append(row)
     ratios = [
-        {name: value for name, value in row.items() if not name.startswith("published_")}
-        | {f"{kind}speed_up{end}": seconds[row["dataset"]][0][name] / row[name]
-           for kind, name, end in (("", "train_seconds_mean", "_mean"), ("published_", "published_train_seconds", ""))
-           if seconds[row["dataset"]][0].get(name) and row.get(name)}
+        _with_speed_up(row, *peers[row["dataset"]])
         for row in rows
-        if row["solver"] != first and len(seconds.get(row["dataset"], ())) == 1
-    ]  # fmt: skip
-    return _against_length("speed_up", f"speed-up over {first}", log=True)(ratios, bands, against)
+        if row["solver"] != first and len(peers.get(row["dataset"], ())) == 1
+    ]
+    return _against_length("speed_up", f"speed-up over {first}")(ratios, curves, against)
 
 
-def _against_parameter(rows: Sequence[Row], _bands: Sequence[Row], _against: str | None) -> Figure | None:
-    """Accuracy, or the margin, and seconds against a parameter of which every solver has tried several numbers."""
-    margin = any(row.get("margin_fraction_mean") for row in rows)
-    best = ("margin_fraction", "certified part of the maximum margin", False)
-    found = (best if margin else ("test_accuracy_percent", "accuracy, %", False),
-             ("train_seconds", "training seconds", True))  # fmt: skip
-    there = [row for row in rows if row.get(f"{found[0][0]}_mean") is not None and not row["budget_vectors"]]
-    names = {name for row in there for name in json.loads(row["parameters"])}
-    swept = [name for name in sorted(names) if _is_swept(there, name)]
+def _with_speed_up(row: Row, peer: Row) -> Row:
+    columns = {"train_seconds_mean": "speed_up_mean", "published_train_seconds": "published_speed_up"}
+    kept = {name: value for name, value in row.items() if not name.startswith("published_")}
+    return kept | {new: peer[name] / row[name] for name, new in columns.items() if peer.get(name) and row.get(name)}
+
+
+def _against_parameter(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
+    """Return accuracy, or the margin, and seconds against a parameter of which every solver has tried several."""
+    has_margin = any(row.get("margin_fraction_mean") for row in rows)
+    quantity = "margin_fraction" if has_margin else "test_accuracy_percent"
+    measured = [row for row in rows if row.get(f"{quantity}_mean") is not None and not row["budget_vectors"]]
+    names = {name for row in measured for name in json.loads(row["parameters"])}
+    swept = [name for name in sorted(names) if _is_swept(measured, name)]
     if len(swept) != 1:
         return None
     panels = [
-        _parameter_panel(dataset, [row for row in there if row["dataset"] == dataset], swept[0], *quantity)
-        for dataset in _datasets(there)
-        for quantity in found
+        _parameter_panel(dataset, [row for row in measured if row["dataset"] == dataset], swept[0], each)
+        for dataset in _datasets(measured)
+        for each in (quantity, "train_seconds")
     ]
-    return Figure("", f"{'margin' if margin else 'accuracy'} and seconds against {swept[0]}", tuple(panels))
+    words = f"{'margin' if has_margin else 'accuracy'} and seconds against {swept[0]}"
+    return Figure("", words, tuple(panels))
 
 
 def _is_swept(rows: Sequence[Row], name: str) -> bool:
@@ -316,10 +334,10 @@ def _is_swept(rows: Sequence[Row], name: str) -> bool:
         if isinstance(number, bool) or not isinstance(number, int | float):
             return False
         numbers.setdefault((row["dataset"], row["solver"]), set()).add(number)
-    return bool(numbers) and all(len(each) >= _LENGTHS for each in numbers.values())
+    return bool(numbers) and all(len(tried) >= _LEAST_LENGTHS for tried in numbers.values())
 
 
-def _parameter_panel(dataset: str, rows: Sequence[Row], name: str, quantity: str, label: str, log: bool) -> Panel:
+def _parameter_panel(dataset: str, rows: Sequence[Row], name: str, quantity: str) -> Panel:
     varied = _varying(rows)
     groups: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
@@ -329,22 +347,25 @@ def _parameter_panel(dataset: str, rows: Sequence[Row], name: str, quantity: str
     for solver, points in groups.items():
         x, y = zip(*sorted(points), strict=True)
         series.append(Series(solver, x, y))
-    return Panel(dataset, name, label, tuple(series), y_log=log)
+    return Panel(dataset, name, DECLARED[quantity].heading, tuple(series), y_log=quantity == "train_seconds")
 
 
-def _ranks(rows: Sequence[Row], _bands: Sequence[Row], _against: str | None) -> Figure | None:
-    """Average ranks over datasets; two solvers differ by Nemenyi's test where their intervals do not meet."""
-    there = [row for row in rows if not row["budget_vectors"]]
-    solvers = list(dict.fromkeys(row["solver"] for row in there))
-    found = (("train_seconds", "seconds", "lowest"), ("test_accuracy_percent", "accuracy", "highest"))
+#: what solvers are compared in over datasets, and the titles of the panels
+_COMPARED = {"train_seconds": "seconds", "test_accuracy_percent": "accuracy"}
+
+
+def _ranks(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
+    """Return average ranks over datasets; solvers differ by Nemenyi's test where their intervals do not meet."""
+    without_budget = [row for row in rows if not row["budget_vectors"]]
+    solvers = list(dict.fromkeys(row["solver"] for row in without_budget))
     panels = []
-    for quantity, title, best in found:
+    for quantity, title in _COMPARED.items():
         try:
-            values = rank_tests.matched(there, f"{quantity}_mean", solvers)
-            outcome = rank_tests.friedman(values, best)  # type: ignore[arg-type]
+            values = rank_tests.matched(without_budget, f"{quantity}_mean", solvers)
+            outcome = rank_tests.friedman(values, "highest" if DECLARED[quantity].better == "higher" else "lowest")
         except StoreError:
             continue
-        if len(solvers) >= _LENGTHS and outcome.datasets >= _LENGTHS:
+        if len(solvers) >= 3 and outcome.datasets >= 3:
             panels.append(_rank_panel(title, solvers, outcome))
     words = f"average ranks; intervals that do not meet differ at {rank_tests.LEVEL:g} (Nemenyi)"
     return Figure("", words, tuple(panels)) if panels else None
@@ -363,21 +384,18 @@ def _rank_panel(title: str, solvers: Sequence[str], outcome: rank_tests.Friedman
     return Panel(f"{title}, F = {outcome.statistic:.3f}", label, "order", series, x_log=False)
 
 
-def _bars(rows: Sequence[Row], _bands: Sequence[Row], _against: str | None) -> Figure | None:
-    """Accuracies and seconds side by side, by dataset."""
-    there = [row for row in rows if row.get("test_accuracy_percent_mean") is not None and not row["budget_vectors"]]
-    datasets = tuple(_datasets(there))
+def _bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
+    """Return accuracies and seconds side by side, by dataset."""
+    measured = [row for row in rows if row.get("test_accuracy_percent_mean") is not None and not row["budget_vectors"]]
+    datasets = tuple(_datasets(measured))
     if len(datasets) < 3:
         return None
-    varied = {solver: names - {"C", "kernel"} for solver, names in _varying(there).items()}
-    found = (
-        ("accuracy", "test_accuracy_percent", "accuracy, %", False),
-        ("seconds", "train_seconds", "training seconds", True),
-    )
+    varied = {solver: names - {"C", "kernel"} for solver, names in _varying(measured).items()}
     panels = []
-    for title, quantity, label, log in found:
-        panels.append(Panel(title, "", label, _bar_series(there, datasets, quantity, varied), x_log=False, y_log=log,
-                            categories=datasets))  # fmt: skip
+    for quantity, title in reversed(_COMPARED.items()):
+        series = _bar_series(measured, datasets, quantity, varied)
+        label, is_log = DECLARED[quantity].heading, quantity == "train_seconds"
+        panels.append(Panel(title, "", label, series, x_log=False, y_log=is_log, categories=datasets))
     return Figure("", "accuracy and seconds by dataset", tuple(panels))
 
 
@@ -391,23 +409,23 @@ def _bar_series(
     for label, points in groups.items():
         x = tuple(sorted(points))
         series.append(Series(label, x, tuple(points[place][f"{quantity}_mean"] for place in x), line=False))
-        printed = [(place, points[place][f"published_{quantity}"]) for place in x
-                   if points[place].get(f"published_{quantity}") is not None]  # fmt: skip
-        if printed and quantity != "train_seconds":  # another machine's seconds say nothing beside these
-            series.append(_points(f"{label}, printed", printed))
+        numbers = {place: points[place].get(f"published_{quantity}") for place in x}
+        published = [(place, number) for place, number in numbers.items() if number is not None]
+        if published and quantity != "train_seconds":  # another machine's seconds say nothing beside these
+            series.append(_points(label, published))
     return tuple(series)
 
 
 _MAKERS: dict[str, Callable[..., Figure | None]] = {
     "test-error": _curves("test_error"),
     "online-error": _curves("online_error"),
-    "objective": _curves("deviation"),
+    "objective": _curves("suboptimality"),
     "gap": _curves("gap"),
     "budget": _by_budget("test_error"),
     "online-budget": _by_budget("online_error"),
-    "length": _against_length("train_seconds", "training seconds", log=True),
+    "length": _against_length("train_seconds"),
     "speed-up": _speed_up,
-    "length-vectors": _against_length("support_vectors", "vectors", log=True),
+    "length-vectors": _against_length("support_vectors"),
     "parameter": _against_parameter,
     "ranks": _ranks,
     "bars": _bars,
@@ -417,5 +435,5 @@ CURVES = ("test-error", "online-error", "objective", "gap")
 
 
 def as_data(figure: Figure) -> Any:
-    """Give a figure as plain lists and mappings, for JSON."""
+    """Return a figure as plain lists and mappings, for JSON."""
     return json.loads(json.dumps(asdict(figure)))

@@ -9,20 +9,20 @@ from typing import Any
 
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.errors import StoreError
-from mpu_bench.files import as_csv
+from mpu_bench.files import csv_text, write_text
+from mpu_bench.quantities import format_number
 from mpu_bench.report import export
 from mpu_bench.results.store import FILE, Store
 from mpu_bench.verdict import baseline, comparison
-from mpu_bench.verdict.comparison import NOT_RUN, OUTSIDE, VERDICTS, Cell
+from mpu_bench.verdict.comparison import NOT_PART_OF_RUN, NOT_RUN, OUTSIDE, VERDICTS, Cell
 from mpu_bench.verdict.folders import solver_text
 
 OVERVIEW = ("overview.md", "overview.csv")
-_HEADINGS = ("dataset", "solver", "what", "printed", "measured", "difference", "allowed", "verdict", "reason")
-_ELSEWHERE = "the dataset is not part of this run"
+_HEADINGS = ("dataset", "solver", "what", "published", "measured", "difference", "allowed", "verdict", "reason")
 
 
 @dataclass(frozen=True)
-class Judged:
+class ExperimentCells:
     """The cells of one experiment, and the paper it belongs to."""
 
     paper: str
@@ -32,7 +32,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A printed table, or what a figure claims: its cells, from whatever experiments answer them."""
+    """A published table, or what a figure claims: its cells, from whatever experiments answer them."""
 
     paper: str
     name: str
@@ -44,8 +44,8 @@ class PaperTable:
         return f"{self.paper}-{self.name}"
 
 
-def of_folder(folder: Path) -> Judged:
-    """Judge a results folder; of results/baseline, read what was judged when it was kept.
+def of_folder(folder: Path) -> ExperimentCells:
+    """Return the cells of a results folder; of results/baseline, those that were kept.
 
     Raises
     ------
@@ -54,39 +54,40 @@ def of_folder(folder: Path) -> Judged:
     """
     if (folder / FILE).is_file():
         with Store(folder) as store:
-            return Judged(store.fact("paper") or "", store.fact("name") or folder.name, comparison.of_store(store))
+            name = store.fact("name") or folder.name
+            return ExperimentCells(store.fact("paper") or "", name, comparison.of_store(store))
     facts = baseline.about(folder)
-    return Judged(facts["paper"] or "", facts["name"], baseline.cells(folder))
+    return ExperimentCells(facts["paper"] or "", facts["name"], baseline.cells(folder))
 
 
-def gather(judged: Iterable[Judged]) -> list[PaperTable]:
-    """Bring the cells of several experiments together by table, in the order of the papers.
+def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
+    """Return the cells of several experiments by table, in the order of the papers.
 
     A cell that several experiments could answer is not said to be missing where one of them does answer it. What a
     figure claims goes by the name of its experiment.
     """
-    found: dict[tuple[str, str], list[Cell]] = {}
-    for each in judged:
-        for cell in each.cells:
-            found.setdefault((each.paper, table_name(each.experiment, cell)), []).append(cell)
-    papers = sorted(found, key=lambda key: (place_of(key[0]), key[1]))
-    return [PaperTable(paper, name, tuple(_merged(found[paper, name]))) for paper, name in papers]
+    cells: dict[tuple[str, str], list[Cell]] = {}
+    for experiment in experiments:
+        for cell in experiment.cells:
+            cells.setdefault((experiment.paper, table_name(experiment.experiment, cell)), []).append(cell)
+    keys = sorted(cells, key=lambda key: (paper_order(key[0]), key[1]))
+    return [PaperTable(paper, name, tuple(_merged(cells[paper, name]))) for paper, name in keys]
 
 
 def table_name(experiment: str, cell: Cell) -> str:
-    """Name the table or figure that a cell belongs to: ``table1``; an experiment of no paper's by its own name."""
+    """Return the table or figure that a cell belongs to: ``table1``; the name of an experiment that is no paper's."""
     whole = cell.table or experiment.removesuffix("-ci")
     return whole.partition("-")[2] or whole
 
 
-def place_of(paper: str) -> int:
-    """Give a paper's place in the order of the papers; what belongs to none comes last."""
+def paper_order(paper: str) -> int:
+    """Return a paper's place in the order of the papers; what belongs to none comes last."""
     return PAPERS.index(paper) if paper in PAPERS else len(PAPERS)
 
 
 def _merged(cells: Sequence[Cell]) -> list[Cell]:
-    """Leave out what is not run in one experiment and answered, or better explained, in another."""
-    answered = {_place(cell) for cell in cells if cell.verdict != NOT_RUN and cell.kind == "cell"}
+    """Return cells without what is not run in one experiment and answered, or better explained, in another."""
+    answered = {_printed_at(cell) for cell in cells if cell.verdict != NOT_RUN and cell.kind == "cell"}
     claimed = {(cell.table, cell.row) for cell in cells if cell.kind == "claim" and cell.row}
     kept: dict[Any, Cell] = {}
     for cell in cells:
@@ -94,16 +95,19 @@ def _merged(cells: Sequence[Cell]) -> list[Cell]:
             kept[len(kept)] = cell
         elif not cell.tolerance and (cell.table, cell.row) in claimed:
             continue  # what one experiment has no rule for is what another claims
-        elif _place(cell) not in answered and kept.get(_place(cell), cell).reason in (cell.reason, _ELSEWHERE):
-            kept[_place(cell)] = cell
+        elif _printed_at(cell) not in answered and kept.get(_printed_at(cell), cell).reason in (
+            cell.reason,
+            NOT_PART_OF_RUN,
+        ):
+            kept[_printed_at(cell)] = cell
     return sorted(kept.values(), key=lambda cell: (cell.kind, cell.row))
 
 
-def _place(cell: Cell) -> tuple[str, int, str]:
+def _printed_at(cell: Cell) -> tuple[str, int, str]:
     return cell.table, cell.row, cell.column.partition(" / ")[0]
 
 
-def write(found: Sequence[PaperTable], out: Path) -> None:
+def write(tables: Sequence[PaperTable], out: Path) -> None:
     """Write every table as CSV, Markdown and LaTeX, and the overview as Markdown and CSV.
 
     Raises
@@ -111,43 +115,40 @@ def write(found: Sequence[PaperTable], out: Path) -> None:
     StoreError
         If the folder cannot be written.
     """
+    texts = dict(zip(OVERVIEW, (markdown(tables), csv_text(overview_rows(tables))), strict=True))
+    for table in tables:
+        lines = [_HEADINGS, *map(_line, table.cells)]
+        texts[f"{table.file}.csv"] = csv_text([asdict(cell) for cell in table.cells])
+        texts[f"{table.file}.md"] = export.markdown_lines(lines)
+        texts[f"{table.file}.tex"] = export.latex_lines(lines, "lllrrrlll")
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for table in found:
-            lines = [list(_HEADINGS), *map(_line, table.cells)]
-            (out / f"{table.file}.csv").write_text(as_csv([asdict(cell) for cell in table.cells]), "utf-8")
-            (out / f"{table.file}.md").write_text(export.markdown_lines(lines), "utf-8")
-            (out / f"{table.file}.tex").write_text(export.latex_lines(lines, "lllrrrlll"), "utf-8")
-        (out / OVERVIEW[0]).write_text(markdown(found), "utf-8")
-        (out / OVERVIEW[1]).write_text(as_csv(overview_rows(found)), "utf-8")
-    except OSError as fault:
-        raise StoreError(f"{out}: the tables cannot be written: {fault.strerror}") from None
+        for name, text in texts.items():
+            write_text(out / name, text)
+    except OSError as error:
+        raise StoreError(f"{out}: the tables cannot be written: {error.strerror}") from None
 
 
-def _line(cell: Cell) -> list[str]:
-    off = cell.relative_deviation
-    return [
-        cell.dataset, solver_text(cell), cell.column, _short(cell.published), _short(cell.measured),
-        "" if off is None else f"{100 * off:+.2g}%", cell.tolerance, cell.verdict, cell.reason,
-    ]  # fmt: skip
+def _line(cell: Cell) -> export.Line:
+    relative = cell.relative_difference
+    difference = "" if relative is None else f"{100 * relative:+.2g}%"
+    numbers = format_number(cell.published), format_number(cell.measured), difference
+    return cell.dataset, solver_text(cell), cell.column, *numbers, cell.tolerance, cell.verdict, cell.reason
 
 
-def _short(number: float | None) -> str:
-    return "" if number is None else f"{number:.6g}"
-
-
-def overview_rows(found: Sequence[PaperTable]) -> list[dict[str, Any]]:
+def overview_rows(tables: Sequence[PaperTable]) -> list[dict[str, Any]]:
     """Return how many cells of each table have which verdict."""
-    return [{"paper": each.paper, "table": each.name} | comparison.counts(each.cells) for each in found]
+    return [{"paper": each.paper, "table": each.name} | comparison.counts(each.cells) for each in tables]
 
 
-def markdown(found: Sequence[PaperTable]) -> str:
-    """Write the overview in Markdown: how many cells of each table have which verdict."""
-    lines = [["paper", "table", *VERDICTS]]
-    lines += [[str(row[name] or "") for name in ("paper", "table", *VERDICTS)] for row in overview_rows(found)]
-    return export.markdown_lines(lines)
+def markdown(tables: Sequence[PaperTable]) -> str:
+    """Return the overview in Markdown: how many cells of each table have which verdict."""
+    headings = ["paper", "table", *VERDICTS]
+    return export.markdown_lines(
+        [headings, *([str(row[name] or "") for name in headings] for row in overview_rows(tables))]
+    )
 
 
-def any_outside(found: Sequence[PaperTable]) -> bool:
-    """Tell whether any cell is outside."""
-    return any(cell.verdict == OUTSIDE for each in found for cell in each.cells)
+def any_outside(tables: Sequence[PaperTable]) -> bool:
+    """Return whether any cell is outside."""
+    return any(cell.verdict == OUTSIDE for table in tables for cell in table.cells)

@@ -15,8 +15,9 @@ from markupsafe import Markup
 
 from mpu_bench import __version__
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import FINISHED
-from mpu_bench.report import figure_data, overview
+from mpu_bench.files import write_text
+from mpu_bench.quantities import FINISHED, QUANTITIES, Quantity, format_number
+from mpu_bench.report import figure_data, overview, style
 from mpu_bench.results import curves, naming, summary
 from mpu_bench.results.store import Store
 from mpu_bench.verdict import comparison
@@ -25,33 +26,20 @@ from mpu_bench.verdict.folders import summarize_verdicts
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _COPIED = ("page.css", "page.js")
-_TITLE = "Perceptron-like and budgeted SVM training: printed and measured"
+_TITLE = "Perceptron-like and budgeted SVM training: published and measured"
 
-#: the columns of a table of results: heading and quantity
-_COLUMNS = {
-    "objective": "objective",
-    "deviation": "deviation",
-    "gap": "gap",
-    "error, %": "test_error_percent",
-    "online error, %": "online_error_percent",
-    "nu": "nu",
-    "margin": "margin",
-    "of max, certified": "margin_fraction",
-    "of max, promised": "margin_fraction_wanted",
-    "updates": "updates",
-    "updates, at most": "update_bound",
-    "seconds": "train_seconds",
-    "kernel evaluations": "kernel_evaluations",
-    "inner products": "inner_products",
-    "vectors": "support_vectors",
-    "passes": "passes",
-    "memory, MB": "peak_memory_mb",
-}
+#: the columns of a table of results
+_COLUMNS = (
+    *("objective", "suboptimality", "gap", "test_error_percent", "online_error_percent", "nu", "margin"),
+    *("margin_fraction", "margin_fraction_wanted", "updates", "update_bound", "train_seconds", "kernel_evaluations"),
+    *("inner_products", "support_vectors", "passes", "peak_memory_mb"),
+)
 _DIGITS = 5  # of a figure's numbers
+_LINE_WIDTH = 1.6  # of a figure's lines, in its units
 
 #: what the verdicts mean, in the order of the page
 _WORDS = {
-    "better": "the measured number beats the printed one by more than the rule allows",
+    "better": "the measured number beats the published one by more than the rule allows",
     "within": "as near as the rule asks",
     "differs-known": "does not come out, which is known; the evidence is given, and the number is where it was",
     "outside": "does not come out, and it is not known why",
@@ -78,17 +66,17 @@ def write(results: Sequence[Path], out: Path) -> Path:
     StoreError
         If a folder holds no results, or the page cannot be written.
     """
-    figures: dict[str, Any] = {}
     experiments = sorted(
-        (_experiment(folder, figures) for folder in results),
-        key=lambda each: (overview.place_of(each["paper"]), each["name"]),
+        map(_experiment, results), key=lambda each: (overview.paper_order(each["paper"]), each["name"])
     )
-    found = overview.gather(overview.Judged(each["paper"], each["name"], each["judged"]) for each in experiments)
-    cells = [cell for table in found for cell in table.cells]
+    tables = overview.by_table(
+        overview.ExperimentCells(each["paper"], each["name"], each["judged"]) for each in experiments
+    )
+    cells = [cell for table in tables for cell in table.cells]
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters |= {"slug": _slug, "brief": _brief, "percent": _percent}
+    environment.filters |= {"slug": _slug, "number": format_number, "percent": _percent}
     text = environment.get_template("index.html").render(
         title=_TITLE,
         version=__version__,
@@ -97,45 +85,44 @@ def write(results: Sequence[Path], out: Path) -> Path:
         words=_WORDS,
         headline=headline(cells),
         counts=comparison.counts(cells),
-        tables=[_table(table, experiments) for table in found],
+        tables=[_table(table, experiments) for table in tables],
         missed=_missed(experiments),
         experiments=experiments,
-        figures=Markup(_json(figures)),
+        colours=style.COLOURS,
+        dark_colours=style.DARK_COLOURS,
+        figures=Markup(_json({name: data for each in experiments for name, data in each["drawn"].items()})),
     )
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name in _COPIED:
-            (out / name).write_bytes((_TEMPLATES / name).read_bytes())
-        (out / "index.html").write_text(text, encoding="utf-8")
-    except OSError as fault:
-        raise StoreError(f"{out}: the page cannot be written: {fault.strerror}") from None
+            write_text(out / name, (_TEMPLATES / name).read_text("utf-8"))
+        write_text(out / "index.html", text)
+    except OSError as error:
+        raise StoreError(f"{out}: the page cannot be written: {error.strerror}") from None
     return out / "index.html"
 
 
 def headline(cells: Sequence[comparison.Cell]) -> str:
-    """Say in a sentence what the verdicts come to."""
-    found = comparison.counts(cells)
-    measured = len(cells) - found[NOT_RUN]
+    """Return in a sentence what the verdicts come to."""
+    counts = comparison.counts(cells)
+    measured = len(cells) - counts[NOT_RUN]
     if not measured:
-        return "None of the printed numbers and claims has been measured."
-    out, known, most = found[OUTSIDE], found[KNOWN], measured - found[OUTSIDE] - found[KNOWN]
-    words = [f"{most} of the {measured} printed numbers and claims that were measured come out"]
+        return "None of the published numbers and claims has been measured."
+    outside, known = counts[OUTSIDE], counts[KNOWN]
+    words = [f"{measured - outside - known} of the {measured} published numbers and claims that were measured come out"]
     words += [f"{known} differ{'' if known > 1 else 's'} for reasons that are given"] if known else []
-    words += [f"{out} {'do' if out > 1 else 'does'} not"] if out else []
+    words += [f"{outside} {'do' if outside > 1 else 'does'} not"] if outside else []
     return ", ".join(words) + "."
 
 
 def _table(table: overview.PaperTable, experiments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Give a row of the overview, with the experiments that it is about."""
-    about = [
-        each for each in experiments if each["paper"] == table.paper
-        and any(overview.table_name(each["name"], cell) == table.name for cell in each["judged"])
-    ]  # fmt: skip
+    """Return a row of the overview, with the experiments that it is about."""
+    about = [each for each in experiments if each["paper"] == table.paper and table.name in each["tables"]]
     return {"paper": table.paper, "name": table.name, "counts": comparison.counts(table.cells), "experiments": about}
 
 
 def _missed(experiments: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """List the cells that do not come out, with their experiments; first those that are not known."""
+    """Return the cells that do not come out, with their experiments; first those that are not known."""
     return [
         (each, cell)
         for verdict in (OUTSIDE, KNOWN)
@@ -146,40 +133,40 @@ def _missed(experiments: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str,
 
 
 def _json(figures: Mapping[str, Any]) -> str:
-    """Write data so that no text in it can end the script element."""
+    """Return data as JSON that no text in it can make end the script element."""
     return json.dumps(figures, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _experiment(folder: Path, figures: dict[str, Any]) -> dict[str, Any]:
+def _experiment(folder: Path) -> dict[str, Any]:
+    """Return what the page shows of a results folder."""
     with Store(folder) as store:
-        records, rows, bands, cells = (
-            store.records(),
-            summary.summaries(store),
-            curves.mean_curves_of(store),
-            comparison.of_store(store),
-        )
-        name, machines = store.fact("name") or folder.name, store.environments()
-        repeat = ["mpu-bench", "run", store.fact("config") or name, *(store.fact("options") or [])]
-        description, paper = store.fact("description"), store.fact("paper") or ""
+        records, rows, means = store.records(), summary.summaries(store), curves.mean_curves_of(store)
+        cells = comparison.of_rows(store, rows, means)
+        facts = {name: store.fact(name) or "" for name in ("name", "config", "description", "paper")}
+        machines, options = store.environments(), store.fact("options") or []
+    name = facts["name"] or folder.name
     varied = naming.varying(rows)
     kernels = {row["kernel"] for row in rows}
     kernel = rows[0]["kernel"] if len(kernels) == 1 else ""  # said once, not in every row
-    shown = {heading: quantity for heading, quantity in _COLUMNS.items() if _known(rows, quantity)}
-    if "update_bound" not in shown.values():
-        shown.pop("updates", None)
-    return {
+    columns = _columns(rows)
+    repeat = ["mpu-bench", "run", facts["config"] or name, *options]
+    figures = {f"{name}-{figure.name}": figure for figure in figure_data.figures(rows, means)}
+    versions = {key: figure_data.versions(figure, rows, means) for key, figure in figures.items()}
+    return facts | {
         "name": name,
         "anchor": f"experiment-{name}",
-        "description": description,
-        "paper": paper,
         "kernel": kernel,
         "judged": cells,
+        "tables": {overview.table_name(name, cell) for cell in cells},
         "counts": comparison.counts(cells),
         "summary": summarize_verdicts(cells),
         "cells": [vars(cell) | {"name": _cell_name(cell, varied)} for cell in cells],
-        "figures": _figures(name, rows, bands, figures),
-        "headings": list(shown),
-        "rows": [_row(row, shown, varied, repeat, bool(kernel)) for row in rows],
+        "figures": [
+            {"id": key, "caption": figure.caption, "axes": list(versions[key])} for key, figure in figures.items()
+        ],
+        "drawn": {key: [_figure_data(figure) for figure in each.values()] for key, each in versions.items()},
+        "headings": [quantity.heading for quantity in columns],
+        "rows": [_row(row, columns, varied, repeat, bool(kernel)) for row in rows],
         "finished": sum(record["status"] in FINISHED for record in records),
         "planned": len(records),
         "missing": _missing(records),
@@ -187,36 +174,30 @@ def _experiment(folder: Path, figures: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _known(rows: Sequence[Mapping[str, Any]], quantity: str) -> bool:
-    return any(row[f"{quantity}_mean"] not in (None, 0) for row in rows)
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Quantity]:
+    """Return the quantities that say something of these rows; updates matter only where a theorem bounds them."""
+    names = [name for name in _COLUMNS if any(row[f"{name}_mean"] not in (None, 0) for row in rows)]
+    return [QUANTITIES[name] for name in names if name != "updates" or "update_bound" in names]
 
 
 def _cell_name(cell: comparison.Cell, varied: Mapping[str, set[str]]) -> str:
-    """Name a cell's solver, with the parameters that tell its runs apart."""
+    """Return a cell's solver, with the parameters that tell its runs apart."""
     if not cell.solver:
         return ""
-    told = {solver: names - {"kernel"} for solver, names in varied.items()}
-    name = naming.short_text({"solver": cell.solver, "parameters": cell.parameters or "{}"}, told, ("vectors",))
+    told_apart = {solver: names - {"kernel"} for solver, names in varied.items()}
+    name = naming.short_text({"solver": cell.solver, "parameters": cell.parameters or "{}"}, told_apart, ("vectors",))
     return f"{name} B={cell.budget}" if cell.budget else name
 
 
-def _figures(
-    experiment: str, rows: Sequence[Mapping[str, Any]], bands: Sequence[Mapping[str, Any]], figures: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """Collect an experiment's figures, each with every axis it can be drawn against."""
-    made = []
-    for name in figure_data.figures(rows, bands):
-        first = figure_data.make(name, rows, bands)
-        assert first is not None
-        versions = {first.panels[0].x_label: first}
-        for axis in figure_data.AXES if name in figure_data.CURVES else ():
-            other = figure_data.make(name, rows, bands, axis)
-            if other is not None:
-                versions.setdefault(other.panels[0].x_label, other)
-        key = f"{experiment}-{name}"
-        figures[key] = [_rounded(figure_data.as_data(version)) for version in versions.values()]
-        made.append({"id": key, "caption": first.caption, "axes": list(versions)})
-    return made
+def _figure_data(figure: figure_data.Figure) -> Any:
+    """Return a figure for the page's script, each series with its colour and its dashes."""
+    data, styles = _rounded(figure_data.as_data(figure)), figure.styles()
+    for series in (series for panel in data["panels"] for series in panel["series"]):
+        number = styles[series["label"]]
+        dashes = style.DASHES[number % len(style.DASHES)]
+        series["colour"] = f"var(--s{number % len(style.COLOURS)})"
+        series["dash"] = " ".join(f"{_LINE_WIDTH * length:g}" for length in dashes)
+    return data
 
 
 def _rounded(data: Any) -> Any:
@@ -229,7 +210,7 @@ def _rounded(data: Any) -> Any:
 
 def _row(
     row: Mapping[str, Any],
-    shown: Mapping[str, str],
+    columns: Sequence[Quantity],
     varied: Mapping[str, set[str]],
     repeat: Sequence[str],
     one_kernel: bool,
@@ -242,7 +223,10 @@ def _row(
         "name": naming.solver_text({**row, "kernel": "linear"} if one_kernel else row, varied),
         "count": row["count"],
         "runs": str(row["count"]) if row["count"] == row["planned"] else f"{row['count']} of {row['planned']}",
-        "numbers": [(row[f"{quantity}_mean"], row[f"{quantity}_std"]) for quantity in shown.values()],
+        "numbers": [
+            (quantity.text(row[f"{quantity.name}_mean"]), quantity.spread(row[f"{quantity.name}_std"]))
+            for quantity in columns
+        ],
         "command": shlex.join(map(str, command)),
     }
 
@@ -262,10 +246,6 @@ def _text(value: Any) -> str:
 
 def _slug(words: str) -> str:
     return words.replace(" ", "-")
-
-
-def _brief(number: float | None) -> str:
-    return "" if number is None else f"{number:.5g}"
 
 
 def _percent(number: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Checkpoints -> curves, and their means over seeds and splits."""
+"""Checkpoints -> curves, and their means over seeds and splits (curves.csv, mean_curves.csv)."""
 
 from __future__ import annotations
 
@@ -18,38 +18,41 @@ IDENTITY = ("dataset", "split", "solver", "parameters", "kernel", "budget_vector
 def curves_of(store: Store) -> list[Summary]:
     """Return the rows of curves.csv."""
     records = store.records()
-    points = (point for point in store.checkpoints() if not records[point["place"]]["trial"])
-    return [{name: records[point["place"]][name] for name in IDENTITY} | point for point in points]
+    points = (point for point in store.checkpoints() if not records[point["position"]]["trial"])
+    return [{name: records[point["position"]][name] for name in IDENTITY} | point for point in points]
 
 
 def mean_curves_of(store: Store) -> list[Summary]:
-    """Give the rows of bands.csv."""
+    """Return the rows of mean_curves.csv."""
     return mean_curves(curves_of(store))
 
 
-def mean_curves(curves: Sequence[Mapping[str, Any]]) -> list[Summary]:
-    """Average the curves over seeds and splits, at the checkpoints that every run has: mean and sample deviation."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+def mean_curves(curves: Sequence[Row]) -> list[Summary]:
+    """Return the curves' means and standard deviations over seeds and splits, at each checkpoint."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     key = [name for name in IDENTITY if name not in ("seed", "split")] + ["presented"]
     for point in curves:
         groups.setdefault(tuple(point[name] for name in key), []).append(point)
-    averaged = [name for name in CHECKPOINT_COLUMNS if name not in key]
+    names = [name for name in CHECKPOINT_COLUMNS if name not in key]
     return [
-        dict(zip(key, values, strict=True)) | {"count": len(points)} | moments(points, averaged)
+        dict(zip(key, values, strict=True)) | {"count": len(points)} | moments(points, names)
         for values, points in groups.items()
     ]
 
 
 def along(row: Row, axis: str) -> float | None:
-    """Place a row of bands.csv on an axis; a kernel evaluation counts as one inner product, as in sbp-2012."""
-    place: float | None = row.get(f"{axis}_mean")
-    if axis != "inner_products" or place is None:
-        return place
-    return place + (row.get("kernel_evaluations_mean") or 0.0)
+    """Return where a row of mean_curves.csv stands on an axis.
+
+    On that of inner products a kernel evaluation counts as one, as in sbp-2012.
+    """
+    position: float | None = row.get(f"{axis}_mean")
+    if axis != "inner_products" or position is None:
+        return position
+    return position + (row.get("kernel_evaluations_mean") or 0.0)
 
 
 def final_point(points: Sequence[Row], rows: Sequence[Row], axis: str) -> list[Row]:
-    """Give the points of a curve, or only its end (from table.csv, if it is there) where all stand at one place."""
+    """Return the points of a curve; where all stand at one place, only its end (from table.csv, if it has it)."""
     if axis == "presented" or len({along(point, axis) for point in points}) > 1:
         return list(points)
     last = max(points, key=lambda point: point["presented"])
@@ -57,10 +60,10 @@ def final_point(points: Sequence[Row], rows: Sequence[Row], axis: str) -> list[R
     return [next((row | {"presented": last["presented"]} for row in ends), last)]  # type: ignore[operator]
 
 
-def complete(bands: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
-    """Keep the points of curves that every finished run of table.csv came to: others average only some of them."""
+def complete(curves: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
+    """Return the points of mean curves that all finished runs of table.csv came to; others average some of them."""
     counts = {curve_identity(row): row["count"] for row in rows}
-    return [point for point in bands if point.get("count", 1) >= counts.get(curve_identity(point), 0)]
+    return [point for point in curves if point.get("count", 1) >= counts.get(curve_identity(point), 0)]
 
 
 def curve_identity(row: Row) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Which row of a published table a row of results answers."""
+"""Which row of a published table a row of results answers, and its numbers."""
 
 from __future__ import annotations
 
@@ -7,22 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from mpu_bench.published import table
+from mpu_bench.quantities import PUBLISHED_COLUMNS
 from mpu_bench.scaled import Scaled
 
-#: column of a published CSV -> the measured quantity beside which it stands
-MEASURED = {
-    "objective": "objective",
-    "seconds": "train_seconds",
-    "accuracy_percent": "test_accuracy_percent",
-    "test_error_percent": "test_error_percent",
-    "support_vectors": "support_vectors",
-    "nu": "nu",
-    "examples_before_stop": "examples",
-}
 
-
-def beside(name: str | None, record: Mapping[str, Any]) -> dict[str, float]:
-    """Find the printed numbers for a row of results, as far as the table tells its rows apart.
+def published_beside(name: str | None, record: Mapping[str, Any]) -> dict[str, float]:
+    """Return the published numbers for a row of results, as far as the table tells its rows apart.
 
     Parameters
     ----------
@@ -34,26 +24,30 @@ def beside(name: str | None, record: Mapping[str, Any]) -> dict[str, float]:
     Returns
     -------
     dict
-        Measured quantity -> printed number; empty where nothing, or no single row, answers.
+        Measured quantity -> published number; empty where nothing, or no single row, answers.
     """
     if name is None:
         return {}
     rows = [row for row in table(name) if answers(row, record)]
     if len(rows) != 1:
         return {}
-    return {MEASURED[column]: float(value) for column, value in rows[0].items() if column in MEASURED and value}
+    return {
+        PUBLISHED_COLUMNS[column]: float(value)
+        for column, value in rows[0].items()
+        if column in PUBLISHED_COLUMNS and value
+    }
 
 
-def _is_regularization(printed: str, regularization: Any) -> bool:
-    """Tell whether a printed lambda such as ``1/(100n)`` is that of a run; one without lambda may have any."""
+def _is_regularization(published: str, regularization: Any) -> bool:
+    """Return whether a published lambda such as ``1/(100n)`` is that of a run; one without lambda may have any."""
     if regularization is None:
         return True
-    divisor = printed.removeprefix("1/").strip("()").removesuffix("n") or "1"
+    divisor = published.removeprefix("1/").strip("()").removesuffix("n") or "1"
     return isinstance(regularization, Scaled) and math.isclose(regularization.factor, 1 / float(divisor))
 
 
 def answers(row: Mapping[str, str], record: Mapping[str, Any]) -> bool:
-    """Tell whether a row of results is what a printed row is about."""
+    """Return whether a row of results is what a row of a published table is about."""
     parameters = record["parameters"]
     names = {record["solver"], f"{record['solver']}-{parameters.get('maintenance', '')}"}
     if row.get("dataset") != record["dataset"] or row.get("solver", record["solver"]) not in names:

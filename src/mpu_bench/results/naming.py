@@ -10,7 +10,7 @@ from mpu_bench.scaled import from_json, short
 
 
 def varying(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
-    """Find, for each solver, the parameters that do not have one value throughout.
+    """Return, for each solver, the parameters that do not have one value throughout.
 
     Parameters
     ----------
@@ -22,11 +22,14 @@ def varying(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
         named = json.loads(row["parameters"]) | {"kernel": row["kernel"]}
         for name, value in named.items():
             values.setdefault(row["solver"], {}).setdefault(name, set()).add(json.dumps(value))
-    return {solver: {name for name, found in each.items() if len(found) > 1} for solver, each in values.items()}
+    return {
+        solver: {name for name, different in parameters.items() if len(different) > 1}
+        for solver, parameters in values.items()
+    }
 
 
 def solver_text(row: Mapping[str, Any], varied: Mapping[str, set[str]]) -> str:
-    """Name a row's solver, with its varying parameters, its kernel and what tuning chose."""
+    """Return a row's solver, with its varying parameters, its kernel and what tuning chose."""
     named = json.loads(row["parameters"], object_hook=from_json)
     words = [f"{name}={short(value)}" for name, value in named.items() if name in varied[row["solver"]]]
     if row["kernel"] != "linear":
@@ -37,7 +40,7 @@ def solver_text(row: Mapping[str, Any], varied: Mapping[str, set[str]]) -> str:
 
 
 def short_text(row: Mapping[str, Any], varied: Mapping[str, set[str]], leave_out: Sequence[str] = ()) -> str:
-    """Name a row's solver briefly, for a figure's legend: a choice of words stands without its parameter's name."""
+    """Return a row's solver briefly, for a figure's legend: a choice of words stands without its parameter's name."""
     named = json.loads(row["parameters"], object_hook=from_json)
     words = [row["solver"]]
     for name, value in named.items():

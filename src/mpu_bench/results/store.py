@@ -1,40 +1,48 @@
 """Results on disk: one SQLite file per experiment, one transaction per run.
 
 A process that dies at any moment leaves every finished run and nothing of an unfinished one. The CSV files
-beside it are written from it, whole and atomically.
+beside it are written from it, whole and atomically. Rows and checkpoints are kept as JSON, so that a folder stays
+readable when a quantity is added: it has none of it.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, FINISHED, RECORD_COLUMNS
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, FINISHED, RECORD_COLUMNS, Column, RunStatus
 
 FILE = "runs.sqlite"
 
-_CHECKPOINT_TYPES = dict.fromkeys(CHECKPOINT_COLUMNS, "REAL")
+#: raised by hand when the tables below change, or what is in them changes its meaning; a new quantity needs nothing
+_FORMAT = 2
 
-_CREATE = f"""
-CREATE TABLE runs (
-    {", ".join(f"{name} {kind}" for name, kind in RECORD_COLUMNS.items() if name != "run_id")},
-    environment TEXT, run_id TEXT PRIMARY KEY
-);
-CREATE TABLE checkpoints (
-    run_id TEXT, position INTEGER, {", ".join(f"{name} {kind}" for name, kind in _CHECKPOINT_TYPES.items())},
-    PRIMARY KEY (run_id, position)
-);
-CREATE TABLE plan (position INTEGER PRIMARY KEY, run_id TEXT, record TEXT);
-CREATE TABLE environments (id TEXT PRIMARY KEY, content TEXT);
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT);
-"""
-_FORMAT = zlib.crc32(_CREATE.encode()) & 0x7FFFFFFF  # no column can be added without changing it
+_TABLES = (
+    "CREATE TABLE runs (run_id TEXT PRIMARY KEY, status TEXT, machine TEXT, record TEXT)",
+    "CREATE TABLE checkpoints (run_id TEXT PRIMARY KEY, columns TEXT)",  # each column a list
+    "CREATE TABLE plan (position INTEGER PRIMARY KEY, run_id TEXT, record TEXT)",
+    "CREATE TABLE environments (id TEXT PRIMARY KEY, content TEXT)",
+    "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT)",
+    f"PRAGMA user_version = {_FORMAT}",
+)
+
+
+def existing_file(folder: Path) -> Path:
+    """Return the database of a results folder.
+
+    Raises
+    ------
+    StoreError
+        If it is no results folder.
+    """
+    if not (folder / FILE).is_file():
+        raise StoreError(f"{folder}: holds no results ({FILE} is missing); run a config first: mpu-bench run CONFIG")
+    return folder / FILE
 
 
 class Store:
@@ -45,46 +53,59 @@ class Store:
     folder : Path
         ``results/<name>``.
     create : bool
-        Make the folder and the database where they are missing.
+        Make the folder and the database where they are missing. Without, nothing is ever made, so that a reader may
+        come at any moment while another process makes them.
 
     Raises
     ------
     StoreError
-        If the folder holds no results, is of another version, is damaged, or cannot be written.
+        If the folder holds no results, or none yet, is of another version, is damaged, or cannot be written.
     """
 
     def __init__(self, folder: Path, *, create: bool = False) -> None:
         self.folder = folder
-        self.path = folder / FILE
-        if not create and not self.path.is_file():
-            raise StoreError(
-                f"{folder}: holds no results ({FILE} is missing); run a config first: mpu-bench run CONFIG"
-            )
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as fault:
-            raise StoreError(f"{folder}: cannot be written: {fault.strerror}; choose another with --results") from None
-        self._database = sqlite3.connect(self.path, timeout=30, isolation_level=None)
+        self.path = folder / FILE if create else existing_file(folder)
+        if create:
+            _make_folder(folder)
+        uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+        self._database = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None)
         self._database.row_factory = sqlite3.Row
         try:
-            self._open()
-        except sqlite3.DatabaseError as fault:
+            if create:
+                self._create()
+            self._check_version()
+            if not create and self._is_bare():
+                raise StoreError(f"{folder}: holds no results yet; the run into it has only begun")
+        except sqlite3.DatabaseError as error:
             self.close()
-            raise StoreError(f"{self.path}: cannot be read ({fault}); move the file away and run again") from None
+            raise StoreError(f"{self.path}: cannot be read ({error}); move the file away and run again") from None
         except StoreError:
             self.close()
             raise
 
-    def _open(self) -> None:
-        version = self._database.execute("PRAGMA user_version").fetchone()[0]
-        empty = not self._database.execute("SELECT name FROM sqlite_master").fetchall()
-        if empty:
-            self._database.executescript(f"BEGIN; {_CREATE} PRAGMA user_version = {_FORMAT}; COMMIT;")
-        elif version != _FORMAT:
+    def _create(self) -> None:
+        """Make the tables, unless another process was first."""
+        with self._atomic() as cursor:
+            if self._is_empty():
+                for statement in _TABLES:
+                    cursor.execute(statement)
+
+    def _is_empty(self) -> bool:
+        return self._database.execute("SELECT 1 FROM sqlite_master").fetchone() is None
+
+    def _check_version(self) -> None:
+        if not self._is_empty() and self._database.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
             raise StoreError(
-                f"{self.path}: was written by another version of mpu-bench, with other columns; read it with that "
-                "version, or move the folder away and run again"
+                f"{self.path}: was written by another version of mpu-bench; read it with that version, or move the "
+                "folder away and run again"
             )
+
+    def _is_bare(self) -> bool:
+        """Return whether the tables are not there yet, or the process that made them has not come to its plan."""
+        if self._is_empty():
+            return True
+        query = "SELECT 1 FROM facts UNION SELECT 1 FROM plan UNION SELECT 1 FROM runs"
+        return self._database.execute(query).fetchone() is None
 
     def close(self) -> None:
         """Close the database."""
@@ -97,7 +118,7 @@ class Store:
         self.close()
 
     def finished(self) -> set[str]:
-        """Give the ids of the runs that need not be done again."""
+        """Return the ids of the runs that need not be done again."""
         marks = ", ".join("?" for _ in FINISHED)
         rows = self._database.execute(f"SELECT run_id FROM runs WHERE status IN ({marks})", FINISHED)
         return {row[0] for row in rows}
@@ -105,34 +126,47 @@ class Store:
     def save(
         self, record: Mapping[str, Any], checkpoints: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]
     ) -> None:
-        """Keep one run, in one transaction; an earlier result under the same id is replaced."""
-        columns = [*RECORD_COLUMNS, "environment"]
-        values = {**record, "environment": environment["id"]}
-        names = ["run_id", "position", *CHECKPOINT_COLUMNS]
-        points = [
-            [record["run_id"], position, *(point[name] for name in CHECKPOINT_COLUMNS)]
-            for position, point in enumerate(checkpoints)
-        ]
+        """Keep one run, in one transaction; an earlier result under the same id is replaced.
+
+        Parameters
+        ----------
+        record : mapping
+            Values of `RECORD_COLUMNS`; what is missing is unknown.
+        checkpoints : sequence of mapping
+            With every one of `CHECKPOINT_COLUMNS`.
+        environment : mapping
+            The machine and the versions, as `environment.describe` returns them.
+        """
+        run_id, machine = record["run_id"], environment["id"]
+        columns = {name: [point[name] for point in checkpoints] for name in CHECKPOINT_COLUMNS}
+        rows = {
+            "runs": (run_id, record["status"], machine, _record_text(record)),
+            "checkpoints": (run_id, _columns_text(columns)),
+            "environments": (machine, json.dumps(environment)),
+        }
         with self._transaction() as cursor:
-            cursor.execute("DELETE FROM checkpoints WHERE run_id = ?", (record["run_id"],))
-            cursor.execute(_insert("runs", columns), [values.get(name) for name in columns])
-            cursor.executemany(_insert("checkpoints", names), points)
-            cursor.execute(_insert("environments", ["id", "content"]), [environment["id"], json.dumps(environment)])
+            for table, row in rows.items():
+                cursor.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' for _ in row)})", row)
+
+    @contextmanager
+    def _atomic(self) -> Iterator[sqlite3.Cursor]:
+        """Do all that is asked of the cursor, or nothing of it."""
+        with closing(self._database.cursor()) as cursor:
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                yield cursor
+                cursor.execute("COMMIT")
+            except BaseException:
+                cursor.execute("ROLLBACK")
+                raise
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Cursor]:
-        """Do all that is asked of the cursor, or nothing of it."""
         try:
-            with closing(self._database.cursor()) as cursor:
-                cursor.execute("BEGIN IMMEDIATE")
-                try:
-                    yield cursor
-                    cursor.execute("COMMIT")
-                except BaseException:
-                    cursor.execute("ROLLBACK")
-                    raise
-        except sqlite3.Error as fault:
-            raise StoreError(f"{self.path}: cannot be written: {fault}; what was finished before is kept") from fault
+            with self._atomic() as cursor:
+                yield cursor
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: cannot be written: {error}; what was finished before is kept") from error
 
     def save_plan(self, planned: Iterable[Mapping[str, Any]], facts: Mapping[str, Any]) -> None:
         """Remember which runs the experiment consists of, in which order.
@@ -145,55 +179,85 @@ class Store:
         facts : mapping
             What else to remember about the experiment: its config's text, the published table.
         """
-        rows = [(position, each["run_id"], json.dumps(dict(each))) for position, each in enumerate(planned)]
+        rows = [(position, record["run_id"], _record_text(record)) for position, record in enumerate(planned)]
         with self._transaction() as cursor:
             cursor.execute("DELETE FROM plan")
             cursor.executemany("INSERT INTO plan VALUES (?, ?, ?)", rows)
             cursor.executemany(
-                _insert("facts", ["name", "value"]), [(name, json.dumps(value)) for name, value in facts.items()]
+                "INSERT OR REPLACE INTO facts VALUES (?, ?)",
+                [(name, json.dumps(value)) for name, value in facts.items()],
             )
 
     def fact(self, name: str) -> Any:
-        """Recall what `save_plan` was told, or None."""
+        """Return a fact that `save_plan` was given, or None."""
         row = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return json.loads(row[0]) if row else None
 
     def records(self) -> list[dict[str, Any]]:
-        """Give the planned runs in order, each with its result or as ``not run``."""
-        found = {row["run_id"]: dict(row) for row in self._database.execute("SELECT * FROM runs")}
-        records = []
-        for row in self._database.execute("SELECT run_id, record FROM plan ORDER BY position"):
-            planned = {name: value for name, value in json.loads(row["record"]).items() if value is not None}
-            result = found.get(row["run_id"], {"status": "not run", "reason": ""})
-            records.append(dict.fromkeys(RECORD_COLUMNS) | result | planned)
-        return records
-
-    def result(self, run_id: str) -> dict[str, Any] | None:
-        """Give the row of a finished run, planned or not; None where there is none."""
-        row = self.row(run_id)
-        return row if row is not None and row["status"] in FINISHED else None
+        """Return the planned runs in order, each with its result or as ``not run``."""
+        query = "SELECT plan.record AS planned, runs.* FROM plan LEFT JOIN runs USING (run_id) ORDER BY plan.position"
+        return [_record(row) | _known(json.loads(row["planned"])) for row in self._database.execute(query)]
 
     def row(self, run_id: str) -> dict[str, Any] | None:
-        """Give the row of a run, planned or not, whatever became of it; None where there is none."""
+        """Return the row of a run, planned or not, whatever became of it; None where there is none."""
         row = self._database.execute("SELECT * FROM runs WHERE run_id = ?", (run_id,)).fetchone()
-        return None if row is None else dict(row)
+        return None if row is None else _record(row)
 
     def checkpoints(self) -> list[dict[str, Any]]:
-        """Give the checkpoints of the planned runs, each with its run's id and its ``place`` in `records`."""
-        query = (
-            f"SELECT plan.position AS place, plan.run_id, {', '.join(CHECKPOINT_COLUMNS)} "
-            "FROM plan JOIN checkpoints USING (run_id) ORDER BY plan.position, checkpoints.position"
-        )
-        return [dict(row) for row in self._database.execute(query)]
+        """Return the checkpoints of the planned runs, each with its run's id and ``position`` in `records`."""
+        query = "SELECT * FROM plan JOIN checkpoints USING (run_id) ORDER BY plan.position"
+        return [
+            {"position": row["position"], "run_id": row["run_id"]} | point
+            for row in self._database.execute(query)
+            for point in _points(json.loads(row["columns"]))
+        ]
 
     def environments(self) -> list[dict[str, Any]]:
-        """Give the machines and versions that the planned runs were made on."""
+        """Return the machines and versions that the planned runs were made on."""
         query = (
             "SELECT DISTINCT content FROM plan JOIN runs USING (run_id) JOIN environments "
-            "ON environments.id = runs.environment"
+            "ON environments.id = runs.machine"
         )
         return [json.loads(row[0]) for row in self._database.execute(query)]
 
 
-def _insert(table: str, columns: Sequence[str]) -> str:
-    return f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' for _ in columns)})"
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be written: {error.strerror}; choose another with --results") from None
+
+
+def _record_text(record: Mapping[str, Any]) -> str:
+    """Return a row as JSON, each value of the type of its column; columns without one are left out."""
+    return json.dumps(_known({name: _typed(RECORD_COLUMNS.get(name), value) for name, value in record.items()}))
+
+
+def _typed(column: Column | None, value: Any) -> Any:
+    return value if column is None else column.typed(value)
+
+
+def _known(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if value is not None}
+
+
+def _record(row: sqlite3.Row) -> dict[str, Any]:
+    """Return the row of a run with all of `RECORD_COLUMNS`; ``not run`` where it is that of no run."""
+    stored = {"status": RunStatus.NOT_RUN, "reason": ""} if row["record"] is None else json.loads(row["record"])
+    return dict.fromkeys(RECORD_COLUMNS) | {"reason": "", "machine": row["machine"]} | stored
+
+
+def _columns_text(columns: Mapping[str, Sequence[Any]]) -> str:
+    """Return the checkpoints of a run as JSON: a list for each quantity that has values."""
+    typed = {name: [CHECKPOINT_COLUMNS[name].typed(value) for value in values] for name, values in columns.items()}
+    return json.dumps({name: values for name, values in typed.items() if any(value is not None for value in values)})
+
+
+def _points(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return the checkpoints that a text of `_columns_text` holds, with all of `CHECKPOINT_COLUMNS`."""
+    names = [*CHECKPOINT_COLUMNS, *(name for name in columns if name not in CHECKPOINT_COLUMNS)]
+    length = len(next(iter(columns.values()), ()))
+    none = [None] * length
+    return [
+        dict(zip(names, point, strict=True)) for point in zip(*(columns.get(name, none) for name in names), strict=True)
+    ]

@@ -18,21 +18,21 @@ Summary = dict[str, Any]
 
 
 def summarize(records: Sequence[Mapping[str, Any]], published_table: str | None) -> list[Summary]:
-    """Make one row per dataset, solver, parameters, kernel and budget, over seeds and splits; none of trials.
+    """Return one row per dataset, solver, parameters, kernel and budget, over seeds and splits; none of trials.
 
     Parameters
     ----------
     records : sequence of mapping
-        Rows as `Store.records` gives them.
+        Rows as `Store.records` returns them.
     published_table : str or None
-        Whose numbers to put beside the measured ones.
+        The published table whose numbers stand beside the measured ones.
 
     Returns
     -------
     list of dict
         The keys of `GROUP`; ``count`` finished of ``planned`` runs; ``<quantity>_mean`` and ``_std`` (the sample
-        deviation, None for one run) for `QUANTITIES`; ``published_<quantity>``; ``status`` and ``reason`` of what
-        did not finish.
+        standard deviation, None for one run) for `QUANTITIES`; ``published_<quantity>``; ``status`` and ``reason``
+        of what did not finish.
     """
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for record in records:
@@ -50,24 +50,17 @@ def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], published
     summary["reason"] = "; ".join(dict.fromkeys(run["reason"] for run in runs if run["reason"]))
     summary |= moments(finished, QUANTITIES)
     key = group | {"parameters": json.loads(group["parameters"], object_hook=from_json)}
-    printed = matching.beside(published_table, key)
-    return summary | {f"published_{name}": value for name, value in printed.items()}
+    published = matching.published_beside(published_table, key)
+    return summary | {f"published_{name}": value for name, value in published.items()}
 
 
 def _with_derived(run: Mapping[str, Any]) -> dict[str, Any]:
-    error = run["test_error"]
-    online = run["online_error"]
-    derived = {
-        "examples": None if run["passes"] is None or run["n"] is None else run["passes"] * run["n"],
-        "online_error_percent": None if online is None else 100 * online,
-        "test_error_percent": None if error is None else 100 * error,
-        "test_accuracy_percent": None if error is None else 100 * (1 - error),
-    }
+    derived = {name: quantity.derive(run) for name, quantity in QUANTITIES.items() if quantity.derive is not None}
     return {**run, **derived}
 
 
 def summaries(store: Store) -> list[Summary]:
-    """Give the rows of table.csv, with the sizes of the datasets' largest and smallest pairs of classes."""
+    """Return the rows of table.csv, with the sizes of the datasets' largest and smallest pairs of classes."""
     pairs = store.fact("pairs") or {}
     return [
         row | dict(zip(("largest_pair", "smallest_pair"), pairs.get(row["dataset"], ()), strict=False))
@@ -76,10 +69,13 @@ def summaries(store: Store) -> list[Summary]:
 
 
 def moments(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Summary:
-    """Give ``<name>_mean`` and ``<name>_std``, None where there is no value, or only one."""
-    moments: Summary = {}
+    """Return ``<name>_mean`` and ``<name>_std``, None where there is no value, or only one.
+
+    The suffix is that of the columns of CSV files; people read "standard deviation" or a number after ±.
+    """
+    means: Summary = {}
     for name in names:
         values = [row[name] for row in rows if row[name] is not None]
-        moments[f"{name}_mean"] = statistics.fmean(values) if values else None
-        moments[f"{name}_std"] = statistics.stdev(values) if len(values) > 1 else None
-    return moments
+        means[f"{name}_mean"] = statistics.fmean(values) if values else None
+        means[f"{name}_std"] = statistics.stdev(values) if len(values) > 1 else None
+    return means

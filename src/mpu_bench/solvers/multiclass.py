@@ -166,7 +166,7 @@ class Multiclass(Solver):
         return models[0] if classes == 2 else combined(models, state.pairs[: len(models)], classes)
 
     def measures(self, state: State) -> Measures:
-        """Return the sums of the objectives once all machines have begun; of two classes, its one machine's measures."""
+        """Return the sums of objectives, once all machines have begun; of two classes, the one machine's measures."""
         measures = [each.measures for each in state.trained]
         if state.machine is not None:
             measures.append(self.solver.measures(state.machine))

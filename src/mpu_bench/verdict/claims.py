@@ -32,7 +32,7 @@ from mpu_bench.verdict import rank_tests
 
 Row = Mapping[str, Any]
 
-_GRID = 200  # places of the axis at which two curves are compared
+_GRID_POINTS = 200  # of the axis, at which two curves are compared
 
 
 class Answer(NamedTuple):
@@ -49,15 +49,15 @@ class Answer(NamedTuple):
 
 
 def examine(claim: Claim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
-    """Look whether a claim holds.
+    """Return whether a claim holds.
 
     Parameters
     ----------
     claim : Claim
     rows : sequence of mapping
-        As `tables.summarize` gives them.
+        As `summary.summarize` returns them.
     curves : sequence of mapping
-        The rows of bands.csv.
+        The rows of mean_curves.csv.
     """
     if claim.datasets:
         rows = [row for row in rows if row["dataset"] in claim.datasets]
@@ -71,7 +71,7 @@ def _examine(claim: Claim, _rows: Sequence[Row], _curves: Sequence[Row]) -> Answ
 
 
 def matches(row: Row, where: Where) -> bool:
-    """Tell whether a row of results is among those meant."""
+    """Return whether a row of results is among those meant."""
     parameters = json.loads(row["parameters"]) if isinstance(row["parameters"], str) else row["parameters"]
     return (
         where.dataset in (None, row["dataset"])
@@ -82,8 +82,8 @@ def matches(row: Row, where: Where) -> bool:
 
 
 def _values(rows: Sequence[Row], where: Where, quantity: str) -> list[float]:
-    found = [row.get(f"{quantity}_mean") for row in rows if matches(row, where)]
-    return [value for value in found if value is not None]
+    means = [row.get(f"{quantity}_mean") for row in rows if matches(row, where)]
+    return [mean for mean in means if mean is not None]
 
 
 def _nothing(where: Where) -> Answer:
@@ -111,33 +111,32 @@ def _(claim: OrderClaim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
 
 
 def _narrowed(where: Where, by: Where) -> Where:
-    """Add what the claim says of all its rows to what it says of one."""
-    given = by.model_dump(exclude_none=True, exclude_defaults=True)
-    return Where(**(given | where.model_dump(exclude_none=True, exclude_defaults=True)))
+    """Return which rows are meant, where the claim says something of all its rows and more of one."""
+    of_all = by.model_dump(exclude_none=True, exclude_defaults=True)
+    return Where(**(of_all | where.model_dump(exclude_none=True, exclude_defaults=True)))
 
 
 def _curve(
     claim: CurveClaim, where: Where, rows: Sequence[Row], curves: Sequence[Row]
 ) -> tuple[np.ndarray[Any, Any], ...]:
-    """Give a curve; of several rows at one place, the last."""
+    """Return a curve's places on the axis and values; of several rows at one place, the last."""
     quantity, against = claim.quantity, claim.against
     groups: dict[Any, list[Row]] = {}
     for row in complete(curves, rows):
         if matches(row, where) and row.get(f"{quantity}_mean") is not None:
             groups.setdefault((row["solver"], row["parameters"]), []).append(row)
-    found = [row for points in groups.values() for row in final_point(points, rows, against)]
-    at = {
+    points = [row for group in groups.values() for row in final_point(group, rows, against)]
+    value_at = {
         row["presented"] if against == "presented" else along(row, against) or 0.0: row[f"{quantity}_mean"]
-        for row in sorted(found, key=lambda row: row["presented"])
+        for row in sorted(points, key=lambda row: row["presented"])
     }
-    points = sorted(at.items())
-    x, y = np.array([point[0] for point in points], float), np.array([point[1] for point in points], float)
+    x, y = np.array(sorted(value_at.items()), float).reshape(-1, 2).T
     return x[x > 0], y[x > 0]
 
 
 @_examine.register
 def _(claim: BelowClaim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
-    """Compare step curves: each holds its last value until the next checkpoint."""
+    """Compare step curves: each keeps its last value until the next checkpoint."""
     x, y = _curve(claim, claim.where, rows, curves)
     if not len(x):
         return _nothing(claim.where)
@@ -150,14 +149,15 @@ def _(claim: BelowClaim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
         last = min(x[-1], other_x[-1], claim.up_to or math.inf)
         if first >= last:
             return Answer(None, reason="the curves have no part of the axis in common")
-        grid = np.geomspace(first, last, _GRID)
-        shares.append(float(np.mean(_held(x, y, grid) <= _held(other_x, other_y, grid) * (1 + claim.slack))))
+        grid = np.geomspace(first, last, _GRID_POINTS)
+        shares.append(float(np.mean(_at(x, y, grid) <= _at(other_x, other_y, grid) * (1 + claim.slack))))
     least = min(shares)
     words = f"below for {100 * least:.0f}% of the axis"
     return Answer(least >= claim.share, least, len(shares), f"at least {100 * claim.share:.0f}%", words)
 
 
-def _held(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], grid: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _at(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], grid: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the values of a step curve at the points of a grid."""
     values: np.ndarray[Any, Any] = y[np.clip(np.searchsorted(x, grid * (1 + 1e-12), side="right") - 1, 0, len(y) - 1)]
     return values
 
@@ -187,14 +187,14 @@ def _(claim: BoundClaim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
 def _(claim: SlopeClaim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
     if claim.against == "presented":
         return _slope_along(claim, rows, curves)
-    found = [row for row in rows if matches(row, claim.where) and row.get(f"{claim.quantity}_mean")]
-    x = [row[claim.against] if claim.against in row else row[f"{claim.against}_mean"] for row in found]
+    measured = [row for row in rows if matches(row, claim.where) and row.get(f"{claim.quantity}_mean")]
+    x = [row[claim.against] if claim.against in row else row[f"{claim.against}_mean"] for row in measured]
     if len(set(x)) < 2:
         return _nothing(claim.where)
-    y = np.array([row[f"{claim.quantity}_mean"] for row in found])
+    y = np.array([row[f"{claim.quantity}_mean"] for row in measured])
     if claim.speed_up_over is not None:
-        others = [_values(rows, _narrowed(claim.speed_up_over, Where(dataset=row["dataset"])), claim.quantity)
-                  for row in found]  # fmt: skip
+        peers = [_narrowed(claim.speed_up_over, Where(dataset=row["dataset"])) for row in measured]
+        others = [_values(rows, peer, claim.quantity) for peer in peers]
         if not all(others):
             return _nothing(claim.speed_up_over)
         y = np.array([fmean(each) for each in others]) / y
@@ -203,8 +203,8 @@ def _(claim: SlopeClaim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
 
 def _slope_along(claim: SlopeClaim, rows: Sequence[Row], curves: Sequence[Row]) -> Answer:
     x, y = _curve(claim, claim.where, rows, curves)
-    there = (x >= (claim.start or 0.0)) & (x <= (claim.up_to or math.inf)) & (y > 0)
-    return _fitted(claim, x[there], y[there]) if there.sum() > 1 else _nothing(claim.where)
+    inside = (x >= (claim.start or 0.0)) & (x <= (claim.up_to or math.inf)) & (y > 0)
+    return _fitted(claim, x[inside], y[inside]) if inside.sum() > 1 else _nothing(claim.where)
 
 
 def _fitted(claim: SlopeClaim, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Answer:
@@ -216,18 +216,18 @@ def _fitted(claim: SlopeClaim, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any])
 @_examine.register
 def _(claim: StatisticClaim, rows: Sequence[Row], _curves: Sequence[Row]) -> Answer:
     """Test whether solvers differ over datasets; a larger accuracy ranks first, and less of all else."""
-    there = published.table(claim.of) if claim.of else [row for row in rows if matches(row, claim.where)]
+    chosen = published.table(claim.of) if claim.of else [row for row in rows if matches(row, claim.where)]
     quantity = claim.quantity if claim.of else f"{claim.quantity}_mean"
     try:
-        values = rank_tests.matched(there, quantity, claim.solvers)
+        values = rank_tests.matched(chosen, quantity, claim.solvers)
         if claim.test == "wilcoxon":
             outcome: rank_tests.Wilcoxon | rank_tests.Friedman = rank_tests.wilcoxon(
                 values[:, 0], values[:, 1], claim.alternative
             )
         else:
             outcome = rank_tests.friedman(values, "highest" if "accuracy" in claim.quantity else "lowest")
-    except StoreError as fault:
-        return Answer(None, reason=str(fault))
+    except StoreError as error:
+        return Answer(None, reason=str(error))
     is_p_value = isinstance(claim.printed, Printed) and claim.printed.column == "p_value"
-    words = f"over {len(values)} datasets" + (f" of {claim.of} as printed" if claim.of else "")
+    words = f"over {len(values)} datasets" + (f" of {claim.of} as published" if claim.of else "")
     return Answer(None, outcome.p_value if is_p_value else outcome.statistic, len(values), reason=words)

@@ -9,55 +9,54 @@ from pathlib import Path
 from mpu_bench.errors import StoreError
 from mpu_bench.results.store import FILE, Store
 from mpu_bench.verdict import comparison
-from mpu_bench.verdict.comparison import OUTSIDE, VERDICTS, Cell, counts
+from mpu_bench.verdict.comparison import OUTSIDE, Cell, counts
 
-Judged = Mapping[str, Sequence[Cell]]  #: experiment -> its cells
+CellsByExperiment = Mapping[str, Sequence[Cell]]
 
 
 def results_folders(below: Path) -> list[Path]:
-    """Find the results folders below a folder.
+    """Return the results folders below a folder.
 
     Raises
     ------
     StoreError
         If there is none.
     """
-    found = sorted(path.parent for path in below.glob(f"*/{FILE}"))
-    if not found:
+    results = sorted(path.parent for path in below.glob(f"*/{FILE}"))
+    if not results:
         raise StoreError(f"{below}: holds no results; run a config first: mpu-bench run CONFIG")
-    return found
+    return results
 
 
 def of_folders(results: Sequence[Path]) -> dict[str, list[Cell]]:
-    """Judge each results folder by what its config says.
+    """Return the cells of results folders by experiment, each judged by what its config says.
 
     Raises
     ------
     StoreError
         If a folder holds no results, or those of another version.
     """
-    judged = {}
+    cells = {}
     for folder in results:
         with Store(folder) as store:
-            judged[store.fact("name") or folder.name] = comparison.of_store(store)
-    return judged
+            cells[store.fact("name") or folder.name] = comparison.of_store(store)
+    return cells
 
 
-def any_outside(judged: Judged) -> bool:
-    """Tell whether any cell is outside."""
-    return any(cell.verdict == OUTSIDE for cells in judged.values() for cell in cells)
+def any_outside(cells: CellsByExperiment) -> bool:
+    """Return whether any cell is outside."""
+    return any(cell.verdict == OUTSIDE for of_experiment in cells.values() for cell in of_experiment)
 
 
 def summarize_verdicts(cells: Sequence[Cell]) -> str:
-    """Count the verdicts in words."""
-    found = counts(cells)
+    """Return how many cells have each verdict, in words."""
     if not cells:
         return "its config compares nothing"
-    return ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if found[verdict])
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts(cells).items() if count)
 
 
 def solver_text(cell: Cell) -> str:
-    """Name a cell's solver, with what tells it apart."""
+    """Return a cell's solver, with what tells it apart."""
     parameters = json.loads(cell.parameters) if cell.parameters else {}
     words = [str(parameters[name]) for name in ("maintenance",) if name in parameters]
     return " ".join([cell.solver, *words, *([f"B={cell.budget}"] if cell.budget else [])])

@@ -42,7 +42,7 @@ class Friedman(NamedTuple):
 
 
 def matched(rows: Iterable[Mapping[str, Any]], quantity: str, solvers: Sequence[str]) -> NDArray[np.float64]:
-    """Gather a quantity of several solvers on the datasets where all of them have it.
+    """Return a quantity of several solvers on the datasets where all of them have it.
 
     Parameters
     ----------
@@ -63,26 +63,26 @@ def matched(rows: Iterable[Mapping[str, Any]], quantity: str, solvers: Sequence[
     StoreError
         If no row has the quantity or the solver, or a solver has two rows of one dataset.
     """
-    found: dict[str, dict[str, float]] = {}
-    known = list(rows)
-    columns, names = {column for row in known for column in row}, {str(row["solver"]) for row in known}
-    for wanted, there, what in [(quantity, columns, "column"), *((solver, names, "solver") for solver in solvers)]:
-        if wanted not in there:
-            raise StoreError(f"the table has no {what} '{wanted}': {nearest(wanted, there)}")
-    for row in known:
-        of_dataset = found.setdefault(str(row["dataset"]), {})
+    by_dataset: dict[str, dict[str, float]] = {}
+    table = list(rows)
+    columns, names = {column for row in table for column in row}, {str(row["solver"]) for row in table}
+    for wanted, valid, kind in [(quantity, columns, "column"), *((solver, names, "solver") for solver in solvers)]:
+        if wanted not in valid:
+            raise StoreError(f"the table has no {kind} '{wanted}': {nearest(wanted, valid)}")
+    for row in table:
+        of_dataset = by_dataset.setdefault(str(row["dataset"]), {})
         if row["solver"] in of_dataset and row["solver"] in solvers:
             raise StoreError(f"the table has more than one row of {row['solver']} on {row['dataset']}")
         if row.get(quantity) not in {None, ""}:
             of_dataset[str(row["solver"])] = float(row[quantity])
-    whole = [[values[solver] for solver in solvers] for values in found.values() if set(solvers) <= set(values)]
+    whole = [[values[solver] for solver in solvers] for values in by_dataset.values() if set(solvers) <= set(values)]
     return np.array(whole, np.float64).reshape(len(whole), len(solvers))
 
 
 def wilcoxon(
     first: NDArray[np.float64], second: NDArray[np.float64], alternative: Alternative = "two-sided"
 ) -> Wilcoxon:
-    """Test whether two quantities differ over matched datasets.
+    """Return Wilcoxon's test of whether two quantities differ over matched datasets.
 
     Pairs that do not differ are ranked and their ranks not counted (Pratt). The probability is exact where no
     difference is zero and no two are equal in size, else that of the normal approximation.
@@ -111,12 +111,12 @@ def wilcoxon(
 
 
 def friedman(values: NDArray[np.float64], best: Literal["lowest", "highest"] = "lowest") -> Friedman:
-    """Test whether several solvers differ over datasets.
+    """Return Friedman's test of whether several solvers differ over datasets.
 
     Parameters
     ----------
     values : array, shape (N, k)
-        Of k solvers on N datasets, as `matched` gives them.
+        Of k solvers on N datasets, as `matched` returns them.
     best : {"lowest", "highest"}
         Which value gets rank 1; equal values share the mean of their ranks.
 
@@ -138,7 +138,7 @@ def friedman(values: NDArray[np.float64], best: Literal["lowest", "highest"] = "
 
 
 def critical_difference(solvers: int, datasets: int) -> float:
-    """Give by how much the average ranks of two of several solvers must differ to be told apart at `LEVEL`.
+    """Return by how much the average ranks of two of several solvers must differ to be told apart at `LEVEL`.
 
     Nemenyi's test: q sqrt(k (k + 1) / (6 N)), q the studentized range of k with infinite degrees of freedom by sqrt 2.
     """
@@ -147,6 +147,6 @@ def critical_difference(solvers: int, datasets: int) -> float:
 
 
 def _rounded(differences: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Round differences to so many digits of the largest number, which makes ties of what only rounding tells apart."""
+    """Return differences to `_DIGITS` of the largest number, so that what only rounding tells apart is a tie."""
     least = float(sizes.max()) * 10.0**-_DIGITS
     return np.rint(differences / least) * least if least > 0 else differences

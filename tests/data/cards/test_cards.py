@@ -29,7 +29,7 @@ OF_THE_PAPERS = (
 def published() -> list[tuple[str, dict[str, str]]]:
     """Return (table, row) of everything printed about a dataset."""
     found = []
-    for path in sorted(resources.folder("configs/published").glob("*.csv")):
+    for path in sorted(resources.bundled("configs/published").glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as stream:
             found += [(path.stem, row) for row in csv.DictReader(stream) if row.get("dataset")]
     return found
@@ -148,11 +148,11 @@ def _is_well_formed(rows, features):
         assert rows.values.flags.c_contiguous
         return
     assert rows.starts[0] == 0
-    assert rows.starts[-1] == len(rows.columns)
-    assert rows.columns.max() < features
-    falls = np.flatnonzero(np.diff(rows.columns.astype(np.int64)) <= 0) + 1
+    assert rows.starts[-1] == len(rows.indices)
+    assert rows.indices.max() < features
+    falls = np.flatnonzero(np.diff(rows.indices.astype(np.int64)) <= 0) + 1
     assert np.isin(falls, rows.starts).all()
-    assert isinstance(rows, Ones) or len(rows.values) == len(rows.columns)
+    assert isinstance(rows, Ones) or len(rows.values) == len(rows.indices)
 
 
 @pytest.mark.real_data
@@ -162,7 +162,7 @@ def test_adult_and_web(shared_home):
     assert isinstance(web.train, Ones)
     assert (adult.n, adult.features, int(adult.labels.sum()), int(adult.test_labels.sum())) == (32561, 123, 7841, 3846)
     assert (web.n, web.features, int(web.labels.sum())) == (49749, 300, 1479)
-    assert adult.train.columns[:3].tolist() == [2, 10, 13]  # -1 3:1 11:1 14:1
+    assert adult.train.indices[:3].tolist() == [2, 10, 13]  # -1 3:1 11:1 14:1
     assert np.count_nonzero(np.diff(web.train.starts.astype(np.int64)) == 0) > 0  # rows without features
     assert np.diff(adult.train.starts.astype(np.int64)).max() == 14
 

@@ -13,7 +13,7 @@ import pytest
 
 from mpu_bench.core.rows import Dense, Sparse
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import DataError
 
@@ -34,7 +34,7 @@ def made_up(tmp_path, monkeypatch):
         for file, content in files.items():
             compress = COMPRESS.get(file.rpartition(".")[2], bytes)
             (tmp_path / "mirror" / file).write_bytes(compress(content.encode()))
-        home = Home(Path(mkdtemp(dir=tmp_path)), (str(tmp_path / "mirror"),), offline=True)
+        home = DataHome(Path(mkdtemp(dir=tmp_path)), (str(tmp_path / "mirror"),), offline=True)
         return load_problem(catalog.card("tried", options), home)
 
     return load
@@ -87,7 +87,7 @@ def test_rcv1_joins_its_parts_and_takes_labels_from_the_topics(made_up):
     for name, labels in (("rcv1-ccat", [0, 1, 1]), ("rcv1-c11", [0, 1, 0])):
         problem = made_up(name, files, "{train: {rows: 3}}", more)
         assert problem.labels.tolist() == labels
-        assert problem.train.columns.tolist() == [863, 1522, 0, 1]
+        assert problem.train.indices.tolist() == [863, 1522, 0, 1]
         assert problem.features == 47236
 
 
@@ -112,7 +112,7 @@ def test_kdd99_knows_the_kinds_of_attack(made_up):
     problem = made_up("kdd99-10pc", files, expect, "split: {train: 4}\n")
     assert [*problem.labels, *problem.test_labels] == [0, 1, 2, 3, 4]
     files = {"kddcup.data_10_percent.gz": "\n".join([*lines[:4], connection("http", "mscan.")])}
-    with pytest.raises(DataError, match=r", line 5: column 42: the label 'mscan\.' is none"):
+    with pytest.raises(DataError, match=r"line 5: column 42: the label 'mscan\.' is none"):
         made_up("kdd99-10pc", files, expect, "split: {train: 4}\nfeatures: 127\n")
 
 

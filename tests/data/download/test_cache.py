@@ -6,22 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.errors import FetchError
 
 
 def test_options_go_before_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path / "environment"))
     monkeypatch.setenv("MPU_BENCH_MIRROR", "http://environment")
-    assert Home.from_options() == Home(tmp_path / "environment", ("http://environment",), False)
-    chosen = Home.from_options(tmp_path / "option", "http://option", offline=True)
-    assert chosen == Home(tmp_path / "option", ("http://option",), True)
+    assert DataHome.from_options() == DataHome(tmp_path / "environment", ("http://environment",), False)
+    chosen = DataHome.from_options(tmp_path / "option", "http://option", offline=True)
+    assert chosen == DataHome(tmp_path / "option", ("http://option",), True)
 
 
 def test_the_platform_decides_last(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MPU_BENCH_DATA", "MPU_BENCH_MIRROR"):
         monkeypatch.delenv(name, raising=False)
-    home = Home.from_options()
+    home = DataHome.from_options()
     assert home.folder.name == "mpu-bench"
     assert home.folder.is_absolute()
     assert (home.mirrors, home.offline) == ((), False)
@@ -29,4 +29,4 @@ def test_the_platform_decides_last(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_mirror_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FetchError, match=r"'ftp://old.example/data'.*http:// or https://"):
-        Home.from_options(tmp_path, "ftp://old.example/data")
+        DataHome.from_options(tmp_path, "ftp://old.example/data")

@@ -11,12 +11,12 @@ import pytest
 from tests.downloads import DATA, IMPATIENT, known, left, message
 from tests.http_server import Server
 
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.fetch import fetch, have
 from mpu_bench.data.download.partial import PartialDownload
 
 
-def test_a_full_disk(server: Server, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk(server: Server, home: DataHome, monkeypatch: pytest.MonkeyPatch) -> None:
     room = [100_000]
     write = PartialDownload._append
 
@@ -38,7 +38,9 @@ def test_a_full_disk(server: Server, home: Home, monkeypatch: pytest.MonkeyPatch
     assert server.ranges("a9a") == [None, "bytes=100000-"]
 
 
-def test_a_disk_that_fills_up_with_the_last_note(server: Server, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fills_up_with_the_last_note(
+    server: Server, home: DataHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_arguments: object, **_options: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -77,13 +79,13 @@ def test_no_permission(depth: str, server: Server, tmp_path: Path, ordinary_user
     for folder in (locked / "home" / "files", locked / "home", locked):
         folder.chmod(0o555)
     os.seteuid(effective)
-    home = Home(locked / "home" if depth == "home" else locked / "other")
+    home = DataHome(locked / "home" if depth == "home" else locked / "other")
     text = message(known("a9a", server.put("a9a", DATA)), home)
     assert f"No permission for {home.folder}" in text
     assert "MPU_BENCH_DATA" in text
 
 
-def test_a_file_system_without_locks(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_locks(home: DataHome, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_lock(*_arguments: object, **_options: object) -> None:
         raise NotImplementedError
 
@@ -93,13 +95,13 @@ def test_a_file_system_without_locks(home: Home, monkeypatch: pytest.MonkeyPatch
 
 def test_the_home_is_a_file(server: Server, tmp_path: Path) -> None:
     (tmp_path / "home").write_bytes(b"precious")
-    text = message(known("a9a", server.put("a9a", DATA)), Home(tmp_path / "home"))
+    text = message(known("a9a", server.put("a9a", DATA)), DataHome(tmp_path / "home"))
     assert f"{tmp_path / 'home'} is a file where a folder is needed" in text
     assert (tmp_path / "home").read_bytes() == b"precious"
-    assert "is a file where a folder is needed" in message(known("a9a"), Home(tmp_path / "home"), have)
+    assert "is a file where a folder is needed" in message(known("a9a"), DataHome(tmp_path / "home"), have)
 
 
-def test_a_folder_has_the_files_name(server: Server, home: Home) -> None:
+def test_a_folder_has_the_files_name(server: Server, home: DataHome) -> None:
     file = known("a9a", server.put("a9a", DATA))
     home.path(file).mkdir(parents=True)
     assert f"{home.path(file)} is a folder where a file is needed" in message(file, home)

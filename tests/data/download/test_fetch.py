@@ -16,13 +16,13 @@ import pytest
 from tests.downloads import DATA, IMPATIENT, known, left, message, put, sha256
 from tests.http_server import Answer, Server
 
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.fetch import Fetched, clean, fetch, have, verify
 from mpu_bench.data.download.remote_file import RemoteFile
 
 
 class TestFetch:
-    def test_downloads_checks_and_remembers(self, server: Server, home: Home) -> None:
+    def test_downloads_checks_and_remembers(self, server: Server, home: DataHome) -> None:
         file = known("a9a", server.put("a9a", DATA))
         fetched = fetch(file, home, policy=IMPATIENT)
         assert fetched == Fetched(home.folder / "files" / "a9a", sha256(DATA), sha256(DATA), server.url("a9a"))
@@ -30,7 +30,7 @@ class TestFetch:
         assert left(home) == ["a9a", "a9a.lock.json"]
 
     def test_a_good_file_is_neither_fetched_nor_read_again(
-        self, server: Server, home: Home, monkeypatch: pytest.MonkeyPatch
+        self, server: Server, home: DataHome, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         file = known("a9a", server.put("a9a", DATA))
         first = fetch(file, home, policy=IMPATIENT)
@@ -41,41 +41,41 @@ class TestFetch:
         assert have(file, home)
         assert server.count("a9a") == 1
 
-    def test_a_touched_file_is_hashed_again(self, server: Server, home: Home) -> None:
+    def test_a_touched_file_is_hashed_again(self, server: Server, home: DataHome) -> None:
         file = known("a9a", server.put("a9a", DATA))
         first = fetch(file, home, policy=IMPATIENT)
         os.utime(first.path, ns=(1, 1))
         assert fetch(file, home) == first
         assert json.loads(home.pin_path(file).read_text())["modified"] == 1
 
-    def test_a_subfolder_in_the_name(self, server: Server, home: Home) -> None:
+    def test_a_subfolder_in_the_name(self, server: Server, home: DataHome) -> None:
         fetched = fetch(known("uci/a b", server.put("uci/a%20b", DATA)), home, policy=IMPATIENT)
         assert fetched.path == home.folder / "files" / "uci" / "a b"
 
-    def test_the_next_address_serves_when_the_first_does_not(self, server: Server, home: Home) -> None:
+    def test_the_next_address_serves_when_the_first_does_not(self, server: Server, home: DataHome) -> None:
         wrong, right = server.put("wrong", b"other"), server.put("right", DATA)
         fetched = fetch(known("a9a", server.url("missing"), wrong, right), home, policy=IMPATIENT)
         assert fetched.origin == right
         assert left(home) == ["a9a", "a9a.lock.json"]
 
-    def test_recompressed_content_is_right(self, server: Server, home: Home) -> None:
+    def test_recompressed_content_is_right(self, server: Server, home: DataHome) -> None:
         url = server.put("f.bz2", gzip.compress(DATA))
         file = RemoteFile("f.bz2", (url,), (sha256(bz2.compress(DATA)),), content_sha256=sha256(DATA))
         fetched = fetch(file, home, policy=IMPATIENT)
         assert fetched.content_sha256 == sha256(DATA)
         assert fetched.sha256 == sha256(gzip.compress(DATA)) or fetched.path.read_bytes()[:2] == b"\x1f\x8b"
 
-    def test_a_server_that_compresses_on_the_way(self, server: Server, home: Home) -> None:
+    def test_a_server_that_compresses_on_the_way(self, server: Server, home: DataHome) -> None:
         compressed = Answer(body=gzip.compress(DATA), headers={"Content-Encoding": "gzip"})
         fetched = fetch(known("a9a", server.put("a9a", DATA, compressed)), home, policy=IMPATIENT)
         assert fetched.content_sha256 == sha256(DATA)
 
-    def test_user_name_and_password_are_not_shown(self, server: Server, home: Home) -> None:
+    def test_user_name_and_password_are_not_shown(self, server: Server, home: DataHome) -> None:
         url = server.put("a9a", DATA).replace("http://", "http://me:secret@")
         assert fetch(known("a9a", url), home, policy=IMPATIENT).origin == server.url("a9a")
         assert "secret" not in message(known("b", url.replace("a9a", "b")), home)
 
-    def test_clean_deletes_and_keeps_the_pinned_hash(self, server: Server, home: Home) -> None:
+    def test_clean_deletes_and_keeps_the_pinned_hash(self, server: Server, home: DataHome) -> None:
         file = RemoteFile("a9a", (server.put("a9a", DATA),))
         fetch(file, home, policy=IMPATIENT)
         assert clean(file, home) == len(DATA)
@@ -84,13 +84,13 @@ class TestFetch:
 
 
 class TestByHand:
-    def test_is_checked_and_used(self, home: Home) -> None:
+    def test_is_checked_and_used(self, home: DataHome) -> None:
         file = known("phy_train.dat")
         path = put(home, file, DATA)
         assert have(file, home)
         assert fetch(file, home) == Fetched(path, sha256(DATA), sha256(DATA), "put there by hand")
 
-    def test_a_wrong_one_is_named_and_left_alone(self, server: Server, home: Home) -> None:
+    def test_a_wrong_one_is_named_and_left_alone(self, server: Server, home: DataHome) -> None:
         file = known("a9a", server.put("a9a", DATA))
         path = put(home, file, b"something else")
         assert not have(file, home)
@@ -102,7 +102,7 @@ class TestByHand:
         assert path.read_bytes() == b"something else"
         assert server.count("a9a") == 0
 
-    def test_what_to_do_is_said(self, home: Home) -> None:
+    def test_what_to_do_is_said(self, home: DataHome) -> None:
         text = message(
             RemoteFile("phy_train.dat", bytes=19_000_000, by_hand="Register at the competition's page."), home
         )
@@ -112,7 +112,7 @@ class TestByHand:
 
 
 class TestVerify:
-    def test_finds_what_size_and_time_hide(self, server: Server, home: Home) -> None:
+    def test_finds_what_size_and_time_hide(self, server: Server, home: DataHome) -> None:
         file = known("a9a", server.put("a9a", DATA))
         path = fetch(file, home, policy=IMPATIENT).path
         before = path.stat()
@@ -121,14 +121,14 @@ class TestVerify:
         assert have(file, home)
         assert "wrong hash" in message(file, home, verify)
 
-    def test_a_good_file(self, server: Server, home: Home) -> None:
+    def test_a_good_file(self, server: Server, home: DataHome) -> None:
         file = known("a9a", server.put("a9a", DATA))
         assert verify(fetch(file, home, policy=IMPATIENT) and file, home).origin == server.url("a9a")
 
-    def test_a_missing_file(self, home: Home) -> None:
+    def test_a_missing_file(self, home: DataHome) -> None:
         assert str(home.folder / "files" / "a9a") in message(known("a9a"), home, verify)
 
-    def test_a_card_that_changed_asks_for_another_file(self, server: Server, home: Home) -> None:
+    def test_a_card_that_changed_asks_for_another_file(self, server: Server, home: DataHome) -> None:
         fetch(RemoteFile("a9a", (server.put("a9a", DATA),)), home, policy=IMPATIENT)
         changed = known("a9a", server.url("a9a"), content=b"new")
         assert not have(changed, home)
@@ -140,7 +140,7 @@ class TestMirrors:
         folder = tmp_path / "mirror"
         folder.mkdir()
         (folder / "a9a").write_bytes(DATA)
-        home = Home(tmp_path / "home", (str(folder),))
+        home = DataHome(tmp_path / "home", (str(folder),))
         fetched = fetch(known("a9a", server.put("a9a", DATA)), home, policy=IMPATIENT)
         assert fetched.origin == str(folder / "a9a")
         assert not fetched.path.samefile(folder / "a9a")
@@ -151,11 +151,11 @@ class TestMirrors:
         folder = tmp_path / "my mirror"
         folder.mkdir()
         (folder / "a9a").write_bytes(DATA)
-        assert fetch(known("a9a"), Home(tmp_path / "home", (folder.as_uri(),))).path.read_bytes() == DATA
+        assert fetch(known("a9a"), DataHome(tmp_path / "home", (folder.as_uri(),))).path.read_bytes() == DATA
 
     def test_a_web_mirror_is_first(self, server: Server, tmp_path: Path) -> None:
         mirrored = server.put("mirror/a9a", DATA)
-        home = Home(tmp_path, (server.url("mirror/"),))
+        home = DataHome(tmp_path, (server.url("mirror/"),))
         assert fetch(known("a9a", server.put("a9a", DATA)), home, policy=IMPATIENT).origin == mirrored
         assert server.count("a9a") == 0
 
@@ -167,29 +167,29 @@ class TestMirrors:
         folder.mkdir()
         if wrong:
             (folder / "a9a").write_bytes(wrong)
-        home = Home(tmp_path / "home", (str(folder),))
+        home = DataHome(tmp_path / "home", (str(folder),))
         assert fetch(known("a9a", server.put("a9a", DATA)), home, policy=IMPATIENT).origin == server.url("a9a")
         assert wrong is None or (folder / "a9a").read_bytes() == wrong
 
     def test_a_folder_in_the_files_place(self, tmp_path: Path) -> None:
         (tmp_path / "mirror" / "a9a").mkdir(parents=True)
-        text = message(known("a9a"), Home(tmp_path / "home", (str(tmp_path / "mirror"),)))
+        text = message(known("a9a"), DataHome(tmp_path / "home", (str(tmp_path / "mirror"),)))
         assert "it cannot be read (Is a directory)" in text
 
     def test_a_missing_folder_is_named(self, server: Server, tmp_path: Path) -> None:
-        home = Home(tmp_path / "home", (str(tmp_path / "mirorr"),))
+        home = DataHome(tmp_path / "home", (str(tmp_path / "mirorr"),))
         text = message(known("a9a", server.put("a9a", DATA)), home)
         assert f"mirror folder {tmp_path / 'mirorr'} (--mirror or MPU_BENCH_MIRROR) does not exist" in text
         assert server.requests == []
 
     def test_a_file_is_no_mirror(self, tmp_path: Path) -> None:
         (tmp_path / "mirror").write_bytes(b"")
-        assert "is not a folder" in message(known("a9a"), Home(tmp_path / "home", (str(tmp_path / "mirror"),)))
+        assert "is not a folder" in message(known("a9a"), DataHome(tmp_path / "home", (str(tmp_path / "mirror"),)))
 
 
 class TestOffline:
     def test_says_what_is_missing_and_where_it_goes(self, server: Server, tmp_path: Path) -> None:
-        home = Home(tmp_path, (server.url("mirror"),), offline=True)
+        home = DataHome(tmp_path, (server.url("mirror"),), offline=True)
         text = message(known("a9a", server.put("a9a", DATA)), home)
         for part in ("a9a (300.0 kB)", "--offline", str(tmp_path / "files" / "a9a"), server.url("a9a")):
             assert part in text
@@ -198,14 +198,14 @@ class TestOffline:
     def test_a_folder_mirror_still_serves(self, tmp_path: Path) -> None:
         (tmp_path / "mirror").mkdir()
         (tmp_path / "mirror" / "a9a").write_bytes(DATA)
-        home = Home(tmp_path / "home", (str(tmp_path / "mirror"),), offline=True)
+        home = DataHome(tmp_path / "home", (str(tmp_path / "mirror"),), offline=True)
         assert fetch(known("a9a"), home).path.read_bytes() == DATA
 
 
 CHILD = """
 import sys
 from pathlib import Path
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.download.progress import Silent
 from mpu_bench.data.download.remote_file import RemoteFile
@@ -216,17 +216,17 @@ class Told(Silent):
 
 folder, url, digest = sys.argv[1:]
 print("starts", flush=True)
-print(fetch(RemoteFile("a9a", (url,), (digest,) if digest else ()), Home(Path(folder)), Told()).sha256, flush=True)
+print(fetch(RemoteFile("a9a", (url,), (digest,) if digest else ()), DataHome(Path(folder)), Told()).sha256, flush=True)
 """
 
 
-def child(home: Home, url: str, digest: str) -> subprocess.Popen[str]:
+def child(home: DataHome, url: str, digest: str) -> subprocess.Popen[str]:
     arguments = [sys.executable, "-c", CHILD, str(home.folder), url, digest]
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
 
 
 class TestProcesses:
-    def test_two_share_one_download(self, server: Server, home: Home) -> None:
+    def test_two_share_one_download(self, server: Server, home: DataHome) -> None:
         hold = threading.Event()
         url = server.put("a9a", DATA, Answer(hold=hold))
         with child(home, url, "") as first:
@@ -240,7 +240,7 @@ class TestProcesses:
         assert answers == [sha256(DATA)] * 2
         assert server.count("a9a") == 1
 
-    def test_a_killed_process_leaves_its_part_and_no_lock(self, server: Server, home: Home) -> None:
+    def test_a_killed_process_leaves_its_part_and_no_lock(self, server: Server, home: DataHome) -> None:
         url = server.put("a9a", DATA, Answer(cut_after=120_000, stay=True))
         file = known("a9a", url)
         with child(home, url, sha256(DATA)) as process:

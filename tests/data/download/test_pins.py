@@ -9,19 +9,19 @@ import pytest
 from tests.downloads import DATA, IMPATIENT, left, message, sha256
 from tests.http_server import Server
 
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.fetch import clean, fetch
 from mpu_bench.data.download.remote_file import RemoteFile
 
 
 @pytest.fixture
-def file(server: Server, home: Home) -> RemoteFile:
+def file(server: Server, home: DataHome) -> RemoteFile:
     file = RemoteFile("w8a", (server.put("w8a", DATA),))
     fetch(file, home, policy=IMPATIENT)
     return file
 
 
-def test_what_is_kept(file: RemoteFile, server: Server, home: Home) -> None:
+def test_what_is_kept(file: RemoteFile, server: Server, home: DataHome) -> None:
     kept = json.loads(home.pin_path(file).read_text())
     expected = {"sha256": sha256(DATA), "content_sha256": sha256(DATA), "bytes": len(DATA)}
     expected |= {"content_bytes": len(DATA), "origin": server.url("w8a")}
@@ -29,7 +29,7 @@ def test_what_is_kept(file: RemoteFile, server: Server, home: Home) -> None:
     assert set(kept) - set(expected) == {"time", "modified"}
 
 
-def test_another_file_from_the_same_address_is_refused(file: RemoteFile, server: Server, home: Home) -> None:
+def test_another_file_from_the_same_address_is_refused(file: RemoteFile, server: Server, home: DataHome) -> None:
     clean(file, home)
     server.put("w8a", b"changed at the source")
     text = message(file, home)
@@ -39,14 +39,14 @@ def test_another_file_from_the_same_address_is_refused(file: RemoteFile, server:
     assert left(home) == ["w8a.lock.json"]
 
 
-def test_it_can_be_accepted_deliberately(file: RemoteFile, server: Server, home: Home) -> None:
+def test_it_can_be_accepted_deliberately(file: RemoteFile, server: Server, home: DataHome) -> None:
     clean(file, home)
     server.put("w8a", b"changed at the source")
     home.pin_path(file).unlink()
     assert fetch(file, home, policy=IMPATIENT).sha256 == sha256(b"changed at the source")
 
 
-def test_a_file_that_changes_in_the_home_is_refused(file: RemoteFile, home: Home) -> None:
+def test_a_file_that_changes_in_the_home_is_refused(file: RemoteFile, home: DataHome) -> None:
     home.path(file).write_bytes(b"edited")
     text = message(file, home)
     assert "wrong hash" in text
@@ -54,13 +54,13 @@ def test_a_file_that_changes_in_the_home_is_refused(file: RemoteFile, home: Home
     assert home.path(file).read_bytes() == b"edited"
 
 
-def test_the_same_content_compressed_anew_is_right(file: RemoteFile, server: Server, home: Home) -> None:
+def test_the_same_content_compressed_anew_is_right(file: RemoteFile, server: Server, home: DataHome) -> None:
     clean(file, home)
     server.put("w8a", lzma.compress(DATA))
     assert fetch(file, home, policy=IMPATIENT).content_sha256 == sha256(DATA)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"sha256": "x"}', "\xff"])
-def test_a_damaged_pin_is_named(text: str, file: RemoteFile, home: Home) -> None:
+def test_a_damaged_pin_is_named(text: str, file: RemoteFile, home: DataHome) -> None:
     home.pin_path(file).write_text(text, "latin-1")
     assert f"{home.pin_path(file)}: should hold the pinned hashes" in message(file, home)

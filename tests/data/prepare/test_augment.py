@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mpu_bench.core.rows import Dense, Ones, Sparse, to_scipy
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare import augment as module
 from mpu_bench.data.prepare.augment import augment
 from mpu_bench.data.prepare.load import describe, load_problem
@@ -70,7 +70,7 @@ def test_the_layout_of_the_three_types():
     lists = [{0: 1.0, 2: 1.0}, {}, {1: 1.0}]
     ones = augment(rows_of(Ones, lists), FEATURES, 1)
     assert isinstance(ones, Ones)
-    assert ones.columns.tolist() == [0, 2, 3, 3, 1, 3]
+    assert ones.indices.tolist() == [0, 2, 3, 3, 1, 3]
     assert ones.starts.tolist() == [0, 3, 4, 6]
     sparse = augment(rows_of(Sparse, lists), FEATURES, 2)
     assert sparse.values.tolist() == [1, 1, 2, 2, 1, 2]
@@ -98,7 +98,7 @@ def test_no_needless_copies(kind):
 def test_too_many_pairs_are_refused(monkeypatch):
     monkeypatch.setattr(module, "MAX_PAIRS", 3)
     rows = rows_of(Sparse, [{0: 1.0}, {}])
-    assert len(augment(rows, FEATURES, 1).columns) == 3
+    assert len(augment(rows, FEATURES, 1).indices) == 3
     with pytest.raises(DataError, match="augment: the rows would hold more than 3 values"):
         augment(augment(rows, FEATURES, 1), FEATURES + 1, 1)
 
@@ -112,7 +112,7 @@ def load(tmp_path, monkeypatch):
     (tmp_path / "datasets" / "points.yaml").write_text(TEXT)
     (tmp_path / "mirror" / "train").write_text("+1 1:1 3:1\n-1\n+1 2:1\n")
     (tmp_path / "mirror" / "test").write_text("-1\n+1 3:1\n")
-    home = Home(tmp_path / "home", (str(tmp_path / "mirror"),), offline=True)
+    home = DataHome(tmp_path / "home", (str(tmp_path / "mirror"),), offline=True)
 
     def made(options=None):
         card = catalog.card("points", options)
@@ -174,5 +174,5 @@ def test_adult_gets_one_more_one(shared_home):
     plain, made = (load_problem(catalog.card("adult", options), shared_home) for options in ({}, {"augment": 1}))
     assert isinstance(made.train, Ones)
     assert made.features == 124
-    assert len(made.train.columns) == len(plain.train.columns) + plain.n
-    assert (made.train.columns[made.train.starts[1:] - np.uint32(1)] == 123).all()
+    assert len(made.train.indices) == len(plain.train.indices) + plain.n
+    assert (made.train.indices[made.train.starts[1:] - np.uint32(1)] == 123).all()

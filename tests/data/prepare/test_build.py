@@ -20,7 +20,7 @@ def test_sparse_rows(world):
     problem = world.load()
     assert isinstance(problem.train, Sparse)
     assert problem.train.values.tolist() == [1, 2.5, -1]
-    assert problem.train.columns.tolist() == [0, 2, 1]
+    assert problem.train.indices.tolist() == [0, 2, 1]
     assert problem.train.starts.tolist() == [0, 2, 2, 3]
     assert problem.labels.tolist() == [1, 0, 1]
     assert (problem.n, problem.n_test, problem.features, problem.classes) == (3, 0, 4, ("-1", "+1"))

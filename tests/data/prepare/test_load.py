@@ -14,7 +14,7 @@ import pytest
 from tests.datasets_of_user import POINTS, SVMLIGHT, TABLE
 
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare import build, npy
 from mpu_bench.data.prepare.load import clean_prepared, describe, load_problem, prepared_folder
 from mpu_bench.errors import FetchError
@@ -51,10 +51,10 @@ def test_two_class_problems_share_the_arrays(world, numbers):
 def test_the_fingerprint_is_of_content_and_preparation(world, tmp_path):
     plain = world.load().fingerprint
     assert world.load(options={"multiply_by": 2.0}).fingerprint != plain
-    other = Home(tmp_path / "other", world.home.mirrors, offline=True)
+    other = DataHome(tmp_path / "other", world.home.mirrors, offline=True)
     world.offer(gzip.compress(POINTS.encode()))
     assert load_problem(world.card(), other).fingerprint == plain
-    third = Home(tmp_path / "third", world.home.mirrors, offline=True)
+    third = DataHome(tmp_path / "third", world.home.mirrors, offline=True)
     world.offer(POINTS + "+1 1:1\n")
     assert load_problem(world.card(), third).fingerprint != plain
 
@@ -126,7 +126,7 @@ def test_damage_is_repaired(world, damage):
     fingerprint = world.load().fingerprint
     damage(prepared_folder(world.card(), world.home))
     again = world.load()
-    assert again.train.columns.tolist() == [0, 2, 1]
+    assert again.train.indices.tolist() == [0, 2, 1]
     assert again.fingerprint == fingerprint
     assert len(world.left()) == 1
 
@@ -139,7 +139,7 @@ def test_another_content_that_the_user_accepts_is_prepared_anew(world):
     (world.home.folder / "files" / "points.lock.json").unlink()
     load_problem(world.card(options={"multiply_by": 2.0}), world.home)
     after = world.load()
-    assert after.train.columns.tolist() == [3]
+    assert after.train.indices.tolist() == [3]
     assert after.fingerprint != before.fingerprint
 
 
@@ -181,12 +181,12 @@ def test_two_processes_prepare_once(world, tmp_path):
     world.card()
     code = (
         "import time; from pathlib import Path; from mpu_bench.data.cards import catalog\n"
-        "from mpu_bench.data.download.cache import Home; from mpu_bench.data.prepare import build, load\n"
+        "from mpu_bench.data.download.cache import DataHome; from mpu_bench.data.prepare import build, load\n"
         "made = build.build\n"
         "def slowly(*arguments):\n"
         "    open('made', 'a').write('once '); time.sleep(0.5); return made(*arguments)\n"
         "build.build = slowly\n"
-        f"home = Home(Path('home'), ({str(world.mirror)!r},), True)\n"
+        f"home = DataHome(Path('home'), ({str(world.mirror)!r},), True)\n"
         "print(load.load_problem(catalog.card('points'), home).fingerprint)\n"
     )
     started = [

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import Limits
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.experiment import plan
-from mpu_bench.experiment.pool import local
-from mpu_bench.experiment.pool.local import Outcome, Pool
-from mpu_bench.experiment.worker import Task
+from mpu_bench.experiment.messages import Compiled, News, Phase, Progress, Task
+from mpu_bench.experiment.pool import Outcome, Pool, local
+from mpu_bench.experiment.pool.local import LocalPool
 
-PLUGIN = Path(__file__).parents[1] / "plugins" / "misbehaving.py"
+PLUGIN = Path(__file__).parents[2] / "plugins" / "misbehaving.py"
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    with Pool() as made:
-        yield made
+def do(pool: Pool, tasks: list[Task], news: list[News] | None = None) -> list[Outcome]:
+    """Let a pool do tasks, as many at once as it has room for."""
+    waiting, done = list(tasks), []
+    while len(done) < len(tasks):
+        while waiting and pool.has_room:
+            pool.submit(waiting.pop(0))
+        done.append(pool.next_outcome(lambda _task, each: news.append(each) if news is not None else None))
+    return done
 
 
 @pytest.fixture
-def outcomes(tmp_path: Path, shared_home: Home, pool: Pool):
-    def run(behaviours: list[str], limits: Limits | None = None, more: str = "") -> list[Outcome]:
+def outcomes(tmp_path: Path, shared_home: DataHome, pool: LocalPool):
+    def run(
+        behaviours: list[str], limits: Limits | None = None, more: str = "", news: list[News] | None = None
+    ) -> list[Outcome]:
         path = tmp_path / "tried.yaml"
         written = behaviours[0] if len(behaviours) == 1 else f"[{', '.join(behaviours)}]"
         path.write_text(
@@ -36,9 +40,8 @@ def outcomes(tmp_path: Path, shared_home: Home, pool: Pool):
             encoding="utf-8",
         )
         runs = plan.plan(read_config(path))
-        told: list[Any] = []
-        tasks = [Task(each, shared_home) for each in runs]
-        return list(pool.run(tasks, limits or Limits(), lambda *message: told.append(message)))
+        tasks = [Task(str(each), each, shared_home, limits or Limits()) for each in runs]
+        return do(pool, tasks, news)
 
     return run
 
@@ -94,29 +97,64 @@ def test_evaluating_a_model_costs_no_seconds_of_a_rule(outcomes, monkeypatch: py
     assert 0.1 * len(only.checkpoints) > 1.5 * 0.1 + 0.9
 
 
-def test_a_worker_is_kept_warm(outcomes, pool: Pool) -> None:
+def test_what_a_run_tells(outcomes) -> None:
+    news: list[News] = []
+    outcomes(["finish, passes: 7"], news=news)
+    phases = [each.name for each in news if isinstance(each, Phase)]
+    assert [phase for phase in phases if phase != "compiling"] == ["loading", "training"]
+    assert all(each.seconds >= 0 for each in news if isinstance(each, Compiled))
+    far = [each for each in news if isinstance(each, Progress)]
+    assert [each.passes for each in far] == sorted(each.passes for each in far)
+    assert far[-1].objective == 0.0
+
+
+def workers(pool: LocalPool) -> set[int]:
+    return {each.process.pid for each in pool._workers}
+
+
+def test_a_worker_is_kept_warm(outcomes, pool: LocalPool) -> None:
     outcomes(["finish"])
-    process = pool._workers[0].process.pid
+    before = workers(pool)
     outcomes(["finish", "raise", "finish"])
-    assert pool._workers[0].process.pid == process
+    assert workers(pool) == before
     outcomes(["kill"])
-    assert pool._workers[0].process.pid != process
+    outcomes(["finish"])
+    assert not workers(pool) & before
 
 
-def test_a_worker_that_died_while_idle_is_replaced(outcomes, pool: Pool) -> None:
-    pool._workers[0].process.kill()
-    pool._workers[0].process.join()
+def test_a_worker_that_died_while_idle_is_replaced(outcomes, pool: LocalPool) -> None:
+    outcomes(["finish"])
+    (idle,) = pool._workers
+    idle.process.kill()
+    idle.process.join()
     assert [each.record["status"] for each in outcomes(["finish"])] == ["done"]
 
 
-def test_jobs_run_at_once_and_each_run_once(tmp_path: Path, shared_home: Home) -> None:
+def test_jobs_run_at_once_and_each_run_once(tmp_path: Path, shared_home: DataHome) -> None:
     path = tmp_path / "tried.yaml"
     path.write_text(
         f"name: tried\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\nplugins: [{PLUGIN}]\nrepeats: 6\n"
         "solvers: [misbehaving]\n",
         encoding="utf-8",
     )
-    runs = plan.plan(read_config(path))
-    with Pool(jobs=2) as pool:
-        done = list(pool.run([Task(run, shared_home) for run in runs], Limits(), lambda *_: None))
+    tasks = [Task(str(run), run, shared_home) for run in plan.plan(read_config(path))]
+    with LocalPool(jobs=2) as pool:
+        done = do(pool, tasks)
+        assert len(workers(pool)) == 2
     assert sorted(each.task.run.seed for each in done) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_closed_pool_has_new_workers_with_other_threads(outcomes, pool: LocalPool) -> None:
+    before = workers(pool)
+    pool.use_threads(2)
+    try:
+        assert not workers(pool)
+        assert [each.record["status"] for each in outcomes(["finish"])] == ["done"]
+        assert not workers(pool) & before
+    finally:
+        pool.use_threads(1)
+
+
+def test_nothing_under_way_has_no_outcome() -> None:
+    with pytest.raises(LookupError):
+        LocalPool(0).next_outcome(lambda *_: None)

@@ -4,7 +4,7 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Polynomial
-from mpu_bench.core.rng import generator
+from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import UserError
 from oracles import quadratic_programs, responses_kept, toys
@@ -22,8 +22,8 @@ def test_is_the_plain_algorithm_and_keeps_its_bound(regularization):
     state = solver.start(toys.problem(matrix, labels, "ones"), QUADRATIC, 2)
     assert solver.advance(state, Until()) == Status.DONE
     T = 50 * 60
-    alphas, drawn, losses = responses_kept.pegasos(gram, signs, regularization, T, generator(2, "pegasos-kernel"))
-    np.testing.assert_allclose(state.multiplicities / (regularization * T), alphas, rtol=1e-9)
+    alphas, drawn, losses = responses_kept.pegasos(gram, signs, regularization, T, rng(2, "pegasos-kernel"))
+    np.testing.assert_allclose(state.work.alphas / (regularization * T), alphas, rtol=1e-9)
     scores = solver.model(state).scores(state.problem.train)[:, 0]
     np.testing.assert_allclose(scores, gram @ (signs * alphas), rtol=1e-9)
 
@@ -36,7 +36,7 @@ def test_is_the_plain_algorithm_and_keeps_its_bound(regularization):
     assert objective >= value
 
     assert state.counters[PRESENTED] == T
-    assert state.counters[STEPS] == state.counters[UPDATES] == state.multiplicities.sum() < T
+    assert state.counters[STEPS] == state.counters[UPDATES] == state.work.alphas.sum() < T
     assert state.counters[KERNEL_EVALUATIONS] == 60 * state.counters[STEPS]
 
 

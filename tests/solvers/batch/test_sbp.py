@@ -1,78 +1,21 @@
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
-from mpu_bench.core.rng import generator
+from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import UserError
-from mpu_bench.solvers.batch.water_filling import draw_covered, one_level, two_levels
-from oracles import quadratic_programs, responses_kept, toys, water
+from oracles import quadratic_programs, responses_kept, toys
 from oracles.toys import more
 
 SBP = solvers.load("sbp")
 CUBIC = Polynomial(1.0, 1.0, 3)  # integers on binary data: no rounding
 WIDE = Gaussian(0.1)
-
-responses = st.floats(-1, 1) | st.sampled_from([-0.5, 0.0, 0.25])  # the latter for ties
-volumes = st.sampled_from([0.0, 1e-9, 1e-3, 1e3, 1e9]) | st.floats(0, 30)
-guesses = st.sampled_from([-1e6, 0.0, 1e6]) | st.floats(-2, 2)
-basins = st.lists(responses, min_size=1, max_size=60).map(np.array)
-
-
-@given(basins, volumes, guesses)
-@example(np.zeros(1), 1e-9, 1e6)
-def test_one_basin(basin, volume, guess):
-    level = one_level(basin, volume, guess)
-    assert level == pytest.approx(water.one_level(basin, volume), rel=1e-9, abs=1e-12)
-    assert np.maximum(0, level - basin).sum() == pytest.approx(volume, rel=1e-9, abs=1e-9)
-    assert level >= basin.min()
-
-
-@given(basins, basins, volumes, guesses, guesses, st.sampled_from([0.0, 1e-3, 0.1, 3.0, np.inf]))
-@settings(max_examples=300)
-def test_two_basins(plus, minus, volume, first, second, width):
-    guess = np.array([first, second, width])
-    levels = two_levels(plus, minus, volume, guess, np.zeros(len(plus) + len(minus)))
-    assert sum(levels) == pytest.approx(water.two_levels(plus, minus, volume), rel=1e-9, abs=1e-12)
-    filled = np.maximum(0, levels[0] - plus).sum() + np.maximum(0, levels[1] - minus).sum()
-    assert filled == pytest.approx(volume, rel=1e-9, abs=1e-9)
-    below, upto = np.array([[(c < g).sum(), (c <= g).sum()] for c, g in zip((plus, minus), levels, strict=True)]).T
-    assert below.max() <= upto.min() or volume < 1e-6  # some k is covered in both; a level within rounding of a tie
-    assert levels[0] >= plus.min()
-    assert levels[1] >= minus.min()
-    np.testing.assert_array_equal(guess[:2], levels)
-
-
-@pytest.mark.parametrize("volume", [0.0, 0.3, 7.0])
-def test_two_basins_with_many_responses_that_move_slowly(volume):
-    random = np.random.default_rng(0)
-    plus, minus, guess = random.normal(size=700), random.normal(size=2500), np.array([0.0, 0.0, np.inf])
-    for _ in range(60):
-        levels = two_levels(plus, minus, volume, guess, np.zeros(3200))
-        assert sum(levels) == pytest.approx(water.two_levels(plus, minus, volume), rel=1e-12)
-        assert guess[2] < 3  # not all of them are looked at
-        plus += 0.02 * random.normal(size=700)
-        minus += 0.02 * random.normal(size=2500) - 0.01
-
-
-def test_the_middle_bias_is_taken():
-    """One of each is covered and gamma+ + gamma- = 1, with gamma+ from 0 to 0.3 and gamma- from 0 to 2."""
-    levels = two_levels(np.array([0.0, 0.3]), np.array([0.0, 2.0]), 1.0, np.array([0.0, 0.0, np.inf]), np.zeros(4))
-    assert levels == pytest.approx((0.15, 0.85))
-
-
-def test_draws_are_uniform_among_the_covered():
-    responses, stream = np.array([0.5, 0.1, 0.7, 0.1, 0.3]), generator(0, "test")
-    drawn = [draw_covered(responses, 0.5, stream) for _ in range(3000)]
-    assert np.bincount(drawn, minlength=5) == pytest.approx([0, 1000, 0, 1000, 1000], abs=100)
-    assert {draw_covered(responses, 0.1, stream) for _ in range(50)} == {1, 3}
 
 
 @pytest.mark.parametrize(("nu", "passes"), [(0.5, 5), (1e-3, 5), (0.0, 5), (0.3, 300)])
@@ -81,7 +24,7 @@ def test_is_algorithm_1(nu, passes):
     matrix, labels = toys.binary()
     solver, gram = SBP(nu=nu, passes=passes), (matrix @ matrix.T + 1) ** 3
     state, status = trained(solver, toys.problem(matrix, labels, "ones"), CUBIC)
-    alphas, level = responses_kept.sbp(gram, 2.0 * labels - 1, nu, passes * 60, generator(4, "sbp"))
+    alphas, level = responses_kept.sbp(gram, 2.0 * labels - 1, nu, passes * 60, rng(4, "sbp"))
     assert status == Status.DONE
     assert solver.measures(state).objective == pytest.approx(level, rel=1e-9)
     expected = gram @ (alphas * (2.0 * labels - 1)) / (level if level > 0 else 1)
@@ -96,7 +39,7 @@ def trained(solver, problem, kernel=WIDE, seed=4):
 
 
 def exact(matrix, labels, regularization, bias):
-    """Solve the regularised problem; gives w* by its length and the responses, and nu of Lemma 2.1."""
+    """Solve the regularised problem; return w* by its length and the responses, and nu of Lemma 2.1."""
     signs, C = 2.0 * labels - 1, 1 / (regularization * len(labels))
     gram = np.exp(-WIDE.gamma * ((matrix[:, None] - matrix) ** 2).sum(axis=2))
     patterns = signs[:, None] * gram * signs

@@ -28,9 +28,9 @@ def test_the_gap_closes_on_the_exact_optimum(regularization):
     assert found.objective == pytest.approx(optimum, rel=1e-6)
     scores = solver.model(state).scores(state.problem.train)[:, 0]
     np.testing.assert_allclose(scores, gram @ (signs * alphas), rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(signs * scores, state.responses, rtol=1e-9)  # what is kept is what is
-    assert state.alphas.min() >= 0
-    assert state.alphas.max() <= C
+    np.testing.assert_allclose(signs * scores, state.work.responses, rtol=1e-9)  # what is kept is what is
+    assert state.work.alphas.min() >= 0
+    assert state.work.alphas.max() <= C
     assert state.counters[PRESENTED] == 3000 * 60
     assert state.counters[STEPS] == state.counters[UPDATES] < state.counters[PRESENTED]
     assert state.counters[KERNEL_EVALUATIONS] == 60 * state.counters[STEPS]
@@ -52,7 +52,7 @@ def test_a_zero_row_goes_to_its_bound_at_once():
     solver = SDCA(0.01)
     state = solver.start(toys.problem(matrix, labels, "ones"), Linear(), 1)
     solver.advance(state, Until())
-    assert state.alphas[30] == pytest.approx(1 / (60 * 0.01))
+    assert state.work.alphas[30] == pytest.approx(1 / (60 * 0.01))
 
 
 def test_bad_parameters_are_refused():

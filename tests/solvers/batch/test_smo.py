@@ -12,6 +12,7 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.solvers.batch import smo
+from mpu_bench.solvers.batch.shrinking import unpermuted, update_bounds
 from mpu_bench.solvers.batch.smo import SMO
 from oracles import kernel_svm, toys
 from oracles.toys import more
@@ -25,9 +26,23 @@ def train(solver, problem, kernel=KERNELS[1]):
     return state
 
 
+def solution(state):
+    """Return beta and -y grad by example."""
+    return unpermuted(state.gram, state.work.variables)
+
+
+def violation(solver, state):
+    """Return the largest violation of the optimality conditions over all examples; the tolerance is of this."""
+    beta, minus_y_grad = solution(state)
+    weight = solver.weight(len(beta))
+    up_max = minus_y_grad[beta < np.maximum(0.0, state.signs * weight)].max(initial=-np.inf)
+    low_min = minus_y_grad[beta > np.minimum(0.0, state.signs * weight)].min(initial=np.inf)
+    return max(0.0, float(up_max - low_min if solver.bias else max(up_max, -low_min)))
+
+
 def certify(solver, state, matrix, kernel=KERNELS[1]):
-    """Give primal and dual in double, from the model's own numbers alone."""
-    coefficients, _ = smo.by_example(state)
+    """Return primal and dual in double, from the model's own numbers alone."""
+    coefficients, _ = solution(state)
     if solver.bias:
         assert abs(coefficients.sum()) < 1e-9 * (1 + np.abs(coefficients).sum())
     weight = solver.weight(len(coefficients))
@@ -50,7 +65,7 @@ def test_the_optimum_is_certified_in_double(kernel, bias, C):
     measures = solver.measures(state)
     assert measures.objective == pytest.approx(primal, rel=1e-6, abs=most)
     assert measures.dual_objective == pytest.approx(dual, rel=1e-6)
-    assert 0 <= solver.violation(state) <= 1e-5 * 1.001
+    assert 0 <= violation(solver, state) <= 1e-5 * 1.001
     extra = state.counters[KERNEL_EVALUATIONS] - (1 + bias) * 90 * state.counters[PRESENTED]
     assert extra % 90 == 0
     assert extra >= 0 if bias else extra == 0  # what is left out by shrinking is brought back by rows
@@ -74,39 +89,41 @@ def test_two_examples():
     problem = toys.problem(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1], np.int32), "ones")
     state = train(SMO(C=10.0, bias=True), problem)
     alpha = 1 / (1 - np.exp(-0.5))
-    np.testing.assert_allclose(smo.by_example(state)[0], [-alpha, alpha], rtol=1e-6)
+    np.testing.assert_allclose(solution(state)[0], [-alpha, alpha], rtol=1e-6)
     assert SMO(C=10.0, bias=True).offset(state) == pytest.approx(0.0, abs=1e-6)
     state = train(SMO(C=0.1, bias=True), problem)
-    assert list(smo.by_example(state)[0]) == [-0.1, 0.1]
+    assert list(solution(state)[0]) == [-0.1, 0.1]
 
 
 @pytest.mark.parametrize("memory", [0, 20 * 400 * 4, None])
 @pytest.mark.parametrize("C", [1.0, 100.0])
-def test_shrinking_changes_nothing_but_the_way(monkeypatch, memory, C):
+def test_shrinking_changes_nothing_but_the_way(memory, C):
     """On noisy data many coefficients end at C; measures of a shrunk state are those of the whole problem."""
     matrix, labels = toys.real(n=400)
     labels = labels ^ (np.random.default_rng(5).random(400) < 0.15)
     problem, solver = toys.problem(matrix, labels, "dense"), SMO(C=C, bias=True, tolerance=1e-4)
-    monkeypatch.setattr(gram, "_chosen", [] if memory is None else [memory])
-    state, active, checked = solver.start(problem, KERNELS[1], 0), [], 0
+    try:
+        gram.set_allowance(memory)
+        state, whole = solver.start(problem, KERNELS[1], 0), train(solver, problem)
+    finally:
+        gram.set_allowance(None)
+    active, checked = [], 0
     while solver.advance(state, more(state, presented=100)) != Status.DONE:
-        active.append(int(state.places.active[0]))
+        active.append(int(state.work.variables.active_size[0]))
         if active[-1] < 400 and checked < 3:
             checked += 1
             before = toys.arrays_of(state)
-            coefficients, errors = smo.by_example(state)
+            coefficients, minus_y_grad = solution(state)
             exact = state.signs - kernel_svm.gram(KERNELS[1], matrix) @ coefficients
-            np.testing.assert_allclose(errors, exact, atol=1e-4 * C)
+            np.testing.assert_allclose(minus_y_grad, exact, atol=1e-4 * C)
             measures, after = solver.measures(state), toys.arrays_of(state)
             assert measures.objective >= measures.dual_objective
             assert all(np.array_equal(before[name], after[name]) for name in before)
     assert min(active) <= 200
     primal, dual = certify(solver, state, matrix)
     assert primal - dual < 400 * C * 1.1e-4
-    assert state.places.active[0] == 400
-    assert solver.violation(state) <= 1e-4 * 1.001
-
-    whole = train(solver, problem)
+    assert state.work.variables.active_size[0] == 400
+    assert violation(solver, state) <= 1e-4 * 1.001
     for left, right in zip(toys.arrays_of(whole).items(), toys.arrays_of(state).items(), strict=True):
         np.testing.assert_array_equal(left[1], right[1], err_msg=left[0])
 
@@ -116,26 +133,28 @@ def test_a_coefficient_almost_at_its_bound_is_not_waited_for():
     problem, solver = toys.problem(*toys.real(n=90), "dense"), SMO(C=0.1, tolerance=1e-3)
     state = train(solver, problem)
     iterations = state.counters[PRESENTED]
-    errors = state.signs * state.places.errors
-    most = int(np.argmax(errors))
-    assert errors[most] > 0.1
-    state.places.coefficients[most] *= 1 - 1e-15
-    smo._mark(state.places, most)
-    state.best[0] = smo._look(state.places, state.bounds, False, 1e-3)
-    assert state.bounds[0] == pytest.approx(errors[most])
+    variables = state.work.variables
+    gradient = state.signs * variables.minus_y_grad
+    largest = int(np.argmax(gradient))
+    assert gradient[largest] > 0.1
+    variables.beta[largest] *= 1 - 1e-15
+    update_bounds(variables, largest)
+    smo._select_working_set(state.work, False, 1e-3)
+    assert state.work.progress[0].up_max == pytest.approx(gradient[largest])
     assert solver.advance(state, Until()) == Status.DONE
     assert state.counters[PRESENTED] == iterations + 1
-    assert solver.violation(state) <= 1e-3
+    assert violation(solver, state) <= 1e-3
 
 
 def test_lambda_instead_of_the_weight():
     problem = toys.problem(*toys.real(), "dense")
     left, right = train(SMO(C=2.0), problem), train(SMO(regularization=1 / (2.0 * 60)), problem)
-    np.testing.assert_allclose(smo.by_example(left)[0], smo.by_example(right)[0])
+    np.testing.assert_allclose(solution(left)[0], solution(right)[0])
     with pytest.raises(ConfigError, match="either C or regularization"):
         SMO(C=1.0, regularization=1.0)
-    for wrong in ({"C": 0.0}, {"regularization": -1.0}, {"tolerance": 0.0}, {"C": float("nan")}):
-        with pytest.raises(ConfigError, match="must be above 0"):
+    nan, infinite = float("nan"), float("inf")
+    for wrong in ({"C": 0.0}, {"regularization": -1.0}, {"tolerance": 0.0}, {"C": nan}, {"tolerance": infinite}):
+        with pytest.raises(ConfigError, match="must satisfy"):
             SMO(**wrong)
 
 
@@ -150,7 +169,7 @@ def compare(problem, kernel, C, tolerance):
     own, peer = SMO(C=C, bias=True, tolerance=tolerance), solvers.load("libsvm")(C=C, tolerance=tolerance)
     mine, theirs = train(own, problem, kernel), train(peer, problem, kernel)
     assert own.offset(mine) == pytest.approx(float(theirs.bias[0]), abs=1e-2)
-    found = (smo.by_example(mine)[0], own.offset(mine)), (theirs.coefficients, float(theirs.bias[0]))
+    found = (solution(mine)[0], own.offset(mine)), (theirs.coefficients, float(theirs.bias[0]))
     matrix = gram.build(problem.train, problem.features, kernel, memory=0, precision="double")
     (primal, dual), (other_primal, other_dual) = (certificate_of_rows(matrix, mine.signs, *each, C) for each in found)
     return abs(other_dual / dual - 1), max(primal, other_primal) / dual - 1

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Linear
-from mpu_bench.core.rng import below, generator
+from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
@@ -34,8 +34,8 @@ def steps_of(solver, problem, steps, seed=0):
 
 
 def drawn(n, size, steps, seed):
-    stream = generator(seed, "pegasos")
-    return [[below(stream, np.uint32(n)) for _ in range(size)] for _ in range(steps)]
+    stream = rng(seed, "pegasos")
+    return [[randint(stream, np.uint32(n)) for _ in range(size)] for _ in range(steps)]
 
 
 @few

@@ -51,7 +51,7 @@ def test_is_the_plain_algorithm(name, classes, budget, kind):
     solver, state = trained(name, problem, vectors=budget, passes=2)
     machines, wrong, evaluations = plain.train(gram, labels, classes, order_of(problem, 2), budget, RULES[name])
     mistakes = [machine.mistakes for machine in machines]
-    np.testing.assert_array_equal(state.machines.mistakes[:, 0], mistakes)
+    np.testing.assert_array_equal(state.hypotheses.mistakes[:, 0], mistakes)
     assert state.counters[UPDATES] == sum(mistakes)
     assert max(mistakes) <= state.counters[STEPS] <= sum(mistakes)
     assert state.counters[KERNEL_EVALUATIONS] == evaluations
@@ -114,9 +114,9 @@ def test_a_random_vector_leaves_but_never_the_new_one():
 def test_random_removal_depends_on_the_seed_alone():
     problem = toys.problem(*examples(2), "ones")
     states = [trained("perceptron-random", problem, vectors=7, seed=seed)[1] for seed in (1, 1, 2)]
-    assert (states[0].machines.coefficients == states[1].machines.coefficients).all()
-    assert (states[0].machines.vectors.columns == states[1].machines.vectors.columns).all()
-    assert (states[0].machines.vectors.columns != states[2].machines.vectors.columns).any()
+    assert (states[0].hypotheses.coefficients == states[1].hypotheses.coefficients).all()
+    assert (states[0].hypotheses.vectors.columns == states[1].hypotheses.vectors.columns).all()
+    assert (states[0].hypotheses.vectors.columns != states[2].hypotheses.vectors.columns).any()
 
 
 @pytest.mark.parametrize("name", ["perceptron-oldest", "forgetron", "cks"])
@@ -143,7 +143,7 @@ def test_the_counterexample_of_section_2(name):
         scores = solver.model(state).scores(problem.train)[:, 0] if t else np.zeros(budget + 1)
         missing = np.flatnonzero(scores == 0)
         assert len(missing) == max(1, budget + 1 - t)
-        solver.present(state, chunk._replace(order=missing[:1].astype(np.uint32)), 0, 1, 10**9)
+        solver.present(state, chunk._replace(order=missing[:1].astype(np.uint32)), 0, Until())
         assert state.errors[0] == t + 1
     everything = trained("perceptron", problem, kernel)[0]
     assert everything.measures(trained("perceptron", problem, kernel)[1]).online_error == 1.0
@@ -153,7 +153,7 @@ def test_the_counterexample_of_section_2(name):
 def test_single_precision_learns_the_same(name):
     problem = toys.problem(*examples(4), "sparse")
     single, double = (trained(name, problem, vectors=25, precision=each) for each in ("single", "double"))
-    kept = single[1].machines.vectors.columns.dtype, double[1].machines.vectors.columns.dtype
+    kept = single[1].hypotheses.vectors.columns.dtype, double[1].hypotheses.vectors.columns.dtype
     assert kept[0].itemsize < kept[1].itemsize
     errors = [solver.measures(state).online_error for solver, state in (single, double)]
     assert errors[0] == pytest.approx(errors[1], abs=0.03)

@@ -53,10 +53,10 @@ def test_q_stays_within_its_share_at_every_step(budget, kernel):
     problem, solver = stream(2, budget)
     state, shrunk = solver.start(problem, kernel, 0), 0
     for _ in range(problem.n):
-        before = np.abs(state.machines.coefficients[0, :budget]).max()
+        before = np.abs(state.hypotheses.coefficients[0, :budget]).max()
         solver.advance(state, more(state, presented=1))
-        assert state.rule.damage[0] <= 15 / 32 * state.machines.mistakes[0, 0]
-        weights = np.abs(state.machines.coefficients[0, :budget])
+        assert state.removal.damage[0] <= 15 / 32 * state.hypotheses.mistakes[0, 0]
+        weights = np.abs(state.hypotheses.coefficients[0, :budget])
         assert (weights <= 1).all()
         shrunk += before == 1 and weights.max() < 1
     assert state.counters[UPDATES] > budget
@@ -108,13 +108,13 @@ def test_large_kernel_values_make_it_perceptron_oldest_and_it_says_so():
         solver = solvers.load(name)(vectors=20)
         states.append(solver.start(problem, COSINE._replace(normalize=False), 1))
         solver.advance(states[-1], Until())
-    np.testing.assert_array_equal(states[0].machines.coefficients, states[1].machines.coefficients)
-    remark = Forgetron(vectors=20).remark(states[0])
-    assert remark.startswith("K(x, x) is up to")
-    assert "Theorem 2 asks for at most 1" in remark
+    np.testing.assert_array_equal(states[0].hypotheses.coefficients, states[1].hypotheses.coefficients)
+    note = Forgetron(vectors=20).note(states[0])
+    assert note.startswith("K(x, x) is up to")
+    assert "Theorem 2 asks for at most 1" in note
     state = Forgetron(vectors=20).start(problem, COSINE, 1)
     Forgetron(vectors=20).advance(state, Until())
-    assert Forgetron(vectors=20).remark(state) == ""
+    assert Forgetron(vectors=20).note(state) == ""
 
 
 def test_a_budget_below_one_is_refused():

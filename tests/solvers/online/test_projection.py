@@ -4,7 +4,6 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.core.kernels import Gaussian, Polynomial
 from mpu_bench.core.solver import Until
-from mpu_bench.solvers.online.projection import RENEWED
 from oracles import toys
 from oracles.toys import more
 
@@ -54,9 +53,9 @@ def test_a_drifting_inverse_is_computed_anew():
     solver = BPegasos(vectors=12, maintenance="projection", regularization=0.01)
     state = solver.start(problem, Gaussian(0.5), 0)
     solver.advance(state, more(state, presented=200))
-    renewed = state.maintenance.numbers[RENEWED]
+    renewed = int(state.maintenance.scalars[0].renewals)
     state.maintenance.inverse[:] += 1e-3
     solver.advance(state, more(state, presented=100))
-    assert state.maintenance.numbers[RENEWED] > renewed
+    assert state.maintenance.scalars[0].renewals > renewed
     kept, fresh, _ = inverse_of(state)
     np.testing.assert_allclose(kept, fresh, rtol=1e-6, atol=1e-6 * np.abs(fresh).max())

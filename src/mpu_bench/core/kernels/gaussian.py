@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpu_bench.core.exp import exp_double, exp_single
-from mpu_bench.core.jit import jit
+from mpu_bench.core.jit import jit_dispatch
 from mpu_bench.core.kernels.operations import value, values
 
 _TWO, _ZERO = np.float32(2), np.float32(0)
@@ -30,20 +30,22 @@ def _(kernel, dot, a2, b2):
 
 @values.register(Gaussian)
 def _(kernel, products, norms, norm):
-    if products.itemsize == 4:
-        _single_values(kernel.gamma, products, norms, norm)
-        return
-    _double_values(kernel.gamma, products, norms, norm)
+    _exponentials(products, kernel.gamma, norms, norm)
 
 
-@jit(fastmath={"contract"}, forceinline=True)
-def _double_values(gamma, products, norms, norm):
+@jit_dispatch(fastmath={"contract"}, forceinline=True)
+def _exponentials(products, gamma, norms, norm):
+    """Turn inner products into kernel values."""
+
+
+@_exponentials.register(np.float64)
+def _(products, gamma, norms, norm):
     for j in range(len(products)):
         products[j] = exp_double(-gamma * max((norm + norms[j]) - 2.0 * products[j], 0.0))
 
 
-@jit(fastmath={"contract"}, forceinline=True)
-def _single_values(gamma, products, norms, norm):
+@_exponentials.register(np.float32)
+def _(products, gamma, norms, norm):
     negative, norm = np.float32(-gamma), np.float32(norm)
     for j in range(len(products)):
         distance = (norm + norms[j]) - _TWO * products[j]

@@ -117,7 +117,7 @@ def bipartitions(chosen: Card, how: Any) -> list[tuple[str, list[str], tuple[str
 
 def _paths() -> dict[str, Path]:
     """Return the card of every name; a user's card must not take the place of a shipped one."""
-    ours = resources.folder("datasets")
+    ours = resources.bundled("datasets")
     found = {path.stem: path for path in sorted(ours.glob("*.yaml"))}
     if ours.resolve() == Path("datasets").resolve():
         return found
@@ -131,7 +131,7 @@ def _paths() -> dict[str, Path]:
 def _find(name: str) -> str:
     """Return the name of the card that a name or an alias means."""
     paths = _paths()
-    if name in paths and paths[name].parent == resources.folder("datasets"):
+    if name in paths and paths[name].parent == resources.bundled("datasets"):
         return name
     owners: dict[str, str] = {}
     for owner, path in paths.items():  # the shipped cards come first

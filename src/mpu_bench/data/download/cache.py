@@ -18,7 +18,7 @@ from mpu_bench.errors import FetchError
 
 
 @dataclass(frozen=True)
-class Home:
+class DataHome:
     """Where data live and how they may be had.
 
     Attributes
@@ -39,7 +39,7 @@ class Home:
     limit: int | None = None
 
     @classmethod
-    def from_options(cls, folder: Path | None = None, mirror: str | None = None, offline: bool = False) -> Home:
+    def from_options(cls, folder: Path | None = None, mirror: str | None = None, offline: bool = False) -> DataHome:
         """Combine options, the environment and the platform's defaults, in this order.
 
         Parameters
@@ -90,7 +90,7 @@ class Home:
         """List what unfinished downloads of a file have left, from any address."""
         path = self.path(file)
         ours = re.compile(re.escape(path.name) + r"\.[0-9a-f]{8}\.part(\.json)?")
-        return sorted(found for found in path.parent.glob("*.part*") if ours.fullmatch(found.name))
+        return sorted(part for part in path.parent.glob("*.part*") if ours.fullmatch(part.name))
 
     def _beside(self, file: RemoteFile, ending: str) -> Path:
         path = self.path(file)
@@ -104,7 +104,7 @@ def _platform_folder() -> str:
 
 
 def is_web(address: str) -> bool:
-    """Whether an address is on the web, not a folder."""
+    """Return whether an address is on the web, not a folder."""
     return address.lower().startswith(("http://", "https://"))
 
 

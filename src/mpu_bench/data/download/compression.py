@@ -85,7 +85,7 @@ def head_of(path: Path) -> bytes:
 
 
 def looks_like_a_page(head: bytes) -> bool:
-    """Whether the first bytes are those of an HTML page."""
+    """Return whether the first bytes are those of an HTML page."""
     return head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_PAGE_STARTS)
 
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from rich.filesize import decimal
 
-from mpu_bench.data.download.cache import Home, is_web, mirror_folder
+from mpu_bench.data.download.cache import DataHome, is_web, mirror_folder
 from mpu_bench.data.download.compression import chunks_of
 from mpu_bench.data.download.disk import on_disk
 from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable
@@ -52,19 +52,19 @@ class Fetched:
     origin: str
 
 
-def fetch(file: RemoteFile, home: Home, progress: Progress = _SILENT, policy: Policy | None = None) -> Fetched:
+def fetch(file: RemoteFile, home: DataHome, progress: Progress = _SILENT, policy: Policy | None = None) -> Fetched:
     """Make sure that a file is in the data home and right.
 
-    A file found right before is not read again as long as its size and time of modification stay the same. One
+    A file that was right before is not read again as long as its size and time of modification stay the same. One
     that the user put there is checked and used. Else mirrors and addresses are tried in order. Of several
     processes that want the same file one downloads it and the others wait for it.
 
     Parameters
     ----------
     file : RemoteFile
-    home : Home
+    home : DataHome
     progress : Progress
-        Is told what happens.
+        Shows what happens.
     policy : Policy, optional
         How patiently to try; see `mpu_bench.data.download.http.Policy`.
 
@@ -86,8 +86,8 @@ def fetch(file: RemoteFile, home: Home, progress: Progress = _SILENT, policy: Po
         return _unchanged(file, home) or _verified(file, home, progress) or _download(file, home, progress, policy)
 
 
-def have(file: RemoteFile, home: Home) -> bool:
-    """Whether `fetch` would find the file in the data home, without network and without writing.
+def have(file: RemoteFile, home: DataHome) -> bool:
+    """Return whether `fetch` would find the file in the data home, without network and without writing.
 
     A file that was not checked before is hashed.
 
@@ -106,7 +106,7 @@ def have(file: RemoteFile, home: Home) -> bool:
     return True
 
 
-def verify(file: RemoteFile, home: Home, progress: Progress = _SILENT) -> Fetched:
+def verify(file: RemoteFile, home: DataHome, progress: Progress = _SILENT) -> Fetched:
     """Hash a file of the data home again, whatever is remembered of it.
 
     Raises
@@ -121,7 +121,7 @@ def verify(file: RemoteFile, home: Home, progress: Progress = _SILENT) -> Fetche
     )
 
 
-def clean(file: RemoteFile, home: Home) -> int:
+def clean(file: RemoteFile, home: DataHome) -> int:
     """Delete a file of the data home and what unfinished downloads of it left; keep its pinned hashes.
 
     Returns
@@ -138,7 +138,7 @@ def clean(file: RemoteFile, home: Home) -> int:
     return freed
 
 
-def _unchanged(file: RemoteFile, home: Home) -> Fetched | None:
+def _unchanged(file: RemoteFile, home: DataHome) -> Fetched | None:
     """Recognise, without reading it, a file that was found right before."""
     path, pin = home.path(file), read_pin(file, home)
     if pin is None or (file.hashes and not is_accepted(file, pin)):
@@ -152,7 +152,7 @@ def _unchanged(file: RemoteFile, home: Home) -> Fetched | None:
     return Fetched(path, pin.sha256, pin.content_sha256, pin.origin) if unchanged else None
 
 
-def _verified(file: RemoteFile, home: Home, progress: Progress) -> Fetched | None:
+def _verified(file: RemoteFile, home: DataHome, progress: Progress) -> Fetched | None:
     """Verify and pin a file that is in the data home; None if there is none."""
     path, pin = home.path(file), read_pin(file, home)
     try:
@@ -166,7 +166,7 @@ def _verified(file: RemoteFile, home: Home, progress: Progress) -> Fetched | Non
     return _pin(file, home, digest, origin, path)
 
 
-def _pin(file: RemoteFile, home: Home, digest: Digest, origin: str, path: Path) -> Fetched:
+def _pin(file: RemoteFile, home: DataHome, digest: Digest, origin: str, path: Path) -> Fetched:
     """Pin the hashes of a file that was found right, which is at ``path`` now and will be in its place."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     modified = path.stat().st_mtime_ns
@@ -175,7 +175,7 @@ def _pin(file: RemoteFile, home: Home, digest: Digest, origin: str, path: Path) 
     return Fetched(home.path(file), digest.sha256, digest.content_sha256, origin)
 
 
-def _download(file: RemoteFile, home: Home, progress: Progress, policy: Policy | None) -> Fetched:
+def _download(file: RemoteFile, home: DataHome, progress: Progress, policy: Policy | None) -> Fetched:
     """Try every mirror and address in turn."""
     failures: list[tuple[str, SourceError]] = []
     for address in _addresses(file, home):
@@ -187,7 +187,7 @@ def _download(file: RemoteFile, home: Home, progress: Progress, policy: Policy |
     raise FetchError(_nowhere(file, home, failures))
 
 
-def _addresses(file: RemoteFile, home: Home) -> list[str | Path]:
+def _addresses(file: RemoteFile, home: DataHome) -> list[str | Path]:
     """List where a file may be had; folders as paths."""
     addresses: list[str | Path] = []
     for mirror in home.mirrors:
@@ -211,7 +211,7 @@ def _shown(address: str | Path) -> str:
     return shown(address) if isinstance(address, str) else str(address)
 
 
-def _from(address: str | Path, file: RemoteFile, home: Home, progress: Progress, policy: Policy | None) -> Fetched:
+def _from(address: str | Path, file: RemoteFile, home: DataHome, progress: Progress, policy: Policy | None) -> Fetched:
     """Download from one address, verify, then rename into place."""
     partial = PartialDownload(file, home, str(address))
     _fill(address, file, partial, progress, policy)
@@ -261,7 +261,7 @@ def _copy(source: Path, file: RemoteFile, partial: PartialDownload, progress: Pr
         raise SourceError(f"it cannot be read ({error.strerror})") from error
 
 
-def _digest_partial(partial: PartialDownload, file: RemoteFile, home: Home, progress: Progress) -> Digest:
+def _digest_partial(partial: PartialDownload, file: RemoteFile, home: DataHome, progress: Progress) -> Digest:
     """Verify a complete download, and forget it if it is not the file."""
     try:
         digest = digest_file(partial.path, file, progress, partial.sha256)
@@ -276,7 +276,7 @@ def _size(file: RemoteFile) -> str:
     return f" ({decimal(file.bytes)})" if file.bytes is not None else ""
 
 
-def _nowhere(file: RemoteFile, home: Home, failures: Sequence[tuple[str, SourceError]]) -> str:
+def _nowhere(file: RemoteFile, home: DataHome, failures: Sequence[tuple[str, SourceError]]) -> str:
     """Return a message that no address served a file, why each did not, and what the user can do."""
     path, name = home.path(file), f"{file.name}{_size(file)}"
     reasons = [f"{address}: {error}" for address, error in failures]
@@ -301,7 +301,7 @@ def _nowhere(file: RemoteFile, home: Home, failures: Sequence[tuple[str, SourceE
     )
 
 
-def _wrong(file: RemoteFile, home: Home, error: SourceError, pin: PinnedHash | None) -> str:
+def _wrong(file: RemoteFile, home: DataHome, error: SourceError, pin: PinnedHash | None) -> str:
     """Return a message that a file of the data home is wrong, and what the user can do."""
     path = home.path(file)
     message = f"{path} is not usable as {file.name}{_size(file)}: {error}. Move it away to have it fetched again"

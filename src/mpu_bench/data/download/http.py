@@ -220,11 +220,11 @@ def _position(response: requests.Response, partial: PartialDownload) -> None:
     if response.status_code != _PARTIAL_CONTENT:
         partial.restart(sent)
         return
-    found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
-    if not found or int(found[1]) != partial.size:
+    match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
+    if not match or int(match[1]) != partial.size:
         partial.restart(Validators())
         raise TransientError("the server sent another part of the file than it was asked for")
-    whole = replace(sent, total=int(found[2]) if found[2].isdigit() else None)
+    whole = replace(sent, total=int(match[2]) if match[2].isdigit() else None)
     if _differ(whole, partial.validators):
         partial.restart(Validators())
         raise TransientError("the file has changed on the server since its first part was fetched")
@@ -232,7 +232,7 @@ def _position(response: requests.Response, partial: PartialDownload) -> None:
 
 
 def _differ(one: Validators, other: Validators) -> bool:
-    """Whether what is said of two files contradicts their being the same."""
+    """Return whether what is said of two files contradicts their being the same."""
     pairs = zip(astuple(one), astuple(other), strict=True)
     return any(first != second for first, second in pairs if None not in (first, second))
 

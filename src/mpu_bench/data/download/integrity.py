@@ -117,7 +117,7 @@ def verify_digest(file: RemoteFile, digest: Digest, pin: PinnedHash | None) -> N
 
 
 def is_accepted(file: RemoteFile, digest: Digest | PinnedHash) -> bool:
-    """Whether the card knows the hash of a file, or of its content."""
+    """Return whether the card knows the hash of a file, or of its content."""
     return not file.hashes.isdisjoint({digest.sha256, digest.content_sha256})
 
 

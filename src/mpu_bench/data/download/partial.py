@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from rich.filesize import decimal
 
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.compression import chunks_of
 from mpu_bench.data.download.disk import on_disk, sync_folder
 from mpu_bench.data.download.errors import SourceError
@@ -51,7 +51,7 @@ class PartialDownload:
     Parameters
     ----------
     file : RemoteFile
-    home : Home
+    home : DataHome
     address : str
         Each address has a part of its own: the next one may serve the file compressed differently.
 
@@ -65,7 +65,7 @@ class PartialDownload:
         Whether they came in more than one answer, so that they may be of different files.
     """
 
-    def __init__(self, file: RemoteFile, home: Home, address: str) -> None:
+    def __init__(self, file: RemoteFile, home: DataHome, address: str) -> None:
         self.path = home.partial_path(file, address)
         self._note = self.path.with_name(self.path.name + ".json")
         self.validators = Validators()

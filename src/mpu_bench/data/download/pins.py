@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.disk import on_disk
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
@@ -41,7 +41,7 @@ class PinnedHash:
     modified: int
 
 
-def read_pin(file: RemoteFile, home: Home) -> PinnedHash | None:
+def read_pin(file: RemoteFile, home: DataHome) -> PinnedHash | None:
     """Return what is remembered of a file; None if nothing is.
 
     Raises
@@ -62,7 +62,7 @@ def read_pin(file: RemoteFile, home: Home) -> PinnedHash | None:
         ) from error
 
 
-def write_pin(file: RemoteFile, home: Home, pin: PinnedHash) -> None:
+def write_pin(file: RemoteFile, home: DataHome, pin: PinnedHash) -> None:
     """Remember a file."""
     path = home.pin_path(file)
     with on_disk(path):

@@ -39,17 +39,17 @@ def augment(rows: Rows, features: int, rho: float) -> Rows:
         values[:, :features] = rows.values
         values[:, features] = rho
         return Dense(values)
-    if len(rows.columns) + len(rows.starts) - 1 > MAX_PAIRS:
+    if len(rows.indices) + len(rows.starts) - 1 > MAX_PAIRS:
         raise DataError(f"augment: the rows would hold more than {MAX_PAIRS:,} values, the most that can be stored")
     starts = np.add(rows.starts, np.arange(len(rows.starts)), dtype=np.uint32, casting="unsafe")
     old = np.ones(starts[-1], bool)
     old[starts[1:] - np.uint32(1)] = False
-    columns: NDArray[np.uint32] = _merged(rows.columns, old, features)
+    indices: NDArray[np.uint32] = _merged(rows.indices, old, features)
     if isinstance(rows, Sparse):
-        return Sparse(_merged(rows.values, old, rho), columns, starts)
+        return Sparse(_merged(rows.values, old, rho), indices, starts)
     if np.float32(rho) == 1:
-        return Ones(columns, starts)
-    return Sparse(np.where(old, np.float32(1), np.float32(rho)), columns, starts)
+        return Ones(indices, starts)
+    return Sparse(np.where(old, np.float32(1), np.float32(rho)), indices, starts)
 
 
 def _merged(array: NDArray[Any], old: NDArray[np.bool_], constant: float) -> NDArray[Any]:

@@ -122,13 +122,13 @@ def _measured(card: GeneratedCard, folder: Path, test_counts: list[int]) -> Buil
 
 def _generated(card: GeneratedCard) -> Iterator[tuple[str, Chunk]]:
     name, settings = card.content, streams.settings(card)
-    made = generators.GENERATORS[name]
-    for key, has, given in (
-        ("features", made.features, card.features),
-        ("classes", made.classes, len(card.classes)),
+    generator = generators.GENERATORS[name]
+    for key, expected, given in (
+        ("features", generator.features, card.features),
+        ("classes", generator.classes, len(card.classes)),
     ):
-        if has not in (None, given):
-            raise DataError(f"{card.origin}: {key}: '{name}' has {has}, not {given}")
+        if expected not in (None, given):
+            raise DataError(f"{card.origin}: {key}: '{name}' has {expected}, not {given}")
     for part, rows in (("train", 0 if card.stream else card.rows), ("test", card.test_rows)):
         yield from (
             (part, Chunk(labels, values)) for values, labels in generators.blocks(name, part, rows or 0, settings)

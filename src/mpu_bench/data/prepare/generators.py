@@ -54,10 +54,10 @@ def blocks(name: str, part: str, rows: int, settings: Mapping[str, Any]) -> Iter
 
 def block(name: str, part: str, number: int, rows: int, settings: Mapping[str, Any]) -> Block:
     """Generate one block of a stream, counted from 0; parameters as those of `blocks`."""
-    made = GENERATORS[name]
+    generator = GENERATORS[name]
     random = _random(settings["seed"], f"{name} {part}", number)
-    values, labels = made.block(random, made.block_rows, **{key: settings[key] for key in made.takes})
-    kept = min(made.block_rows, rows - number * made.block_rows)
+    values, labels = generator.block(random, generator.block_rows, **{key: settings[key] for key in generator.takes})
+    kept = min(generator.block_rows, rows - number * generator.block_rows)
     return values[:kept], labels[:kept]
 
 

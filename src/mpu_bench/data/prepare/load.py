@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from mpu_bench.data.cards.schema import Card, digest
-from mpu_bench.data.download.cache import Home
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.disk import on_disk, sync_folder
 from mpu_bench.data.download.pins import read_pin
 from mpu_bench.data.download.progress import Progress, Silent
@@ -37,7 +37,31 @@ if TYPE_CHECKING:
     from mpu_bench.data.download.fetch import Fetched
 
 State = Literal["prepared", "fetched", "missing", "embedded", "generated"]
-Meta = dict[str, Any]
+
+
+class Meta(TypedDict):
+    """What a prepared folder says of itself in ``meta.json``.
+
+    ``storage`` names the tuple of core.rows; ``counts`` are the rows of each class of the card, by part; ``measured``
+    is what a stream must know of its training part; ``content`` and ``origins`` are the hash of each source file's
+    content and its address; ``arrays`` are the size and the CRC of every array file.
+    """
+
+    name: str
+    storage: str
+    n: int
+    n_test: int
+    features: int
+    classes: list[str]
+    counts: dict[str, list[int]]
+    measured: dict[str, list[float]]
+    content: dict[str, str]
+    origins: dict[str, str]
+    arrays: dict[str, dict[str, int]]
+    preparation: dict[str, Any]
+    time: str
+    seconds: float
+
 
 _META = "meta.json"
 _COMPRESSED = (".gz", ".bz2", ".xz", ".Z")
@@ -84,18 +108,18 @@ class Description:
     pairs: tuple[int, ...] = ()
 
 
-def prepared_folder(card: Card, home: Home) -> Path:
+def prepared_folder(card: Card, home: DataHome) -> Path:
     """Return the folder of a dataset's prepared arrays; it need not exist."""
     return home.folder / "prepared" / f"{card.name}-{card.preparation_key()}"
 
 
-def describe(card: Card, home: Home) -> Description:
+def describe(card: Card, home: DataHome) -> Description:
     """Describe what is there of a dataset, without network and without loading an array.
 
     Parameters
     ----------
     card : Card
-    home : Home
+    home : DataHome
     """
     meta = _valid_meta(card, home)
     missing = () if meta else _missing(card, home)
@@ -108,11 +132,20 @@ def describe(card: Card, home: Home) -> Description:
         d += 1
     fingerprint = _fingerprint(card, meta["content"] if meta else _known_content(card, home))
     nbytes = sum(entry["bytes"] for entry in meta["arrays"].values()) if meta else 0
-    place = prepared_folder(card, home)
     return Description(
-        card.name, card.title, state, fingerprint, n, d, n_test, card.class_names, missing, nbytes, place,
-        _pairs(card, meta) if meta else (),
-    )  # fmt: skip
+        name=card.name,
+        title=card.title,
+        state=state,
+        fingerprint=fingerprint,
+        n=n,
+        d=d,
+        n_test=n_test,
+        classes=card.class_names,
+        missing=missing,
+        nbytes=nbytes,
+        folder=prepared_folder(card, home),
+        pairs=_pairs(card, meta) if meta else (),
+    )
 
 
 def _pairs(card: Card, meta: Meta) -> tuple[int, int]:
@@ -124,15 +157,15 @@ def _pairs(card: Card, meta: Meta) -> tuple[int, int]:
     return sum(counts[-2:]), sum(counts[:2])
 
 
-def load_problem(card: Card, home: Home, progress: Progress = _SILENT) -> Problem:
+def load_problem(card: Card, home: DataHome, progress: Progress = _SILENT) -> Problem:
     """Return a dataset as a problem; fetch and prepare it first where need be.
 
     Parameters
     ----------
     card : Card
-    home : Home
+    home : DataHome
     progress : Progress
-        Hears of downloads and of the preparation.
+        Shows downloads and the preparation.
 
     Returns
     -------
@@ -154,7 +187,7 @@ def load_problem(card: Card, home: Home, progress: Progress = _SILENT) -> Proble
     return _problem(card, prepared_folder(card, home), meta)
 
 
-def clean_prepared(card: Card, home: Home) -> int:
+def clean_prepared(card: Card, home: DataHome) -> int:
     """Delete a dataset's prepared arrays, of all its options, and its source files; give the bytes freed.
 
     Files that no address serves stay: the user put them there by hand.
@@ -166,12 +199,12 @@ def clean_prepared(card: Card, home: Home) -> int:
     with on_disk(home.folder):
         for path in sorted((home.folder / "prepared").glob(f"{card.name}-*")):
             if ours.fullmatch(path.name) and path.is_dir():
-                freed += sum(found.stat().st_size for found in path.iterdir())
+                freed += sum(file.stat().st_size for file in path.iterdir())
                 _remove(path)
     return freed + sum(clean_file(file, home) for file in card.remote_files if file.urls)
 
 
-def _missing(card: Card, home: Home) -> tuple[RemoteFile, ...]:
+def _missing(card: Card, home: DataHome) -> tuple[RemoteFile, ...]:
     from mpu_bench.data.download.fetch import have
 
     return tuple(file for file in card.remote_files if not have(file, home))
@@ -185,7 +218,7 @@ def _fingerprint(card: Card, content: Mapping[str, str] | None) -> str | None:
     return digest([card.preparation(), list(content.values()), card.positives, *augmented])[:16]
 
 
-def _known_content(card: Card, home: Home) -> dict[str, str] | None:
+def _known_content(card: Card, home: DataHome) -> dict[str, str] | None:
     """Return the hashes of the contents of all source files, if the data home or the card knows them."""
     known = {}
     for file in card.remote_files:
@@ -198,12 +231,12 @@ def _known_content(card: Card, home: Home) -> dict[str, str] | None:
     return known
 
 
-def _valid_meta(card: Card, home: Home) -> Meta | None:
+def _valid_meta(card: Card, home: DataHome) -> Meta | None:
     """Read what a prepared folder holds; None if it is not there, incomplete, or made of other contents."""
-    place = prepared_folder(card, home)
+    folder = prepared_folder(card, home)
     try:
-        meta: Meta = json.loads((place / _META).read_text("utf-8"))
-        complete = all((place / name).stat().st_size == entry["bytes"] for name, entry in meta["arrays"].items())
+        meta: Meta = json.loads((folder / _META).read_text("utf-8"))
+        complete = all((folder / name).stat().st_size == entry["bytes"] for name, entry in meta["arrays"].items())
         contents = [(read_pin(file, home), meta["content"][file.name]) for file in card.remote_files]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -211,49 +244,49 @@ def _valid_meta(card: Card, home: Home) -> Meta | None:
     return meta if complete and same else None
 
 
-def _is_sound(place: Path, meta: Meta) -> bool:
+def _is_sound(folder: Path, meta: Meta) -> bool:
     from mpu_bench.data.prepare.npy import checksum
 
     try:
-        return all(checksum(place / name) == entry["checksum"] for name, entry in meta["arrays"].items())
+        return all(checksum(folder / name) == entry["checksum"] for name, entry in meta["arrays"].items())
     except OSError:
         return False
 
 
-def _prepare(card: Card, home: Home, progress: Progress) -> Meta:
+def _prepare(card: Card, home: DataHome, progress: Progress) -> Meta:
     """Fetch, build and store, unless another process has just done so."""
     fetched = _fetch(card, home, progress)
-    place = prepared_folder(card, home)
+    folder = prepared_folder(card, home)
     busy = f"{card.name}: another process is preparing it; waiting for that"
-    with on_disk(place), home.process_lock(f"{place.name}.prepared", lambda: progress.note(busy)):
-        place.parent.mkdir(parents=True, exist_ok=True)
+    with on_disk(folder), home.process_lock(f"{folder.name}.prepared", lambda: progress.note(busy)):
+        folder.parent.mkdir(parents=True, exist_ok=True)
         meta = _valid_meta(card, home)
-        if meta is not None and _is_sound(place, meta):
+        if meta is not None and _is_sound(folder, meta):
             return meta
-        for left in place.parent.glob(f".{place.name}.*"):
+        for left in folder.parent.glob(f".{folder.name}.*"):
             _remove(left)
         return _store(card, home, fetched, progress)
 
 
-def _fetch(card: Card, home: Home, progress: Progress) -> dict[str, Fetched]:
+def _fetch(card: Card, home: DataHome, progress: Progress) -> dict[str, Fetched]:
     from mpu_bench.data.download.fetch import fetch
 
     return {file.name: fetch(file, home, progress) for file in card.remote_files}
 
 
-def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Progress) -> Meta:
+def _store(card: Card, home: DataHome, fetched: Mapping[str, Fetched], progress: Progress) -> Meta:
     """Build into a folder of another name and rename it; whatever goes wrong, nothing is left half-written."""
     from mpu_bench.data.prepare.build import build
     from mpu_bench.data.readers.blocks import SourceFile
 
-    place, began = prepared_folder(card, home), time.monotonic()
-    temporary = place.with_name(f".{place.name}.{os.getpid()}")
+    folder, before = prepared_folder(card, home), time.monotonic()
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
     try:
         temporary.mkdir()
         with progress.transfer(f"prepare {card.name}", _work(card, home)) as advance:
             files = {name: SourceFile(name, file.path, advance) for name, file in fetched.items()}
             built = build(card, files, temporary)
-        meta = {
+        meta: Meta = {
             "name": card.name,
             "storage": built.storage,
             "n": sum(built.counts["train"]),
@@ -267,52 +300,52 @@ def _store(card: Card, home: Home, fetched: Mapping[str, Fetched], progress: Pro
             "arrays": _entries(temporary),
             "preparation": card.preparation(),
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
-            "seconds": round(time.monotonic() - began, 3),
+            "seconds": round(time.monotonic() - before, 3),
         }
         _write_meta(temporary, meta)
-        _remove(place)
-        temporary.rename(place)
-        sync_folder(place.parent)
+        _remove(folder)
+        temporary.rename(folder)
+        sync_folder(folder.parent)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     return meta
 
 
-def _work(card: Card, home: Home) -> int | None:
+def _work(card: Card, home: DataHome) -> int | None:
     """Count the bytes that a preparation reads; the training part twice if its categories must be collected."""
     sizes = {file.name: pin.content_bytes for file in card.remote_files if (pin := read_pin(file, home))}
     again = card.train if card.coded else ()
     return sum(sizes.values()) + sum(sizes.get(name, 0) for name in again) or None
 
 
-def _entries(place: Path) -> dict[str, dict[str, int]]:
+def _entries(folder: Path) -> dict[str, dict[str, int]]:
     from mpu_bench.data.prepare.npy import checksum
 
-    arrays = sorted(place.glob("*.npy"))
+    arrays = sorted(folder.glob("*.npy"))
     return {path.name: {"bytes": path.stat().st_size, "checksum": checksum(path)} for path in arrays}
 
 
-def _write_meta(place: Path, meta: Meta) -> None:
-    write_text(place / _META, json.dumps(meta, indent=1))
-    sync_folder(place)
+def _write_meta(folder: Path, meta: Meta) -> None:
+    write_text(folder / _META, json.dumps(meta, indent=1))
+    sync_folder(folder)
 
 
-def _remove(place: Path) -> None:
+def _remove(folder: Path) -> None:
     """Remove a folder so that no half of it is ever seen under its name; open memory maps live on."""
-    if not place.is_dir():
+    if not folder.is_dir():
         return
-    doomed = place.with_name(f".{place.name.lstrip('.')}.{os.getpid()}.old")
+    doomed = folder.with_name(f".{folder.name.lstrip('.')}.{os.getpid()}.old")
     shutil.rmtree(doomed, ignore_errors=True)
-    place.rename(doomed)
+    folder.rename(doomed)
     shutil.rmtree(doomed)
 
 
-def _problem(card: Card, place: Path, meta: Meta) -> Problem:
+def _problem(card: Card, folder: Path, meta: Meta) -> Problem:
     from mpu_bench.core.problem import Problem
 
-    test, features = _rows(place, "test", meta), meta["features"]
-    train = test if card.stream else _rows(place, "train", meta)
+    test, features = _rows(folder, "test", meta), meta["features"]
+    train = test if card.stream else _rows(folder, "train", meta)
     if card.augment is not None:
         from mpu_bench.data.prepare.augment import augment
 
@@ -321,9 +354,9 @@ def _problem(card: Card, place: Path, meta: Meta) -> Problem:
     whole = Problem(
         name=card.name,
         train=train,
-        labels=_labels(card, place, "test" if card.stream else "train"),
+        labels=_labels(card, folder, "test" if card.stream else "train"),
         test=test,
-        test_labels=_labels(card, place, "test"),
+        test_labels=_labels(card, folder, "test"),
         features=features,
         classes=card.class_names,
         fingerprint=_fingerprint(card, meta["content"]) or "",
@@ -335,19 +368,19 @@ def _problem(card: Card, place: Path, meta: Meta) -> Problem:
     return streams.problem(whole, card, meta["measured"], meta["counts"]["train"], _class_of_each(card))
 
 
-def _rows(place: Path, part: str, meta: Meta) -> Rows:
+def _rows(folder: Path, part: str, meta: Meta) -> Rows:
     from mpu_bench.core.rows import Dense, Ones, Sparse
     from mpu_bench.data.prepare.npy import open_array
 
     kind: Any = {"dense": Dense, "sparse": Sparse, "ones": Ones}[meta["storage"]]
-    made: Rows = kind(*(open_array(place / f"{part}-{field}.npy") for field in kind._fields))
-    return made
+    rows: Rows = kind(*(open_array(folder / f"{part}-{field}.npy") for field in kind._fields))
+    return rows
 
 
-def _labels(card: Card, place: Path, part: str) -> NDArray[np.int32]:
+def _labels(card: Card, folder: Path, part: str) -> NDArray[np.int32]:
     from mpu_bench.data.prepare.npy import open_array
 
-    labels: NDArray[np.int32] = open_array(place / f"{part}-labels.npy")
+    labels: NDArray[np.int32] = open_array(folder / f"{part}-labels.npy")
     return labels if card.positive is None else _class_of_each(card)[labels]
 
 

@@ -49,15 +49,15 @@ class Streamed:
     def block(self, number: int) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
         """Make a block's rows and labels."""
         card = self.card
-        made, labels = generators.block(card.content, "train", number, self.shape[0], settings(card))
-        values = transforms.transform_chunk(Chunk(labels, made), card).values.astype(np.float32, copy=False)
+        drawn, labels = generators.block(card.content, "train", number, self.shape[0], settings(card))
+        values = transforms.transform_chunk(Chunk(labels, drawn), card).values.astype(np.float32, copy=False)
         return values if self.scaling is None else self.scaling(values), labels
 
     def counts(self) -> list[int]:
         """Count the examples of every class."""
         blocks = range(-(-self.shape[0] // self.block_rows))
-        found = [np.bincount(self.block(number)[1], minlength=len(self.card.classes)) for number in blocks]
-        return [int(count) for count in np.sum(found, axis=0)]
+        counts = [np.bincount(self.block(number)[1], minlength=len(self.card.classes)) for number in blocks]
+        return [int(count) for count in np.sum(counts, axis=0)]
 
     def pieces(self) -> Iterator[NDArray[np.float32]]:
         """Hand out all rows, cut like those of a stored part: sums are then equal to the last bit."""
@@ -117,7 +117,7 @@ def problem(
         As the stream is to be, but for ``train`` and ``labels``.
     card : GeneratedCard
     measured : mapping
-        What `measure` gave.
+        What `measure` returned.
     counts : list of int
         The examples of every class of the card.
     classes : array of int32

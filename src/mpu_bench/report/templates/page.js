@@ -53,7 +53,6 @@ for (const table of document.querySelectorAll("table.filtered")) {
 // Figures: drawn from their data, again when another axis is chosen.
 const WIDTH = 360, HEIGHT = 270, WIDE = 760;
 const LEFT = 48, RIGHT = 18, TOP = 22, BOTTOM = 36, BOTTOM_NAMES = 70;
-const DASHES = ["", "6 3", "6 3 1 3", "1.5 2.5"];
 const SVG = "http://www.w3.org/2000/svg";
 
 function element(name, attributes, ...children) {
@@ -101,12 +100,12 @@ function written(value) {
 }
 
 function mark(kind, x, y, colour) {
-  if (kind === "printed")
+  if (kind === "published")
     return element("path", { d: `M${x - 3.5} ${y - 3.5}l7 7m0 -7l-7 7`, stroke: colour, "stroke-width": 1.5, fill: "none" });
   return element("circle", { cx: x, cy: y, r: 2.5, fill: colour });
 }
 
-function drawPanel(panel, styles) {
+function drawPanel(panel) {
   const names = panel.categories, wide = names.length > 0;
   const width = wide ? WIDE : WIDTH, bottom = wide ? BOTTOM_NAMES : BOTTOM;
   const all = (key) => panel.series.flatMap((series) => series[key]);
@@ -135,26 +134,26 @@ function drawPanel(panel, styles) {
   text(panel.x_label, { x: (LEFT + width - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" });
   text(panel.y_label, { x: 10, y: (TOP + HEIGHT - bottom) / 2, "text-anchor": "middle",
     transform: `rotate(-90 10 ${(TOP + HEIGHT - bottom) / 2})` });
-  for (const series of panel.series) drawSeries(svg, series, styles(series.label), x, y, panel);
+  for (const series of panel.series) drawSeries(svg, series, x, y, panel);
   return svg;
 }
 
-function drawSeries(svg, series, style, x, y, panel) {
+function drawSeries(svg, series, x, y, panel) {
   const points = series.x.map((value, i) => [value, series.y[i]]);
   const fits = ([a, b]) => Number.isFinite(b) && (!panel.y_log || b > 0) && (!panel.x_log || a > 0);
   const path = (pairs) => pairs.filter(fits).map(([a, b]) => `${x(a).toFixed(1)} ${y(b).toFixed(1)}`);
   if (series.low.length) {
     const lower = path(series.x.map((value, i) => [value, series.low[i]]));
     const upper = path(series.x.map((value, i) => [value, series.high[i]])).reverse();
-    svg.append(element("path", { d: `M${[...lower, ...upper].join("L")}Z`, fill: style.colour, opacity: 0.15 }));
+    svg.append(element("path", { d: `M${[...lower, ...upper].join("L")}Z`, fill: series.colour, opacity: 0.15 }));
   }
   if (series.line) {
-    svg.append(element("path", { d: `M${path(points).join("L")}`, fill: "none", stroke: style.colour, "stroke-width": 1.6,
-      "stroke-dasharray": style.dash }));
+    svg.append(element("path", { d: `M${path(points).join("L")}`, fill: "none", stroke: series.colour, "stroke-width": 1.6,
+      "stroke-dasharray": series.dash }));
   }
   if (!series.line || points.length < 12) {
     for (const point of points.filter(fits)) {
-      const made = mark(series.printed ? "printed" : "measured", x(point[0]), y(point[1]), style.colour);
+      const made = mark(series.published ? "published" : "measured", x(point[0]), y(point[1]), series.colour);
       made.append(element("title", {}, `${series.label}: ${written(point[1])}`));
       svg.append(made);
     }
@@ -162,25 +161,19 @@ function drawSeries(svg, series, style, x, y, panel) {
 }
 
 function drawFigure(figure, drawn) {
-  const bare = (label) => label.replace(/, printed$/, "");
-  const labels = [...new Set(drawn.panels.flatMap((panel) => panel.series.map((series) => bare(series.label))))];
-  const styles = (label) => {
-    const number = labels.indexOf(bare(label));
-    return { colour: `var(--s${number % 9})`, dash: DASHES[number % DASHES.length] };
-  };
   const legend = document.createElement("ul");
   legend.className = "legend";
   const entries = new Map(drawn.panels.flatMap((panel) => panel.series.map((series) => [series.label, series])));
   for (const [label, series] of entries) {
-    const item = document.createElement("li"), { colour, dash } = styles(label);
+    const item = document.createElement("li"), { colour, dash } = series;
     const sample = element("svg", { viewBox: "0 0 28 12", "aria-hidden": "true" });
     sample.append(series.line
       ? element("path", { d: "M0 6H28", stroke: colour, "stroke-width": 2, "stroke-dasharray": dash })
-      : mark(series.printed ? "printed" : "measured", 14, 6, colour));
+      : mark(series.published ? "published" : "measured", 14, 6, colour));
     item.append(sample, label);
     legend.append(item);
   }
-  figure.querySelector(".panels").replaceChildren(...drawn.panels.map((panel) => drawPanel(panel, styles)), legend);
+  figure.querySelector(".panels").replaceChildren(...drawn.panels.map(drawPanel), legend);
 }
 
 const data = JSON.parse(document.getElementById("figures").textContent);

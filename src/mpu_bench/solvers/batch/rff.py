@@ -28,8 +28,9 @@ from mpu_bench.core.kernels import Gaussian, Kernel, Linear
 from mpu_bench.core.models import FourierModel, fourier_features
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError
+from mpu_bench.solvers.batch.regularization import weight_of_losses
 from mpu_bench.solvers.linear import dcd
 
 
@@ -81,15 +82,15 @@ class RFF(Solver):
         lifted = replace(problem, train=Dense(np.concatenate(made)), features=2 * self.pairs)
         return State(frequencies, self._linear(n).start(lifted, Linear(), seed), counters)
 
-    def advance(self, state: State, allowance: Allowance) -> Status:
+    def advance(self, state: State, until: Until) -> Status:
         """Present further examples to the linear solver."""
-        status = self._linear(len(state.linear.signs)).advance(state.linear, allowance)
+        status = self._linear(len(state.linear.signs)).advance(state.linear, until)
         same = [PRESENTED, STEPS, UPDATES]
         state.counters[same] = state.linear.counters[same]
         return status
 
     def model(self, state: State) -> FourierModel:
-        """Give w with the frequencies of its features."""
+        """Return w with the frequencies of its features."""
         return FourierModel(state.linear.weights[np.newaxis].copy(), state.frequencies.copy())
 
     def measures(self, state: State) -> Measures:
@@ -97,4 +98,4 @@ class RFF(Solver):
         return self._linear(len(state.linear.signs)).measures(state.linear)
 
     def _linear(self, n: int) -> dcd.DCD:
-        return dcd.DCD(C=1.0 / (self.regularization * n), tolerance=self.tolerance)
+        return dcd.DCD(C=weight_of_losses(self.regularization, n), tolerance=self.tolerance)

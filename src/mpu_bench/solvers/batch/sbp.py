@@ -2,13 +2,13 @@
 
     max_w  f(w)  over ||w|| <= 1,    f(w) = max_{xi >= 0, sum xi <= n nu}  min_i (c_i + xi_i),    c_i = y_i w.Phi(x_i)
 
-f(w) is the water level gamma of the responses c_i and the volume n nu (water.py); with a bias, of two basins. Problem
-2.3 has the optima of lambda/2 ||w||^2 + 1/n sum_i max(0, 1 - c_i), divided by their length, where
+f(w) is the water level gamma of the responses c_i and the volume n nu (water_filling.py); with a bias, of two basins.
+Problem 2.3 has the optima of lambda/2 ||w||^2 + 1/n sum_i max(0, 1 - c_i), divided by their norm, where
 nu = (mean hinge loss) / ||w|| (Lemma 2.1).
 
 Cotter, Shalev-Shwartz, Srebro: "The Kernelized Stochastic Batch Perceptron", ICML 2012, Algorithm 1. Iteration t draws
 i uniformly among the examples that are covered, c_i < gamma, and takes the step alpha_i += eta_0 / sqrt(t), whose
-direction y_i Phi(x_i) is a supergradient of f on average; then w is scaled back to length 1 if it is longer. With a
+direction y_i Phi(x_i) is a supergradient of f on average; then w is scaled back to norm 1 if that is larger. With a
 bias the class is drawn first, each with probability 1/2, then one of its covered examples: as many are covered in
 either (section 3.6). The model is the average of the iterates over f of it, with the bias over it, too.
 
@@ -18,7 +18,7 @@ where S is the sum of all s and B_i += delta times the S before t. The sum of th
 Before s is small, where the difference would cancel, it is multiplied in. All sums are in double.
 
 A config may give lambda instead of nu, ``nu: {from-regularization: {over-examples: 1}}``: then nu is that of the
-optimum of the regularised problem (reference.py), which is solved once, in a row of its own with its own seconds.
+optimum of the regularised problem (``kernel-optimum``), which is solved once, in a row of its own with its own seconds.
 
 Counted: n kernel evaluations an iteration, which is one example presented, one step, one update; the epochs of the
 paper are ``passes``, n iterations each. Measured is f of the average iterate, in the units of Problem 2.3: it rises
@@ -31,58 +31,65 @@ optimal as well (section 3.2). While f of the average is not above zero the mode
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Lt
-from numba import njit
 from numpy.typing import NDArray
 
 from mpu_bench.core import gram as kernel_matrix
-from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
-from mpu_bench.core.gram import Gram, row
+from mpu_bench.core.counters import PRESENTED, STEPS, UPDATES, new_counters, reached
+from mpu_bench.core.gram import Gram, row_slot
+from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rng import below, generator
+from mpu_bench.core.records import new_record
+from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import take
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status
+from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError, DataError
-from mpu_bench.solvers.batch.water_filling import draw_covered, one_level, two_levels
+from mpu_bench.solvers.batch.water_filling import LEVELS, draw_covered, one_level, two_levels
 
-_SMALLEST_SCALE = 2.0**-10
-# Places in State.numbers
-_SCALE, _SCALES, _LENGTH, _VOLUME = 0, 1, 2, 3
+_SMALLEST_SCALE = 2.0**-10  # below which s is multiplied in
+_PROGRESS = np.dtype([("scale", "f8"), ("scale_sum", "f8"), ("squared_norm", "f8")])
+
+
+class OneBasin(NamedTuple):
+    """Without a bias: the water covers examples of either class alike."""
+
+
+class TwoBasins(NamedTuple):
+    """With a bias: one basin a class, the first n+ examples and the others."""
+
+    positives: int  #: n+
 
 
 class Work(NamedTuple):
-    """What the iterations work on; n examples, of which with a bias the first n+ in its order are positive."""
+    """What the iterations change; n examples, of which with a bias the first n+ in its order are positive."""
 
-    gram: Gram
     order: NDArray[np.uint32]  #: (n,) the row of each example; all arrays below have this order
     signs: NDArray[np.float64]  #: y (n,)
     alphas: NDArray[np.float64]  #: alpha / s (n,)
     responses: NDArray[np.float64]  #: c / s (n,)
     alphas_before: NDArray[np.float64]  #: B (n,)
     responses_before: NDArray[np.float64]  #: the same for the responses (n,)
-    first: NDArray[np.int64]  #: (1,) n+, or n without a bias
-    levels: NDArray[np.float64]  #: (3,) the last water levels / s, and how far from them to look first
-    numbers: NDArray[np.float64]  #: s, S, r^2 = ||w||^2, n nu
-    room: NDArray[np.float64]  #: (n,)
+    basins: OneBasin | TwoBasins
+    first_step: float  #: eta_0
+    volume: float  #: n nu
+    levels: np.recarray[Any, Any]  #: the last water levels / s; without a bias the first one
+    progress: np.recarray[Any, Any]  #: s, S, r^2 = ||w||^2
+    scratch: NDArray[np.float64]  #: (n,)
     generator: NDArray[np.uint64]
-    counters: NDArray[np.int64]
 
 
 class State(NamedTuple):
     """What the algorithm works on."""
 
     problem: Problem
+    gram: Gram
     work: Work
-
-    @property
-    def counters(self) -> NDArray[np.int64]:
-        """Give those of the work."""
-        return self.work.counters
+    counters: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -123,144 +130,155 @@ class SBP(Solver):
         n, signs = problem.n, problem.signs()
         order = np.argsort(-signs, kind="stable") if self.bias else np.arange(n)
         work = Work(
-            gram,
             order.astype(np.uint32),
             signs[order],
             np.zeros(n),
             np.zeros(n),
             np.zeros(n),
             np.zeros(n),
-            np.array([np.count_nonzero(signs > 0) if self.bias else n]),
-            np.array([0.0, 0.0, np.inf]),
-            np.array([1.0, 0.0, 0.0, n * self.nu]),
+            TwoBasins(int(np.count_nonzero(signs > 0))) if self.bias else OneBasin(),
+            float(1.0 / np.sqrt(gram.diagonal.max())),  # line 1
+            float(n * self.nu),
+            new_record(LEVELS, reach=np.inf),
+            new_record(_PROGRESS, scale=1.0),
             np.zeros(n),
-            generator(seed, "sbp"),
-            new_counters(),
+            rng(seed, "sbp"),
         )
-        return State(problem, work)
+        return State(problem, gram, work, new_counters())
 
-    def advance(self, state: State, allowance: Allowance) -> Status:
+    def advance(self, state: State, until: Until) -> Status:
         """Go on for further iterations."""
-        most = self.passes * state.problem.n
-        presented = min(allowance.presented, most - int(state.counters[PRESENTED]))
-        _advance(state.work, presented, allowance.kernel_evaluations)
-        if not np.isfinite(state.work.numbers).all():
+        last = self.passes * state.problem.n
+        _iterate(state.gram, state.work, state.counters, until._replace(presented=min(until.presented, last)))
+        if not np.isfinite(state.work.progress[0].tolist()).all():
             return Status.DIVERGED
-        return Status.DONE if state.counters[PRESENTED] == most else Status.RUNNING
+        return Status.DONE if state.counters[PRESENTED] == last else Status.RUNNING
 
     def model(self, state: State) -> KernelModel:
-        """Give the average iterate over its water level."""
+        """Return the average iterate over its water level."""
         work, problem = state.work, state.problem
-        alphas, level, bias = _average(work)
+        alphas, level, bias = _average(work, int(state.counters[PRESENTED]))
         divisor = level if level > 0 else 1.0
         support = np.flatnonzero(alphas)
         coefficients = (work.signs * alphas)[support, np.newaxis] / divisor
         vectors = take(problem.train, work.order[support])
-        return KernelModel(vectors, coefficients, work.gram.kernel, problem.features, bias / divisor)
+        return KernelModel(vectors, coefficients, state.gram.kernel, problem.features, bias / divisor)
 
     def measures(self, state: State) -> Measures:
         """Evaluate f of the average iterate; larger is better."""
-        return Measures(objective=_average(state.work)[1], nu=self.nu)
+        return Measures(objective=_average(state.work, int(state.counters[PRESENTED]))[1], nu=self.nu)
 
 
 def _check_nu(nu: float, name: str, largest: float) -> None:
     if largest <= 0:
         raise DataError(f"{name}: K(x, x) is zero for every training example; there is nothing to learn from")
-    most = 2.0 * np.sqrt(largest)  # no two responses of a w of length 1 differ by more
-    if nu >= most:
+    range_of_responses = 2.0 * np.sqrt(largest)  # no two of a w of norm 1 differ by more
+    if nu >= range_of_responses:
         raise ConfigError(
-            f"sbp: nu is {nu:.6g}; from 2 max sqrt(K(x, x)) = {most:.6g} on the slack covers all examples whatever the"
-            " model: take a smaller nu"
+            f"sbp: nu is {nu:.6g}; from 2 max sqrt(K(x, x)) = {range_of_responses:.6g} on the slack covers all examples"
+            " whatever the model: take a smaller nu"
         )
 
 
-def _average(work: Work) -> tuple[NDArray[np.float64], float, float]:
-    """Give the average iterate's alpha, its water level f and its bias."""
-    scales, volume, iterations = *work.numbers[[_SCALES, _VOLUME]], max(int(work.counters[PRESENTED]), 1)
-    alphas = (scales * work.alphas - work.alphas_before) / iterations  # line 13
-    responses = (scales * work.responses - work.responses_before) / iterations
-    first = int(work.first[0])
-    if first == len(responses):
-        return alphas, float(one_level(responses, volume, 0.0)), 0.0
-    anywhere = np.array([0.0, 0.0, np.inf])
-    plus, minus = two_levels(responses[:first], responses[first:], volume, anywhere, np.zeros(len(responses)))
+def _average(work: Work, iterations: int) -> tuple[NDArray[np.float64], float, float]:
+    """Return the average iterate's alpha, its water level f and its bias."""
+    scale_sum, divisor = work.progress[0].scale_sum, max(iterations, 1)
+    alphas = (scale_sum * work.alphas - work.alphas_before) / divisor  # line 13
+    responses = (scale_sum * work.responses - work.responses_before) / divisor
+    if isinstance(work.basins, OneBasin):
+        return alphas, float(one_level(responses, work.volume, 0.0)), 0.0
+    anywhere, first = new_record(LEVELS, reach=np.inf)[0], work.basins.positives
+    plus, minus = two_levels(responses[:first], responses[first:], work.volume, anywhere, np.zeros(len(responses)))
     return alphas, float(plus + minus) / 2, float(minus - plus) / 2
 
 
-@njit(cache=True, nogil=True)
-def _advance(work, presented, evaluations):
-    counters, numbers, diagonal = work.counters, work.numbers, work.gram.diagonal
-    last = counters[PRESENTED] + presented
-    most = counters[KERNEL_EVALUATIONS] + evaluations
-    first_step = 1.0 / np.sqrt(diagonal.max())  # line 1
-    while counters[PRESENTED] < last and counters[KERNEL_EVALUATIONS] < most:
+@jit
+def _iterate(gram, work, counters, until):
+    p = work.progress[0]
+    while not reached(counters, until):
         counters[PRESENTED] += 1
-        eta = first_step / np.sqrt(counters[PRESENTED])  # line 4
-        scale, scales = numbers[_SCALE], numbers[_SCALES]
-        k = _draw(work)  # lines 5 and 6
+        eta = work.first_step / np.sqrt(counters[PRESENTED])  # line 4
+        k = _draw(work.basins, work, work.volume / p.scale)  # lines 5 and 6
         i = work.order[k]
-        numbers[_LENGTH] += 2.0 * eta * scale * work.responses[k] + eta * eta * diagonal[i]  # line 8
-        step = eta / scale
+        p.squared_norm += 2.0 * eta * p.scale * work.responses[k] + eta * eta * gram.diagonal[i]  # line 8
+        step = eta / p.scale
         work.alphas[k] += step  # line 7
-        work.alphas_before[k] += step * scales
-        _add(work, step * work.signs[k], scales, row(work.gram, i, counters))  # line 10
-        if numbers[_LENGTH] > 1.0:  # lines 11 and 12
-            numbers[_SCALE] = scale / np.sqrt(numbers[_LENGTH])
-            numbers[_LENGTH] = 1.0
-        numbers[_SCALES] += numbers[_SCALE]
-        if numbers[_SCALE] < _SMALLEST_SCALE:
+        work.alphas_before[k] += step * p.scale_sum
+        _add(work.basins, work, step * work.signs[k], gram.kept[row_slot(gram, i, counters)])  # line 10
+        if p.squared_norm > 1.0:  # lines 11 and 12
+            p.scale /= np.sqrt(p.squared_norm)
+            p.squared_norm = 1.0
+        p.scale_sum += p.scale
+        if p.scale < _SMALLEST_SCALE:
             _multiply_in(work)
         counters[STEPS] += 1
         counters[UPDATES] += 1
-    return 0
 
 
-@njit(cache=True, nogil=True)
-def _draw(work):
-    """Draw one of the examples the water covers."""
-    responses, levels, first = work.responses, work.levels, work.first[0]
-    volume = work.numbers[_VOLUME] / work.numbers[_SCALE]
-    if first == len(responses):
-        levels[0] = one_level(responses, volume, levels[0])
-        return draw_covered(responses, levels[0], work.generator)
-    two_levels(responses[:first], responses[first:], volume, levels, work.room)
-    if below(work.generator, np.uint32(2)) == 0:
-        return draw_covered(responses[:first], levels[0], work.generator)
-    return first + draw_covered(responses[first:], levels[1], work.generator)
+@jit_dispatch
+def _draw(basins, work, volume):
+    """Return one of the examples that a volume of water covers, drawn at random."""
 
 
-@njit(cache=True, nogil=True)
-def _add(work, step, scales, kernel_row):
-    """Update the responses, and what their sum over the iterations lacks."""
-    first, n = work.first[0], len(work.order)
-    _add_to(work, 0, 0, first, step, scales, kernel_row)
-    if first < n:
-        _add_to(work, 1, first, n, step, scales, kernel_row)
+@_draw.register(OneBasin)
+def _(_basins, work, volume):
+    levels = work.levels[0]
+    levels.plus = one_level(work.responses, volume, levels.plus)
+    return draw_covered(work.responses, levels.plus, work.generator)
 
 
-@njit(cache=True, nogil=True)
-def _add_to(work, basin, begin, end, step, scales, kernel_row):
-    """Update those of one basin; the level will have moved about as those did that were near it."""
-    total, near, level, width = 0.0, 0, work.levels[basin], work.levels[2]
+@_draw.register(TwoBasins)
+def _(basins, work, volume):
+    levels, first = work.levels[0], basins.positives
+    plus, minus = work.responses[:first], work.responses[first:]
+    two_levels(plus, minus, volume, levels, work.scratch)
+    if randint(work.generator, np.uint32(2)) == 0:
+        return draw_covered(plus, levels.plus, work.generator)
+    return first + draw_covered(minus, levels.minus, work.generator)
+
+
+@jit_dispatch
+def _add(basins, work, step, kernel_row):
+    """Update the responses, what their sum over the iterations lacks, and the levels."""
+
+
+@_add.register(OneBasin)
+def _(_basins, work, step, kernel_row):
+    levels = work.levels[0]
+    levels.plus += _add_to(work, np.int64(0), len(work.order), step, kernel_row, levels.plus)
+
+
+@_add.register(TwoBasins)
+def _(basins, work, step, kernel_row):
+    levels, first = work.levels[0], basins.positives
+    levels.plus += _add_to(work, np.int64(0), first, step, kernel_row, levels.plus)
+    levels.minus += _add_to(work, first, len(work.order), step, kernel_row, levels.minus)
+
+
+@jit
+def _add_to(work, begin, end, step, kernel_row, level):
+    """Update those of one basin; return by how much its level will have moved: as those did that were near it."""
+    total, near, reach, scale_sum = 0.0, 0, work.levels[0].reach, work.progress[0].scale_sum
     for k in range(begin, end):
         change = step * work.signs[k] * np.float64(kernel_row[work.order[k]])
-        if abs(work.responses[k] - level) <= width:
+        if abs(work.responses[k] - level) <= reach:
             total += change
             near += 1
         work.responses[k] += change
-        work.responses_before[k] += scales * change
-    work.levels[basin] += total / max(near, 1)
+        work.responses_before[k] += scale_sum * change
+    return total / max(near, 1)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _multiply_in(work):
     """Set s to 1, and S to 0, without changing any iterate or sum."""
-    scale, scales = work.numbers[_SCALE], work.numbers[_SCALES]
+    p, levels = work.progress[0], work.levels[0]
     for k in range(len(work.alphas)):
-        work.alphas_before[k] -= scales * work.alphas[k]
-        work.responses_before[k] -= scales * work.responses[k]
-        work.alphas[k] *= scale
-        work.responses[k] *= scale
-    for k in range(len(work.levels)):
-        work.levels[k] *= scale
-    work.numbers[_SCALE], work.numbers[_SCALES] = 1.0, 0.0
+        work.alphas_before[k] -= p.scale_sum * work.alphas[k]
+        work.responses_before[k] -= p.scale_sum * work.responses[k]
+        work.alphas[k] *= p.scale
+        work.responses[k] *= p.scale
+    levels.plus *= p.scale
+    levels.minus *= p.scale
+    levels.reach *= p.scale
+    p.scale, p.scale_sum = 1.0, 0.0

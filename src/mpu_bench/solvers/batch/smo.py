@@ -5,79 +5,82 @@
 
 with sum_i y_i alpha_i = 0 where there is a bias b. sbp-2012 minimises lambda/2 ||w||^2 + 1/n sum_i hinge (its Problem
 2.2), which is lambda P at C = 1/(lambda n): the same w. Here the signed beta_i = y_i alpha_i are kept, between
-least_i = min(0, y_i C) and most_i = max(0, y_i C), and the errors e_i = y_i - sum_j beta_j K(x_i, x_j), by which D
-grows with beta_i. A beta below its most may *rise*, above its least it may *fall*.
+lower_i = min(0, y_i C) and upper_i = max(0, y_i C), and LIBSVM's -y_i grad_i = y_i - sum_j beta_j K(x_i, x_j), by which
+D grows with beta_i. I_up are the i whose beta is below its upper bound, I_low those above the lower one (Keerthi,
+Shevade, Bhattacharyya, Murthy, Neural Computation 13, 2001); the stopping rule compares the largest of I_up with the
+least of I_low.
 
 With a bias: Fan, Chen, Lin, "Working set selection using second order information for training support vector
-machines", JMLR 6, 2005, WSS 2. The pair is the i with the largest error of those that may rise and, of those j that may
-fall with e_j < e_i, that with the largest gain (e_i - e_j)^2 / (K_ii + K_jj - 2 K_ij); t is added to beta_i and taken
-from beta_j. It ends when no error that may rise is more than `tolerance` above one that may fall. b is the mean error
-of the beta between their bounds. Shrinking and the reconstruction of the gradient after it are those of Chang, Lin,
-"LIBSVM", ACM TIST 2, 2011, section 4, with these differences: it is only done where it halves what is looked at, since
-passes over all examples are vectorised and gathering is not; and the examples come back once only, at the tolerance.
+machines", JMLR 6, 2005, WSS 2. The working set is the i with the largest -y_i grad_i in I_up and, of those j in I_low
+with less, that with the largest gain (y_j grad_j - y_i grad_i)^2 / (K_ii + K_jj - 2 K_ij); t is added to beta_i and
+taken from beta_j. It ends when none of I_up is more than `tolerance` above one of I_low. b is the mean -y_i grad_i of
+the free beta, between their bounds. Shrinking is in shrinking.py.
 
 Without a bias: sbp-2012, section 4, one beta at a time, that with the largest gain in D; no shrinking. It ends when no
-error is more than `tolerance` on the wrong side, and only those that are can be chosen: a beta that is almost at its
-bound gains next to nothing, whatever its error, and would else be waited for until all others gain less.
+-y_i grad_i is more than `tolerance` on the wrong side of zero, and only those that are can be chosen: a beta that is
+almost at its bound gains next to nothing, whatever its gradient, and would else be waited for until all others gain
+less.
 
 An iteration is one change, of a pair or of a single beta (presented, steps and updates). Counted: n kernel evaluations
-for each beta it changes, so 2n with a bias; and n for each row that a reconstruction asks for. Kernel rows are single
-precision, or double where C is large for the tolerance.
+for each beta it changes, so 2n with a bias; and n for each row that a reconstruction of the gradient asks for. Kernel
+rows are single precision, or double where C is large for the tolerance.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numba import njit
+from annotated_types import Gt, Lt
 from numpy.typing import NDArray
 
-from mpu_bench.core import gram
-from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
-from mpu_bench.core.gram import Gram, row
+from mpu_bench.core import gram as kernel_matrix
+from mpu_bench.core.counters import PRESENTED, STEPS, UNLIMITED, UPDATES, new_counters, reached
+from mpu_bench.core.gram import Gram, row_slot
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, squared_norms, take
-from mpu_bench.core.solver import Allowance, Measures, Solver, Status, mean_slack
+from mpu_bench.core.records import new_record
+from mpu_bench.core.rows import squared_norms
+from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
+from mpu_bench.solvers.batch.regularization import kernel_optimum, weight_of_losses
+from mpu_bench.solvers.batch.shrinking import (
+    Variables,
+    new_variables,
+    reconstruct_gradient,
+    shrink,
+    unpermuted,
+    update_bounds,
+)
+from mpu_bench.solvers.certificates import certify_kernel
 
-_BLOCK = 512  # errors that are looked at together; where the best is among them is looked up afterwards
+_VARIABLES_AT_ONCE = 512  # of which the best is found in vector code; which of them it is, is looked up afterwards
 _LEAST_CURVATURE = 1e-12  # of a pair, where K_ii + K_jj - 2 K_ij is not above zero
-_BETWEEN_SHRINKING = 1000  # iterations
-_WORTH = 0.5  # of the active examples may stay active, else shrinking is not worth its trouble
+_ITERATIONS_BETWEEN_SHRINKING = 1000
 _ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 
+_PROGRESS = np.dtype([("up_max", "f8"), ("low_min", "f8"), ("i", "i8")])
 
-class Places(NamedTuple):
-    """What is known of n examples, of which the first m are active; shrinking permutes all but the last two arrays."""
 
-    examples: NDArray[np.uint32]  #: (n,) the example of every place
-    active: NDArray[np.int64]  #: m (1,)
-    coefficients: NDArray[np.float64]  #: beta (n,)
-    errors: NDArray[np.float64]  #: e (n,); those beyond m are old
-    least: NDArray[np.float64]  #: (n,)
-    most: NDArray[np.float64]  #: (n,)
-    diagonal: NDArray[np.float64]  #: K(x_i, x_i) (n,)
-    may_rise: NDArray[np.float64]  #: (n,) 0, or -inf where beta may not rise
-    may_fall: NDArray[np.float64]  #: (n,) 0, or -inf where beta may not fall
-    whole_coefficients: NDArray[np.float64]  #: (n,) by example, those when shrinking began
-    whole_errors: NDArray[np.float64]  #: (n,) by example, those when shrinking began
+class Work(NamedTuple):
+    """What the iterations work on; n examples."""
+
+    variables: Variables
+    row_parts: NDArray[np.floating]  #: (2, n) scratch: the active part of two kernel rows
+    progress: np.recarray[Any, Any]  #: the largest -y grad in I_up, the least in I_low, the variable to change next
 
 
 class State(NamedTuple):
     """What the algorithm works on."""
 
-    rows: Rows
-    features: int
+    problem: Problem
     signs: NDArray[np.float64]  #: y (n,)
     gram: Gram
-    places: Places
-    parts: NDArray[np.floating]  #: (2, n) room for the active part of two kernel rows
-    bounds: NDArray[np.float64]  #: (2,) the largest error that may rise, the smallest that may fall
-    best: NDArray[np.int64]  #: (1,) the place to change next
+    work: Work
     counters: NDArray[np.int64]
 
 
@@ -100,343 +103,257 @@ class SMO(Solver):
     name = "smo"
     paper = "sbp-2012"
     kernels: ClassVar = "any"
-    kernel_svm: ClassVar = "either"
 
-    C: float | None = None
-    regularization: float | None = None
+    C: Annotated[float, Gt(0), Lt(np.inf)] | None = None
+    regularization: Annotated[float, Gt(0), Lt(np.inf)] | None = None
     bias: bool = False
-    tolerance: float = 1e-3
+    tolerance: Annotated[float, Gt(0), Lt(np.inf)] = 1e-3
 
     def __post_init__(self) -> None:
         """Refuse parameters outside their range, and C together with lambda."""
         super().__post_init__()
-        for name in ("C", "regularization", "tolerance"):
-            number = getattr(self, name)
-            if number is not None and not 0 < number < np.inf:
-                raise ConfigError(f"{self.name}: {name} is {number!r}; it must be above 0 and finite")
         if self.C is not None and self.regularization is not None:
             raise ConfigError(f"{self.name}: give either C or regularization, not both: C = 1/(regularization n)")
 
+    @classmethod
+    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum:  # noqa: ARG003
+        """Return the same problem, to a smaller tolerance."""
+        return kernel_optimum(parameters, bias=parameters["bias"])
+
     def weight(self, n: int) -> float:
-        """Give C for n examples."""
+        """Return C for n examples."""
         if self.regularization is not None:
-            return 1.0 / (self.regularization * n)
+            return weight_of_losses(self.regularization, n)
         return 1.0 if self.C is None else self.C
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:  # noqa: ARG002
         """Start at beta = 0; the algorithm has no random choices."""
         self.check(problem, kernel)
-        n, signs, weight = problem.n, problem.signs(), self.weight(problem.n)
-        matrix = gram.build(problem.train, problem.features, kernel, precision=self.precision(problem, kernel))
-        least, most = np.minimum(0.0, signs * weight), np.maximum(0.0, signs * weight)
-        places = Places(
-            np.arange(n, dtype=np.uint32),
-            np.array([n]),
-            np.zeros(n),
-            signs.copy(),
-            least,
-            most,
-            matrix.diagonal.copy(),
-            np.where(most > 0, 0.0, -np.inf),
-            np.where(least < 0, 0.0, -np.inf),
-            np.zeros(n),
-            np.zeros(n),
-        )
-        parts, bounds = np.zeros((2, n), matrix.kept.dtype), np.zeros(2)
-        state = State(
-            problem.train,
-            problem.features,
-            signs,
-            matrix,
-            places,
-            parts,
-            bounds,
-            np.zeros(1, np.int64),
-            new_counters(),
-        )
-        state.best[0] = _look(places, bounds, self.bias, self.tolerance)
-        return state
+        n, signs = problem.n, problem.signs()
+        gram = kernel_matrix.build(problem.train, problem.features, kernel, precision=self.precision(problem, kernel))
+        variables = new_variables(signs, gram.diagonal, self.weight(n))
+        work = Work(variables, np.zeros((2, n), gram.kept.dtype), new_record(_PROGRESS))
+        _select_working_set(work, self.bias, self.tolerance)
+        return State(problem, signs, gram, work, new_counters())
 
     def precision(self, problem: Problem, kernel: Kernel) -> Literal["single", "double"]:
-        """Choose that of the kernel rows: double where the rounding of n coefficients at C could hide a violation.
+        """Return that of the kernel rows: double where the rounding of n coefficients at C could hide a violation.
 
         Values that are too large for single precision are not saved by this: `gram.build` refuses them.
         """
-        diagonal = gram.kernel_diagonal(kernel, squared_norms(problem.train))
+        diagonal = kernel_matrix.kernel_diagonal(kernel, squared_norms(problem.train))
         rounding = np.finfo(np.float32).eps / 2 * np.sqrt(problem.n) * self.weight(problem.n) * diagonal.max()
         hopeless = diagonal.max() > np.finfo(np.float32).max / 4
         return "single" if rounding <= self.tolerance or hopeless else "double"
 
-    def advance(self, state: State, allowance: Allowance) -> Status:
+    def advance(self, state: State, until: Until) -> Status:
         """Change further pairs, or single coefficients without a bias."""
-        held = (state.gram, state.places, state.parts, state.bounds, state.best, state.counters)
-        done = _advance(*held, self.bias, self.tolerance, allowance.presented, allowance.kernel_evaluations)
-        return Status.DONE if done else Status.RUNNING
+        gram, work, counters, n = state.gram, state.work, state.counters, len(state.signs)
+        period = min(n, _ITERATIONS_BETWEEN_SHRINKING) if self.bias else UNLIMITED
+        while self._violated(work) or work.variables.active_size[0] < n:
+            if reached(counters, until):
+                return Status.RUNNING
+            if self._violated(work):
+                _iterate(gram, work, counters, self.bias, self.tolerance, period, until)
+            else:
+                reconstruct_gradient(gram, work.variables, counters)
+                _select_working_set(work, self.bias, self.tolerance)
+            if counters[PRESENTED] % period == 0 and self._violated(work):
+                shrink(work.variables, work.progress[0].up_max, work.progress[0].low_min)
+                _select_working_set(work, self.bias, self.tolerance)
+        return Status.DONE
+
+    def _violated(self, work: Work) -> bool:
+        p = work.progress[0]
+        return bool(p.up_max - p.low_min > self.tolerance)
 
     def offset(self, state: State) -> float:
-        """Give b: the mean error of the coefficients between their bounds, else the middle of what b may be."""
+        """Return b: the mean -y grad of the free coefficients, else the middle of what b may be."""
         if not self.bias:
             return 0.0
-        places = state.places
-        free = (places.may_rise == 0) & (places.may_fall == 0)  # never shrunk away
-        return float(places.errors[free].mean() if free.any() else state.bounds.mean())
+        variables, p = state.work.variables, state.work.progress[0]
+        free = (variables.up == 0) & (variables.low == 0)  # never shrunk away
+        if free.any():
+            return float(variables.minus_y_grad[free].mean())
+        return float(p.up_max + p.low_min) / 2
 
     def model(self, state: State) -> KernelModel:
-        """Give the expansion over the examples with beta_i not 0."""
-        coefficients = by_example(state)[0]
-        support = np.flatnonzero(coefficients)
-        vectors = take(state.rows, support)
-        return KernelModel(
-            vectors, coefficients[support, np.newaxis], state.gram.kernel, state.features, self.offset(state)
-        )
+        """Return the expansion over the examples with beta_i not 0."""
+        beta, _ = unpermuted(state.gram, state.work.variables)
+        problem, kernel = state.problem, state.gram.kernel
+        return KernelModel.of_support(problem.train, beta, kernel, problem.features, self.offset(state))
 
     def measures(self, state: State) -> Measures:
         """Certify the model by its own dual variables, on the kernel values the algorithm works with."""
-        coefficients, errors = by_example(state)
-        squared = float(coefficients @ (state.signs - errors))
-        losses = np.maximum(0.0, state.signs * (errors - self.offset(state)))
-        objective = squared / 2 + self.weight(len(errors)) * float(losses.sum())
-        dual = float(np.abs(coefficients).sum()) - squared / 2
-        gap = objective / dual - 1 if dual > 0 else None
-        return Measures(objective, dual, gap, nu=mean_slack(losses, squared))
-
-    def violation(self, state: State) -> float:
-        """Give the largest violation of the optimality conditions over all examples; the tolerance is of this."""
-        coefficients, errors = by_example(state)
-        weight = self.weight(len(errors))
-        rising = errors[coefficients < np.maximum(0.0, state.signs * weight)].max(initial=-np.inf)
-        falling = errors[coefficients > np.minimum(0.0, state.signs * weight)].min(initial=np.inf)
-        return max(0.0, float(rising - falling if self.bias else max(rising, -falling)))
+        beta, minus_y_grad = unpermuted(state.gram, state.work.variables)
+        squared = float(beta @ (state.signs - minus_y_grad))
+        losses = np.maximum(0.0, state.signs * (minus_y_grad - self.offset(state)))
+        return certify_kernel(beta, squared, losses, self.weight(len(beta)))
 
 
-def by_example(state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give all beta and all errors by example, both (n,), whatever has been shrunk; changes and counts nothing."""
-    places = state.places
-    if places.active[0] < len(state.signs):
-        places = Places(*map(np.copy, places))  # type: ignore[arg-type]
-        _bring_back(gram.copy_without_rows(state.gram), places, state.counters.copy())
-    return places.coefficients.copy(), places.errors.copy()
-
-
-@njit(cache=True, nogil=True)
-def _advance(gram, places, parts, bounds, best, counters, bias, tolerance, presented, evaluations):
-    n = len(places.errors)
-    last = counters[PRESENTED] + presented
-    most = counters[KERNEL_EVALUATIONS] + evaluations
-    while bounds[0] - bounds[1] > tolerance or places.active[0] < n:
-        if counters[PRESENTED] >= last or counters[KERNEL_EVALUATIONS] >= most:
-            return False
-        if bounds[0] - bounds[1] <= tolerance:
-            _bring_back(gram, places, counters)
+@jit
+def _iterate(gram, work, counters, bias, tolerance, period, until):
+    """Change variables until `until`, the stopping rule for those active, or the next multiple of the period."""
+    variables, row_parts, p = work.variables, work.row_parts, work.progress[0]
+    examples, active_size, n = variables.examples, variables.active_size[0], len(variables.examples)
+    while True:
+        row_i = gram.kept[row_slot(gram, examples[p.i], counters)]
+        if active_size < n:
+            _gather(row_i, examples, row_parts[0, :active_size])
+            row_i = row_parts[0]
+        if bias:
+            j = _select_j(variables, p.i, row_i)
+            row_j = gram.kept[row_slot(gram, examples[j], counters)]
+            if active_size < n:
+                _gather(row_j, examples, row_parts[1, :active_size])
+                row_j = row_parts[1]
+            _update_pair(variables, p.i, j, row_i, row_j)
         else:
-            _change(gram, places, parts, best[0], bias, counters)
-            counters[PRESENTED] += 1
-            counters[STEPS] += 1
-            counters[UPDATES] += 1
-        best[0] = _look(places, bounds, bias, tolerance)
-        if bias and counters[PRESENTED] % min(n, _BETWEEN_SHRINKING) == 0 and bounds[0] - bounds[1] > tolerance:
-            _shrink(places, bounds)
-            best[0] = _look(places, bounds, bias, tolerance)
-    return True
+            _update_single(variables, p.i, row_i)
+        counters[PRESENTED] += 1
+        counters[STEPS] += 1
+        counters[UPDATES] += 1
+        _select_working_set(work, bias, tolerance)
+        violated = p.up_max - p.low_min > tolerance
+        if not violated or counters[PRESENTED] % period == 0 or reached(counters, until):
+            return
 
 
-@njit(cache=True, nogil=True)
-def _change(gram, places, parts, i, bias, counters):
-    """Move beta_i, and with a bias that of the best partner, as far as D grows and the bounds allow."""
-    beta, errors, m = places.coefficients, places.errors, places.active[0]
-    j, row_i, row_j = i, parts[0], parts[1]
-    for which in range(2 if bias else 1):
-        values = row(gram, places.examples[i if which == 0 else j], counters)
-        if m < len(values):
-            _gather(values, places.examples, parts[which, :m])
-            values = parts[which]
-        if which == 0:
-            row_i = values
-            if bias:
-                j = _best_partner(errors[:m], places.may_fall, places.diagonal, values, errors[i], places.diagonal[i])
-        else:
-            row_j = values
-    if bias:
-        curvature = places.diagonal[i] + places.diagonal[j] - 2.0 * np.float64(row_i[j])
-        rise, fall = places.most[i] - beta[i], beta[j] - places.least[j]
-        t = min((errors[i] - errors[j]) / max(curvature, _LEAST_CURVATURE), rise, fall)
-        beta[i] = places.most[i] if t == rise else beta[i] + t
-        beta[j] = places.least[j] if t == fall else beta[j] - t
-        _mark(places, j)
-        _move_pair(errors[:m], t, row_i, row_j)
-    else:
-        step = errors[i] / max(places.diagonal[i], _LEAST_CURVATURE)
-        new = min(max(beta[i] + step, places.least[i]), places.most[i])
-        _move(errors, new - beta[i], row_i)
-        beta[i] = new
-    _mark(places, i)
+@jit
+def _gather(row, examples, part):
+    for k in range(len(part)):
+        part[k] = row[examples[k]]
 
 
-@njit(cache=True, nogil=True)
-def _mark(places, p):
-    """Say which way a coefficient may go."""
-    beta = places.coefficients[p]
-    places.may_rise[p] = 0.0 if beta < places.most[p] else -np.inf
-    places.may_fall[p] = 0.0 if beta > places.least[p] else -np.inf
+@jit
+def _update_pair(variables, i, j, row_i, row_j):
+    """Add t to beta_i and take it from beta_j, as far as D grows and the bounds allow."""
+    beta, lower, upper, minus_y_grad = variables.beta, variables.lower, variables.upper, variables.minus_y_grad
+    curvature = variables.diagonal[i] + variables.diagonal[j] - 2.0 * np.float64(row_i[j])
+    most_i, most_j = upper[i] - beta[i], beta[j] - lower[j]
+    t = min((minus_y_grad[i] - minus_y_grad[j]) / max(curvature, _LEAST_CURVATURE), most_i, most_j)
+    beta[i] = upper[i] if t == most_i else beta[i] + t
+    beta[j] = lower[j] if t == most_j else beta[j] - t
+    update_bounds(variables, i)
+    update_bounds(variables, j)
+    for k in range(variables.active_size[0]):
+        minus_y_grad[k] -= t * (np.float64(row_i[k]) - np.float64(row_j[k]))
 
 
-@njit(cache=True, nogil=True)
-def _gather(values, examples, part):
-    for p in range(len(part)):
-        part[p] = values[examples[p]]
+@jit
+def _update_single(variables, i, row_i):
+    """Move beta_i as far as D grows and the bounds allow."""
+    beta, minus_y_grad = variables.beta, variables.minus_y_grad
+    step = minus_y_grad[i] / max(variables.diagonal[i], _LEAST_CURVATURE)
+    new = min(max(beta[i] + step, variables.lower[i]), variables.upper[i])
+    change = new - beta[i]
+    for k in range(len(minus_y_grad)):
+        minus_y_grad[k] -= change * np.float64(row_i[k])
+    beta[i] = new
+    update_bounds(variables, i)
 
 
-@njit(cache=True, nogil=True)
-def _move_pair(errors, t, row_i, row_j):
-    for p in range(len(errors)):
-        errors[p] -= t * (np.float64(row_i[p]) - np.float64(row_j[p]))
+@jit
+def _select_working_set(work, bias, tolerance):
+    """Find by how much the conditions are violated, and the variable to change next."""
+    variables, p = work.variables, work.progress[0]
+    p.i = _select_i(variables, p)
+    if not bias:
+        p.up_max, p.low_min = max(p.up_max, -p.low_min), 0.0
+        p.i = _select_single(variables, tolerance)
 
 
-@njit(cache=True, nogil=True)
-def _move(errors, t, row_i):
-    for p in range(len(errors)):
-        errors[p] -= t * np.float64(row_i[p])
+@jit
+def _select_i(variables, p):
+    """Return the place of the largest -y grad in I_up, and note it and the least one in I_low."""
+    m = variables.active_size[0]
+    minus_y_grad, up, low = variables.minus_y_grad[:m], variables.up, variables.low
+    up_max, minus_low_min, block = _order(-np.inf), _order(-np.inf), 0
+    for start in range(0, m, _VARIABLES_AT_ONCE):
+        g = minus_y_grad[start : start + _VARIABLES_AT_ONCE]
+        block_up, block_low, up_max_here, low_max_here = up[start:], low[start:], _order(-np.inf), _order(-np.inf)
+        for k in range(len(g)):
+            up_max_here = max(up_max_here, _order(g[k] + block_up[k]))
+            low_max_here = max(low_max_here, _order(block_low[k] - g[k]))
+        if up_max_here > up_max:
+            up_max, block = up_max_here, start
+        minus_low_min = max(low_max_here, minus_low_min)
+    p.up_max, p.low_min = _number(up_max), -_number(minus_low_min)
+    i = block
+    while i < m and _order(minus_y_grad[i] + up[i]) != up_max:
+        i += 1
+    return i
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _order(x):
-    """Give an integer that compares as the float64 does: compilers turn the largest integer into vector code."""
-    bits = np.float64(x).view(np.int64)
-    return bits ^ ((bits >> 63) & _ALL_BUT_SIGN)
+@jit
+def _select_single(variables, tolerance):
+    """Return the place where the best step gains most, of those that violate the conditions."""
+    g, beta, diagonal = variables.minus_y_grad, variables.beta, variables.diagonal
+    lower, upper = variables.lower, variables.upper
+    best, block = np.int64(-1), 0
+    for start in range(0, len(g), _VARIABLES_AT_ONCE):
+        gain, end = np.int64(-1), start + _VARIABLES_AT_ONCE
+        gs, bs, ls, us, ks = g[start:end], beta[start:], lower[start:], upper[start:], diagonal[start:]
+        for k in range(len(gs)):
+            gain = max(gain, _single_gain(gs[k], bs[k], ls[k], us[k], ks[k], tolerance))
+        if gain > best:
+            best, block = gain, start
+    i = block
+    while _single_gain(g[i], beta[i], lower[i], upper[i], diagonal[i], tolerance) != best:
+        i += 1
+    return i
 
 
-@njit(cache=True, nogil=True)
-def _look(places, bounds, bias, tolerance):
-    """Find the bounds of the errors and the best place to change next."""
-    m = places.active[0]
-    errors = places.errors[:m]
-    if bias:
-        return _look_for_pair(errors, places.may_rise, places.may_fall, bounds)
-    _look_for_pair(errors, places.may_rise, places.may_fall, bounds)
-    bounds[0], bounds[1] = max(bounds[0], -bounds[1]), 0.0
-    return _look_for_one(errors, places.coefficients, places.least, places.most, places.diagonal, tolerance)
+@jit
+def _select_j(variables, i, row_i):
+    """Return the place that gains most together with i, by second order information."""
+    m, diagonal, low = variables.active_size[0], variables.diagonal, variables.low
+    minus_y_grad, grad_i, k_ii = variables.minus_y_grad[:m], variables.minus_y_grad[i], variables.diagonal[i]
+    best, block = np.int64(-1), 0
+    for start in range(0, m, _VARIABLES_AT_ONCE):
+        gain, end = np.int64(-1), start + _VARIABLES_AT_ONCE
+        g, block_low, ks, k_i = minus_y_grad[start:end], low[start:], diagonal[start:], row_i[start:]
+        for k in range(len(g)):
+            gain = max(gain, _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])))
+        if gain > best:
+            best, block = gain, start
+    j = block
+    while _pair_gain(grad_i - minus_y_grad[j] + low[j], k_ii + diagonal[j] - 2.0 * np.float64(row_i[j])) != best:
+        j += 1
+    return j
 
 
-@njit(cache=True, nogil=True)
-def _look_for_pair(errors, may_rise, may_fall, bounds):
-    """Find the largest error that may rise, with its place, and the smallest that may fall."""
-    highest, lowest, begin = _order(-np.inf), _order(-np.inf), 0
-    for start in range(0, len(errors), _BLOCK):
-        high, low = _order(-np.inf), _order(-np.inf)
-        these, rise, fall = errors[start : start + _BLOCK], may_rise[start:], may_fall[start:]
-        for p in range(len(these)):
-            high = max(high, _order(these[p] + rise[p]))
-            low = max(low, _order(fall[p] - these[p]))
-        if high > highest:
-            highest, begin = high, start
-        lowest = max(low, lowest)
-    bounds[1] = -_number(lowest)
-    bounds[0] = _number(highest)
-    while begin < len(errors) and _order(errors[begin] + may_rise[begin]) != highest:
-        begin += 1
-    return begin
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _number(order):
-    """Give the float64 of an `_order`."""
-    return np.int64(order ^ ((order >> 63) & _ALL_BUT_SIGN)).view(np.float64)
-
-
-@njit(cache=True, nogil=True)
-def _look_for_one(errors, beta, least, most, diagonal, tolerance):
-    """Find the place where the best step of one coefficient gains most, of those that violate the conditions."""
-    largest, begin = np.int64(-1), 0
-    for start in range(0, len(errors), _BLOCK):
-        gain = np.int64(-1)
-        e, b, low, high, k = errors[start : start + _BLOCK], beta[start:], least[start:], most[start:], diagonal[start:]
-        for p in range(len(e)):
-            gain = max(gain, _gain(e[p], b[p], low[p], high[p], k[p], tolerance))
-        if gain > largest:
-            largest, begin = gain, start
-    while _gain(errors[begin], beta[begin], least[begin], most[begin], diagonal[begin], tolerance) != largest:
-        begin += 1
-    return begin
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _gain(error, beta, least, most, curvature, tolerance):
-    """Compute by how much D grows with the best step of one coefficient, as an integer that compares as it does."""
+@jit(forceinline=True)
+def _single_gain(minus_y_grad, beta, lower, upper, curvature, tolerance):
+    """Return by how much D grows with the best step of one coefficient, as an integer that compares as it does."""
     floor = curvature if curvature > _LEAST_CURVATURE else _LEAST_CURVATURE
-    step, down, up = error / floor, least - beta, most - beta
+    step, down, rise = minus_y_grad / floor, lower - beta, upper - beta
     step = down if step < down else step
-    step = up if step > up else step
-    step = step if abs(error) > tolerance else 0.0
-    return np.float64(step * (error - 0.5 * step * curvature)).view(np.int64) & _ALL_BUT_SIGN  # below 0 by rounding
+    step = rise if step > rise else step
+    step = step if abs(minus_y_grad) > tolerance else 0.0
+    gain = step * (minus_y_grad - 0.5 * step * curvature)
+    return np.float64(gain).view(np.int64) & _ALL_BUT_SIGN  # below 0 by rounding
 
 
-@njit(cache=True, nogil=True)
-def _best_partner(errors, may_fall, diagonal, row_i, error, own):
-    """Find the place j that gains most together with i, by the second order rule."""
-    largest, begin = np.int64(-1), 0
-    for start in range(0, len(errors), _BLOCK):
-        gain = np.int64(-1)
-        e, fall, k, with_i = errors[start : start + _BLOCK], may_fall[start:], diagonal[start:], row_i[start:]
-        for p in range(len(e)):
-            gain = max(gain, _pair_gain(error - e[p] + fall[p], own + k[p] - 2.0 * np.float64(with_i[p])))
-        if gain > largest:
-            largest, begin = gain, start
-    p = begin
-    while _pair_gain(error - errors[p] + may_fall[p], own + diagonal[p] - 2.0 * np.float64(row_i[p])) != largest:
-        p += 1
-    return p
-
-
-@njit(cache=True, nogil=True, inline="always")
+@jit(forceinline=True)
 def _pair_gain(difference, curvature):
-    """Compute twice the gain of a pair, as an integer that compares as it does.
+    """Return twice the gain of a pair, as an integer that compares as it does.
 
-    It is 0 where j may not fall or has no smaller error.
+    It is 0 where j is not in I_low or has no smaller -y grad.
     """
     difference = difference if difference > 0.0 else 0.0
     curvature = curvature if curvature > _LEAST_CURVATURE else _LEAST_CURVATURE
     return np.float64(difference * difference / curvature).view(np.int64)
 
 
-@njit(cache=True, nogil=True)
-def _shrink(places, bounds):
-    """Leave out the examples at a bound that are further on the right side of it than any that could change."""
-    m, errors = places.active[0], places.errors
-    stays = np.empty(m, np.bool_)
-    for p in range(m):
-        settled = (places.may_rise[p] < 0.0 and errors[p] > bounds[0]) or (
-            places.may_fall[p] < 0.0 and errors[p] < bounds[1]
-        )
-        stays[p] = not settled
-    left = stays.sum()
-    if left > _WORTH * m:
-        return
-    if m == len(errors):
-        places.whole_coefficients[:] = places.coefficients
-        places.whole_errors[:] = errors
-    order = np.concatenate((np.flatnonzero(stays), np.flatnonzero(~stays)))
-    places.examples[:m] = places.examples[order]
-    for array in (
-        *(places.coefficients, errors, places.least, places.most),
-        *(places.diagonal, places.may_rise, places.may_fall),
-    ):
-        array[:m] = array[order]
-    places.active[0] = left
+@jit(forceinline=True)
+def _order(x):
+    """Return an integer that compares as the float64 does: compilers turn the largest integer into vector code."""
+    bits = np.float64(x).view(np.int64)
+    return bits ^ ((bits >> 63) & _ALL_BUT_SIGN)
 
 
-@njit(cache=True, nogil=True)
-def _bring_back(gram, places, counters):
-    """Make all examples active again, in their own order, with the errors of those left out brought up to date."""
-    n, errors = len(places.errors), places.whole_errors
-    where = np.argsort(places.examples)
-    for array in (places.coefficients, places.least, places.most, places.diagonal, places.may_rise, places.may_fall):
-        array[:] = array[where]
-    for i in range(n):
-        change = places.coefficients[i] - places.whole_coefficients[i]
-        if change != 0.0:
-            _move(errors, change, row(gram, i, counters))
-    for p in range(places.active[0]):
-        errors[places.examples[p]] = places.errors[p]
-    places.errors[:] = errors
-    places.examples[:] = np.arange(n)
-    places.active[0] = n
+@jit(forceinline=True)
+def _number(order):
+    """Return the float64 of an `_order`."""
+    return np.int64(order ^ ((order >> 63) & _ALL_BUT_SIGN)).view(np.float64)

@@ -23,19 +23,22 @@ answer is not among those near, more are taken, at last all.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from mpu_bench.core.rng import below
+from mpu_bench.core.jit import jit
+from mpu_bench.core.rng import randint
 
-_MANY = 1024  # responses near the levels that are more than needed
-_NEAR = 128  # places around the levels that are near
-_WIDER = 8.0
-_VECTORS = {"reassoc", "contract", "nsz"}  # let the compiler sum in vectors
+_SORTED_RESPONSES = 1024  # near the levels: where more were sorted, fewer are next time
+_RESPONSES_NEAR = 128  # on either side of a level, that are sorted next time
+_WIDENING_FACTOR = 8.0  # of the reach, where the answer is not within it
+_VECTORISED = {"reassoc", "contract", "nsz"}  # lets the compiler sum in vectors
+
+#: the water levels of two basins, and how far from them the next ones are looked for first
+LEVELS = np.dtype([("plus", "f8"), ("minus", "f8"), ("reach", "f8")])
 
 
-@njit(cache=True, nogil=True, fastmath=_VECTORS)
+@jit(fastmath=_VECTORISED)
 def _pour(responses, level):
-    """Count the responses below the level, and sum the volume between."""
+    """Return how many responses the water covers at a level, and its volume."""
     covered, volume = 0, 0.0
     for i in range(len(responses)):
         depth = level - responses[i]
@@ -44,9 +47,9 @@ def _pour(responses, level):
     return covered, volume
 
 
-@njit(cache=True, nogil=True)
+@jit
 def one_level(responses, volume, guess):
-    """Find the water level of one basin.
+    """Return the water level of one basin.
 
     Parameters
     ----------
@@ -64,7 +67,7 @@ def one_level(responses, volume, guess):
     level = guess
     covered, filled = _pour(responses, level)
     if covered == 0:  # below the bottom: start above the answer
-        level = responses.min() + volume
+        level = _lowest(responses) + volume
         covered, filled = _pour(responses, level)
     falling = False  # from the first step on, by convexity
     while covered > 0:
@@ -74,12 +77,20 @@ def one_level(responses, volume, guess):
         if covered == before or (falling and covered > before):  # the same set; or rounding
             return level - (filled - volume) / max(covered, 1)  # rid of the rounding of a far guess
         falling = True
-    return responses.min()
+    return _lowest(responses)
 
 
-@njit(cache=True, nogil=True)
-def _near(responses, low, high, room):
-    """Copy the responses from low to high, sorted; gives their number, and number and sum of those below."""
+@jit
+def _lowest(responses):
+    lowest = np.inf
+    for i in range(len(responses)):
+        lowest = min(lowest, responses[i])
+    return lowest
+
+
+@jit
+def _sort_near(responses, low, high, near):
+    """Copy the responses from low to high, sorted; return how many they are, and number and sum of those below."""
     found, lower, total = 0, 0, 0.0
     for i in range(len(responses)):
         c = responses[i]
@@ -87,15 +98,20 @@ def _near(responses, low, high, room):
             lower += 1
             total += c
         elif c <= high:
-            room[found] = c
+            near[found] = c
             found += 1
-    room[:found].sort()
+    _sort(near[:found])
     return found, lower, total
 
 
-@njit(cache=True, nogil=True)
+@jit(allocates=True)
+def _sort(numbers):
+    numbers.sort()
+
+
+@jit
 def _covered(plus, minus, found, lower, total, volume):
-    """Count the examples covered in each class, given the responses near; -1 where more of them are needed."""
+    """Return how many are covered in each class, with their sum; -1 where more responses near are needed."""
     k = max(lower[0], lower[1])
     for i in range(min(k - lower[0], len(plus))):
         total += plus[i]
@@ -112,9 +128,9 @@ def _covered(plus, minus, found, lower, total, volume):
     return certain if k in (len(plus), len(minus)) else -1, total
 
 
-@njit(cache=True, nogil=True)
-def two_levels(plus, minus, volume, guess, room):
-    """Find the water levels of two basins with a free bias.
+@jit
+def two_levels(plus, minus, volume, levels, scratch):
+    """Return the water levels of two basins with a free bias.
 
     Parameters
     ----------
@@ -122,10 +138,10 @@ def two_levels(plus, minus, volume, guess, room):
         The responses of either class, not empty.
     volume : float
         n nu, at least 0.
-    guess : array of float64, shape (3,)
+    levels : record of `LEVELS`
         The last levels, and how far from them the new ones are looked for first (infinite: anywhere). Changed to the
         new ones. The levels found do not depend on it, but for rounding.
-    room : array of float64, shape (n+ + n-,)
+    scratch : array of float64, shape (n+ + n-,)
         Overwritten.
 
     Returns
@@ -133,42 +149,47 @@ def two_levels(plus, minus, volume, guess, room):
     (float, float)
         gamma+ and gamma-: the level is half their sum, the bias half of gamma- - gamma+.
     """
-    near_plus, near_minus = room[: len(plus)], room[len(plus) :]
-    width, k, found, lower, total = guess[2], -1, (0, 0), (0, 0), 0.0
-    for width in (guess[2], _WIDER * guess[2], _WIDER**2 * guess[2], np.inf):
-        found_plus, lower_plus, sum_plus = _near(plus, guess[0] - width, guess[0] + width, near_plus)
-        found_minus, lower_minus, sum_minus = _near(minus, guess[1] - width, guess[1] + width, near_minus)
+    near_plus, near_minus = scratch[: len(plus)], scratch[len(plus) :]
+    first, k, found, lower, total = levels.reach, -1, (0, 0), (0, 0), 0.0
+    for reach in (first, _WIDENING_FACTOR * first, _WIDENING_FACTOR**2 * first, np.inf):
+        levels.reach = reach
+        found_plus, lower_plus, sum_plus = _sort_near(plus, levels.plus - reach, levels.plus + reach, near_plus)
+        found_minus, lower_minus, sum_minus = _sort_near(minus, levels.minus - reach, levels.minus + reach, near_minus)
         found, lower = (found_plus, found_minus), (lower_plus, lower_minus)
         k, total = _covered(near_plus, near_minus, found, lower, sum_plus + sum_minus, volume)
         if k >= 0 and _next_is_known(k, lower_plus + found_plus, len(plus), lower_minus + found_minus, len(minus)):
             break
     i, j = k - 1 - lower[0], k - 1 - lower[1]  # the last that are covered
-    room_left = max((volume + total) / k - near_plus[i] - near_minus[j], 0.0)  # line 39
-    left_plus = room_left if k == len(plus) else min(room_left, near_plus[i + 1] - near_plus[i])  # line 40
-    left_minus = room_left if k == len(minus) else min(room_left, near_minus[j + 1] - near_minus[j])  # line 41
-    guess[0] = near_plus[i] + 0.5 * max(room_left + left_plus - left_minus, 0.0)  # line 42
-    guess[1] = near_minus[j] + 0.5 * max(room_left - left_plus + left_minus, 0.0)
-    if width == np.inf or found[0] + found[1] > _MANY:
-        width = max(_reach(near_plus, found[0], i, guess[0]), _reach(near_minus, found[1], j, guess[1]))
-    guess[2] = width
-    return guess[0], guess[1]
+    slack = max((volume + total) / k - near_plus[i] - near_minus[j], 0.0)  # line 39
+    left_plus = slack if k == len(plus) else min(slack, near_plus[i + 1] - near_plus[i])  # line 40
+    left_minus = slack if k == len(minus) else min(slack, near_minus[j + 1] - near_minus[j])  # line 41
+    levels.plus = near_plus[i] + 0.5 * max(slack + left_plus - left_minus, 0.0)  # line 42
+    levels.minus = near_minus[j] + 0.5 * max(slack - left_plus + left_minus, 0.0)
+    if levels.reach == np.inf or found[0] + found[1] > _SORTED_RESPONSES:
+        reach_plus, reach_minus = (
+            _reach(near_plus, found[0], i, levels.plus),
+            _reach(near_minus, found[1], j, levels.minus),
+        )
+        levels.reach = max(reach_plus, reach_minus)
+    return levels.plus, levels.minus
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _next_is_known(k, known_plus, n_plus, known_minus, n_minus):
-    """Tell whether the first examples that are not covered are among those near, where there are any."""
+    """Return whether the first examples that are not covered are among those near, where there are any."""
     return (k < known_plus or k == n_plus) and (k < known_minus or k == n_minus)
 
 
-@njit(cache=True, nogil=True)
-def _reach(near, found, place, level):
-    """Measure how far from the level the responses some places before and after the given one are."""
-    return max(abs(near[min(place + _NEAR, found - 1)] - level), abs(level - near[max(place - _NEAR, 0)]))
+@jit
+def _reach(near, found, last_covered, level):
+    """Return how far from the level the responses some places before and after the last one covered are."""
+    upper, lower = min(last_covered + _RESPONSES_NEAR, found - 1), max(last_covered - _RESPONSES_NEAR, 0)
+    return max(abs(near[upper] - level), abs(level - near[lower]))
 
 
-@njit(cache=True, nogil=True)
+@jit
 def draw_covered(responses, level, generator):
-    """Draw an index uniformly from those below the level, or at it where none is below; O(n).
+    """Return an index drawn uniformly from those below the level, or at it where none is below; O(n).
 
     Parameters
     ----------
@@ -181,7 +202,7 @@ def draw_covered(responses, level, generator):
     if covered == 0:
         level = np.nextafter(level, np.inf)
         covered = _count_below(responses, level)
-    left = below(generator, np.uint32(covered)) + 1
+    left = randint(generator, np.uint32(covered)) + 1
     i = -1
     while left > 0:
         i += 1
@@ -189,7 +210,7 @@ def draw_covered(responses, level, generator):
     return i
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _count_below(responses, level):
     covered = 0
     for i in range(len(responses)):

@@ -30,8 +30,8 @@ from mpu_bench.core.models import LinearModel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
-from mpu_bench.core.rng import generator, shuffle
-from mpu_bench.core.rows import Rows, add, dot, new_weights, prepare
+from mpu_bench.core.rng import rng, shuffle
+from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.solvers.certificates import certify, finite_squared_norms, hinge_sum, squared_norm
 
@@ -101,7 +101,7 @@ class DCD(Solver):
             np.zeros(n),
             new_weights(problem.features),
             np.arange(n, dtype=np.uint32),
-            generator(seed, "dcd"),
+            rng(seed, "dcd"),
             new_record(PROGRESS, active=n, complete=True, M=-np.inf, m=np.inf, M_before=np.inf, m_before=-np.inf),
             new_counters(),
         )
@@ -148,7 +148,7 @@ def _present(state, C, until):
     end = np.uint32(len(order) - 1)
     while position < active and presented < until.presented:
         soon = order[min(position + _PREFETCH_EXAMPLES, end)]
-        prepare(rows, soon)
+        prefetch_row(rows, soon)
         prefetch(signs, soon)
         prefetch(norms, soon)
         prefetch(alphas, soon)

@@ -35,8 +35,8 @@ from mpu_bench.core.models import LinearModel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
-from mpu_bench.core.rng import below, generator
-from mpu_bench.core.rows import Rows, add, dot, new_weights, prepare
+from mpu_bench.core.rng import randint, rng
+from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.solvers.certificates import finite_squared_norms, margin, primal, squared_norm
 
@@ -98,7 +98,7 @@ class Pegasos(Solver):
             new_weights(problem.features),
             np.zeros(self.batch, np.uint32),
             np.zeros(self.batch, np.uint32),
-            generator(seed, "pegasos"),
+            rng(seed, "pegasos"),
             new_record(PROGRESS, t=1, R=np.sqrt(finite_squared_norms(problem).max())),
             new_counters(),
         )
@@ -146,9 +146,9 @@ def _begin_step(state):
     """Draw A_t."""
     n, size = np.uint32(len(state.signs)), len(state.batch)
     for j in range(size):
-        state.batch[j] = below(state.generator, n)
+        state.batch[j] = randint(state.generator, n)
     for j in range(min(_PREFETCH_EXAMPLES, size)):
-        prepare(state.rows, state.batch[j])
+        prefetch_row(state.rows, state.batch[j])
         prefetch(state.signs, state.batch[j])
     state.progress[0].violators = 0
     state.progress[0].responses = 0.0
@@ -163,7 +163,7 @@ def _present(state, last):
     first, size, responses = progress.position, progress.violators, progress.responses
     for j in range(first, last):
         soon = batch[min(j + _PREFETCH_EXAMPLES, len(batch) - 1)]
-        prepare(rows, soon)
+        prefetch_row(rows, soon)
         prefetch(signs, soon)
         i = batch[j]
         response = signs[i] * dot(rows, i, accumulated)

@@ -219,7 +219,7 @@ class BallSolver(Solver):
 
 def _aside(core: CoreSet) -> CoreSet:
     """Return the core set with scratch memory of its own, so that looking changes nothing."""
-    vectors = core.vectors._replace(chosen=core.vectors.chosen.copy(), scales=core.vectors.scales.copy())
+    vectors = core.vectors._replace(indices=core.vectors.indices.copy(), values=core.vectors.values.copy())
     return core._replace(vectors=vectors, buffer=core.buffer.copy())
 
 

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED
-from mpu_bench.core.gram import renew
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, value, values
-from mpu_bench.core.rows import AnyRows, pairs, squared_norm
+from mpu_bench.core.lru import LRU, claim, clear, new_lru, touch
+from mpu_bench.core.rows import AnyRows, nonzeros, squared_norm
+from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, add_columns
 from mpu_bench.core.vectors import Vectors, enlarged, new_vectors, put
 
 _VALUES_AT_ONCE = 2048  # kernel values that are formed together; they stay in the nearest cache
-_COLUMNS_AT_ONCE = 4  # columns that are added at a time
 _FEWEST_ROWS = 2  # there is always room for two: SMO works with a pair
 
 
@@ -49,10 +49,7 @@ class CoreSet(NamedTuple):
     active: NDArray[np.int64]  #: (1,) how many weights are above zero
     kept: NDArray[np.float32]  #: (r, capacity) rows
     lengths: NDArray[np.int64]  #: (r,) how many values of a row are there
-    places: NDArray[np.int32]  #: (n,) where an example's row is kept, or -1
-    owners: NDArray[np.int32]  #: (r,) whose row is kept, or -1
-    older: NDArray[np.int32]  #: (r + 1,) a ring of places from the newest to the oldest; r is where it closes
-    newer: NDArray[np.int32]  #: (r + 1,) the same ring the other way round
+    lru: LRU  #: where in ``kept`` an example's row is
     buffer: NDArray[np.float32]  #: (capacity,) a row that is not kept
 
 
@@ -77,7 +74,7 @@ def enlarged_core_set(core: CoreSet, cache_mb: float) -> CoreSet:
         *(_doubled(core.signs), _doubled(core.diagonal), _doubled(core.coefficients), _doubled(core.responses)),
         core.slots,
         core.active,
-        *_no_rows(core.places, 2 * capacity, cache_mb),
+        *_no_rows(core.lru.slot_of_row, 2 * capacity, cache_mb),
     )
 
 
@@ -85,36 +82,33 @@ def _doubled(numbers: Any) -> Any:
     return np.concatenate([numbers, np.zeros_like(numbers)])
 
 
-def _no_rows(places: NDArray[np.int32], capacity: int, cache_mb: float) -> tuple[Any, ...]:
-    """Return the room for rows of `cache_mb` megabytes together, and one more; no example has a place."""
-    places[:] = -1
-    r = min(len(places), max(_FEWEST_ROWS, int(cache_mb * 2**20) // (4 * capacity)))
-    ring, nobody = np.arange(r + 1, dtype=np.int32), np.full(r, -1, np.int32)
+def _no_rows(slot_of_row: NDArray[np.int32], capacity: int, cache_mb: float) -> tuple[Any, ...]:
+    """Return the room for rows of `cache_mb` megabytes together, and one more; none is kept.
+
+    The array of all examples is used again: for five million there is no memory for two.
+    """
+    slot_of_row[:] = -1
+    r = min(len(slot_of_row), max(_FEWEST_ROWS, int(cache_mb * 2**20) // (4 * capacity)))
     kept, lengths, buffer = np.zeros((r, capacity), np.float32), np.zeros(r, np.int64), np.zeros(capacity, np.float32)
-    return kept, lengths, places, nobody, np.roll(ring, -1), np.roll(ring, 1), buffer
+    return kept, lengths, new_lru(0, r)._replace(slot_of_row=slot_of_row), buffer
 
 
 @jit(fastmath={"contract"})
 def values_from(examples, i, vectors, first, out):
     """Compute K(x_i, x_j) for the vectors j from the first on into ``out``."""
-    columns, chosen, scales = vectors.columns, vectors.chosen, vectors.scales
-    there = pairs(examples.rows, i, chosen, scales)
-    whole = there - there % _COLUMNS_AT_ONCE
+    columns, indices, numbers = vectors.columns, vectors.indices, vectors.values
+    there = nonzeros(examples.rows, i, indices, numbers)
+    whole = there - there % COLUMNS_AT_ONCE
     for start in range(0, len(out), _VALUES_AT_ONCE):
         sums = out[start : start + _VALUES_AT_ONCE]
         for j in range(len(sums)):
             sums[j] = 0.0
-        begin, end = first + start, first + start + len(sums)
-        for k in range(0, whole, _COLUMNS_AT_ONCE):
-            s0, s1, s2, s3 = scales[k], scales[k + 1], scales[k + 2], scales[k + 3]
-            c0, c1 = columns[chosen[k], begin:end], columns[chosen[k + 1], begin:end]
-            c2, c3 = columns[chosen[k + 2], begin:end], columns[chosen[k + 3], begin:end]
-            for j in range(len(sums)):
-                sums[j] += s0 * c0[j] + s1 * c1[j] + s2 * c2[j] + s3 * c3[j]
+        for k in range(0, whole, COLUMNS_AT_ONCE):
+            add_columns(columns, indices, numbers, k, first + start, sums)
         for k in range(whole, there):
-            s, c = scales[k], columns[chosen[k], begin:end]
+            scale, column = numbers[k], columns[indices[k], first + start : first + start + len(sums)]
             for j in range(len(sums)):
-                sums[j] += s * c[j]
+                sums[j] += scale * column[j]
     norms = vectors.squared_norms[first : first + len(out)]
     values(examples.kernel, out, norms, squared_norm(examples.rows, i))
 
@@ -131,10 +125,11 @@ def row(core, examples, i, counters):
 @jit
 def kept_row(core, examples, i, counters):
     """Return the place of row i among those kept, after computing what it lacks."""
-    m, place = core.vectors.size[0], core.places[i]
+    m, place = core.vectors.size[0], core.lru.slot_of_row[i]
     if place < 0:
-        place = _make_room(core, i)
-    renew(core, place)
+        place = claim(core.lru, i)
+        core.lengths[place] = 0
+    touch(core.lru, place)
     known = core.lengths[place]
     if known < m:
         missing, slot = core.kept[place, known:m], core.slots[i]
@@ -157,16 +152,6 @@ def _k_xx(examples, squared_norm):
 def squared_point_norm(examples, i):
     """Return k~_ii = K(x_i, x_i) + 1 + 1/C."""
     return np.float64(_k_xx(examples, np.float32(squared_norm(examples.rows, i)))) + 1.0 + 1.0 / examples.C
-
-
-@jit
-def _make_room(core, i):
-    """Return the place of the row that was asked for the longest ago, now that of row i."""
-    place = core.newer[len(core.owners)]
-    if core.owners[place] >= 0:
-        core.places[core.owners[place]] = -1
-    core.owners[place], core.places[i], core.lengths[place] = i, place, 0
-    return place
 
 
 @jit
@@ -204,9 +189,7 @@ def compact(core):
     core.vectors.size[0] = core.active[0] = left
     for k in range(left, m):
         core.coefficients[k] = 0.0
-    for place in range(len(core.owners)):
-        if core.owners[place] >= 0:
-            core.places[core.owners[place]], core.owners[place] = -1, -1
+    clear(core.lru)
 
 
 @jit

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
-from mpu_bench.core.rng import below, generator
+from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.vectors import Vectors, new_vectors, put
 from mpu_bench.solvers.meb.core_set import row, sum_of_products, total, values_from
 
@@ -26,10 +26,10 @@ class History(NamedTuple):
     0.89 to 0.92 without it.
     """
 
-    vectors: Vectors  #: the point of every step, L places or none
+    vectors: Vectors  #: the point of every step, L slots or none
     changes: NDArray[np.float64]  #: (L,) by how much y_j alpha_j / scale changed
     buffer: NDArray[np.float32]  #: (L,)
-    first: NDArray[np.int64]  #: (1,) the number of the step in place 0
+    first: NDArray[np.int64]  #: (1,) the number of the step in slot 0
     sums: NDArray[np.float64]  #: (n,) sum_j y_j alpha_j (K_ij + 1) / scale when it was last computed
     known: NDArray[np.int64]  #: (n,) up to which step, or -1
 
@@ -52,14 +52,14 @@ def new_history(n: int, features: int, length: int, steps: int) -> History:
 
 def new_search(n: int, sampled: int, confirmations: int, seed: int) -> Search:
     """Return a search among n points."""
-    return Search(np.arange(n, dtype=np.uint32), generator(seed, "ball"), sampled, confirmations)
+    return Search(np.arange(n, dtype=np.uint32), rng(seed, "ball"), sampled, confirmations)
 
 
 @jit
 def draw(order, sampled, generator):
     """Put as many different random items as are sampled at the beginning of a permutation."""
     for p in range(sampled):
-        other = p + below(generator, np.uint32(len(order) - p))
+        other = p + randint(generator, np.uint32(len(order) - p))
         order[p], order[other] = order[other], order[p]
 
 
@@ -94,8 +94,8 @@ def response(examples, core, history, i, ball, counters):
         return ball.scale * core.responses[slot]
     steps = history.first[0] + history.vectors.size[0]
     behind, missing = steps - history.known[i], m
-    if core.places[i] >= 0:
-        missing += m // 4 - core.lengths[core.places[i]]
+    if core.lru.slot_of_row[i] >= 0:
+        missing += m // 4 - core.lengths[core.lru.slot_of_row[i]]
     if history.known[i] >= history.first[0] and behind <= missing:
         begin = history.known[i] - history.first[0]
         kernel_row, changes = history.buffer[:behind], history.changes[begin : begin + behind]
@@ -103,7 +103,7 @@ def response(examples, core, history, i, ball, counters):
         score = history.sums[i] + sum_of_products(changes, kernel_row) + total(changes)
         counters[KERNEL_COMPUTED] += behind
     else:
-        if len(core.owners) == len(core.places):  # there is room for a row of every example
+        if len(core.kept) == len(core.slots):  # there is room for a row of every example
             kernel_row = row(core, examples, i, counters)
         else:
             kernel_row = core.buffer[:m]

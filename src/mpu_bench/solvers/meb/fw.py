@@ -88,7 +88,7 @@ def move(examples, core, history, ball, slot, length, rise, counters):
 
 @jit
 def _multiply_out(core, history, ball):
-    """Make the scale 1."""
+    """Multiply the scale into weights and responses; it is 1 then."""
     _multiply(core.coefficients, ball.scale)
     _multiply(core.responses, ball.scale)
     _multiply(history.changes, ball.scale)

@@ -26,14 +26,14 @@ over the first set, or one without a change, all examples are presented again; i
 Counted: one inner product per example presented and n per after-running certificate, or with a kernel n kernel
 evaluations per change and nothing else; a multiple update is one step and as many updates as its multiplicity.
 
-Besides convergence, three things end a run, looked at after the presentation of all examples:
+Deviations, all in how a run ends; they are looked at after the presentation of all examples:
 
-- *The certificate* (24), or (12) in hard margin, is good enough. It is computed only if an estimate says that it may
-  be. Soft margin: each example presented adds I max(0, b - p_i) - I_i (b - p_i) to the gap between primal and dual.
-  Hard margin: the smallest p_i = a.z_i seen stands for the smallest there is.
-- *There is no margin* (hard margin). a / sum_i I_i lies in the convex hull of the z_i, so no vector of norm one has
-  all its products with the z_i above ||a|| / sum_i I_i: once that is below the smallest margin asked for, the answer
-  is known. In soft margin a zero z_i can never be learned and gets I_i = I at once.
+- *The certificate* (24), or (12) in hard margin, ends it when good enough, as in section 4, but is computed only where
+  an estimate says that it may be. Soft margin: each example presented adds I max(0, b - p_i) - I_i (b - p_i) to the gap
+  between primal and dual. Hard margin: the smallest p_i = a.z_i seen stands for the smallest there is.
+- *There is no margin* (hard margin): a / sum_i I_i lies in the convex hull of the z_i, so no vector of norm one has
+  all its products with the z_i above ||a|| / sum_i I_i; once that is below the smallest margin asked for, the answer
+  is known. Algorithm 1 would not end. In soft margin a zero z_i, whose p_i no update changes, starts with I_i = I.
 - A number is no longer finite.
 
 All I_i are doubles that hold integers, exact below 2^53. Responses p_i, linear and with a kernel: responses.py.
@@ -66,7 +66,7 @@ from mpu_bench.core.models import Model
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
-from mpu_bench.core.rng import generator, shuffle
+from mpu_bench.core.rng import rng, shuffle
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.mpu.hard_margin import check_shortest, guaranteed_fraction, obvious_cause, update_bound
@@ -165,7 +165,7 @@ class ThresholdPerceptron(Solver):
             dual=thresholds.b * multiplicities.sum(),
             smallest=np.inf,
         )
-        sets, sizes, stream = np.zeros((3, n), np.uint32), np.array([n, 0, 0]), generator(seed, self.name)
+        sets, sizes, stream = np.zeros((3, n), np.uint32), np.array([n, 0, 0]), rng(seed, self.name)
         sets[ALL] = np.arange(n)
         shuffle(stream, sets[ALL], n)
         return State(

@@ -21,7 +21,7 @@ from mpu_bench.core.kernels import Kernel, Linear
 from mpu_bench.core.models import KernelModel, LinearModel, Model
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, add, dot, new_weights, prepare
+from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
 from mpu_bench.errors import DataError
 from mpu_bench.solvers.certificates import combine, finite_squared_norms
 
@@ -115,7 +115,7 @@ def prefetch_response(responses, i):
 
 @prefetch_response.register(LinearResponses)
 def _(responses, i):
-    prepare(responses.rows, i)
+    prefetch_row(responses.rows, i)
     prefetch(responses.signs, i)
 
 

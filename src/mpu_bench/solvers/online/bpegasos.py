@@ -28,59 +28,52 @@ partner and what they become). A step with a loss is one step and one update.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
-from mpu_bench.core.jit import dispatch, jit
+from mpu_bench.core.counters import (
+    KERNEL_COMPUTED,
+    KERNEL_EVALUATIONS,
+    PRESENTED,
+    STEPS,
+    UPDATES,
+    new_counters,
+    reached,
+)
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rng import below, generator
+from mpu_bench.core.rng import rng
+from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.core.vectors import Precision, kernel_values, stored_kernel_values
+from mpu_bench.core.vectors import Precision, kernel_values
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.online.expansion import (
     Expansion,
     add_to_average,
-    change_squared_norm,
-    expansion_of,
-    forget,
     insert,
     new_expansion,
-    overlap,
     project_on_ball,
+    scale_by,
     score_example,
-    shrink,
-    smallest,
-    with_more_room,
+    vectors_and_coefficients,
 )
-from mpu_bench.solvers.online.merging import Merging, merge, new_merging
-from mpu_bench.solvers.online.online import OnlineSolver, best_wrong, expect, margin
-from mpu_bench.solvers.online.projection import Projection, extend, new_projection, project
+from mpu_bench.solvers.online.maintenance import Random, Smallest, Unlimited, maintain
+from mpu_bench.solvers.online.merging import Merging, new_merging
+from mpu_bench.solvers.online.online import (
+    OnlineSolver,
+    best_wrong,
+    margin,
+    prefetch_example,
+    with_doubled_capacity,
+)
+from mpu_bench.solvers.online.projection import Projection, new_projection
 
-_NO_LIMIT = 1 << 62
-
-
-class Unlimited(NamedTuple):
-    """No vector ever leaves."""
-
-
-class Random(NamedTuple):
-    """A random one is dropped."""
-
-    generator: NDArray[np.uint64]
-    kernel_row: NDArray[np.floating[Any]]  #: (room,) of the vector that leaves
-
-
-class Smallest(NamedTuple):
-    """The smallest is dropped."""
-
-    kernel_row: NDArray[np.floating[Any]]  #: (room,) of the vector that leaves
-
+_NO_LIMIT = 1 << 62  # vectors
 
 Maintenance = Unlimited | Random | Smallest | Projection | Merging
 
@@ -112,8 +105,8 @@ class BPegasos(OnlineSolver):
     regularization : float
         lambda.
     average : bool
-        Give the average of the hypotheses after every step in place of the last. It takes part in projections and
-        merges; with dropped vectors it would need more than B of them, so that random and smallest have none.
+        The model is the average of the hypotheses after every step in place of the last. It takes part in projections
+        and merges; with dropped vectors it would need more than B of them, so that random and smallest have none.
     passes : int
         How often every example is presented.
     precision : {"single", "double"}
@@ -154,14 +147,14 @@ class BPegasos(OnlineSolver):
         self.check(problem, kernel)
         precision: Precision = "double" if self.maintenance == "projection" else self.precision
         w = new_expansion(len(problem.classes), problem.features, self.vectors + 1, precision, self.average)
-        rule = self._rule(w, seed)
+        maintenance = self._maintenance(w, seed)
         stream, errors = Stream(problem, seed), np.zeros(1, np.int64)
-        return State(stream, kernel, w, rule, self.regularization, self.vectors, errors, new_counters())
+        return State(stream, kernel, w, maintenance, self.regularization, self.vectors, errors, new_counters())
 
-    def _rule(self, w: Expansion, seed: int) -> Maintenance:
+    def _maintenance(self, w: Expansion, seed: int) -> Maintenance:
         match self.maintenance:
             case "random":
-                return Random(generator(seed, "vectors dropped"), np.zeros_like(w.kernel_row))
+                return Random(rng(seed, "vectors dropped"), np.zeros_like(w.kernel_row))
             case "smallest":
                 return Smallest(np.zeros_like(w.kernel_row))
             case "projection":
@@ -169,51 +162,52 @@ class BPegasos(OnlineSolver):
             case "merging":
                 return new_merging(w)
 
-    def present(self, state: State, chunk: Chunk, position: int, stop: int, most: int) -> None:
+    def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
         """Take the steps of Algorithm 1."""
-        present(state, chunk, position, stop, most)
+        present(state, chunk, position, until)
 
     def model(self, state: State) -> KernelModel:
-        """Give the last hypothesis, or the average."""
+        """Return the last hypothesis, or the average."""
         return model_of(state)
 
 
-def present(state: State, chunk: Chunk, position: int, stop: int, most: int) -> None:
-    """Take the steps of Algorithm 1 with a budget or without; ends early where there is no room for a vector."""
+def present(state: State, chunk: Chunk, position: int, until: Until) -> None:
+    """Take the steps of Algorithm 1 with a budget or without; ends early where there is no free slot for a vector."""
     if state.w.vectors.size[0] == len(state.w.norms):
-        state.w = with_more_room(state.w)
+        state.w = with_doubled_capacity(state.w, "coefficients", "norms", "inserted_at", "kernel_row", "average")
     vectors_at_most = state.budget if isinstance(state.maintenance, Unlimited) else _NO_LIMIT
-    limits = (state.regularization, state.budget, most, vectors_at_most)
-    _present(state.w, state.maintenance, state.kernel, limits, chunk, position, stop, state.errors, state.counters)
+    limits = (state.regularization, state.budget, vectors_at_most)
+    _present(state.w, state.maintenance, state.kernel, limits, chunk, position, until, state.errors, state.counters)
 
 
 def model_of(state: State) -> KernelModel:
-    """Give the hypothesis of a state."""
-    vectors, coefficients = expansion_of(state.w, int(state.counters[PRESENTED]))
+    """Return the hypothesis of a state."""
+    vectors, coefficients = vectors_and_coefficients(state.w, int(state.counters[PRESENTED]))
     return KernelModel(vectors, np.ascontiguousarray(coefficients), state.kernel, vectors.values.shape[1])
 
 
 @jit
-def _present(w, maintenance, kernel, limits, chunk, position, stop, errors, counters):
-    regularization, budget, most, vectors_at_most = limits
-    for place in range(position, stop):
+def _present(w, maintenance, kernel, limits, chunk, position, until, errors, counters):
+    regularization, budget, vectors_at_most = limits
+    capacity, order, scores = len(w.norms), chunk.order, w.scores
+    for p in range(position, len(order)):
         m = w.vectors.size[0]
-        if counters[KERNEL_EVALUATIONS] >= most or m == len(w.norms) or m >= vectors_at_most:
+        if reached(counters, until) or m == capacity or m >= vectors_at_most:
             return
-        expect(chunk, place)
-        i = chunk.order[place]
+        prefetch_example(chunk, p)
+        i = order[p]
+        label = chunk.labels[i]
         kernel_values(w.vectors, kernel, chunk.rows, i, w.kernel_row)
-        score_example(w)
+        score_example(w.coefficients, w.kernel_row, w.scalars[0].scale, m, scores)
         counters[PRESENTED] += 1
         counters[KERNEL_EVALUATIONS] += m
         counters[KERNEL_COMPUTED] += m
-        label = chunk.labels[i]
-        rival = best_wrong(w.scores, label)
-        ahead = margin(w.scores, label, rival)
+        rival = best_wrong(scores, label)
+        ahead = margin(scores, label, rival)
         if ahead <= 0.0:
             errors[0] += 1
         t = np.float64(counters[PRESENTED])
-        shrink(w, 1.0 - 1.0 / t)  # line 1, eta lambda = 1 / t
+        scale_by(w, 1.0 - 1.0 / t)  # line 1, eta lambda = 1 / t
         if ahead < 1.0:  # line 2
             rate = 1.0 / (regularization * t)
             insert(w, kernel, chunk.rows, i, label, rival, rate, (1.0 - 1.0 / t) * ahead)  # line 3
@@ -222,60 +216,3 @@ def _present(w, maintenance, kernel, limits, chunk, position, stop, errors, coun
             counters[STEPS] += 1
             counters[UPDATES] += 1
         add_to_average(w)
-
-
-def _maintain_none(_rule, _w, _kernel, _budget, _counters):
-    return None
-
-
-def _maintain_random(rule, w, kernel, budget, counters):
-    m = w.vectors.size[0]
-    if m > budget:
-        _remove(w, kernel, np.int64(below(rule.generator, np.uint32(m))), rule.kernel_row, counters)
-
-
-def _maintain_smallest(rule, w, kernel, budget, counters):
-    if w.vectors.size[0] > budget:
-        _remove(w, kernel, smallest(w), rule.kernel_row, counters)
-
-
-def _maintain_projection(rule, w, _kernel, budget, counters):
-    m = w.vectors.size[0]
-    if m <= budget:
-        extend(rule, w)
-    else:
-        counters[KERNEL_EVALUATIONS] += m
-        project(rule, w)
-
-
-def _maintain_merging(rule, w, kernel, budget, counters):
-    m = w.vectors.size[0]
-    if m > budget:
-        counters[KERNEL_EVALUATIONS] += 3 * m
-        counters[KERNEL_COMPUTED] += 3 * m
-        merge(rule, w, kernel)
-
-
-#: ``maintain(rule, w, kernel, budget, counters)``: lets one vector go if there are more than the budget.
-maintain = dispatch(
-    "maintain",
-    {
-        Unlimited: _maintain_none,
-        Random: _maintain_random,
-        Smallest: _maintain_smallest,
-        Projection: _maintain_projection,
-        Merging: _maintain_merging,
-    },
-    forceinline=True,
-)
-
-
-@jit(forceinline=True)
-def _remove(w, kernel, p, kernel_row, counters):
-    """Drop a vector: ||w - alpha_p phi_p||^2 = ||w||^2 - 2 sum_i alpha_pi f_i(x_p) + ||alpha_p||^2 K(x_p, x_p)."""
-    m = w.vectors.size[0]
-    counters[KERNEL_EVALUATIONS] += m
-    counters[KERNEL_COMPUTED] += m
-    stored_kernel_values(w.vectors, kernel, p, kernel_row)
-    change_squared_norm(w, w.norms[p] - 2.0 * overlap(w, p, kernel_row))
-    forget(w, p)

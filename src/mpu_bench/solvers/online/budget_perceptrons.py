@@ -1,54 +1,70 @@
-"""Perceptrons that keep at most B vectors, and the two simplest rules of which one leaves: the oldest, or any.
+"""Perceptrons that keep at most B vectors, and the two simplest answers to which one leaves: the oldest, or any.
 
     f(x) = sum_j a_j K(x_j, x),  a_j = y_j w_j   over the stored vectors S, |S| <= B
 
 Dekel, Shalev-Shwartz, Singer: "The Forgetron: A Kernel-Based Perceptron on a Fixed Budget", NIPS 2005, section 3:
 predict, and on an error (y f(x) <= 0) insert the example with weight 1; if there are more than B vectors then, one
-leaves. Which, and what happens to the weights before, is a solver's *rule*: `perceptron-oldest` (section 3) and
+leaves. Which, and what happens to the weights before, is a solver's *removal*: `perceptron-oldest` (section 3) and
 `perceptron-random` (Cavallanti, Cesa-Bianchi, Gentile 2007: any vector but the new one, all equally likely) are here,
 `cks` and `forgetron` have files of their own.
 
-With more than two classes one machine per class learns its class against the rest (one-against-rest): c hypotheses
+With more than two classes one hypothesis per class learns its class against the rest (one-against-rest): c of them
 of at most B vectors each, all of one stream. The class with the highest score is predicted, and the online error is
 that of this prediction.
 
-Counted: |S| kernel evaluations per machine and example presented, and what a rule asks for; an insertion is an update,
-an example that causes any is a step.
+Counted: |S| kernel evaluations per hypothesis and example presented, and what a removal asks for; an insertion is an
+update, an example that causes any is a step.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from annotated_types import Ge
-from numba import njit
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
-from mpu_bench.core.jit import dispatch, jit
+from mpu_bench.core.counters import (
+    KERNEL_COMPUTED,
+    KERNEL_EVALUATIONS,
+    PRESENTED,
+    STEPS,
+    UPDATES,
+    new_counters,
+    reached,
+)
+from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rng import below, generator
+from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import Dense
+from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.core.vectors import Precision, Vectors, kernel_values, new_vectors, padded, put, rows_of
-from mpu_bench.solvers.online.online import OnlineSolver, all_finite, best_wrong, expect, margin, score
-from mpu_bench.solvers.online.perceptron import machines_for, refuse_overflow, sign_for, step_of_all
+from mpu_bench.core.vectors import Precision, Vectors, kernel_values, new_vectors, padded, put, rows_of, score
+from mpu_bench.solvers.online.online import (
+    OnlineSolver,
+    all_finite,
+    best_wrong,
+    common_quantum,
+    functions_for,
+    margin,
+    prefetch_example,
+    refuse_overflow,
+    sign_for,
+)
 
-_ARRAYS = [name for name in Vectors._fields if name != "step"]
+_ARRAYS = [name for name in Vectors._fields if name != "quantum"]
 
 
-class Machine(NamedTuple):
-    """A hypothesis f of at most B vectors; as `Machines`, c of them, every array with one axis more before its own."""
+class Hypothesis(NamedTuple):
+    """f of at most B vectors; in `State`, c of them: every array has one axis more before its own."""
 
     vectors: Vectors
-    coefficients: NDArray[np.float64]  #: (B + 1,) a_j by place; the last is that of a new example where all are taken
-    kernel_row: NDArray[np.floating[Any]]  #: (room,) K(x_j, x) of the example presented
+    coefficients: NDArray[np.float64]  #: (B + 1,) a_j by slot; the last is that of a new example where all are taken
+    kernel_row: NDArray[np.floating[Any]]  #: (capacity,) K(x_j, x) of the example presented
     score: NDArray[np.float64]  #: (1,) f(x)
     mistakes: NDArray[np.int64]  #: (1,) M, the present one included
 
@@ -59,20 +75,20 @@ class State:
 
     stream: Stream
     kernel: Kernel
-    machines: Machine
-    rule: Any
+    hypotheses: Hypothesis
+    removal: Any
     errors: NDArray[np.int64]
     counters: NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetPerceptron(OnlineSolver):
-    """A Perceptron of at most B vectors; subclasses give the rule of which one leaves.
+    """A Perceptron of at most B vectors; subclasses say which one leaves.
 
     Attributes
     ----------
     vectors : int
-        B, the budget; with more than two classes that of each machine.
+        B, the budget; with more than two classes that of each hypothesis.
     passes : int
         How often every example is presented, each time in a new random order.
     precision : {"single", "double"}
@@ -83,77 +99,84 @@ class BudgetPerceptron(OnlineSolver):
     precision: Precision = "single"
 
     @abstractmethod
-    def rule(self, machines: int, seed: int) -> Any:
-        """Make what the rule remembers of so many machines: a tuple whose type is a key of `RULES`."""
+    def removal(self, functions: int, seed: int) -> Any:
+        """Return what is remembered to decide who leaves: a tuple of a type for which `free_slot` has a body."""
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start with nothing stored: f = 0."""
         self.check(problem, kernel)
-        count = machines_for(problem)
-        room, step = int(padded(self.vectors)), step_of_all(problem)
-        stored = [new_vectors(problem.features, room, self.precision, step) for _ in range(count)]
+        count = functions_for(len(problem.classes))
+        capacity, quantum = int(padded(self.vectors)), common_quantum(problem)
+        stored = [new_vectors(problem.features, capacity, self.precision, quantum) for _ in range(count)]
         stacked: dict[str, Any] = {name: np.stack([getattr(each, name) for each in stored]) for name in _ARRAYS}
         vectors = stored[0]._replace(**stacked)
-        machines = Machine(
+        hypotheses = Hypothesis(
             vectors,
             np.zeros((count, self.vectors + 1)),
             np.zeros_like(vectors.squared_norms),
             np.zeros((count, 1)),
             np.zeros((count, 1), np.int64),
         )
-        rule = self.rule(count, seed)
-        return State(Stream(problem, seed), kernel, machines, rule, np.zeros(1, np.int64), new_counters())
+        removal = self.removal(count, seed)
+        return State(Stream(problem, seed), kernel, hypotheses, removal, np.zeros(1, np.int64), new_counters())
 
-    def present(self, state: State, chunk: Chunk, position: int, stop: int, most: int) -> None:
+    def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
         """Predict and learn."""
         errors, counters = state.errors, state.counters
-        _present(state.machines, state.rule, state.kernel, chunk, position, stop, most, errors, counters)
-        refuse_overflow(state.machines.score, state.kernel)
+        _present(state.hypotheses, state.removal, state.kernel, chunk, position, until, errors, counters)
+        refuse_overflow(state.hypotheses.score, state.kernel)
 
     def model(self, state: State) -> KernelModel:
-        """Give the expansion over the stored vectors, those of all machines one after the other."""
-        count = len(state.machines.score)
-        parts = [rows_of(machine(state.machines, c).vectors).values for c in range(count)]
+        """Return the expansion over the stored vectors, those of all hypotheses one after the other."""
+        count = len(state.hypotheses.score)
+        parts = [rows_of(_vectors_of(state.hypotheses, c)).values for c in range(count)]
         sizes = [len(part) for part in parts]
         coefficients, first = np.zeros((sum(sizes), count)), np.cumsum([0, *sizes])
         for c in range(count):
-            coefficients[first[c] : first[c + 1], c] = state.machines.coefficients[c, : sizes[c]]
+            coefficients[first[c] : first[c + 1], c] = state.hypotheses.coefficients[c, : sizes[c]]
         vectors = np.concatenate(parts)
         return KernelModel(Dense(vectors), coefficients, state.kernel, vectors.shape[1])
 
 
-class Oldest(NamedTuple):
-    """The oldest leaves: places are taken in turn."""
+def _vectors_of(hypotheses: Hypothesis, c: int) -> Vectors:
+    arrays: dict[str, Any] = {name: getattr(hypotheses.vectors, name)[c] for name in _ARRAYS}
+    return hypotheses.vectors._replace(**arrays)
+
+
+@jit_dispatch
+def free_slot(removal, c, f, kernel, counters):
+    """Return the slot to overwrite by a new example of the c-th hypothesis; B: discard the new example itself.
+
+    Called after the example's coefficient has been written to ``f.coefficients[m]``, m the vectors stored; where all
+    B slots are taken, it decides who leaves and may change the weights before.
+    """
 
 
 @jit
 def budget_of(f):
-    """Give B."""
+    """Return B."""
     return np.int64(len(f.coefficients) - 1)
 
 
-def _oldest(_rule, _c, f, _kernel, _counters):
+class Oldest(NamedTuple):
+    """The oldest leaves: slots are taken in turn."""
+
+
+@free_slot.register(Oldest)
+def _(_removal, _c, f, _kernel, _counters):
     return (f.mistakes[0] - 1) % budget_of(f)
 
 
 class Random(NamedTuple):
     """Any of the vectors stored before leaves, all equally likely."""
 
-    generator: NDArray[np.uint64]  #: (1,)
+    generator: NDArray[np.uint64]
 
 
-def _random(rule, _c, f, _kernel, _counters):
+@free_slot.register(Random)
+def _(removal, _c, f, _kernel, _counters):
     m = f.vectors.size[0]
-    return m if m < budget_of(f) else np.int64(below(rule.generator, np.uint32(m)))
-
-
-#: The rules, by the type of what they remember; a solver adds its own.
-RULES: dict[type, Callable[..., Any]] = {Oldest: _oldest, Random: _random}
-
-#: ``make_room(rule, c, f, kernel, counters)``: gives the place for a new example in f, the c-th machine, maybe full.
-#: Its coefficient is already there, after those of the m vectors stored; whoever is at the place leaves. Place B is
-#: none: then the example itself leaves.
-make_room = dispatch("make_room", RULES)
+    return m if m < budget_of(f) else np.int64(randint(removal.generator, np.uint32(m)))
 
 
 @dataclass(frozen=True)
@@ -163,7 +186,7 @@ class PerceptronOldest(BudgetPerceptron):
     name = "perceptron-oldest"
     paper = "forgetron-2005"
 
-    def rule(self, machines: int, seed: int) -> Oldest:  # noqa: ARG002
+    def removal(self, functions: int, seed: int) -> Oldest:  # noqa: ARG002
         """Remember nothing."""
         return Oldest()
 
@@ -175,38 +198,38 @@ class PerceptronRandom(BudgetPerceptron):
     name = "perceptron-random"
     paper = "forgetron-2005"
 
-    def rule(self, machines: int, seed: int) -> Random:  # noqa: ARG002
+    def removal(self, functions: int, seed: int) -> Random:  # noqa: ARG002
         """Remember the random numbers."""
-        return Random(generator(seed, "vector to leave"))
+        return Random(rng(seed, "vector to leave"))
 
 
-@njit(cache=True, inline="always")
-def machine(machines, c):
-    """Give one of the machines; its arrays are views."""
-    v = machines.vectors
-    return Machine(
-        Vectors(v.columns[c], v.squared_norms[c], v.size[c], v.chosen[c], v.scales[c], v.step),
-        machines.coefficients[c],
-        machines.kernel_row[c],
-        machines.score[c],
-        machines.mistakes[c],
+@jit(inline="always")
+def hypothesis(hypotheses, c):
+    """Return one of the hypotheses; its arrays are views."""
+    v = hypotheses.vectors
+    return Hypothesis(
+        Vectors(v.columns[c], v.squared_norms[c], v.size[c], v.indices[c], v.values[c], v.quantum),
+        hypotheses.coefficients[c],
+        hypotheses.kernel_row[c],
+        hypotheses.score[c],
+        hypotheses.mistakes[c],
     )
 
 
 @jit
-def _present(machines, rule, kernel, chunk, position, stop, most, errors, counters):
-    scores = machines.score[:, 0]
-    for p in range(position, stop):
-        if counters[KERNEL_EVALUATIONS] >= most:
+def _present(hypotheses, removal, kernel, chunk, position, until, errors, counters):
+    scores, coefficients, order = hypotheses.score[:, 0], hypotheses.coefficients, chunk.order
+    for p in range(position, len(order)):
+        if reached(counters, until):
             return
-        expect(chunk, p)
-        i = chunk.order[p]
+        prefetch_example(chunk, p)
+        i = order[p]
         label = chunk.labels[i]
         for c in range(len(scores)):
-            f = machine(machines, c)
-            m = f.vectors.size[0]
-            kernel_values(f.vectors, kernel, chunk.rows, i, f.kernel_row)
-            score(machines.coefficients[c : c + 1], f.kernel_row[:m], f.score)
+            f = hypothesis(hypotheses, c)
+            m, kernel_row = f.vectors.size[0], f.kernel_row
+            kernel_values(f.vectors, kernel, chunk.rows, i, kernel_row)
+            score(coefficients[c : c + 1], kernel_row[:m], f.score)
             counters[KERNEL_EVALUATIONS] += m
             counters[KERNEL_COMPUTED] += m
         if not all_finite(scores):
@@ -217,30 +240,30 @@ def _present(machines, rule, kernel, chunk, position, stop, most, errors, counte
         for c in range(len(scores)):
             sign = sign_for(c, label, scores)
             if sign * scores[c] <= 0.0:
-                _insert(rule, c, machine(machines, c), kernel, chunk.rows, i, sign, counters)
+                _insert(removal, c, hypothesis(hypotheses, c), kernel, chunk.rows, i, sign, counters)
                 counters[UPDATES] += 1
         counters[STEPS] += counters[UPDATES] > updates
 
 
 @jit
-def _insert(rule, c, f, kernel, rows, i, sign, counters):
+def _insert(removal, c, f, kernel, rows, i, sign, counters):
     """Insert the example with weight 1; where there are more than B vectors then, one leaves."""
-    m = f.vectors.size[0]
+    m, coefficients = f.vectors.size[0], f.coefficients
     f.mistakes[0] += 1
-    f.coefficients[m] = sign
-    place = make_room(rule, c, f, kernel, counters)
-    if place < budget_of(f):
-        f.coefficients[place] = f.coefficients[m]
-        put(f.vectors, place, rows, i)
+    coefficients[m] = sign
+    slot = free_slot(removal, c, f, kernel, counters)
+    if slot < budget_of(f):
+        coefficients[slot] = coefficients[m]
+        put(f.vectors, slot, rows, i)
 
 
-def kernel_matrices(machines: int, budget: int, precision: Precision) -> NDArray[np.floating[Any]]:
-    """Make room for the kernel values between the vectors of each machine; shape (machines, budget, budget)."""
-    return np.zeros((machines, budget, budget), np.float32 if precision == "single" else np.float64)
+def kernel_matrices(functions: int, budget: int, precision: Precision) -> NDArray[np.floating[Any]]:
+    """Return space for the kernel values between the vectors of each hypothesis; shape (functions, budget, budget)."""
+    return np.zeros((functions, budget, budget), np.float32 if precision == "single" else np.float64)
 
 
 @jit
-def remember(kernel_matrix, place, kernel_row):
-    """Write the kernel values of the vector that comes to a place with those stored into its row and column."""
+def remember(kernel_matrix, slot, kernel_row):
+    """Write the kernel values of the vector that comes to a slot with those stored into its row and column."""
     for j in range(len(kernel_row)):
-        kernel_matrix[place, j] = kernel_matrix[j, place] = kernel_row[j]
+        kernel_matrix[slot, j] = kernel_matrix[j, slot] = kernel_row[j]

@@ -13,44 +13,47 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.core.blas1 import axpy, dot
 from mpu_bench.core.jit import jit
+from mpu_bench.core.vectors import grown
 
 _JITTER = 1e-9  # of K(x, x), added to the diagonal: equal rows would make a Gram matrix singular
 
 
-class Spans(NamedTuple):
-    """Room for s sets of vectors; set i has ``sizes[i]`` members."""
+class GrowingCholesky(NamedTuple):
+    """Space for the factors of s sets of vectors; set i has ``sizes[i]`` members."""
 
-    members: NDArray[np.int64]  #: (s, room) where the vectors are stored
+    members: NDArray[np.int64]  #: (s, capacity) the slots of the vectors
     sizes: NDArray[np.int64]  #: (s,)
-    factors: NDArray[np.float64]  #: (s, room, room) L, by rows
+    factors: NDArray[np.float64]  #: (s, capacity, capacity) L, by rows
 
 
-def new_spans(sets: int, room: int) -> Spans:
-    """Make room for sets of vectors; all are empty."""
-    return Spans(np.zeros((sets, room), np.int64), np.zeros(sets, np.int64), np.zeros((sets, room, room)))
+def new_cholesky(sets: int, capacity: int) -> GrowingCholesky:
+    """Return sets of vectors that are all empty."""
+    return GrowingCholesky(
+        np.zeros((sets, capacity), np.int64), np.zeros(sets, np.int64), np.zeros((sets, capacity, capacity))
+    )
 
 
-def enlarged(spans: Spans, room: int) -> Spans:
-    """Copy the sets into more room."""
-    larger, m = new_spans(len(spans.sizes), room), int(spans.sizes.max())
-    larger.members[:, :m] = spans.members[:, :m]
-    larger.sizes[:] = spans.sizes
-    larger.factors[:, :m, :m] = spans.factors[:, :m, :m]
-    return larger
+def enlarged(cholesky: GrowingCholesky, capacity: int) -> GrowingCholesky:
+    """Return the sets with space for more vectors."""
+    sets = len(cholesky.sizes)
+    return cholesky._replace(
+        members=grown(cholesky.members, sets, capacity), factors=grown(cholesky.factors, sets, capacity, capacity)
+    )
 
 
 @jit
-def project(spans, i, kernel_row, z):
+def project(cholesky, i, kernel_row, z):
     """Project K(x, .) on the span of set i.
 
     Parameters
     ----------
-    spans : Spans
+    cholesky : GrowingCholesky
     i : int
     kernel_row : array
         K(x_j, x) for every stored vector.
-    z : array of float64, shape (room,)
+    z : array of float64, shape (capacity,)
         Gets z, for `coordinates` and `append`.
 
     Returns
@@ -58,45 +61,30 @@ def project(spans, i, kernel_row, z):
     float
         The squared norm of the projection; K(x, x) less this is the squared distance.
     """
-    total = 0.0
-    factor = spans.factors[i]
-    for j in range(spans.sizes[i]):
-        z[j] = (kernel_row[spans.members[i, j]] - _dot(factor[j, :j], z[:j])) / factor[j, j]
+    members, factor, total = cholesky.members[i], cholesky.factors[i], 0.0
+    for j in range(cholesky.sizes[i]):
+        z[j] = (kernel_row[members[j]] - dot(factor[j], z, j)) / factor[j, j]
         total += z[j] * z[j]
     return total
 
 
 @jit
-def coordinates(spans, i, z, d):
+def coordinates(cholesky, i, z, d):
     """Turn z into the projection's coordinates d, by member."""
-    m, factor = spans.sizes[i], spans.factors[i]
+    m, factor = cholesky.sizes[i], cholesky.factors[i]
     for j in range(m):
         d[j] = z[j]
     for j in range(m - 1, -1, -1):
         d[j] /= factor[j, j]
-        _subtract(d[j], factor[j, :j], d[:j])
+        axpy(-d[j], factor[j], d, j)
 
 
 @jit
-def append(spans, i, place, z, projected, own):
-    """Add to set i the vector stored at a place, whose K(x, x) is ``own`` and whose projection gave z."""
-    m, factor = spans.sizes[i], spans.factors[i]
+def append(cholesky, i, slot, z, projected, k_xx):
+    """Add to set i the vector in a slot, whose K(x, x) is ``k_xx`` and whose projection gave z."""
+    m, factor = cholesky.sizes[i], cholesky.factors[i]
     for j in range(m):
         factor[m, j] = z[j]
-    factor[m, m] = np.sqrt(max(own - projected, 0.0) + _JITTER * own)
-    spans.members[i, m] = place
-    spans.sizes[i] = m + 1
-
-
-@jit(fastmath={"reassoc", "contract"})
-def _dot(a, b):
-    total = 0.0
-    for j in range(len(a)):
-        total += a[j] * b[j]
-    return total
-
-
-@jit(fastmath={"contract"})
-def _subtract(scale, a, b):
-    for j in range(len(a)):
-        b[j] -= scale * a[j]
+    factor[m, m] = np.sqrt(max(k_xx - projected, 0.0) + _JITTER * k_xx)
+    cholesky.members[i, m] = slot
+    cholesky.sizes[i] = m + 1

@@ -25,16 +25,22 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
-from mpu_bench.solvers.online.budget_perceptrons import RULES, BudgetPerceptron, budget_of, kernel_matrices, remember
+from mpu_bench.solvers.online.budget_perceptrons import (
+    BudgetPerceptron,
+    budget_of,
+    free_slot,
+    kernel_matrices,
+    remember,
+)
 
-_TIE = 1e-9
+_TIE = 1e-9  # margins are equal that differ by no more than this part
 
 
 class LargestMargin(NamedTuple):
-    """What is remembered of the vectors of c machines, by place."""
+    """What is remembered of the vectors of c hypotheses, by slot."""
 
     others: NDArray[np.float64]  #: (c, B) g_j, what all but the j-th give the j-th
-    born: NDArray[np.int64]  #: (c, B) the number of the error it came with
+    inserted_at: NDArray[np.int64]  #: (c, B) the number of the error it came with
     kernel_matrix: NDArray[np.floating[Any]]  #: (c, B, B) K(x_i, x_j); the diagonal is not used
 
 
@@ -45,48 +51,47 @@ class CKS(BudgetPerceptron):
     name = "cks"
     paper = "forgetron-2005"
 
-    def rule(self, machines: int, seed: int) -> LargestMargin:  # noqa: ARG002
+    def removal(self, functions: int, seed: int) -> LargestMargin:  # noqa: ARG002
         """Remember the margins."""
-        shape = machines, self.vectors
+        shape = functions, self.vectors
         matrices = kernel_matrices(*shape, self.precision)
         return LargestMargin(np.zeros(shape), np.zeros(shape, np.int64), matrices)
 
 
-def _drop_largest_margin(rule, c, f, _kernel, counters):
-    m, budget = f.vectors.size[0], budget_of(f)
-    others, born, kernel_row = rule.others[c], rule.born[c], f.kernel_row[:m]
-    sign, place = f.coefficients[m], m
+@free_slot.register(LargestMargin)
+def _(removal, c, f, _kernel, counters):
+    m, budget, coefficients, score = f.vectors.size[0], budget_of(f), f.coefficients, f.score[0]
+    others, inserted_at, kernel_row = removal.others[c], removal.inserted_at[c], f.kernel_row[:m]
+    sign, slot = coefficients[m], m
     if m == budget:
-        place = _largest_margin(others, born, f.coefficients, kernel_row, f.score[0])
+        slot = _largest_margin(others, inserted_at, coefficients, kernel_row, score)
         counters[KERNEL_EVALUATIONS] += budget + 1
-    if place == budget:  # the new example itself leaves
-        return place
-    own = f.score[0]
+    if slot == budget:  # the new example itself leaves
+        return slot
+    g = score
     for j in range(m):
         others[j] += sign * kernel_row[j]
-    if place < m:
-        leaving, row = f.coefficients[place], rule.kernel_matrix[c, place]
-        own -= leaving * kernel_row[place]
+    if slot < m:
+        leaving, row = coefficients[slot], removal.kernel_matrix[c, slot]
+        g -= leaving * kernel_row[slot]
         for j in range(m):
             others[j] -= leaving * row[j]
-    others[place], born[place] = own, f.mistakes[0]
-    remember(rule.kernel_matrix[c], place, kernel_row)
-    return place
-
-
-RULES[LargestMargin] = _drop_largest_margin
+    others[slot], inserted_at[slot] = g, f.mistakes[0]
+    remember(removal.kernel_matrix[c], slot, kernel_row)
+    return slot
 
 
 @jit
-def _largest_margin(others, born, coefficients, kernel_row, score):
-    """Give the place of ``argmax_j y_j g_j`` after the insertion, B for the new example; the oldest on ties."""
+def _largest_margin(others, inserted_at, coefficients, kernel_row, score):
+    """Return the slot of ``argmax_j y_j g_j`` after the insertion, B for the new example; the oldest on ties."""
     budget = np.int64(len(kernel_row))
     sign = coefficients[budget]
     largest = sign * score
     for j in range(budget):
         largest = max(largest, coefficients[j] * (others[j] + sign * kernel_row[j]))
-    least, place = largest - _TIE * max(1.0, abs(largest)), budget
+    threshold, slot = largest - _TIE * max(1.0, abs(largest)), budget
     for j in range(budget):
-        if coefficients[j] * (others[j] + sign * kernel_row[j]) >= least and (place == budget or born[j] < born[place]):
-            place = np.int64(j)
-    return place
+        margin = coefficients[j] * (others[j] + sign * kernel_row[j])
+        if margin >= threshold and (slot == budget or inserted_at[j] < inserted_at[slot]):
+            slot = np.int64(j)
+    return slot

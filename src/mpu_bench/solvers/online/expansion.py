@@ -2,7 +2,7 @@
 
     f_i(x) = sum_j alpha_ji K(x_j, x)   for every class i,   alpha = scale * coefficients
 
-Every step shrinks all of alpha, which changes the scale alone. With two classes the two columns of alpha are opposite,
+Every step scales all of alpha, which changes the scale alone. With two classes the two columns of alpha are opposite,
 so that one function g = f_1 - f_0 is kept: with coefficients 2 alpha_j1, where ||w||^2 = ||w_0||^2 + ||w_1||^2 is
 ||g||^2 / 2.
 
@@ -19,186 +19,179 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import value
-from mpu_bench.core.vectors import Precision, Vectors, drop, enlarged, new_vectors, padded, put, rows_of, weighted_sum
+from mpu_bench.core.records import new_record
+from mpu_bench.core.vectors import Precision, Vectors, drop, new_vectors, padded, put, rows_of, weighted_sum
+from mpu_bench.solvers.online.online import functions_for
 
-SCALE, SQUARED_NORM, SCALES, INSERTIONS = 0, 1, 2, 3
-_LEAST_SCALE = 1e-3  # the sum of scales must not lose what is added last
+_SMALLEST_SCALE = 1e-3  # the sum of scales must not lose what is added last
+_TIE = 1e-9  # norms are equal that differ by no more than this part
+
+#: ``scale``; ``squared_norm``: ||w||^2; ``scales``: their sum since they were last multiplied into `Expansion.average`;
+#: ``insertions``: how many vectors have been stamped
+SCALARS = np.dtype([("scale", "f8"), ("squared_norm", "f8"), ("scales", "f8"), ("insertions", "i8")])
 
 
 class Expansion(NamedTuple):
-    """w with room for vectors; c functions (1 for two classes). Places without a vector have zero coefficients."""
+    """w with slots for vectors; c functions (1 for two classes). Slots without a vector have zero coefficients."""
 
     vectors: Vectors
-    coefficients: NDArray[np.float64]  #: (c, room)
-    norms: NDArray[np.float64]  #: (room,) sum_i coefficients_ji^2 K(x_j, x_j)
-    ages: NDArray[np.int64]  #: (room,) the number of the insertion: the least is the oldest vector
-    kernel_row: NDArray[np.floating[Any]]  #: (room,) K(x_j, x) of the example presented
+    coefficients: NDArray[np.float64]  #: (c, capacity)
+    norms: NDArray[np.float64]  #: (capacity,) sum_i coefficients_ji^2 K(x_j, x_j)
+    inserted_at: NDArray[np.int64]  #: (capacity,) the number of the insertion, the smallest of the oldest vector
+    kernel_row: NDArray[np.floating[Any]]  #: (capacity,) K(x_j, x) of the example presented
     scores: NDArray[np.float64]  #: (c,) its f_i(x), or g(x)
-    numbers: NDArray[np.float64]  #: (4,) the scale, ||w||^2, the sum of scales since `average` was settled, insertions
-    average: NDArray[np.float64]  #: (c, room), or (c, 0) where no average is kept
+    average: NDArray[np.float64]  #: (c, capacity), or (c, 0) where no average is kept
+    scalars: np.recarray[Any, Any]  #: (1,) `SCALARS`
 
 
 def new_expansion(classes: int, features: int, size: int, precision: Precision, averaged: bool = False) -> Expansion:
-    """Make w = 0 with room for ``size`` vectors."""
-    room, functions = int(padded(size)), 1 if classes == 2 else classes
-    vectors = new_vectors(features, room, precision)
+    """Return w = 0 with slots for ``size`` vectors."""
+    capacity, functions = int(padded(size)), functions_for(classes)
+    vectors = new_vectors(features, capacity, precision)
     return Expansion(
         vectors,
-        np.zeros((functions, room)),
-        np.zeros(room),
-        np.zeros(room, np.int64),
+        np.zeros((functions, capacity)),
+        np.zeros(capacity),
+        np.zeros(capacity, np.int64),
         np.zeros_like(vectors.squared_norms),
         np.zeros(functions),
-        np.array([1.0, 0.0, 0.0, 0.0]),
-        np.zeros((functions, room if averaged else 0)),
+        np.zeros((functions, capacity if averaged else 0)),
+        new_record(SCALARS, scale=1.0),
     )
 
 
-def with_more_room(w: Expansion) -> Expansion:
-    """Double the room."""
-
-    def doubled(array: NDArray[Any]) -> NDArray[Any]:
-        return np.concatenate([array, np.zeros_like(array)], axis=-1)
-
-    return w._replace(
-        vectors=enlarged(w.vectors, 2 * len(w.norms)),
-        coefficients=doubled(w.coefficients),
-        norms=doubled(w.norms),
-        ages=doubled(w.ages),
-        kernel_row=doubled(w.kernel_row),
-        average=doubled(w.average),
-    )
-
-
-def expansion_of(w: Expansion, steps: int) -> tuple[Any, NDArray[np.float64]]:
-    """Give vectors (m, d) and coefficients (m, c), of the average of so many steps where one is kept."""
-    m = int(w.vectors.size[0])
+def vectors_and_coefficients(w: Expansion, steps: int) -> tuple[Any, NDArray[np.float64]]:
+    """Return vectors (m, d) and coefficients (m, c), of the average of so many steps where one is kept."""
+    m, scalars = int(w.vectors.size[0]), w.scalars[0]
     present = w.coefficients[:, :m].T
     if w.average.shape[1]:
-        return rows_of(w.vectors), (w.average[:, :m].T + w.numbers[SCALES] * present) / max(steps, 1)
-    return rows_of(w.vectors), w.numbers[SCALE] * present
+        return rows_of(w.vectors), (w.average[:, :m].T + scalars.scales * present) / max(steps, 1)
+    return rows_of(w.vectors), scalars.scale * present
 
 
 @jit(forceinline=True)
-def score_example(w):
-    """Compute the scores from the kernel row."""
-    m = min(padded(w.vectors.size[0]), len(w.kernel_row))
-    for c in range(len(w.scores)):
-        w.scores[c] = w.numbers[SCALE] * weighted_sum(w.coefficients, c, w.kernel_row, m)
+def score_example(coefficients, kernel_row, scale, m, scores):
+    """Compute the scores from the kernel row of m vectors."""
+    m = min(padded(m), len(kernel_row))
+    for c in range(len(scores)):
+        scores[c] = scale * weighted_sum(coefficients, c, kernel_row, m)
 
 
-@jit(forceinline=True)
-def shrink(w, factor):
+@jit(inline="always")
+def scale_by(w, factor):
     """Multiply w by a factor; 0 is only for w = 0."""
-    w.numbers[SQUARED_NORM] *= factor * factor
+    scalars = w.scalars[0]
+    scalars.squared_norm *= factor * factor
     if w.vectors.size[0] > 0:
-        w.numbers[SCALE] *= factor
-        if w.numbers[SCALE] < _LEAST_SCALE:
-            _settle(w)
+        scalars.scale *= factor
+        if scalars.scale < _SMALLEST_SCALE:
+            _multiply_in(w.coefficients, w.average, w.norms, scalars)
 
 
 @jit
-def _settle(w):
+def _multiply_in(coefficients, average, norms, scalars):
     """Multiply the scale into the coefficients, and the sum of scales into the average."""
-    scale = w.numbers[SCALE]
-    for c in range(len(w.coefficients)):
-        for j in range(w.average.shape[1]):
-            w.average[c, j] += w.numbers[SCALES] * w.coefficients[c, j]
-        for j in range(w.coefficients.shape[1]):
-            w.coefficients[c, j] *= scale
-    for j in range(len(w.norms)):
-        w.norms[j] *= scale * scale
-    w.numbers[SCALE], w.numbers[SCALES] = 1.0, 0.0
+    scale = scalars.scale
+    for c in range(len(coefficients)):
+        for j in range(average.shape[1]):
+            average[c, j] += scalars.scales * coefficients[c, j]
+        for j in range(coefficients.shape[1]):
+            coefficients[c, j] *= scale
+    for j in range(len(norms)):
+        norms[j] *= scale * scale
+    scalars.scale, scalars.scales = 1.0, 0.0
 
 
-@jit(forceinline=True)
+@jit(inline="always")
 def insert(w, kernel, rows, i, label, rival, rate, margin):
     """Add ``rate K(x_i, .)`` to f_label and take it from f_rival; f_label(x_i) - f_rival(x_i) is ``margin``."""
-    m = w.vectors.size[0]
-    put(w.vectors, m, rows, i)
-    norm = np.float64(w.vectors.squared_norms[m])
-    own = value(kernel, norm, norm, norm)
-    w.kernel_row[m] = own
-    step = rate / w.numbers[SCALE]
-    if len(w.coefficients) == 1:
-        change_coefficient(w, 0, m, 2.0 * step if label == 1 else -2.0 * step)
+    scalars, slot = w.scalars[0], w.vectors.size[0]
+    put(w.vectors, slot, rows, i)
+    norm = np.float64(w.vectors.squared_norms[slot])
+    k_xx = value(kernel, norm, norm, norm)
+    w.kernel_row[slot] = k_xx
+    _set_coefficients(w.coefficients, w.average, slot, label, rival, rate / scalars.scale, scalars.scales)
+    w.norms[slot] = squared_coefficients(w.coefficients, slot) * k_xx
+    stamp(w.inserted_at, slot, scalars)
+    scalars.squared_norm += 2.0 * rate * margin + 2.0 * rate * rate * k_xx
+
+
+@jit
+def _set_coefficients(coefficients, average, slot, label, rival, step, scales):
+    """Write the coefficients of a new vector, which the average counts from now on."""
+    if len(coefficients) == 1:
+        coefficients[0, slot] += 2.0 * step if label == 1 else -2.0 * step
     else:
-        change_coefficient(w, label, m, step)
-        change_coefficient(w, rival, m, -step)
-    refresh_norm(w, m, own)
-    give_age(w, m)
-    w.numbers[SQUARED_NORM] += 2.0 * rate * margin + 2.0 * rate * rate * own
+        coefficients[label, slot] += step
+        coefficients[rival, slot] -= step
+    if average.shape[1] > 0:
+        for c in range(len(coefficients)):
+            average[c, slot] -= scales * coefficients[c, slot]
 
 
-@jit(forceinline=True)
-def give_age(w, place):
-    """Make the vector at a place the newest."""
-    w.ages[place] = np.int64(w.numbers[INSERTIONS])
-    w.numbers[INSERTIONS] += 1.0
+@jit(inline="always")
+def stamp(inserted_at, slot, scalars):
+    """Make the vector in a slot the newest."""
+    inserted_at[slot] = scalars.insertions
+    scalars.insertions += 1
 
 
-@jit(forceinline=True)
-def change_coefficient(w, c, place, change):
-    """Add to a coefficient; the average counts it from now on."""
-    w.coefficients[c, place] += change
-    if w.average.shape[1] > 0:
-        w.average[c, place] -= w.numbers[SCALES] * change
-
-
-@jit(forceinline=True)
-def refresh_norm(w, place, own):
-    """Compute the norm of a vector's coefficients, K(x, x) = own."""
+@jit(inline="always")
+def squared_coefficients(coefficients, slot):
+    """Return ``sum_i coefficients_ji^2`` of the vector in a slot; times K(x, x) that is its norm."""
     total = 0.0
-    for c in range(len(w.coefficients)):
-        total += w.coefficients[c, place] ** 2
-    w.norms[place] = total * own
+    for c in range(len(coefficients)):
+        total += coefficients[c, slot] ** 2
+    return total
 
 
-@jit(forceinline=True)
+@jit(inline="always")
 def change_squared_norm(w, change):
     """Add to ||w||^2 what a change of the coefficients adds to ``sum_i ||f_i||^2`` or ||g||^2 at scale 1."""
+    scalars = w.scalars[0]
     half = 0.5 if len(w.coefficients) == 1 else 1.0
-    w.numbers[SQUARED_NORM] += half * w.numbers[SCALE] ** 2 * change
+    scalars.squared_norm += half * scalars.scale**2 * change
 
 
-@jit(forceinline=True)
-def forget(w, place):
-    """Take the vector at a place out; the last moves there. ||w||^2 is left as it is."""
+@jit(inline="always")
+def remove(w, slot):
+    """Take the vector out of a slot; the last moves there. ||w||^2 is left as it is."""
+    coefficients, average, norms, inserted_at = w.coefficients, w.average, w.norms, w.inserted_at
     last = w.vectors.size[0] - 1
-    for c in range(len(w.coefficients)):
-        w.coefficients[c, place] = w.coefficients[c, last]
-        w.coefficients[c, last] = 0.0
-        if w.average.shape[1] > 0:
-            w.average[c, place] = w.average[c, last]
-            w.average[c, last] = 0.0
-    w.norms[place], w.norms[last] = w.norms[last], 0.0
-    w.ages[place] = w.ages[last]
-    drop(w.vectors, place)
+    for c in range(len(coefficients)):
+        coefficients[c, slot] = coefficients[c, last]
+        coefficients[c, last] = 0.0
+        if average.shape[1] > 0:
+            average[c, slot] = average[c, last]
+            average[c, last] = 0.0
+    norms[slot], norms[last] = norms[last], 0.0
+    inserted_at[slot] = inserted_at[last]
+    drop(w.vectors, slot)
 
 
-@jit(forceinline=True)
+@jit(inline="always")
 def project_on_ball(w, regularization):
-    """Scale w to a length of at most 1 / sqrt(lambda)."""
-    product = regularization * w.numbers[SQUARED_NORM]
+    """Scale w to a norm of at most 1 / sqrt(lambda)."""
+    product = regularization * w.scalars[0].squared_norm
     if product > 1.0:
-        shrink(w, 1.0 / np.sqrt(product))
+        scale_by(w, 1.0 / np.sqrt(product))
 
 
-@jit(forceinline=True)
+@jit(inline="always")
 def add_to_average(w):
     """Count the present hypothesis in the average."""
     if w.average.shape[1] > 0:
-        w.numbers[SCALES] += w.numbers[SCALE]
+        scalars = w.scalars[0]
+        scalars.scales += scalars.scale
 
 
-@jit(forceinline=True)
-def smallest(w):
-    """Choose the vector with the least ``||alpha_p||^2 K(x_p, x_p)``; of those within 1e-9 of it, the oldest."""
-    m, norms, ages = w.vectors.size[0], w.norms, w.ages
-    limit = _least(norms, m) * (1.0 + 1e-9)
+@jit(inline="always")
+def smallest(norms, inserted_at, m):
+    """Return the vector with the least ``||alpha_p||^2 K(x_p, x_p)``; of those within 1e-9 of it, the oldest."""
+    limit = _least(norms, m) * (1.0 + _TIE)
     chosen = np.int64(-1)
     for j in range(np.uint64(0), np.uint64(m)):
-        if norms[j] <= limit and (chosen < 0 or ages[j] < ages[chosen]):
+        if norms[j] <= limit and (chosen < 0 or inserted_at[j] < inserted_at[chosen]):
             chosen = np.int64(j)
     return chosen
 
@@ -211,15 +204,10 @@ def _least(numbers, m):
     return least
 
 
-@jit(forceinline=True)
-def overlap(w, place, kernel_row):
-    """Compute ``sum_i c_i f_i(x)`` at scale 1, c the coefficients at a place and ``kernel_row`` that of x."""
-    total, m = 0.0, w.vectors.size[0]
-    for c in range(len(w.coefficients)):
-        total += w.coefficients[c, place] * weighted_sum(w.coefficients, c, kernel_row, m)
+@jit
+def overlap(coefficients, slot, kernel_row, m):
+    """Return ``sum_i c_i f_i(x)`` at scale 1, c the coefficients in a slot and ``kernel_row`` that of x."""
+    total = 0.0
+    for c in range(len(coefficients)):
+        total += coefficients[c, slot] * weighted_sum(coefficients, c, kernel_row, m)
     return total
-
-
-def squared_norm(w: Expansion) -> float:
-    """Give ||w||^2 as it is carried along."""
-    return float(w.numbers[SQUARED_NORM])

@@ -32,23 +32,23 @@ from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import value
 from mpu_bench.solvers.online.budget_perceptrons import (
-    RULES,
     BudgetPerceptron,
     State,
     budget_of,
+    free_slot,
     kernel_matrices,
     remember,
 )
 
-_SHARE = 15 / 32
-_ROUNDING = 1e-5
+_DAMAGE_PER_MISTAKE = 15 / 32  # of (4)
+_NORM_ROUNDING = 1e-5  # of K(x, x) in single precision
 
 
 class Shrinking(NamedTuple):
-    """What is remembered of c machines."""
+    """What is remembered of c hypotheses."""
 
     damage: NDArray[np.float64]  #: (c,) Q
-    kernel_matrix: NDArray[np.floating[Any]]  #: (c, B, B) K(x_i, x_j) by place; the diagonal is not used
+    kernel_matrix: NDArray[np.floating[Any]]  #: (c, B, B) K(x_i, x_j) by slot; the diagonal is not used
 
 
 @dataclass(frozen=True)
@@ -58,49 +58,47 @@ class Forgetron(BudgetPerceptron):
     name = "forgetron"
     paper = "forgetron-2005"
 
-    def rule(self, machines: int, seed: int) -> Shrinking:  # noqa: ARG002
+    def removal(self, functions: int, seed: int) -> Shrinking:  # noqa: ARG002
         """Start with Q = 0."""
-        return Shrinking(np.zeros(machines), kernel_matrices(machines, self.vectors, self.precision))
+        return Shrinking(np.zeros(functions), kernel_matrices(functions, self.vectors, self.precision))
 
-    def remark(self, state: State) -> str:
-        """Say where the mistake bound does not hold because kernel values are too large."""
-        norms = state.machines.vectors.squared_norms.max()
+    def note(self, state: State) -> str:
+        """Return where the mistake bound does not hold because kernel values are too large."""
+        norms = state.hypotheses.vectors.squared_norms.max()
         largest = value(state.kernel, norms, norms, norms)
-        return "" if largest <= 1 + _ROUNDING else f"K(x, x) is up to {largest:.3g}; Theorem 2 asks for at most 1"
+        return "" if largest <= 1 + _NORM_ROUNDING else f"K(x, x) is up to {largest:.3g}; Theorem 2 asks for at most 1"
 
 
-def _shrink_and_drop_oldest(rule, c, f, kernel, counters):
-    m, mistakes, budget = f.vectors.size[0], f.mistakes[0], budget_of(f)
-    kernel_row, r = f.kernel_row[:m], (mistakes - 1) % budget  # r = min I, once all places are taken
+@free_slot.register(Shrinking)
+def _(removal, c, f, kernel, counters):
+    m, mistakes, budget, coefficients = f.vectors.size[0], f.mistakes[0], budget_of(f), f.coefficients
+    kernel_row, r = f.kernel_row[:m], (mistakes - 1) % budget  # r = min I, once all slots are taken
     if m == budget:
-        mu = _margin(f, kernel, rule.kernel_matrix[c, r], r)
+        mu = _margin(f, kernel, removal.kernel_matrix[c, r], r)
         counters[KERNEL_EVALUATIONS] += budget + 1
         counters[KERNEL_COMPUTED] += 1
-        phi, rule.damage[c] = shrink(abs(f.coefficients[r]), mu, rule.damage[c], mistakes)
+        phi, removal.damage[c] = shrink(abs(coefficients[r]), mu, removal.damage[c], mistakes)  # step 2
         if phi < 1.0:
-            for j in range(len(f.coefficients)):
-                f.coefficients[j] *= phi
-    remember(rule.kernel_matrix[c], r, kernel_row)
-    return r
-
-
-RULES[Shrinking] = _shrink_and_drop_oldest
+            for j in range(len(coefficients)):
+                coefficients[j] *= phi
+    remember(removal.kernel_matrix[c], r, kernel_row)
+    return r  # step 3
 
 
 @jit
 def _margin(f, kernel, row, r):
-    """Compute ``mu = y_r f'(x_r)`` from the kernel values of the stored vectors with x_r."""
-    norm = np.float64(f.vectors.squared_norms[r])
-    total = f.coefficients[r] * value(kernel, norm, norm, norm) + f.coefficients[len(row)] * f.kernel_row[r]
+    """Return ``mu = y_r f'(x_r)`` from the kernel values of the stored vectors with x_r."""
+    coefficients, norm = f.coefficients, np.float64(f.vectors.squared_norms[r])
+    total = coefficients[r] * value(kernel, norm, norm, norm) + coefficients[len(row)] * f.kernel_row[r]
     for j in range(len(row)):
         if j != r:
-            total += f.coefficients[j] * row[j]
-    return total if f.coefficients[r] > 0 else -total
+            total += coefficients[j] * row[j]
+    return total if coefficients[r] > 0 else -total
 
 
 @jit
 def shrink(sigma, mu, damage, mistakes):
-    """Choose phi.
+    """Return phi.
 
     Parameters
     ----------
@@ -118,8 +116,8 @@ def shrink(sigma, mu, damage, mistakes):
     damage : float
         Q + Psi(sigma, phi, mu), at most 15/32 M.
     """
-    # (4) is a phi^2 + b phi <= room, with b > 0 and room > 0
-    a, b, room = sigma * (sigma - 2.0 * mu), 2.0 * sigma, _SHARE * mistakes - damage
-    if a + b <= room:
-        return 1.0, min(damage + a + b, _SHARE * mistakes)
-    return 2.0 * room / (b + np.sqrt(b * b + 4.0 * a * room)), _SHARE * mistakes
+    # (4) is a phi^2 + b phi <= slack, with b > 0 and slack > 0
+    a, b, slack = sigma * (sigma - 2.0 * mu), 2.0 * sigma, _DAMAGE_PER_MISTAKE * mistakes - damage
+    if a + b <= slack:
+        return 1.0, min(damage + a + b, _DAMAGE_PER_MISTAKE * mistakes)
+    return 2.0 * slack / (b + np.sqrt(b * b + 4.0 * a * slack)), _DAMAGE_PER_MISTAKE * mistakes

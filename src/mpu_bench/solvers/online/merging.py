@@ -32,90 +32,106 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.exp import exp_double, exp_single, expm1_double
-from mpu_bench.core.jit import jit
+from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.vectors import padded, put_between, squared_distances
-from mpu_bench.solvers.online.expansion import Expansion, change_squared_norm, forget, give_age, refresh_norm, smallest
+from mpu_bench.solvers.online.expansion import (
+    Expansion,
+    change_squared_norm,
+    remove,
+    smallest,
+    squared_coefficients,
+    stamp,
+)
+from mpu_bench.solvers.online.maintenance import maintain
 
-_FARTHEST = 700.0  # exp(-700) is still a normal number
-_SINGLE = 1.0 + 1e-3  # `bound` is in single precision
-_TIED = 1.0 + 1e-9
-_FEW = 4  # candidates that are solved at once
+_LARGEST_DISTANCE = 700.0  # gamma ||x_p - x_n||^2: exp(-700) is still a normal number
+_BOUND_FACTOR = 1.0 + 1e-3  # of a loss: `bound` is in single precision
+_TIE_FACTOR = 1.0 + 1e-9  # of a loss: no worse than it
+_SOLVED_CANDIDATES = 4  # at most, without screening them
 _MOST_STEPS = 100  # for one partner; halving alone needs no more
-_EXACT = 1e-15  # relative change of h that ends them
+_STEP_TOLERANCE = 1e-15  # relative change of h that ends them
 
 
 class Candidates(NamedTuple):
-    """Room to choose among partners."""
+    """Scratch to choose among partners."""
 
-    places: NDArray[np.int64]  #: (room,) where they are
-    distances: NDArray[np.float64]  #: (room,)
-    products: NDArray[np.float64]  #: (room,)
-    norms: NDArray[np.float64]  #: (room,)
-    least: NDArray[np.float64]  #: (room,)
-    losses: NDArray[np.float64]  #: (room,)
-    shares: NDArray[np.float64]  #: (room,) where to merge with them, h
+    slots: NDArray[np.int64]  #: (capacity,) where they are
+    distances: NDArray[np.float64]  #: (capacity,)
+    products: NDArray[np.float64]  #: (capacity,)
+    norms: NDArray[np.float64]  #: (capacity,)
+    bounds: NDArray[np.float64]  #: (capacity,) what the loss of each is at least
+    losses: NDArray[np.float64]  #: (capacity,)
+    shares: NDArray[np.float64]  #: (capacity,) where to merge with them, h
 
 
 class Merging(NamedTuple):
-    """The rule, and the room it works in."""
+    """Scratch to merge."""
 
-    distances: NDArray[np.floating[Any]]  #: (2, room) gamma ||x_p - x_j||^2 and gamma ||x_n - x_j||^2
-    values: NDArray[np.floating[Any]]  #: (3, room) K(x_p, x_j), K(x_n, x_j), K(z, x_j)
-    products: NDArray[np.float64]  #: (room,) coefficients_p . coefficients_j
+    distances: NDArray[np.floating[Any]]  #: (2, capacity) gamma ||x_p - x_j||^2 and gamma ||x_n - x_j||^2
+    values: NDArray[np.floating[Any]]  #: (3, capacity) K(x_p, x_j), K(x_n, x_j), K(z, x_j)
+    products: NDArray[np.float64]  #: (capacity,) coefficients_p . coefficients_j
     candidates: Candidates
 
 
-def new_candidates(room: int) -> Candidates:
-    """Make room for so many partners."""
-    return Candidates(np.zeros(room, np.int64), *(np.zeros(room) for _ in range(6)))
+def new_candidates(capacity: int) -> Candidates:
+    """Return scratch for so many partners."""
+    return Candidates(np.zeros(capacity, np.int64), *(np.zeros(capacity) for _ in range(6)))
 
 
 def new_merging(w: Expansion) -> Merging:
-    """Make room to merge the vectors of w."""
-    room, dtype = len(w.norms), w.vectors.squared_norms.dtype
-    return Merging(np.zeros((2, room), dtype), np.zeros((3, room), dtype), np.zeros(room), new_candidates(room))
+    """Return scratch to merge the vectors of w."""
+    capacity, dtype = len(w.norms), w.vectors.squared_norms.dtype
+    scratch = np.zeros((2, capacity), dtype), np.zeros((3, capacity), dtype), np.zeros(capacity)
+    return Merging(*scratch, new_candidates(capacity))
 
 
-@jit
-def merge(work, w, kernel):
+@maintain.register(Merging)
+def _(merging, w, kernel, budget, counters):
     """Merge the smallest vector with the partner that loses least.
 
     What the sum of squares loses is known, but the sum of products of w with the change needs the rows of x_p, x_n
     and z. That of z follows from the others: ||z - x||^2 = h ||x_p - x||^2 + (1 - h) ||x_n - x||^2 - h (1 - h)
     ||x_p - x_n||^2.
     """
-    p, m = smallest(w), w.vectors.size[0]
-    if w.norms[p] == 0.0:
-        forget(w, p)
+    m = w.vectors.size[0]
+    if m <= budget:
         return
-    _distances(w.vectors, kernel.gamma, p, work.distances[0])
-    _products(w.coefficients, p, padded(m), work.products)
-    n, h, loss = best_partner(work.distances[0], work.products, w.norms, w.ages, p, m, work.candidates)
-    _distances(w.vectors, kernel.gamma, n, work.distances[1])
-    g = np.float64(work.distances[0, n])
-    _values(work.distances, h, h * (1.0 - h) * g, padded(m), work.values)
-    a, b, overlap = np.exp(-g * h * h), np.exp(-g * (1.0 - h) ** 2), 0.0
-    for c in range(len(w.scores)):
-        alpha_p, alpha_n = w.coefficients[c, p], w.coefficients[c, n]
-        alpha_z = b * alpha_p + a * alpha_n  # (22)
-        of_p, of_n, of_z = _weighted_sums(w.coefficients, c, work.values, padded(m))
-        overlap += alpha_z * of_z - alpha_p * of_p - alpha_n * of_n
-        if w.average.shape[1] > 0:
-            w.average[c, n] = b * w.average[c, p] + a * w.average[c, n]
-        w.coefficients[c, n] = alpha_z
-    change_squared_norm(w, 2.0 * overlap + loss * w.norms[p])
-    put_between(w.vectors, n, p, n, h)  # (20)
-    refresh_norm(w, n, 1.0)
-    give_age(w, n)
-    forget(w, p)
+    counters[KERNEL_EVALUATIONS] += 3 * m
+    counters[KERNEL_COMPUTED] += 3 * m
+    norms, inserted_at, columns, average = w.norms, w.inserted_at, w.vectors.columns, w.average
+    p = smallest(norms, inserted_at, m)
+    unit = norms[p]
+    if unit != 0.0:
+        coefficients, distances, values = w.coefficients, merging.distances, merging.values
+        _distances(columns, padded(m), kernel.gamma, p, distances[0])
+        _products(coefficients, p, padded(m), merging.products)
+        n, h, loss = best_partner(distances[0], merging.products, norms, inserted_at, p, m, merging.candidates)
+        _distances(columns, padded(m), kernel.gamma, n, distances[1])
+        g = np.float64(distances[0, n])
+        _fill(values, distances, h, h * (1.0 - h) * g, padded(m))
+        a, b, overlap = np.exp(-g * h * h), np.exp(-g * (1.0 - h) ** 2), 0.0
+        for c in range(len(coefficients)):
+            alpha_p, alpha_n = coefficients[c, p], coefficients[c, n]
+            alpha_z = b * alpha_p + a * alpha_n  # (22)
+            of_p, of_n, of_z = _weighted_sums(coefficients, c, values, padded(m))
+            overlap += alpha_z * of_z - alpha_p * of_p - alpha_n * of_n
+            if average.shape[1] > 0:
+                average[c, n] = b * average[c, p] + a * average[c, n]
+            coefficients[c, n] = alpha_z
+        change_squared_norm(w, 2.0 * overlap + loss * unit)
+        put_between(w.vectors, n, p, n, h)  # (20)
+        norms[n] = squared_coefficients(coefficients, n)
+        stamp(inserted_at, n, w.scalars[0])
+    remove(w, p)
 
 
-@jit
-def _distances(vectors, gamma, place, out):
-    squared_distances(vectors, place, out)
+@jit(fastmath={"contract"})
+def _distances(columns, m, gamma, slot, out):
+    squared_distances(columns, m, slot, out)
     factor = out.dtype.type(gamma)
-    for j in range(np.uint64(0), np.uint64(padded(vectors.size[0]))):
+    for j in range(np.uint64(0), np.uint64(m)):
         out[j] *= factor
 
 
@@ -128,35 +144,32 @@ def _products(coefficients, p, m, out):
             out[j] += here * coefficients[c, j]
 
 
-@jit
-def _values(distances, h, less, m, out):
+@jit_dispatch(fastmath={"contract"})
+def _fill(values, distances, h, less, m):
     """Compute the rows of x_p, x_n and z = h x_p + (1 - h) x_n; ``less`` is h (1 - h) times their distance."""
-    if out.itemsize == 4:
-        _singles(distances, np.float32(h), np.float32(less), m, out)
-    else:
-        _doubles(distances, h, less, m, out)
 
 
-@jit(fastmath={"contract"})
-def _singles(distances, h, less, m, out):
-    rest, zero = np.float32(1.0) - h, np.float32(0.0)
+@_fill.register(np.float32)
+def _(values, distances, h, less, m):
+    h, less, zero = np.float32(h), np.float32(less), np.float32(0.0)
+    rest = np.float32(1.0) - h
     for j in range(np.uint64(0), np.uint64(m)):
         of_p, of_n = distances[0, j], distances[1, j]
-        out[0, j], out[1, j] = exp_single(-of_p), exp_single(-of_n)
-        out[2, j] = exp_single(-max(h * of_p + rest * of_n - less, zero))
+        values[0, j], values[1, j] = exp_single(-of_p), exp_single(-of_n)
+        values[2, j] = exp_single(-max(h * of_p + rest * of_n - less, zero))
 
 
-@jit(fastmath={"contract"})
-def _doubles(distances, h, less, m, out):
+@_fill.register(np.float64)
+def _(values, distances, h, less, m):
     for j in range(np.uint64(0), np.uint64(m)):
         of_p, of_n = distances[0, j], distances[1, j]
-        out[0, j], out[1, j] = exp_double(-of_p), exp_double(-of_n)
-        out[2, j] = exp_double(-max(h * of_p + (1.0 - h) * of_n - less, 0.0))
+        values[0, j], values[1, j] = exp_double(-of_p), exp_double(-of_n)
+        values[2, j] = exp_double(-max(h * of_p + (1.0 - h) * of_n - less, 0.0))
 
 
 @jit(fastmath={"reassoc", "contract"})
 def _weighted_sums(coefficients, c, values, m):
-    """Compute f_c of the three rows, at scale 1."""
+    """Return f_c of the three rows, at scale 1."""
     of_p, of_n, of_z = 0.0, 0.0, 0.0
     for j in range(np.uint64(0), np.uint64(m)):
         here = coefficients[c, j]
@@ -168,7 +181,7 @@ def _weighted_sums(coefficients, c, values, m):
 
 @jit(forceinline=True, error_model="numpy", fastmath={"contract"})
 def _fixed_point(g, q, v, h):
-    """Compute M(h), its derivative and the denominator."""
+    """Return M(h), its derivative and the denominator."""
     r = exp_double(-g * (1.0 - 2.0 * h))
     denominator = max(r * r + 2.0 * q * r + v, 1e-300)
     inverse = 1.0 / denominator
@@ -179,7 +192,7 @@ def _fixed_point(g, q, v, h):
 
 @jit(forceinline=True, error_model="numpy", fastmath={"contract"})
 def _loss(g, q, v, h):
-    """Compute the loss at h: all three arguments of expm1 are <= 0."""
+    """Return the loss at h: all three arguments of expm1 are <= 0."""
     both = 2.0 * g * h * (1.0 - h)  # a b = exp(both - g)
     product = exp_double(max(both, 0.0) - g) * expm1_double(-abs(both))
     product = product if both <= 0.0 else -product
@@ -188,7 +201,7 @@ def _loss(g, q, v, h):
 
 @jit(error_model="numpy")
 def solve(g, q, v):
-    """Find the best place to merge at.
+    """Return the best place to merge at, and the loss there.
 
     Parameters
     ----------
@@ -202,7 +215,7 @@ def solve(g, q, v):
     h, loss : float
         The loss in units of ||alpha_p||^2.
     """
-    g = min(g, _FARTHEST)
+    g = min(g, _LARGEST_DISTANCE)
     low, high = -1.0, 0.5
     while low >= _fixed_point(g, q, v, low)[0] and low > -1e150:
         low, high = 2.0 * low, low
@@ -216,7 +229,7 @@ def solve(g, q, v):
         further = h - (h - there) / (1.0 - slope) if slope < 1.0 else low - 1.0
         if not low <= further <= high:
             further = 0.5 * (low + high)
-        done = abs(further - h) <= _EXACT * abs(further)
+        done = abs(further - h) <= _STEP_TOLERANCE * abs(further)
         h = further
         if done:
             break
@@ -224,7 +237,7 @@ def solve(g, q, v):
 
 
 @jit(error_model="numpy", fastmath={"contract"})
-def screen(distances, products, norms, unit, m, least, losses):
+def screen(distances, products, norms, unit, m, bounds, losses):
     """Compute for every partner a loss that merging has at most, and one that it has at least, or almost so.
 
     Parameters
@@ -237,24 +250,24 @@ def screen(distances, products, norms, unit, m, least, losses):
         ||alpha_p||^2 > 0.
     m : int
         How many there are.
-    least, losses : array of float64
+    bounds, losses : array of float64
         Get the lower and the upper number, in units of ||alpha_p||^2.
     """
     inverse = 1.0 / unit
     for j in range(np.uint64(0), np.uint64(m)):
-        g = min(np.float64(distances[j]), _FARTHEST)
+        g = min(np.float64(distances[j]), _LARGEST_DISTANCE)
         q, v = products[j] * inverse, max(norms[j] * inverse, 1.0)
         h = min(_fixed_point(g, q, v, 0.0)[0], 0.5)
         h, _ = _newton(g, q, v, h)
         h, _ = _newton(g, q, v, h)
         h, gain = _newton(g, q, v, h)
         losses[j] = _loss(g, q, v, h)
-        least[j] = losses[j] - gain
+        bounds[j] = losses[j] - gain
 
 
 @jit(forceinline=True, error_model="numpy", fastmath={"contract"})
 def _newton(g, q, v, h):
-    """Take a step from h; also gives more than F can gain: four times its second order, if that says much."""
+    """Return where a step from h leads, and more than F can gain: four times its second order, if that says much."""
     there, slope, denominator = _fixed_point(g, q, v, h)
     away = h - there
     near = (slope < 0.9) & (1.0 + 2.0 * q + v > min(g, 0.1))  # else the two almost cancel, and h is far off
@@ -263,7 +276,7 @@ def _newton(g, q, v, h):
 
 
 @jit(error_model="numpy", fastmath={"contract"})
-def bound(distances, products, norms, unit, m, least):
+def bound(distances, products, norms, unit, m, bounds):
     """Compute a number that the loss of every partner exceeds, as `screen` gives it, but for rounding to single.
 
     With c the cosine of alpha_p and alpha_n the loss is 1 - exp(-2 g) (1 + 2 g c^2) for v -> infinity, and never less
@@ -272,7 +285,7 @@ def bound(distances, products, norms, unit, m, least):
     inverse = np.float32(1.0 / unit)
     one, least_number = np.float32(1.0), np.float32(1e-30)
     for j in range(np.uint64(0), np.uint64(m)):
-        g2 = np.float32(2.0) * min(np.float32(distances[j]), np.float32(_FARTHEST))
+        g2 = np.float32(2.0) * min(np.float32(distances[j]), np.float32(_LARGEST_DISTANCE))
         v = max(np.float32(norms[j]) * inverse, one)
         q = np.float32(products[j]) * inverse
         off = max(one - q * q / v - np.float32(1e-6), np.float32(0.0))  # 1 - c^2, no more
@@ -281,18 +294,18 @@ def bound(distances, products, norms, unit, m, least):
         series = np.float32(0.5) * g2 * g2 * (one - g2 * (np.float32(2.0 / 3.0) - np.float32(0.25) * g2))
         along = one - k2 * (one + g2) if g2 > np.float32(0.05) else series
         root = np.sqrt(v) + one
-        least[j] = max((along + off * g2 * k2) * v / (root * root), least_number) - least_number
+        bounds[j] = max((along + off * g2 * k2) * v / (root * root), least_number) - least_number
 
 
-@jit
-def best_partner(distances, products, norms, ages, p, m, work):
-    """Choose the partner of p with the least loss; of those within 1e-9 of it, the oldest.
+@jit(inline="always")
+def best_partner(distances, products, norms, inserted_at, p, m, work):
+    """Return the partner of p with the least loss; of those within 1e-9 of it, the oldest.
 
     Parameters
     ----------
     distances, products, norms : array
         As for `screen`; those of p itself do not matter but for ``norms[p] > 0``, the least of all.
-    ages : array of int64
+    inserted_at : array of int64
         The oldest has the least.
     p, m : int
     work : Candidates
@@ -303,53 +316,55 @@ def best_partner(distances, products, norms, ages, p, m, work):
     h, loss : float
         Where to merge, and the loss in units of ||alpha_p||^2.
     """
-    unit = norms[p]
-    bound(distances, products, norms, unit, padded(m), work.least)
-    work.least[p] = np.inf
-    nearest = _first_least(work.least, m)
+    unit, slots, bounds, losses, shares = norms[p], work.slots, work.bounds, work.losses, work.shares
+    bound(distances, products, norms, unit, padded(m), bounds)
+    bounds[p] = np.inf
+    nearest = _first_smallest(bounds, m)
     _, loss = solve(np.float64(distances[nearest]), products[nearest] / unit, max(norms[nearest] / unit, 1.0))
-    work.places[0], count = nearest, 1
+    slots[0], count = nearest, np.int64(1)
     for j in range(m):
-        if j != nearest and work.least[j] <= loss * _SINGLE:
-            work.places[count] = j
+        if j != nearest and bounds[j] <= loss * _BOUND_FACTOR:
+            slots[count] = j
             count += 1
-    if count > _FEW:
-        count = _fewer(work, distances, products, norms, unit, count)
-    least = np.inf
+    if count > _SOLVED_CANDIDATES:
+        count = _screened(work, distances, products, norms, unit, count)
+    smallest_loss = np.inf
     for k in range(count):
-        j = work.places[k]
-        work.shares[k], work.losses[k] = solve(np.float64(distances[j]), products[j] / unit, max(norms[j] / unit, 1.0))
-        least = min(least, work.losses[k])
+        j = slots[k]
+        shares[k], losses[k] = solve(np.float64(distances[j]), products[j] / unit, max(norms[j] / unit, 1.0))
+        smallest_loss = min(smallest_loss, losses[k])
     chosen = np.int64(-1)
     for k in range(count):
-        oldest = chosen < 0 or ages[work.places[k]] < ages[work.places[chosen]]
-        if work.losses[k] <= least * _TIED and oldest:
+        oldest = chosen < 0 or inserted_at[slots[k]] < inserted_at[slots[chosen]]
+        if losses[k] <= smallest_loss * _TIE_FACTOR and oldest:
             chosen = np.int64(k)
-    return work.places[chosen], work.shares[chosen], work.losses[chosen]
+    return slots[chosen], shares[chosen], losses[chosen]
 
 
-@jit
-def _first_least(numbers, m):
-    place = np.int64(0)
+@jit(inline="always")
+def _first_smallest(numbers, m):
+    first = np.int64(0)
     for j in range(1, m):
-        if numbers[j] < numbers[place]:
-            place = np.int64(j)
-    return place
+        if numbers[j] < numbers[first]:
+            first = np.int64(j)
+    return first
 
 
-@jit
-def _fewer(work, distances, products, norms, unit, count):
-    """Keep the candidates that `screen` leaves."""
+@jit(inline="always")
+def _screened(work, distances, products, norms, unit, count):
+    """Keep the candidates that `screen` leaves; returns how many."""
+    slots, bounds, losses = work.slots, work.bounds, work.losses
+    own_distances, own_products, own_norms = work.distances, work.products, work.norms
     for k in range(count):
-        j = work.places[k]
-        work.distances[k], work.products[k], work.norms[k] = distances[j], products[j], norms[j]
-    screen(work.distances, work.products, work.norms, unit, (count + 7) // 8 * 8, work.least, work.losses)
+        j = slots[k]
+        own_distances[k], own_products[k], own_norms[k] = distances[j], products[j], norms[j]
+    screen(own_distances, own_products, own_norms, unit, (count + 7) // 8 * 8, bounds, losses)
     loss = np.inf
     for k in range(count):
-        loss = min(loss, work.losses[k])
+        loss = min(loss, losses[k])
     left = 0
     for k in range(count):
-        if not work.least[k] > loss * _TIED * _TIED:
-            work.places[left] = work.places[k]
+        if not bounds[k] > loss * _TIE_FACTOR * _TIE_FACTOR:
+            slots[left] = slots[k]
             left += 1
     return left

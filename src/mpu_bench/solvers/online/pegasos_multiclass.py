@@ -20,14 +20,16 @@ from mpu_bench.core.counters import new_counters
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
+from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import Precision
-from mpu_bench.solvers.online.bpegasos import State, Unlimited, model_of, present
+from mpu_bench.solvers.online.bpegasos import State, model_of, present
 from mpu_bench.solvers.online.expansion import new_expansion
+from mpu_bench.solvers.online.maintenance import Unlimited
 from mpu_bench.solvers.online.online import OnlineSolver
 
-_FIRST_ROOM = 64
-_ALL = 1 << 32  # no more examples than this have a number
+_FIRST_CAPACITY = 64  # vectors
+_ALL = 1 << 32  # vectors: no more examples than this have a number
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class PegasosMulticlass(OnlineSolver):
     vectors_at_most : int, optional
         Ends the run once so many vectors are stored.
     average : bool
-        Give the average of the hypotheses after every step in place of the last.
+        The model is the average of the hypotheses after every step in place of the last.
     passes : int
         How often every example is presented; where it has a loss again it is stored again.
     precision : {"single", "double"}
@@ -59,18 +61,18 @@ class PegasosMulticlass(OnlineSolver):
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start with w = 0."""
         self.check(problem, kernel)
-        w = new_expansion(len(problem.classes), problem.features, _FIRST_ROOM, self.precision, self.average)
+        w = new_expansion(len(problem.classes), problem.features, _FIRST_CAPACITY, self.precision, self.average)
         stream, errors = Stream(problem, seed), np.zeros(1, np.int64)
         return State(stream, kernel, w, Unlimited(), self.regularization, self.vectors_at_most, errors, new_counters())
 
     def ended(self, state: State) -> bool:
-        """Tell whether there are as many vectors as there may be."""
+        """Return whether there are as many vectors as there may be."""
         return bool(state.w.vectors.size[0] >= self.vectors_at_most)
 
-    def present(self, state: State, chunk: Chunk, position: int, stop: int, most: int) -> None:
+    def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
         """Take the steps of Algorithm 1."""
-        present(state, chunk, position, stop, most)
+        present(state, chunk, position, until)
 
     def model(self, state: State) -> KernelModel:
-        """Give the last hypothesis, or the average."""
+        """Return the last hypothesis, or the average."""
         return model_of(state)

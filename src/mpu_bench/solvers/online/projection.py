@@ -19,126 +19,121 @@ Gram matrices of close vectors are no longer positive.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import objmode
 from numpy.typing import NDArray
+from scipy.linalg import blas, lapack
 
+from mpu_bench.core.blas1 import dot
+from mpu_bench.core.counters import KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
-from mpu_bench.solvers.online.expansion import change_squared_norm, forget, refresh_norm, smallest
+from mpu_bench.core.records import new_record
+from mpu_bench.solvers.online.expansion import change_squared_norm, remove, smallest, squared_coefficients
+from mpu_bench.solvers.online.maintenance import maintain
 
 _JITTER = 1e-9  # of K(x, x)
-_DRIFT = 1e-6  # of K(x, x)
-_TIMES = 10.0
+_RESIDUAL_LIMIT = 1e-6  # of K(x, x)
+_RESIDUAL_FACTOR = 10.0  # of the residual that a fresh inverse leaves
+_TINY = 1e-300  # instead of K(x, x) = 0, to divide by
 
-LIMIT, RENEWED, _CHECKED = 0, 1, 2
+#: ``residual_limit``: what is allowed; ``renewals``: how often A was computed anew; ``next_row``: the one to check next
+SCALARS = np.dtype([("residual_limit", "f8"), ("renewals", "i8"), ("next_row", "i8")])
 
 
 class Projection(NamedTuple):
-    """The rule, the inverse, and the room it works in."""
+    """The inverse, and scratch."""
 
     gram: NDArray[np.float64]  #: (B + 1, B + 1) kernel values, without the 1e-9
     inverse: NDArray[np.float64]  #: (B, B) A, whose lower triangle counts
     solution: NDArray[np.float64]  #: (B + 1,) v
     column: NDArray[np.float64]  #: (B + 1,) of the larger inverse
-    shares: NDArray[np.float64]  #: (B + 1,) K^-1 k_p, and -1 at p
-    numbers: NDArray[np.float64]  #: (3,) the residual allowed, how often A was renewed, the row to check
+    shares: NDArray[np.float64]  #: (B + 1,) d = K^-1 k_p, and -1 at p
+    scalars: np.recarray[Any, Any]  #: (1,) `SCALARS`
 
 
 def new_projection(budget: int) -> Projection:
-    """Start with no vectors."""
+    """Return the inverse of no vectors."""
     square, row = np.zeros((budget + 1, budget + 1)), np.zeros(budget + 1)
-    numbers = np.array([_DRIFT, 0.0, 0.0])
-    return Projection(square, np.zeros((budget, budget)), row, row.copy(), row.copy(), numbers)
+    scalars = new_record(SCALARS, residual_limit=_RESIDUAL_LIMIT)
+    return Projection(square, np.zeros((budget, budget)), row, row.copy(), row.copy(), scalars)
 
 
-@jit
-def extend(work, w):
-    """Take the vector inserted last into the inverse."""
-    m = w.vectors.size[0] - 1
-    _note(work, w, m)
-    v, inverse, rest = work.solution, work.inverse, _solve(work, m)
-    for i in range(m):
-        _add_products(inverse, i, i + 1, v[i] / rest, v, 0.0, v)
-        inverse[m, i] = -v[i] / rest
-    inverse[m, m] = 1.0 / rest
-
-
-@jit
-def project(work, w):
-    """Project the smallest vector on the others and forget it; the one inserted last is not in the inverse yet.
-
-    What leaves w is r = alpha_p (phi_p - sum_j d_j phi_j), d the shares. But for the 1e-9 on the diagonal, e_j, it is
-    orthogonal to all that stay, and ||w||^2 is less by ||r||^2.
-    """
-    m, p = w.vectors.size[0] - 1, smallest(w)
-    _note(work, w, m)
-    rest = _solve(work, m)
-    left = rest if p == m else _column(work, p, m, rest)
-    _shares(work, p, m)
-    d, jittered, crossed = work.shares, left - _JITTER * work.gram[p, p], 0.0
+@maintain.register(Projection)
+def _(projection, w, _kernel, budget, counters):
+    """Take the vector inserted last into the inverse, or project the smallest vector on the others."""
+    m, gram, inverse, v = w.vectors.size[0] - 1, projection.gram, projection.inverse, projection.solution
     for j in range(m + 1):
-        if j != p:
-            jittered += _JITTER * work.gram[j, j] * d[j] * d[j]
-    for c in range(len(w.coefficients)):
-        here, total = w.coefficients[c, p], 0.0
-        for j in range(m + 1):
-            if j != p:
-                total += w.coefficients[c, j] * _JITTER * work.gram[j, j] * d[j]
-        crossed += here * total
-        _give_shares(w.coefficients, c, p, d, m + 1)
-        if w.average.shape[1] > 0:
-            _give_shares(w.average, c, p, d, m + 1)
-    change_squared_norm(w, -jittered * w.norms[p] / work.gram[p, p] - 2.0 * crossed)
+        gram[m, j] = gram[j, m] = w.kernel_row[j]
+    s = _solve(gram, inverse, m, v, projection.scalars[0])
+    if m < budget:
+        _extend(inverse, v, s, m)
+        return
+    counters[KERNEL_EVALUATIONS] += m + 1
+    p = smallest(w.norms, w.inserted_at, m + 1)
+    d, column = projection.shares, projection.column
+    left = _shares(inverse, v, s, p, m, column, d)
+    change_squared_norm(w, _give_away(w.coefficients, w.average, w.norms[p], gram, d, p, m, left))
     for j in range(m + 1):
-        refresh_norm(w, j, work.gram[j, j])
+        w.norms[j] = squared_coefficients(w.coefficients, j) * gram[j, j]
     if p != m:
-        _exchange(work, p, m, rest)
-    forget(w, p)
+        _exchange(gram, inverse, v, s, p, m, column)
+    remove(w, p)
 
 
 @jit
-def _note(work, w, m):
-    """Keep the kernel values of the vector inserted last."""
-    for j in range(m + 1):
-        work.gram[m, j] = w.kernel_row[j]
-        work.gram[j, m] = w.kernel_row[j]
-
-
-@jit
-def _solve(work, m):
-    """Compute v = A k for the last vector, and what k leaves of its squared norm."""
-    _multiply(work.inverse, work.gram[m], m, work.solution)
+def _solve(gram, inverse, m, v, scalars):
+    """Compute v = A k for the last vector; returns s, what k leaves of its squared norm."""
+    _multiply(inverse, gram[m], m, v)
     if m > 0:
-        c = np.int64(work.numbers[_CHECKED]) % m
-        work.numbers[_CHECKED] = c + 1
-        if abs(_residual(work, m, c)) > work.numbers[LIMIT]:
-            _renew(work, m)
-    own = work.gram[m, m]
-    return max(own * (1.0 + _JITTER) - _dot(work.gram[m], work.solution, m), own * _JITTER)
+        c = scalars.next_row % m
+        scalars.next_row = c + 1
+        if abs(_residual(gram, v, m, c)) > scalars.residual_limit:
+            worst = _renew(gram, inverse, m, v)
+            scalars.residual_limit = max(_RESIDUAL_LIMIT, _RESIDUAL_FACTOR * worst)
+            scalars.renewals += 1
+    k_xx = gram[m, m]
+    return max(k_xx * (1.0 + _JITTER) - dot(gram[m], v, m), k_xx * _JITTER)
 
 
 @jit
-def _residual(work, m, c):
-    """Compute how far K v is off k in row c, as a part of K(x, x)."""
-    own, v = work.gram[c, c], work.solution
-    return (_dot(work.gram[c], v, m) + _JITTER * own * v[c] - work.gram[m, c]) / max(own, 1e-300)
+def _residual(gram, v, m, c):
+    """Return how far K v is off k in row c, as a part of K(x, x)."""
+    k_xx = gram[c, c]
+    return (dot(gram[c], v, m) + _JITTER * k_xx * v[c] - gram[m, c]) / max(k_xx, _TINY)
 
 
-@jit(allocates=True)
-def _renew(work, m):
-    """Compute the inverse anew, and what it leaves."""
-    matrix = work.gram[:m, :m].copy()
-    for j in range(m):
-        matrix[j, j] *= 1.0 + _JITTER
-    _invert(np.linalg.cholesky(matrix), matrix)
-    work.inverse[:m, :m] = matrix.T @ matrix  # symmetric to the last digit, as only one triangle is kept
-    _multiply(work.inverse, work.gram[m], m, work.solution)
-    worst = 0.0
-    for c in range(m):
-        worst = max(worst, abs(_residual(work, m, c)))
-    work.numbers[LIMIT] = max(_DRIFT, _TIMES * worst)
-    work.numbers[RENEWED] += 1
+@jit(allocates=True, nogil=False)
+def _renew(gram, inverse, m, v):
+    """Compute the inverse anew, and v; returns the largest residual. Rare, and in Python: LAPACK compiles for long."""
+    with objmode(worst="float64"):
+        worst = invert_anew(gram, inverse, m, v)
+    return worst  # noqa: RET504 - what leaves the block must have a name
+
+
+def invert_anew(gram: NDArray[np.float64], inverse: NDArray[np.float64], m: int, v: NDArray[np.float64]) -> float:
+    """Compute the inverse of the first m rows and columns, with 1e-9 on the diagonal, and v = A k.
+
+    Returns
+    -------
+    float
+        The largest residual of a row.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the matrix is not positive definite.
+    """
+    matrix = gram[:m, :m].copy()
+    matrix[np.diag_indices(m)] *= 1.0 + _JITTER
+    upper, failed = lapack.dpotrf(matrix.T, lower=0)  # in Fortran's order: the lower factor by rows
+    if failed:
+        raise np.linalg.LinAlgError("Matrix is not positive definite.")
+    _invert(np.ascontiguousarray(upper.T), matrix)
+    inverse[:m, :m] = blas.dgemm(1.0, matrix.T, matrix.T, trans_b=True).T
+    _multiply(inverse, gram[m], m, v)
+    return float(max(abs(_residual(gram, v, m, c)) for c in range(m)))
 
 
 @jit
@@ -164,14 +159,6 @@ def _multiply(inverse, k, m, out):
         out[i] = total + inverse[i, i] * here
 
 
-@jit(fastmath={"reassoc", "contract"})
-def _dot(a, b, m):
-    total = 0.0
-    for j in range(np.uint64(0), np.uint64(m)):
-        total += a[j] * b[j]
-    return total
-
-
 @jit(fastmath={"contract"})
 def _add_products(inverse, i, m, s, a, t, b):
     """Add ``s a + t b`` to the first m elements of row i."""
@@ -180,48 +167,74 @@ def _add_products(inverse, i, m, s, a, t, b):
 
 
 @jit
-def _column(work, p, m, rest):
-    """Compute column p of the inverse with the last vector; gives what k_p leaves of its squared norm."""
-    v, inverse, column = work.solution, work.inverse, work.column
+def _extend(inverse, v, s, m):
+    """Take the last vector into the inverse."""
+    for i in range(m):
+        _add_products(inverse, i, i + 1, v[i] / s, v, 0.0, v)
+        inverse[m, i] = -v[i] / s
+    inverse[m, m] = 1.0 / s
+
+
+@jit
+def _shares(inverse, v, s, p, m, column, d):
+    """Compute d = K^-1 k_p and column p of the inverse with the last vector; returns what d leaves of K(x_p, x_p)."""
+    if p == m:
+        for j in range(m):
+            d[j] = v[j]
+        d[p] = -1.0
+        return s
     for j in range(m):
-        column[j] = (inverse[p, j] if j <= p else inverse[j, p]) + v[j] * v[p] / rest
-    column[m] = -v[p] / rest
+        column[j] = (inverse[p, j] if j <= p else inverse[j, p]) + v[j] * v[p] / s
+    column[m] = -v[p] / s
+    for j in range(m + 1):
+        d[j] = -column[j] / column[p]
+    d[p] = -1.0
     return 1.0 / column[p]
 
 
 @jit
-def _shares(work, p, m):
-    if p == m:
-        for j in range(m):
-            work.shares[j] = work.solution[j]
-    else:
+def _give_away(coefficients, average, norm, gram, d, p, m, left):
+    """Add alpha_p d to alpha; returns the change of the squared norm.
+
+    What leaves w is r = alpha_p (phi_p - sum_j d_j phi_j). But for the 1e-9 on the diagonal, e_j, it is orthogonal to
+    all that stay, and ||w||^2 is less by ||r||^2.
+    """
+    jittered, crossed = left - _JITTER * gram[p, p], 0.0
+    for j in range(m + 1):
+        if j != p:
+            jittered += _JITTER * gram[j, j] * d[j] * d[j]
+    for c in range(len(coefficients)):
+        total = 0.0
         for j in range(m + 1):
-            work.shares[j] = -work.column[j] / work.column[p]
-    work.shares[p] = -1.0
+            if j != p:
+                total += coefficients[c, j] * _JITTER * gram[j, j] * d[j]
+        crossed += coefficients[c, p] * total
+        _add_shares(coefficients, c, p, d, m + 1)
+        if average.shape[1] > 0:
+            _add_shares(average, c, p, d, m + 1)
+    return -jittered * norm / gram[p, p] - 2.0 * crossed
 
 
 @jit
-def _give_shares(coefficients, c, p, shares, m):
+def _add_shares(coefficients, c, p, d, m):
     here = coefficients[c, p]
     for j in range(m):
-        coefficients[c, j] += shares[j] * here
+        coefficients[c, j] += d[j] * here
 
 
 @jit
-def _exchange(work, p, m, rest):
-    """Put the last vector in the place of p, in the Gram matrix and in the inverse."""
-    v, inverse, column = work.solution, work.inverse, work.column
+def _exchange(gram, inverse, v, s, p, m, column):
+    """Put the last vector into the slot of p, in the Gram matrix and in the inverse."""
     for i in range(m):
-        _add_products(inverse, i, i + 1, v[i] / rest, v, -column[i] / column[p], column)
+        _add_products(inverse, i, i + 1, v[i] / s, v, -column[i] / column[p], column)
     for j in range(m):
-        crossed = -v[j] / rest - column[j] * column[m] / column[p]
+        crossed = -v[j] / s - column[j] * column[m] / column[p]
         if j < p:
             inverse[p, j] = crossed
         elif j > p:
             inverse[j, p] = crossed
-    inverse[p, p] = 1.0 / rest - column[m] * column[m] / column[p]
-    own = work.gram[m, m]
+    inverse[p, p] = 1.0 / s - column[m] * column[m] / column[p]
+    k_xx = gram[m, m]
     for j in range(m):
-        work.gram[p, j] = work.gram[m, j]
-        work.gram[j, p] = work.gram[m, j]
-    work.gram[p, p] = own
+        gram[p, j] = gram[j, p] = gram[m, j]
+    gram[p, p] = k_xx

@@ -1,0 +1,76 @@
+"""Accept results folders as results/baseline, and write results/baseline/README.md anew.
+
+    python scripts/accept.py results/mpu-table1 results/sbp-table2
+    python scripts/accept.py                                          # README.md alone
+
+For maintainers: what is kept is what `mpu-bench check --against results/baseline` holds later results to. Commit it
+with the change that made it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from mpu_bench.cli import reproduction
+from mpu_bench.errors import StoreError
+from mpu_bench.files import write_text
+from mpu_bench.report import overview
+from mpu_bench.verdict import baseline
+
+BASELINE = Path(__file__).parents[1] / "results" / "baseline"
+
+HEAD = """# What full runs came to
+
+The last numbers of this project itself, which `mpu-bench check --against results/baseline` holds later results to.
+`scripts/accept.py` keeps a results folder here and writes this file. How many cells of each published table, and how
+many claims, have which verdict:
+"""
+
+
+def readme(root: Path) -> str:
+    """Return the text of the baseline's README: the overview, and where, when and how long it was measured."""
+    folders = baseline.folders(root)
+    facts = {folder: baseline.about(folder) for folder in folders}
+    lines = [_line(facts[folder], _machines(folder)) for folder in folders]
+    every = {experiment.name for experiment in reproduction.experiments([], None, print)[0]}
+    absent = sorted(every - {each["name"] for each in facts.values()})
+    if absent:
+        lines.append(f"- not run in full so far: {', '.join(f'`{name}`' for name in absent)}")
+    table = overview.markdown(overview.by_table(map(overview.of_folder, folders)))
+    runs = "The runs behind it (what is without a result, and why, is in each `about.json`):"
+    return "\n".join([HEAD, table, runs, "", *lines, ""])
+
+
+def _machines(folder: Path) -> dict[str, list[str]]:
+    """Return the commits by the machine they ran on."""
+    commits: dict[str, list[str]] = {}
+    for machine in json.loads((folder / "environment.json").read_text("utf-8"))["machines"]:
+        commits.setdefault(f"{machine['processor']}, {machine['cores']} cores", []).append(f"`{machine['commit']}`")
+    return commits
+
+
+def _line(about: dict[str, Any], machines: dict[str, list[str]]) -> str:
+    hours = about["hours"]
+    time = f"{hours:.1f} h" if hours >= 1 else f"{60 * hours:.1f} min"
+    where = "; ".join(f"{name}, commit {', '.join(dict.fromkeys(commits))}" for name, commits in machines.items())
+    without = dict.fromkeys(words.partition(",")[0] for words in about["missing"])
+    line = (
+        f"- `{about['name']}`: {about['runs']} of {about['planned']} runs, {time} of training, {about['date']}, {where}"
+    )
+    return line + (f"; without {', '.join(without)}" if without else "")
+
+
+def main() -> None:
+    for folder in map(Path, sys.argv[1:]):
+        print(f"kept: {baseline.accept(folder, BASELINE)}")
+    write_text(BASELINE / "README.md", readme(BASELINE))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except StoreError as error:
+        sys.exit(f"accept: {error}")

@@ -1,0 +1,51 @@
+"""Write docs/results.md: what every column of the results means, from mpu_bench/quantities.py.
+
+python scripts/document_quantities.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mpu_bench.files import write_text
+from mpu_bench.quantities import DECLARED, RECORD_COLUMNS, Column, Quantity
+from mpu_bench.report.export import markdown_lines
+
+PAGE = Path(__file__).parents[1] / "docs" / "results.md"
+
+HEAD = """# What the results files hold
+
+This page is written by `scripts/document_quantities.py` from `src/mpu_bench/quantities.py`.
+
+A results folder holds one row a run in `runs.csv`, one row a checkpoint of a run in `curves.csv`, and means over seeds
+and splits in `table.csv` and `mean_curves.csv`: there, a quantity `x` is the columns `x_mean` and `x_std` (the sample
+standard deviation; empty for one run), and `published_x` is the number of the published table beside it. An empty cell
+means that the number does not exist for this solver, or was not measured.
+"""
+
+
+def text() -> str:
+    """Return the page."""
+    describing = [column for column in RECORD_COLUMNS.values() if not isinstance(column, Quantity)]
+    columns = [("column", "type", "meaning"), *((f"`{each.name}`", _type(each), each.help) for each in describing)]
+    headings = ("quantity", "type", "unit", "in", "meaning")
+    quantities = [headings, *map(_quantity_line, DECLARED.values())]
+    return "\n".join([
+        *(HEAD, "## Which run it is, and what became of it", "", markdown_lines(columns)),
+        *("## What is measured", "", markdown_lines(quantities)),
+    ]).rstrip() + "\n"  # fmt: skip
+
+
+def _type(column: Column) -> str:
+    return {"TEXT": "text", "INTEGER": "integer", "REAL": "number"}[column.type]
+
+
+def _quantity_line(quantity: Quantity) -> tuple[str, ...]:
+    files = {"runs": quantity.in_runs, "curves": quantity.in_curves, "table": quantity.averaged}
+    names = ", ".join(name for name, has_it in files.items() if has_it)
+    return f"`{quantity.name}`", _type(quantity), quantity.unit, names, quantity.help
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(exist_ok=True)
+    write_text(PAGE, text())

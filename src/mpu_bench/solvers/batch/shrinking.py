@@ -1,0 +1,114 @@
+"""The variables of SMO, and how it leaves aside those that will not change: LIBSVM's shrinking.
+
+Chang, Lin: "LIBSVM: a library for support vector machines", ACM TIST 2, 2011, section 4. A beta at a bound whose
+-y grad is on the right side of all that could change is shrunk: the active variables are moved to the front, and only
+theirs are kept up to date. Once they are optimal, the gradient of the others is reconstructed from what has changed.
+
+Deviations: variables are only shrunk where that halves the active ones, since passes over all of them are vectorised
+and gathering is not; and they come back once only, at the tolerance.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpu_bench.core.counters import new_counters
+from mpu_bench.core.gram import Gram, add_rows, copy_without_rows
+from mpu_bench.core.jit import jit
+
+_SHRINK_TO = 0.5  # of the active variables, at most, may stay active; else shrinking is not worth its trouble
+
+
+class Variables(NamedTuple):
+    """The n variables, of which the first m are active; shrinking permutes all arrays but the unshrunk ones."""
+
+    examples: NDArray[np.uint32]  #: (n,) the example of every variable
+    active_size: NDArray[np.int64]  #: m (1,)
+    beta: NDArray[np.float64]  #: (n,)
+    minus_y_grad: NDArray[np.float64]  #: y_i - sum_j beta_j K_ij (n,); beyond m it is old
+    lower: NDArray[np.float64]  #: (n,) bound of beta
+    upper: NDArray[np.float64]  #: (n,) bound of beta
+    diagonal: NDArray[np.float64]  #: K(x_i, x_i) (n,)
+    up: NDArray[np.float64]  #: (n,) 0 where the variable is in I_up, else -inf
+    low: NDArray[np.float64]  #: (n,) 0 where the variable is in I_low, else -inf
+    unshrunk_beta: NDArray[np.float64]  #: (n,) by example, those when shrinking began
+    unshrunk_minus_y_grad: NDArray[np.float64]  #: (n,) by example, those when shrinking began
+
+
+def new_variables(signs: NDArray[np.float64], diagonal: NDArray[np.float64], C: float) -> Variables:
+    """Return the variables at beta = 0, all active, of examples with the labels y and K(x_i, x_i); both (n,)."""
+    n, lower, upper = len(signs), np.minimum(0.0, signs * C), np.maximum(0.0, signs * C)
+    examples, active_size = np.arange(n, dtype=np.uint32), np.array([n])
+    up, low = np.where(upper > 0, 0.0, -np.inf), np.where(lower < 0, 0.0, -np.inf)
+    moving = (np.zeros(n), signs.copy(), lower, upper, diagonal.copy(), up, low)
+    return Variables(examples, active_size, *moving, np.zeros(n), np.zeros(n))
+
+
+@jit
+def update_bounds(variables, i):
+    """Note whether a variable is in I_up, below its upper bound, and in I_low, above its lower one."""
+    beta = variables.beta[i]
+    variables.up[i] = 0.0 if beta < variables.upper[i] else -np.inf
+    variables.low[i] = 0.0 if beta > variables.lower[i] else -np.inf
+
+
+def shrink(variables: Variables, up_max: float, low_min: float) -> None:
+    """Leave aside the variables at a bound that are further on the right side of it than any that could change.
+
+    Parameters
+    ----------
+    variables : Variables
+        Changed in place.
+    up_max, low_min : float
+        The largest -y grad in I_up, and the least in I_low.
+    """
+    m = int(variables.active_size[0])
+    stays = ~_be_shrunk(variables, up_max, low_min)
+    if (left := int(stays.sum())) > _SHRINK_TO * m:
+        return
+    if m == len(variables.beta):
+        variables.unshrunk_beta[:] = variables.beta
+        variables.unshrunk_minus_y_grad[:] = variables.minus_y_grad
+    order = np.concatenate((np.flatnonzero(stays), np.flatnonzero(~stays)))
+    for array in (variables.examples, *_permuted(variables)):
+        array[:m] = array[order]
+    variables.active_size[0] = left
+
+
+def _be_shrunk(variables: Variables, up_max: float, low_min: float) -> NDArray[np.bool_]:
+    """Return which active variables can be left aside; shape (m,)."""
+    m = int(variables.active_size[0])
+    g, up, low = variables.minus_y_grad[:m], variables.up[:m], variables.low[:m]
+    return ((up < 0) & (g > up_max)) | ((low < 0) & (g < low_min))
+
+
+def _permuted(variables: Variables) -> tuple[NDArray[Any], ...]:
+    """Return the arrays that shrinking permutes, without the examples."""
+    v = variables
+    return v.beta, v.minus_y_grad, v.lower, v.upper, v.diagonal, v.up, v.low
+
+
+def reconstruct_gradient(gram: Gram, variables: Variables, counters: NDArray[np.int64]) -> None:
+    """Make all variables active again, in the order of the examples, with their gradient; n values a changed beta."""
+    m, n = int(variables.active_size[0]), len(variables.beta)
+    minus_y_grad, examples = variables.unshrunk_minus_y_grad, variables.examples
+    active, known = examples[:m].copy(), variables.minus_y_grad[:m].copy()
+    order = np.argsort(examples)
+    for array in _permuted(variables):
+        array[:] = array[order]
+    add_rows(gram, variables.unshrunk_beta - variables.beta, minus_y_grad, counters)
+    minus_y_grad[active] = known  # those never shrunk, which rounding has not touched twice
+    variables.minus_y_grad[:] = minus_y_grad
+    examples[:] = np.arange(n)
+    variables.active_size[0] = n
+
+
+def unpermuted(gram: Gram, variables: Variables) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return beta and -y grad by example, both (n,), whatever has been shrunk; changes and counts nothing."""
+    if variables.active_size[0] < len(variables.beta):
+        variables = Variables(*map(np.copy, variables))  # type: ignore[arg-type]
+        reconstruct_gradient(copy_without_rows(gram), variables, new_counters())
+    return variables.beta.copy(), variables.minus_y_grad.copy()

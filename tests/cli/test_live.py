@@ -1,0 +1,55 @@
+"""What is printed while an experiment runs."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from mpu_bench.cli.live import Display
+from mpu_bench.config.schema import DatasetChoice, KernelChoice, SolverChoice
+from mpu_bench.experiment.messages import Compiled, Phase, Progress
+from mpu_bench.experiment.run import Run, RunSettings
+
+RUN = Run(
+    "tried",
+    DatasetChoice("digits", {}, "digits", ("0", "8")),
+    SolverChoice("dcd", {"C": 1.0}, KernelChoice()),
+    RunSettings(),
+    seed=3,
+)
+DONE = {"status": "done", "reason": "", "train_seconds": 2.0, "objective": 12.5, "gap": 1e-3, "test_error": 0.05}
+
+
+def printed(terminal: bool, *records: dict[str, object]) -> str:
+    console = Console(file=io.StringIO(), width=200, force_terminal=terminal, color_system=None)
+    with Display(console).listening() as listener:
+        listener.planned(len(records), 2)
+        for record in records:
+            listener.news(RUN, Phase("compiling"))
+            listener.news(RUN, Compiled(1.5))
+            listener.news(RUN, Progress(passes=4, seconds=0.5, objective=12.5, gap=0.25))
+            listener.finished(RUN, record)
+    return console.file.getvalue()
+
+
+def test_a_finished_run_is_one_line() -> None:
+    first, second = printed(False, DONE).splitlines()
+    assert first == "2 runs kept from before, 1 run to do"
+    assert second == (
+        "1/1  digits dcd C=1 seed=3: done in 2 s, objective 12.5, gap 1.0e-03, test error 5.00 % "
+        "(after 1.5 s of compiling, once on a machine)"
+    )
+
+
+def test_a_reason_is_told_once() -> None:
+    failed = {"status": "crashed", "reason": "its process was ended by SIGKILL"}
+    _, first, second = printed(False, failed, failed).splitlines()
+    assert first.endswith("seed=3: CRASHED: its process was ended by SIGKILL")
+    assert second.endswith("CRASHED: as above")
+
+
+def test_a_terminal_shows_how_far_a_run_is() -> None:
+    text = printed(True, DONE)
+    assert "digits dcd C=1 seed=3: 4 passes, 0.5 s, objective 12.5, gap 2.5e-01" in text
+    assert "1/1  digits dcd C=1 seed=3: done in 2 s" in text

@@ -1,0 +1,189 @@
+"""``mpu-bench run``: from a config to a table, once, again, in part, and after whatever ended it."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from command_line import COMMAND, Called, environment
+from mpu_bench.results.store import FILE, Store
+
+PLUGIN = Path(__file__).parents[1] / "plugins" / "misbehaving.py"
+Rows = Callable[..., list[dict[str, str]]]
+
+
+def test_a_run_from_nothing_to_the_table_and_again(place: Path, mpu_bench: Called, rows: Rows) -> None:
+    first = mpu_bench("run", "tried.yaml")
+    assert first.returncode == 0, first.stderr
+    assert "dcd" in first.stdout
+    assert "6/6" in first.stderr
+    before = rows()
+    assert {row["status"] for row in before} <= {"done", "stopped"}
+    assert len({row["run_id"] for row in before}) == 6
+    assert {path.name for path in (place / "results" / "tried").iterdir()} >= {
+        "runs.csv", "table.csv", "curves.csv", "environment.json", FILE,
+    }  # fmt: skip
+    again = mpu_bench("run", "tried.yaml")
+    assert again.returncode == 0
+    assert "6 runs kept from before, 0 runs to do" in again.stderr
+    assert rows() == before
+    assert again.stdout == first.stdout
+    shown = mpu_bench("show", "results/tried")
+    assert shown.stdout == first.stdout
+
+
+def test_only_what_is_missing_is_run_whatever_the_order(mpu_bench: Called, rows: Rows) -> None:
+    assert mpu_bench("run", "tried.yaml", "--only", "solver=mpu").returncode == 0
+    assert [row["status"] == "not run" for row in rows()] == [True] * 3 + [False] * 3
+    kept = {row["run_id"]: row["train_seconds"] for row in rows() if row["solver"] == "mpu"}
+    second = mpu_bench("run", "tried.yaml", "--repeats", "4")
+    assert "3 runs kept from before, 5 runs to do" in second.stderr
+    assert kept.items() <= {row["run_id"]: row["train_seconds"] for row in rows()}.items()
+
+
+def test_force_does_everything_again(mpu_bench: Called, rows: Rows) -> None:
+    mpu_bench("run", "tried.yaml", "--repeats", "1")
+    forced = mpu_bench("run", "tried.yaml", "--repeats", "1", "--force")
+    assert "kept" not in forced.stderr
+    assert len(rows()) == 2
+
+
+def test_a_dry_run_does_nothing(place: Path, mpu_bench: Called) -> None:
+    dry = mpu_bench("run", "tried.yaml", "--dry-run")
+    assert dry.returncode == 0
+    assert "6 runs, 0 of them with a result" in dry.stdout
+    assert not (place / "results").exists()
+
+
+def test_data_that_cannot_be_had_is_a_row_and_the_others_go_on(place: Path, mpu_bench: Called, rows: Rows) -> None:
+    (place / "tried.yaml").write_text(
+        "name: tried\ndatasets: [physics, {checkerboard: {rows: 300, test_rows: 50}}]\nsolvers: [dcd]\n",
+        encoding="utf-8",
+    )
+    told = mpu_bench("run", "tried.yaml", "--offline", "--data", "home", MPU_BENCH_MIRROR="")
+    assert told.returncode == 1
+    first, second = rows()
+    assert first["status"] == "unavailable"
+    assert "phy_train.dat" in first["reason"]
+    assert second["status"] == "done"
+
+
+def test_a_failed_run_is_a_row_and_exit_code_1(place: Path, mpu_bench: Called, rows: Rows) -> None:
+    (place / "tried.yaml").write_text(
+        f"name: tried\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\nplugins: [{PLUGIN}]\n"
+        "solvers: [{misbehaving: {how: [kill, finish]}}]\n",
+        encoding="utf-8",
+    )
+    failed = mpu_bench("run", "tried.yaml")
+    assert failed.returncode == 1
+    assert "CRASHED" in failed.stderr
+    assert [row["status"] for row in rows()] == ["crashed", "done"]
+    again = mpu_bench("run", "tried.yaml")
+    assert "1 run kept from before, 1 run to do" in again.stderr
+
+
+class Held:
+    """An experiment of eight seeds under way in another process, of which one run waits, as it has told."""
+
+    def __init__(self, place: Path, from_seed: int) -> None:
+        self.place = place
+        self._gate = place / "gate"
+        os.mkfifo(self._gate)
+        (place / "held.yaml").write_text(
+            f"name: held\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\nplugins: [{PLUGIN}]\nrepeats: 8\n"
+            f"solvers: [{{misbehaving: {{how: hold, gate: {self._gate}, from_seed: {from_seed}}}}}]\n",
+            encoding="utf-8",
+        )
+        self.process = subprocess.Popen(
+            [*COMMAND, "run", "held.yaml"], cwd=place, env=environment(), start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self._wait_until_it_holds()
+
+    def _wait_until_it_holds(self) -> None:
+        reader = os.open(self._gate, os.O_RDONLY | os.O_NONBLOCK)
+        told, *_ = select.select([reader], [], [], 120)
+        os.close(reader)
+        assert told, "no run has begun to wait"
+
+    def finished(self) -> set[str]:
+        with Store(self.place / "results" / "held") as store:
+            return store.finished()
+
+    def end(self, number: signal.Signals) -> int:
+        """End the process by a signal; from now on no run waits."""
+        self.process.send_signal(number)
+        self.process.communicate(timeout=60)
+        self._gate.unlink()
+        return self.process.returncode
+
+
+@contextmanager
+def held_experiment(place: Path, from_seed: int) -> Iterator[Held]:
+    held = Held(place, from_seed)
+    try:
+        yield held
+    finally:
+        held.process.kill()
+        held.process.communicate(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "from_seed"),
+    [(signal.SIGKILL, -9, 2), (signal.SIGINT, 130, 2), (signal.SIGTERM, 143, 2), (signal.SIGINT, 130, 0)],
+)
+def test_a_run_that_is_ended_is_taken_up_again(
+    place: Path, mpu_bench: Called, rows: Rows, number: signal.Signals, code: int, from_seed: int
+) -> None:
+    with held_experiment(place, from_seed) as held:
+        finished = held.finished()
+        assert len(finished) == from_seed
+        assert held.end(number) == code
+        assert _no_worker_is_left(held.process.pid)
+    if number is signal.SIGINT:
+        assert [row["status"] for row in rows("held")].count("not run") == 8 - from_seed
+    again = mpu_bench("run", "held.yaml")
+    assert again.returncode == 0, again.stderr
+    assert ("2 runs kept from before, 6 runs to do" in again.stderr) == (from_seed == 2)
+    ids = [row["run_id"] for row in rows("held")]
+    assert len(ids) == len(set(ids)) == 8
+    assert finished <= set(ids)
+    assert {row["status"] for row in rows("held")} == {"done"}
+
+
+def _no_worker_is_left(group: int) -> bool:
+    """Wait until no process of the session is alive; zombies that wait for their reaper do not count."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        alive = [
+            each
+            for each in psutil.process_iter(["pid", "status"])
+            if each.info["status"] != psutil.STATUS_ZOMBIE and _session_of(each.info["pid"]) == group
+        ]
+        if not alive:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _session_of(process: int) -> int | None:
+    try:
+        return os.getsid(process)
+    except ProcessLookupError:
+        return None
+
+
+def test_two_processes_do_not_run_into_one_folder(place: Path, mpu_bench: Called) -> None:
+    with held_experiment(place, from_seed=1):
+        second = mpu_bench("run", "held.yaml")
+    assert second.returncode == 2
+    assert "another mpu-bench is running into this folder" in second.stderr

@@ -1,0 +1,49 @@
+"""Bounds of parameters, and what two objectives say together."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+from annotated_types import Ge, Gt, Interval
+
+from mpu_bench.core.solver import Measures, Solver
+from mpu_bench.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Bounded(Solver):
+    name = "bounded"
+    paper = "none"
+
+    start = advance = model = None
+
+    C: Annotated[float, Gt(0)] = 1.0
+    share: Annotated[float, Interval(gt=0, le=1)] = 1.0
+    regularization: Annotated[float, Gt(0)] | None = None
+    sampling: Annotated[int, Ge(1)] | None = 59
+
+
+@pytest.mark.parametrize(
+    ("parameters", "bound"),
+    [
+        ({"C": 0.0}, "C is 0.0; it must satisfy Gt"),
+        ({"C": float("nan")}, "C is nan; it must satisfy Gt"),
+        ({"share": 1.5}, "share is 1.5; it must satisfy Le"),
+        ({"regularization": -1.0}, "regularization is -1.0; it must satisfy Gt"),
+        ({"sampling": 0}, "sampling is 0; it must satisfy Ge"),
+    ],
+)
+def test_bounds_hold_alone_in_groups_and_in_unions(parameters, bound):
+    with pytest.raises(ConfigError, match=f"bounded: {bound}"):
+        Bounded(**parameters)
+
+
+def test_none_is_within_the_bounds_of_a_union():
+    assert Bounded(regularization=None, sampling=None).sampling is None
+    assert Bounded(regularization=1e-4).regularization == 1e-4
+
+
+def test_a_gap_needs_a_dual_objective_above_zero():
+    assert Measures.certified(3.0, 2.0, nu=0.1) == Measures(3.0, 2.0, 0.5, nu=0.1)
+    assert Measures.certified(3.0, 0.0).gap is None
+    assert Measures.certified(3.0, -1.0).gap is None

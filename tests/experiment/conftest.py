@@ -1,0 +1,54 @@
+"""What the tests of experiments share: a pool of one worker, configs read from text, and their execution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpu_bench.config.choices import Experiment
+from mpu_bench.config.read import read_config
+from mpu_bench.data.download.cache import DataHome
+from mpu_bench.experiment import plan, runner
+from mpu_bench.experiment.pool.local import LocalPool
+from mpu_bench.results.store import Store
+
+DIGITS = "name: tried\ndataset: {digits: {positive: ['8']}}\n"
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[LocalPool]:
+    with LocalPool() as made:
+        yield made
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[[str], Experiment]:
+    """Read a config from its text; without a name it is one of the digits."""
+
+    def read_text(text: str) -> Experiment:
+        path = tmp_path / "tried.yaml"
+        path.write_text(text if text.lstrip().startswith("name:") else DIGITS + text, encoding="utf-8")
+        return read_config(path)
+
+    return read_text
+
+
+@pytest.fixture
+def execute(tmp_path: Path, pool: LocalPool, read: Callable[[str], Experiment]):
+    """Execute a config, and return its records and the runs that were made, in their order."""
+    home = DataHome(tmp_path / "home", offline=True)
+
+    def run(text: str, filters: Sequence[str] = (), folder: str = "results") -> tuple[list[dict[str, Any]], list[str]]:
+        experiment, done = read(text), []
+        runs = plan.plan(experiment)
+        chosen = plan.only(runs, filters) if filters else runs
+        listener = runner.Listener(finished=lambda run, _record: done.append(str(run)))
+        complete = runner.execute(experiment, runs, chosen, home, tmp_path / folder, pool, listener)
+        with Store(tmp_path / folder) as store:
+            assert complete == ({record["run_id"] for record in store.records()} <= store.finished()) or filters
+            return store.records(), done
+
+    return run

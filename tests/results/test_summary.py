@@ -1,0 +1,29 @@
+import json
+
+from mpu_bench.quantities import QUANTITIES, RECORD_COLUMNS
+from mpu_bench.results import summary
+
+
+def record(**values):
+    named = {"dataset": "adult", "solver": "mpu", "parameters": json.dumps({"C": 1.0}), "kernel": "linear", "seed": 0}
+    known = {"status": "done", "reason": "", "n": 100, "passes": 10.0, "objective": 11434.4, "test_error": 0.15}
+    return dict.fromkeys(RECORD_COLUMNS) | named | known | values
+
+
+def test_a_failed_run_is_no_part_of_a_mean():
+    (row,) = summary.summarize([record(), record(status="diverged", objective=float("inf"), seed=1)], None)
+    assert (row["count"], row["planned"], row["objective_mean"]) == (1, 2, 11434.4)
+    assert row["status"] == "diverged"
+
+
+def test_what_follows_from_a_row_is_summed_up_as_well():
+    (row,) = summary.summarize([record(), record(seed=1, test_error=0.25, online_error=0.5)], None)
+    assert row["test_error_percent_mean"] == 20
+    assert row["test_accuracy_percent_mean"] == 80
+    assert row["online_error_percent_mean"] == 50
+    assert row["examples_mean"] == 1000
+
+
+def test_every_quantity_has_a_mean_and_a_standard_deviation():
+    (row,) = summary.summarize([record(), record(seed=1)], None)
+    assert {f"{name}_{end}" for name in QUANTITIES for end in ("mean", "std")} <= set(row)

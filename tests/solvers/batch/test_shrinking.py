@@ -1,0 +1,78 @@
+"""Which variables are left aside, and that they come back as they were."""
+
+import numpy as np
+import pytest
+
+from mpu_bench.core import gram
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, new_counters
+from mpu_bench.core.kernels import Linear
+from mpu_bench.solvers.batch.shrinking import new_variables, reconstruct_gradient, shrink, unpermuted, update_bounds
+from oracles import toys
+
+SIGNS = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
+
+
+@pytest.fixture
+def matrix():
+    return toys.real(n=6)[0]
+
+
+@pytest.fixture
+def held(matrix):
+    return gram.build(toys.KINDS["dense"](matrix), 7, Linear(), precision="double")
+
+
+@pytest.fixture
+def variables(matrix, held):
+    """Return the first two betas free and the third at C = 1."""
+    variables = new_variables(SIGNS, held.diagonal, 1.0)
+    variables.beta[:3] = 0.5, -0.5, 1.0
+    variables.minus_y_grad[:] = SIGNS - matrix @ matrix.T @ variables.beta
+    for i in range(6):
+        update_bounds(variables, i)
+    return variables
+
+
+def test_at_zero_all_may_go_one_way():
+    variables = new_variables(SIGNS, np.ones(6), 2.0)
+    np.testing.assert_array_equal(variables.lower, [0, -2, 0, -2, 0, -2])
+    np.testing.assert_array_equal(variables.upper, [2, 0, 2, 0, 2, 0])
+    np.testing.assert_array_equal(variables.up == 0, SIGNS > 0)
+    np.testing.assert_array_equal(variables.low == 0, SIGNS < 0)
+
+
+def test_only_those_that_cannot_change_are_left_aside(variables):
+    variables.minus_y_grad[:] = 0.0, 0.1, 5.0, 5.0, -5.0, -5.0  # the third and fourth wish to rise, the others to fall
+    shrink(variables, 0.2, -0.2)
+    assert variables.active_size[0] == 3
+    # at its upper bound the third may not rise, nor the fourth; the fifth may not fall; the sixth may and stays
+    np.testing.assert_array_equal(variables.examples, [0, 1, 5, 2, 3, 4])
+    np.testing.assert_array_equal(variables.minus_y_grad, [0.0, 0.1, -5.0, 5.0, 5.0, -5.0])
+    np.testing.assert_array_equal(variables.upper, [1, 0, 0, 1, 0, 1])
+
+
+def test_shrinking_that_is_not_worth_it_is_left(variables):
+    variables.minus_y_grad[:] = 0.0, 0.1, 5.0, 0.0, 0.0, 0.0
+    shrink(variables, 0.2, -0.2)
+    assert variables.active_size[0] == 6
+    np.testing.assert_array_equal(variables.examples, np.arange(6))
+
+
+def test_the_gradient_is_reconstructed_from_what_has_changed(matrix, held, variables):
+    shrink(variables, -np.inf, np.inf)  # all that are at a bound
+    assert variables.active_size[0] == 2
+    row, active = matrix @ matrix.T, variables.examples[:2]
+    variables.beta[0] += 0.25
+    variables.minus_y_grad[:2] -= 0.25 * row[active[0]][active]
+    beta = np.array([0.75, -0.5, 1.0, 0.0, 0.0, 0.0])
+    before, counters = toys.arrays_of(variables), new_counters()
+    for found, expected in zip(unpermuted(held, variables), (beta, SIGNS - row @ beta), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert all(np.array_equal(array, before[name]) for name, array in toys.arrays_of(variables).items())
+
+    reconstruct_gradient(held, variables, counters)
+    assert variables.active_size[0] == 6
+    assert counters[KERNEL_EVALUATIONS] == 6  # the row of the one that has changed
+    np.testing.assert_array_equal(variables.examples, np.arange(6))
+    np.testing.assert_array_equal(variables.beta, beta)
+    np.testing.assert_allclose(variables.minus_y_grad, SIGNS - row @ beta, rtol=1e-12)

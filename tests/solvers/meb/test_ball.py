@@ -1,0 +1,132 @@
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from mpu_bench import solvers
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
+from mpu_bench.core.kernels import Gaussian, Polynomial
+from mpu_bench.core.solver import Status
+from mpu_bench.errors import ConfigError, UserError
+from oracles import meb, toys
+from oracles.meb import CASES, products_of, trained, weights
+from oracles.toys import more
+
+GAUSSIAN = Gaussian(0.25)
+
+
+@pytest.mark.parametrize("n", [60, 300])
+@pytest.mark.parametrize(("name", "kernel"), CASES, ids=str)
+def test_the_optimum_of_an_exact_program(name, kernel, n):
+    """(1 - eps') g* <= g <= g*, and what the state carries is what its definition gives."""
+    problem, eps = toys.problem(*toys.real(n=n), "dense"), 1e-3 if name == "fw" else 1e-5
+    solver = solvers.load(name)(C=2.0, eps=eps, confirm="all")
+    state, status = trained(solver, problem, kernel)
+    assert status == Status.DONE
+    products, alphas = products_of(problem, kernel, 2.0), weights(state)
+    assert (alphas >= 0).all()
+    assert alphas.sum() == pytest.approx(1, abs=1e-12)
+    assert state.core.active[0] == (len(state.core.members) and np.count_nonzero(alphas)) or name == "cvm"
+    square = alphas @ products @ alphas
+    constant, radius = state.ball.delta2[0], state.ball.r2[0]
+    assert constant == pytest.approx(products[0, 0], rel=1e-6)
+    assert constant - radius == pytest.approx(square, rel=1e-6)
+    slots = state.core.slots >= 0
+    carried = state.core.responses[state.core.slots[slots]] * state.ball.scale[0]
+    np.testing.assert_allclose(carried, (products @ alphas)[slots], rtol=1e-5, atol=1e-6 * square)
+    best = constant - meb.least_square(products)[1]
+    enough = 2 * eps + eps**2
+    assert (1 - enough) * best - 1e-7 <= radius <= best + 1e-7
+    measures = solver.measures(state)
+    assert measures.dual_objective == radius
+    assert measures.objective >= best - 1e-7
+    assert 0 <= measures.gap <= enough + 1e-7
+
+
+@pytest.mark.parametrize(("name", "kernel"), CASES, ids=str)
+def test_the_radius_never_falls_and_never_passes_the_optimum(name, kernel):
+    problem = toys.problem(*toys.real(n=90, seed=3), "dense")
+    products = products_of(problem, kernel, 4.0)
+    best = products[0, 0] - meb.least_square(products)[1]
+    solver, radii = solvers.load(name)(C=4.0, sampling=20, confirm=2), []
+    state = solver.start(problem, kernel, 1)
+    for _ in range(300):
+        radii.append(state.ball.r2[0])
+        solver.advance(state, more(state, presented=1))
+    assert (np.diff(radii) >= -1e-12 * abs(radii[-1])).all()
+    assert radii[-1] <= best + 1e-6 * abs(best)
+    assert radii[-1] > radii[0]
+
+
+@pytest.mark.parametrize("name", ["cvm", "fw"])
+def test_what_is_counted(name):
+    """20^2 for the first ball, |active| for each of the points scored and for the new vertex."""
+    problem = toys.problem(*toys.real(n=100), "dense")
+    solver = solvers.load(name)(sampling=30)
+    state = solver.start(problem, GAUSSIAN, 0)
+    expected = 400
+    assert state.counters[KERNEL_EVALUATIONS] == expected
+    for _ in range(30):
+        before = int(state.core.active[0])
+        solver.advance(state, more(state, presented=1))
+        expected += 30 * before + (before if name == "cvm" else int(state.core.active[0]))
+        assert state.counters[KERNEL_EVALUATIONS] == expected
+    assert state.counters[PRESENTED] == state.counters[STEPS] == 30
+    assert state.counters[UPDATES] == 30 if name == "fw" else state.counters[UPDATES] >= 30
+
+
+@pytest.mark.parametrize("name", ["cvm", "fw", "mfw"])
+def test_a_few_examples(name):
+    """Fewer than the first ball is made of."""
+    problem = toys.problem(np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), np.array([0, 1, 1], np.int32), "dense")
+    solver = solvers.load(name)(C=1.0, sampling="all")
+    state, status = trained(solver, problem)
+    assert status == Status.DONE
+    square = meb.least_square(products_of(problem, GAUSSIAN, 1.0))[1]
+    assert state.ball.r2[0] == pytest.approx(3 - square, rel=1e-6)
+    assert list(solver.model(state).labels(problem.train)) == [0, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["cvm", "fw", "mfw"])
+def test_bad_parameters_are_refused(name):
+    solver, problem = solvers.load(name), toys.problem(*toys.real(), "dense")
+    for wrong in ({"C": 0.0}, {"C": -1.0}, {"eps": 0.0}, {"sampling": 0}, {"confirm": -1}, {"confirm": "some"}):
+        with pytest.raises(ConfigError, match=f"{name}: {next(iter(wrong))} is"):
+            solver(**wrong)
+    with pytest.raises(UserError, match="scale the features down"):
+        solvers.load("fw")().start(
+            toys.problem(problem.train.values * 1e5, problem.labels, "dense"), Polynomial(0.5, 1.0, 5), 0
+        )
+
+
+#: by example: its place in the order samples are drawn from, its slot, where its row is kept, and its response when it
+#: was last computed
+PER_EXAMPLE = {"search.order": 4, "core.slots": 4, "core.lru.slot_of_row": 4, "history.sums": 8, "history.known": 8}
+
+
+def after_some_steps(name, n, kernel):
+    """Take steps; give the arrays of the state beside the examples, and the most memory that was taken for them."""
+    matrix = np.random.default_rng(0).random((n, 4), np.float32)
+    problem = toys.problem(matrix, (matrix[:, 0] > 0.5).astype(np.int32), "dense")
+    solver = solvers.load(name)(C=10.0, cache_mb=2.0)
+    tracemalloc.start()
+    state, _ = trained(solver, problem, kernel, presented=300)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.shares_memory(state.examples.rows.dense, problem.train.values)
+    arrays = {path: array for path, array in toys.arrays_of(state).items() if not path.startswith(("rows", "examples"))}
+    return arrays, most
+
+
+@pytest.mark.parametrize(("name", "kernel"), [("cvm", GAUSSIAN), ("mfw", GAUSSIAN), ("fw", Polynomial(0.5, 1.0, 2))])
+def test_memory_beside_the_examples_is_five_numbers_for_each(name, kernel):
+    """Nothing of n d or n m; five million examples, as KDD99 has, take 28 bytes each while steps are taken."""
+    trained(solvers.load(name)(), toys.problem(*toys.real(n=100), "dense"), kernel, presented=50)  # compiles
+    few, some = after_some_steps(name, 10_000, kernel)[0], after_some_steps(name, 100_000, kernel)[0]
+    grown = {path: some[path].nbytes - few[path].nbytes for path in some}
+    assert {path: more for path, more in grown.items() if more > 0} == {
+        path: size * 90_000 for path, size in PER_EXAMPLE.items()
+    }
+    _, most = after_some_steps(name, 5_000_000, kernel)
+    checking = 0 if isinstance(kernel, type(GAUSSIAN)) else 16  # ||x||^2 and K(x, x), let go before the rest is taken
+    assert most < max(sum(PER_EXAMPLE.values()), checking) * 5_000_000 + 20 * 2**20

@@ -1,0 +1,22 @@
+import numpy as np
+import pytest
+
+from mpu_bench.core.counters import UPDATES, new_counters
+from mpu_bench.solvers.meb.simplex import minimise
+from oracles import toys
+from oracles.meb import KERNELS, full_core_set, least_square, products_of
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_the_minimum_is_that_of_an_exact_program(kernel):
+    problem = toys.problem(*toys.real(n=50), "dense")
+    products, counters = products_of(problem, kernel, 2.0), new_counters()
+    examples, core = full_core_set(problem, kernel, 2.0)
+    R = minimise(core, examples, float(products.mean()), 1e-9, counters)
+    alphas = core.signs[: problem.n] * core.coefficients[: problem.n]
+    assert (alphas >= 0).all()
+    assert alphas.sum() == pytest.approx(1, abs=1e-12)
+    assert pytest.approx(alphas @ products @ alphas, rel=1e-5) == R
+    assert pytest.approx(least_square(products)[1], rel=1e-5) == R
+    np.testing.assert_allclose(core.responses[: problem.n], products @ alphas, rtol=1e-5, atol=1e-6)
+    assert counters[UPDATES] > 0
