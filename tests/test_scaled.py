@@ -13,7 +13,7 @@ from mpu_bench.scaled import Derived, Scaled, from_json, parse, short, to_json
     [
         (Scaled(2, "n"), '{"over-examples": 2}', "2/n"),
         (Scaled(0.5, "n"), '{"over-examples": 0.5}', "0.5/n"),
-        (Scaled(4, "d"), 'Scaled(4, "d")', "4/d"),
+        (Scaled(4, "d"), '{"over-features": 4}', "4/d"),
         (Scaled(2, "mean-squared-distance"), '{"over-mean-squared-distance": 2}', "2/mean squared distance"),
         (Derived(0.1), '{"from-regularization": 0.1}', "nu(0.1)"),
         (Derived(Scaled(1, "n")), '{"from-regularization": {"over-examples": 1}}', "nu(1/n)"),
