@@ -373,7 +373,8 @@ def _rows(folder: Path, part: str, meta: Meta) -> Rows:
     from mpu_bench.data.prepare.npy import open_array
 
     kind: Any = {"dense": Dense, "sparse": Sparse, "ones": Ones}[meta["storage"]]
-    rows: Rows = kind(*(open_array(folder / f"{part}-{field}.npy") for field in kind._fields))
+    files = ("columns" if field == "indices" else field for field in kind._fields)  # their name on disk
+    rows: Rows = kind(*(open_array(folder / f"{part}-{file}.npy") for file in files))
     return rows
 
 
