@@ -12,7 +12,8 @@ from mpu_bench.config.schema import Stop
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.experiment.run import Run, RunSettings
 from mpu_bench.experiment.tuning import tuning_runs
-from mpu_bench.scaled import Derived, Scaled
+from mpu_bench.scaled import Derived
+from mpu_bench.solvers.batch.regularization import kernel_optimum
 
 FILTERS = ("solver", "dataset", "split", "kernel", "seed", "budget")
 OPTIMUM_SOLVERS = ("optimum", "kernel-optimum")
@@ -79,14 +80,7 @@ def nu_of(run: Run) -> Run | None:
     if not isinstance(nu, Derived):
         return None
     bias = run.solver.parameters.get("bias", False)
-    return _optimum_run(run, "kernel-optimum", _weight(nu.regularization) | {"bias": bias})
-
-
-def _weight(regularization: Any) -> dict[str, Any]:
-    """Return regularization k/n as C = 1/k, so that equal problems are solved once."""
-    if isinstance(regularization, Scaled):
-        return {"C": 1.0 / regularization.factor}
-    return {"regularization": regularization}
+    return _optimum_run(run, *kernel_optimum({"regularization": nu.regularization}, bias))
 
 
 def _optimum_run(run: Run, solver: str, parameters: dict[str, Any]) -> Run:

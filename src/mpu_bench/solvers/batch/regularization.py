@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mpu_bench.core.solver import Optimum
+from mpu_bench.scaled import Scaled
 
 
 def weight_of_losses(regularization: float, n: int) -> float:
@@ -21,8 +22,8 @@ def kernel_optimum(parameters: Mapping[str, Any], bias: bool) -> Optimum:
     """
     C, regularization = parameters.get("C"), parameters.get("regularization")
     weight = {"C": 1.0 if C is None else C}
-    if isinstance(regularization, Mapping) and "multiclass" not in parameters:
-        weight = {"C": 1.0 / regularization["over-examples"]}
+    if isinstance(regularization, Scaled) and "multiclass" not in parameters:
+        weight = {"C": 1.0 / regularization.factor}
     elif regularization is not None:
         weight = {"regularization": regularization}
     return "kernel-optimum", weight | {"bias": bias}
