@@ -13,6 +13,7 @@ from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.experiment.run import Run, RunSettings
 from mpu_bench.experiment.tuning import tuning_runs
 from mpu_bench.scaled import Derived
+from mpu_bench.solvers.batch.regularization import kernel_optimum
 
 FILTERS = ("solver", "dataset", "split", "kernel", "seed", "budget")
 OPTIMUM_SOLVERS = ("optimum", "kernel-optimum")
@@ -78,7 +79,6 @@ def nu_of(run: Run) -> Run | None:
     nu = run.solver.parameters.get("nu")
     if not isinstance(nu, Derived):
         return None
-    from mpu_bench.solvers.batch.regularization import kernel_optimum
 
     bias = run.solver.parameters.get("bias", False)
     return _optimum_run(run, *kernel_optimum({"regularization": nu.regularization}, bias))
