@@ -105,7 +105,7 @@ def test_what_cannot_be_a_stream_is_refused(name, options, said):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ("kind: embedded\ncontent: digits", "stream: only generated datasets can be made again block by block"),
+        ("kind: embedded\ncontent: digits", "stream: unknown key"),
         ("storage: sparse\nscale: none", "stream: needs 'storage: dense' and all columns"),
     ],
 )
