@@ -204,7 +204,7 @@ def test_a_new_key_that_is_not_given_leaves_what_is_prepared_valid():
     """Fingerprints are made without defaults."""
     prepared = catalog.card("adult").preparation()
     assert prepared == {
-        "version": 1,
+        "version": 2,
         "kind": "svmlight",
         "train": ["a9a"],
         "test": ["a9a.t"],

@@ -103,7 +103,7 @@ def _cut(place):
 
 
 def _flip(place):
-    path = place / "train-columns.npy"
+    path = place / "train-indices.npy"
     content = bytearray(path.read_bytes())
     content[-1] ^= 255
     path.write_bytes(content)

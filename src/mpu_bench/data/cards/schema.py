@@ -28,7 +28,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.document import MisfitError, Strict
 
-FORMAT_VERSION = 1  #: of the prepared arrays; a new number makes every prepared folder be made afresh
+FORMAT_VERSION = 2  #: of the prepared arrays; a new number makes every prepared folder be made afresh
 UNIVERSAL_OPTIONS = ("augment",)  #: what may be chosen of any dataset, whatever its card's ``options`` say
 ANY_OTHER = "*"  #: in ``classes``: every label that no other class names
 

@@ -95,7 +95,7 @@ class PartWriter:
         self._dense = dense
         self._files = [self._labels, self._values]
         if dense is None:
-            self._columns = ArrayFile(folder / f"{part}-columns.npy", np.uint32)
+            self._columns = ArrayFile(folder / f"{part}-indices.npy", np.uint32)
             self._starts = ArrayFile(folder / f"{part}-starts.npy", np.uint32)
             self._files += [self._columns, self._starts]
 
@@ -164,7 +164,7 @@ class PartWriter:
 
 def make_dense(folder: Path, part: str, features: int) -> None:
     """Rewrite the sparse rows of a part as dense ones."""
-    values, columns, starts = (open_array(folder / f"{part}-{name}.npy") for name in ("values", "columns", "starts"))
+    values, columns, starts = (open_array(folder / f"{part}-{name}.npy") for name in ("values", "indices", "starts"))
     with ArrayFile(folder / "dense.npy", np.float32, features) as written:
         for first, last in pieces(len(starts) - 1, 4 * features):
             bounds = starts[first : last + 1].astype(np.int64)
@@ -174,7 +174,7 @@ def make_dense(folder: Path, part: str, features: int) -> None:
             written.append(chunk.dense(features).values)
         written.close()
     del values, columns, starts
-    for name in ("columns", "starts"):
+    for name in ("indices", "starts"):
         (folder / f"{part}-{name}.npy").unlink()
     written.path.replace(folder / f"{part}-values.npy")
 
