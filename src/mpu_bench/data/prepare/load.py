@@ -368,16 +368,12 @@ def _problem(card: Card, folder: Path, meta: Meta) -> Problem:
     return streams.problem(whole, card, meta["measured"], meta["counts"]["train"], _class_of_each(card))
 
 
-#: the files of a part's rows, in the order of the fields of their tuple
-_FILES = {"dense": ("values",), "sparse": ("values", "columns", "starts"), "ones": ("columns", "starts")}
-
-
 def _rows(folder: Path, part: str, meta: Meta) -> Rows:
     from mpu_bench.core.rows import Dense, Ones, Sparse
     from mpu_bench.data.prepare.npy import open_array
 
     kind: Any = {"dense": Dense, "sparse": Sparse, "ones": Ones}[meta["storage"]]
-    rows: Rows = kind(*(open_array(folder / f"{part}-{field}.npy") for field in _FILES[meta["storage"]]))
+    rows: Rows = kind(*(open_array(folder / f"{part}-{field}.npy") for field in kind._fields))
     return rows
 
 
