@@ -48,7 +48,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Keep what the sources as they are give."""
     place = tmp_path_factory.mktemp("whole")
     run(place, ROOT / "src")
-    baseline.freeze(place / "results" / "small", place / "reference")
+    baseline.accept(place / "results" / "small", place / "reference")
     return place / "reference"
 
 

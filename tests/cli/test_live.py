@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from mpu_bench.cli.live import Display
-from mpu_bench.config.schema import DatasetChoice, KernelChoice, SolverChoice
+from mpu_bench.config.choices import DatasetChoice, KernelChoice, SolverChoice
 from mpu_bench.experiment.messages import Compiled, Phase, Progress
 from mpu_bench.experiment.run import Run, RunSettings
 

@@ -26,11 +26,11 @@ class Bounded(Solver):
 @pytest.mark.parametrize(
     ("parameters", "bound"),
     [
-        ({"C": 0.0}, "C is 0.0; it must satisfy Gt"),
-        ({"C": float("nan")}, "C is nan; it must satisfy Gt"),
-        ({"share": 1.5}, "share is 1.5; it must satisfy Le"),
-        ({"regularization": -1.0}, "regularization is -1.0; it must satisfy Gt"),
-        ({"sampling": 0}, "sampling is 0; it must satisfy Ge"),
+        ({"C": 0.0}, "C is 0.0; it must be above 0"),
+        ({"C": float("nan")}, "C is nan; it must be above 0"),
+        ({"share": 1.5}, "share is 1.5; it must be at most 1"),
+        ({"regularization": -1.0}, "regularization is -1.0; it must be above 0"),
+        ({"sampling": 0}, "sampling is 0; it must be at least 1"),
     ],
 )
 def test_bounds_hold_alone_in_groups_and_in_unions(parameters, bound):

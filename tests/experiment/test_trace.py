@@ -137,7 +137,7 @@ def test_classes_may_come_later_than_the_first_block():
         **(vars(whole) | {"train": make(0)[0], "labels": make(0)[1]}),
         length=300, block_rows=100, make=make, counts=(100, 100, 100), mean_squared_distance=1.0,
     )  # fmt: skip
-    assert len(set(bind.toy(problem).labels)) == 3
+    assert len(set(bind.warm_up_problem(problem).labels)) == 3
     solver = Perceptron(passes=5)
     traced = trace.train(solver, problem, Gaussian(0.1), 0, Stop(), Checkpoints())
     assert traced.checkpoints[-1]["test_error"] < 0.1

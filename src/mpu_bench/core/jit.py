@@ -91,7 +91,7 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
         key = first.dtype.type if isinstance(first, np.ndarray) else type(first)
         body = bodies.get(key)
         if body is None or 1 + len(others) != arguments:
-            raise TypeError(complaint(key.__name__, 1 + len(others)))
+            raise TypeError(complaint(type(first).__name__, 1 + len(others)))
         return body(first, *others)
 
     def choose(first: Any, *others: Any) -> Callable[..., Any]:

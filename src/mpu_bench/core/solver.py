@@ -9,8 +9,9 @@ Configs are checked against these annotations (`annotated_types`) before anythin
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_type_hints
@@ -108,8 +109,8 @@ class Solver(ABC):
         for field in fields(self):
             number = getattr(self, field.name)
             for bound in _bounds(hints[field.name]):
-                if number is not None and not _holds(bound, number):
-                    raise ConfigError(f"{self.name}: {field.name} is {number!r}; it must satisfy {bound}")
+                if number is not None and (range_ := _missed_range(bound, number)):
+                    raise ConfigError(f"{self.name}: {field.name} is {number!r}; it must be {range_}")
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that this solver cannot train with, whatever the data and the kernel's widths and scales.
@@ -218,15 +219,19 @@ def _bounds(hint: Any) -> list[Any]:
     return bounds + [bound for part in get_args(hint) for bound in _bounds(part)]
 
 
-def _holds(bound: Any, number: Any) -> bool:
-    """Return whether the number satisfies the bound; NaN satisfies none."""
-    match bound:
-        case Gt(gt=limit):
-            return bool(number > limit)
-        case Ge(ge=limit):
-            return bool(number >= limit)
-        case Lt(lt=limit):
-            return bool(number < limit)
-        case Le(le=limit):
-            return bool(number <= limit)
-    return True
+#: kind of bound -> the comparison that holds, and how it is said
+_COMPARISONS: dict[type, tuple[Callable[[Any, Any], bool], str]] = {
+    Gt: (operator.gt, "above"),
+    Ge: (operator.ge, "at least"),
+    Lt: (operator.lt, "below"),
+    Le: (operator.le, "at most"),
+}
+
+
+def _missed_range(bound: Any, number: Any) -> str:
+    """Return the range that a bound sets, in words, if the number is outside; NaN is outside of every range."""
+    if type(bound) not in _COMPARISONS:
+        return ""
+    holds, words = _COMPARISONS[type(bound)]
+    limit = getattr(bound, type(bound).__name__.lower())
+    return "" if holds(number, limit) else f"{words} {limit}"

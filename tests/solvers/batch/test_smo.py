@@ -154,7 +154,7 @@ def test_lambda_instead_of_the_weight():
         SMO(C=1.0, regularization=1.0)
     nan, infinite = float("nan"), float("inf")
     for wrong in ({"C": 0.0}, {"regularization": -1.0}, {"tolerance": 0.0}, {"C": nan}, {"tolerance": infinite}):
-        with pytest.raises(ConfigError, match="must satisfy"):
+        with pytest.raises(ConfigError, match="must be"):
             SMO(**wrong)
 
 

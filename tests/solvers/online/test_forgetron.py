@@ -118,5 +118,5 @@ def test_large_kernel_values_make_it_perceptron_oldest_and_it_says_so():
 
 
 def test_a_budget_below_one_is_refused():
-    with pytest.raises(Exception, match="forgetron: vectors is 0; it must satisfy Ge"):
+    with pytest.raises(Exception, match="forgetron: vectors is 0; it must be at least"):
         Forgetron(vectors=0)
