@@ -121,7 +121,9 @@ class Solver(ABC):
             If the solver is linear and the kernel is not.
         """
         if self.kernels == "linear" and not isinstance(kernel, Linear):
-            raise ConfigError(f"{self.name} is a linear solver; it cannot train with the kernel {kernel}")
+            raise ConfigError(
+                f"{self.name} is a linear solver; it cannot train with a {type(kernel).__name__.lower()} kernel"
+            )
 
     def check(self, problem: Problem, kernel: Kernel) -> None:
         """Refuse a problem or a kernel that this solver cannot train on; every `start` begins with it.

@@ -68,7 +68,9 @@ class RFF(Solver):
         """Refuse a kernel that is not Gaussian."""
         super().check_kernel(kernel)
         if not isinstance(kernel, Gaussian):
-            raise ConfigError(f"rff approximates Gaussian kernels; it cannot train with {kernel}")
+            raise ConfigError(
+                f"rff approximates Gaussian kernels; it cannot train with a {type(kernel).__name__.lower()} kernel"
+            )
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Draw the frequencies, make the features of all training examples, and start at alpha = 0."""
