@@ -11,8 +11,6 @@ from mpu_bench.quantities import QUANTITIES, Quantity, format_number
 from mpu_bench.results import naming, summary
 from mpu_bench.results.store import Store
 
-FORMS = ("csv", "md", "tex", "parquet")
-
 #: what a table for people holds
 _SHOWN = (
     *("objective", "test_error_percent", "online_error_percent", "nu", "train_seconds", "kernel_evaluations"),
@@ -29,7 +27,7 @@ def export(results: Path, form: str, out: Path | None) -> str | None:
     ----------
     results : Path
     form : str
-        One of `FORMS`. CSV and Parquet hold every column of table.csv, Markdown and LaTeX those for people.
+        csv, md, tex or parquet. CSV and Parquet hold every column of table.csv, Markdown and LaTeX those for people.
     out : Path or None
         The file to write; Parquet needs one.
 
@@ -45,13 +43,13 @@ def export(results: Path, form: str, out: Path | None) -> str | None:
     StoreError
         If the folder holds no results, or the file cannot be written.
     """
-    if form not in FORMS:
-        raise ConfigError(f"--to {form}: {nearest(form, FORMS)}")
+    writers = {"csv": csv_text, "md": markdown, "tex": latex}
+    if form not in (*writers, "parquet"):
+        raise ConfigError(f"--to {form}: {nearest(form, [*writers, 'parquet'])}")
     if form == "parquet" and out is None:
         raise ConfigError("--to parquet: is not text; name a file with --out")
     with Store(results) as store:
         rows = summary.summaries(store)
-    writers = {"csv": csv_text, "md": markdown, "tex": latex}
     if out is None:
         return writers[form](rows)
     try:
