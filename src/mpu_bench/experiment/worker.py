@@ -35,10 +35,18 @@ def serve(connection: Connection, parent: int, jobs: int = 1) -> None:
     _die_with(parent)
     for module in _NEEDED_BY_EVERY_RUN:  # while the parent still reads its config
         importlib.import_module(module)
+    _prune_compiled_code()
     executor = RunExecutor(connection.send, parent, jobs)
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             executor.answer(connection.recv())
+
+
+def _prune_compiled_code() -> None:
+    """Remove what earlier versions have compiled; here, because importing `core` must write and delete nothing."""
+    from mpu_bench.core import cache
+
+    cache.prune()
 
 
 def _die_with(parent: int) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 
 from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import Limits
+from mpu_bench.core import cache
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress, Task
@@ -158,3 +161,18 @@ def test_a_closed_pool_has_new_workers_with_other_threads(outcomes, pool: LocalP
 def test_nothing_under_way_has_no_outcome() -> None:
     with pytest.raises(LookupError):
         LocalPool(0).next_outcome(lambda *_: None)
+
+
+def test_a_worker_removes_what_earlier_versions_have_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    cache.cache_folder().mkdir(parents=True)
+    stale = [cache.cache_folder().with_name(f"stale-{number}") for number in range(5)]
+    for folder in stale:
+        folder.mkdir()
+        os.utime(folder, (0, 0))
+    with LocalPool():
+        until = time.monotonic() + 60
+        while sum(folder.exists() for folder in stale) > 3 and time.monotonic() < until:
+            time.sleep(0.05)
+    assert sum(folder.exists() for folder in stale) == 3  # with the one in use, the newest four
