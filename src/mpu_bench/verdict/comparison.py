@@ -12,11 +12,11 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from mpu_bench import published, solvers
 from mpu_bench.config.rules import (
-    Claim,
     Explained,
     Judging,
     NumberStatement,
@@ -29,12 +29,14 @@ from mpu_bench.config.rules import (
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import PUBLISHED_COLUMNS, RunStatus, quantity_of
 from mpu_bench.results import matching
-from mpu_bench.results.summary import Summary
+from mpu_bench.results.folder import ResultsFolder
+from mpu_bench.results.summary import Summary, summaries
 from mpu_bench.scaled import from_json
 from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, NOT_RUN, Sample
 from mpu_bench.verdict.points import Evidence, Point, selected
 from mpu_bench.verdict.rules import Table, rules
+from mpu_bench.verdict.sentences import of_experiment
 from mpu_bench.verdict.statements import points_of, verdict_of
 
 VALUE, RATIO, CLAIM = COUNTED = ("value", "ratio", "claim")  #: the kinds that say whether a paper is reproduced
@@ -117,7 +119,6 @@ def compare(
     evidence: Evidence,
     judging: Judging,
     sentences: Sequence[Sentence] = (),
-    facts: Mapping[str, Any] | None = None,
 ) -> list[Cell]:
     """Judge results.
 
@@ -152,6 +153,18 @@ def compare(
     ]
     cells += [_claim_cell(name, claim, statement, evidence) for name, claim, statement in statements]
     return [_with_explanation(cell, judging.explained) for cell in cells]
+
+
+def of_results(results: ResultsFolder) -> list[Cell]:
+    """Return the cells of a results folder, judged by what its config and its paper say."""
+    return of_rows(results, summaries(results))
+
+
+def of_rows(results: ResultsFolder, rows: Sequence[Summary]) -> list[Cell]:
+    """Return the same where the rows of table.csv were read before."""
+    evidence = Evidence.of(results.records(), results.mean_curves())
+    sentences = of_experiment(results.fact("paper") or "", Path(results.fact("config") or "").stem)
+    return compare(rows, evidence, Judging.model_validate(results.fact("judging") or {}), sentences)
 
 
 def published_numbers(table: str) -> Iterator[tuple[int, Mapping[str, str], str]]:
