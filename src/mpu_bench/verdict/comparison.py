@@ -29,7 +29,7 @@ BETTER, WITHIN, KNOWN, OUTSIDE, NOT_RUN = VERDICTS = ("better", "within", "diffe
 #: columns of published tables that say which cell is meant, or how exact it is, and are no cells themselves
 _NAMES = (
     *("dataset", "solver", "budget", "bias", "setting", "note", "std", "lambda", "sigma2", "relative_deviation"),
-    *("quantity", "test", "pair"),
+    *("quantity", "test", "pair", "hypothesis", "decision", "level"),
 )
 FACTS = ("n", "n_test", "d", "classes", "largest_pair", "smallest_pair")  #: of datasets
 NOT_PART_OF_RUN = "the dataset is not part of this run"
