@@ -5,16 +5,23 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from mpu_bench.quantities import FINISHED, QUANTITIES
 from mpu_bench.results import matching
-from mpu_bench.results.store import Store
 from mpu_bench.scaled import from_json
 
 GROUP = ("dataset", "n", "d", "n_test", "classes", "solver", "parameters", "kernel", "budget_vectors", "tuned")
 
 Summary = dict[str, Any]
+
+
+class _Results(Protocol):
+    """What a summary is made of: a results folder, or the store of one."""
+
+    def fact(self, name: str) -> Any: ...
+
+    def records(self) -> list[dict[str, Any]]: ...
 
 
 def summarize(records: Sequence[Mapping[str, Any]], published_table: str | None) -> list[Summary]:
@@ -59,12 +66,12 @@ def _with_derived(run: Mapping[str, Any]) -> dict[str, Any]:
     return {**run, **derived}
 
 
-def summaries(store: Store) -> list[Summary]:
+def summaries(results: _Results) -> list[Summary]:
     """Return the rows of table.csv, with the sizes of the datasets' largest and smallest pairs of classes."""
-    pairs = store.fact("pairs") or {}
+    pairs = results.fact("pairs") or {}
     return [
         row | dict(zip(("largest_pair", "smallest_pair"), pairs.get(row["dataset"], ()), strict=False))
-        for row in summarize(store.records(), store.fact("published"))
+        for row in summarize(results.records(), results.fact("published"))
     ]
 
 

@@ -18,8 +18,7 @@ from mpu_bench import published
 from mpu_bench.config.rules import Claim, Judging, Known, NumberClaim, Printed, Rule, StatisticClaim, Tolerance, Where
 from mpu_bench.quantities import PUBLISHED_COLUMNS, RunStatus, quantity_of
 from mpu_bench.results import matching
-from mpu_bench.results.curves import mean_curves_of
-from mpu_bench.results.store import Store
+from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.summary import Summary, summaries
 from mpu_bench.scaled import from_json
 from mpu_bench.verdict import claims
@@ -97,14 +96,14 @@ def compare(rows: Sequence[Summary], curves: Sequence[Summary], judging: Judging
     return [_with_known_deviation(cell, judging.known) for cell in cells]
 
 
-def of_store(store: Store) -> list[Cell]:
-    """Return the cells of a store's results, judged by what its config says."""
-    return of_rows(store, summaries(store), mean_curves_of(store))
+def of_results(results: ResultsFolder) -> list[Cell]:
+    """Return the cells of a results folder, judged by what its config says."""
+    return of_rows(results, summaries(results), results.mean_curves())
 
 
-def of_rows(store: Store, rows: Sequence[Summary], curves: Sequence[Summary]) -> list[Cell]:
+def of_rows(results: ResultsFolder, rows: Sequence[Summary], curves: Sequence[Summary]) -> list[Cell]:
     """Return the same of rows that were read before: those of table.csv and of mean_curves.csv."""
-    return compare(rows, curves, Judging.model_validate(store.fact("judging") or {}))
+    return compare(rows, curves, Judging.model_validate(results.fact("judging") or {}))
 
 
 def published_numbers(table: str) -> Iterator[tuple[int, Mapping[str, str], str]]:
