@@ -71,7 +71,11 @@ class _WithDatabase(ResultsFolder):
         self._store = store
 
     def fact(self, name: str) -> Any:
-        return self._store.fact(name)
+        return self._judging.get(name, self._store.fact(name))
+
+    @cached_property
+    def _judging(self) -> dict[str, Any]:
+        return _judged_by({name: self._store.fact(name) for name in ("config", "options")})
 
     def records(self) -> list[dict[str, Any]]:
         return self._store.records()
@@ -153,7 +157,7 @@ def _judged_by(facts: dict[str, Any]) -> dict[str, Any]:
     profile = options[options.index("--profile") + 1] if "--profile" in options else None
     experiment = read_config(path, profile=profile)
     judging = experiment.judging.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    return {"published": experiment.published, "judging": judging}
+    return {"judging": judging}
 
 
 def _json(path: Path) -> dict[str, Any]:
