@@ -42,7 +42,7 @@ def summarize(records: Sequence[Mapping[str, Any]], published_table: str | None)
 
 
 def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], published_table: str | None) -> Summary:
-    finished = [_with_derived(run) for run in runs if run["status"] in FINISHED]
+    finished = [with_derived(run) for run in runs if run["status"] in FINISHED]
     failed = [run for run in runs if run["status"] not in FINISHED]
     summary: Summary = group | {"count": len(finished), "planned": len(runs)}
     summary["status"] = ", ".join(dict.fromkeys(run["status"] for run in (failed or runs)))
@@ -54,7 +54,7 @@ def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], published
     return summary | {f"published_{name}": value for name, value in published.items()}
 
 
-def _with_derived(run: Mapping[str, Any]) -> dict[str, Any]:
+def with_derived(run: Mapping[str, Any]) -> dict[str, Any]:
     derived = {name: quantity.derive(run) for name, quantity in QUANTITIES.items() if quantity.derive is not None}
     return {**run, **derived}
 
