@@ -23,7 +23,7 @@ from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.runner import Listener
 from mpu_bench.quantities import FAILED
 from mpu_bench.report import csv_files, overview
-from mpu_bench.results.store import Store
+from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.verdict import comparison
 
 Say = Callable[[str], None]
@@ -142,19 +142,19 @@ def run(
         try:
             with listening() as listener:
                 runner.execute(step.experiment, step.runs, step.chosen, home, folder, pool, listener)
-            with Store(folder) as store:
-                csv_files.write(store)
-                failures += _failed(step, store)
+            with open_results(folder) as opened:
+                csv_files.write(opened)
+                failures += _failed(step, opened)
         except UserError as fault:
             failures.append(f"{step}: {fault}")
     return failures
 
 
-def _failed(step: Step, store: Store) -> list[str]:
+def _failed(step: Step, results: ResultsFolder) -> list[str]:
     """Return the runs of a step that should have a result and have none."""
     return [
         f"{step}: {record['solver']} seed={record['seed']}: {record['status']}: {record['reason']}"
-        for record in store.records()
+        for record in results.records()
         if record["dataset"] == step.chosen[0].dataset.label
         and record["status"] in FAILED
         and record["status"] not in _NO_FAILURE

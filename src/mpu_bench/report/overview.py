@@ -12,8 +12,8 @@ from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text, write_text
 from mpu_bench.quantities import format_number
 from mpu_bench.report import export
-from mpu_bench.results.store import FILE, Store
-from mpu_bench.verdict import baseline, comparison
+from mpu_bench.results.folder import open_results
+from mpu_bench.verdict import comparison
 from mpu_bench.verdict.comparison import NOT_PART_OF_RUN, NOT_RUN, OUTSIDE, VERDICTS, Cell
 from mpu_bench.verdict.folders import solver_text
 
@@ -45,19 +45,15 @@ class PaperTable:
 
 
 def of_folder(folder: Path) -> ExperimentCells:
-    """Return the cells of a results folder; of results/baseline, those that were kept.
+    """Return the cells of a results folder, judged by today's rules.
 
     Raises
     ------
     StoreError
         If it holds no results, or those of another version.
     """
-    if (folder / FILE).is_file():
-        with Store(folder) as store:
-            name = store.fact("name") or folder.name
-            return ExperimentCells(store.fact("paper") or "", name, comparison.of_store(store))
-    facts = baseline.about(folder)
-    return ExperimentCells(facts["paper"] or "", facts["name"], baseline.cells(folder))
+    with open_results(folder) as results:
+        return ExperimentCells(results.fact("paper") or "", results.name, comparison.of_results(results))
 
 
 def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:

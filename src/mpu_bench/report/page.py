@@ -18,8 +18,8 @@ from mpu_bench.errors import StoreError
 from mpu_bench.files import write_text
 from mpu_bench.quantities import FINISHED, QUANTITIES, Quantity, format_number
 from mpu_bench.report import figure_data, overview, style
-from mpu_bench.results import curves, naming, summary
-from mpu_bench.results.store import Store
+from mpu_bench.results import naming, summary
+from mpu_bench.results.folder import open_results
 from mpu_bench.verdict import comparison
 from mpu_bench.verdict.comparison import KNOWN, NOT_RUN, OUTSIDE, VERDICTS
 from mpu_bench.verdict.folders import summarize_verdicts
@@ -139,12 +139,11 @@ def _json(figures: Mapping[str, Any]) -> str:
 
 def _experiment(folder: Path) -> dict[str, Any]:
     """Return what the page shows of a results folder."""
-    with Store(folder) as store:
-        records, rows, means = store.records(), summary.summaries(store), curves.mean_curves_of(store)
-        cells = comparison.of_rows(store, rows, means)
-        facts = {name: store.fact(name) or "" for name in ("name", "config", "description", "paper")}
-        machines, options = store.environments(), store.fact("options") or []
-    name = facts["name"] or folder.name
+    with open_results(folder) as results:
+        records, rows, means = results.records(), summary.summaries(results), results.mean_curves()
+        cells = comparison.of_rows(results, rows, means)
+        facts = {name: results.fact(name) or "" for name in ("config", "description", "paper")}
+        machines, options, name = results.environments(), results.fact("options") or [], results.name
     varied = naming.varying(rows)
     kernels = {row["kernel"] for row in rows}
     kernel = rows[0]["kernel"] if len(kernels) == 1 else ""  # said once, not in every row

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mpu_bench.errors import StoreError
-from mpu_bench.results.store import FILE, Store
+from mpu_bench.results.folder import open_results
+from mpu_bench.results.store import FILE
 from mpu_bench.verdict import comparison
 from mpu_bench.verdict.comparison import OUTSIDE, Cell, counts
 
@@ -38,8 +39,8 @@ def of_folders(results: Sequence[Path]) -> dict[str, list[Cell]]:
     """
     cells = {}
     for folder in results:
-        with Store(folder) as store:
-            cells[store.fact("name") or folder.name] = comparison.of_store(store)
+        with open_results(folder) as opened:
+            cells[opened.name] = comparison.of_results(opened)
     return cells
 
 
