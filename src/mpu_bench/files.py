@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import errno
 import io
+import lzma
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -40,6 +41,7 @@ def read_csv(
     Parameters
     ----------
     path : Path
+        With a name in ``.xz``, it is compressed.
     types : mapping
         Column -> function of a cell's text. Rows have these columns; others of the file are left out.
     needed : iterable of str, optional
@@ -48,10 +50,14 @@ def read_csv(
     Raises
     ------
     StoreError
-        If a column is missing, or a cell is of another type.
+        If the file cannot be read, a column is missing, or a cell is of another type.
     """
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    try:
+        content = path.read_bytes()
+        text = (lzma.decompress(content) if path.suffix == ".xz" else content).decode()
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    except (OSError, ValueError, lzma.LZMAError, csv.Error) as error:
+        raise StoreError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     missing = [name for name in (types if needed is None else needed) if rows and name not in rows[0]]
     if missing:
         raise StoreError(f"{path}: has no column '{missing[0]}'; it was written by another version of mpu-bench")
@@ -101,6 +107,11 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a text file in UTF-8 whole or not at all, its line ends as they are."""
     write_bytes(path, text.encode())
+
+
+def write_compressed(path: Path, text: str) -> None:
+    """Write a text as .xz, whole or not at all; the same text gives the same bytes."""
+    write_bytes(path, lzma.compress(text.encode(), preset=9))
 
 
 @contextmanager

@@ -82,13 +82,13 @@ def test_what_cannot_be_held_against_anything_is_one_message(tmp_path):
     text = (place / "comparison.csv").read_text()
     (place / "comparison.csv").write_text(text.replace("verdict", "judgement", 1))
     with pytest.raises(StoreError, match="no column 'verdict'"):
-        overview.of_folder(place)
+        baseline.cells(place)
     (place / "comparison.csv").unlink()
     with pytest.raises(StoreError, match=r"comparison.csv is missing"):
-        overview.of_folder(place)
+        baseline.cells(place)
     (place / "about.json").write_text("{}")
     with pytest.raises(StoreError, match=r"about.json: cannot be read"):
-        overview.of_folder(place)
+        baseline.about(place)
     with Store(tmp_path / "empty", create=True) as store:
         store.save_plan([], {"name": "empty"})
     with pytest.raises(StoreError, match="no run has a result"):

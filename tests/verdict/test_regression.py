@@ -5,15 +5,15 @@ import pytest
 
 from mpu_bench.errors import StoreError
 from mpu_bench.report import csv_files
-from mpu_bench.results.store import Store
+from mpu_bench.results.folder import open_results
 from mpu_bench.verdict import regression
 from oracles import made_up
 
 
 def kept_of(folder, to):
     """Keep a results folder as results/baseline does: as CSV and JSON."""
-    with Store(folder) as store:
-        csv_files.write(store)
+    with open_results(folder) as results:
+        csv_files.write(results)
     to.mkdir()
     for name in ("runs.csv", "environment.json"):
         (to / name).write_bytes((folder / name).read_bytes())
@@ -45,8 +45,8 @@ def test_on_one_processor_counts_and_errors_are_equal_or_it_is_a_fault(tmp_path)
     kept = kept_of(folder, tmp_path / "kept")
     edit(kept, updates="1001", test_error="0.1501", n_test="100")
     edit(folder, n_test="100")
-    with Store(folder) as store:
-        csv_files.write(store)
+    with open_results(folder) as results:
+        csv_files.write(results)
     found = faults(folder, kept)
     assert any("updates" in fault for fault in found)
 

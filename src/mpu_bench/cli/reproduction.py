@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mpu_bench.config.choices import Experiment
+from mpu_bench.config.rules import Sentence
 from mpu_bench.config.read import config_names, read_config
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
@@ -23,8 +24,10 @@ from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.runner import Listener
 from mpu_bench.quantities import FAILED
 from mpu_bench.report import csv_files, overview
-from mpu_bench.results.store import Store
+from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.verdict import comparison
+from mpu_bench.verdict.points import Evidence
+from mpu_bench.verdict.sentences import of_experiment
 
 Say = Callable[[str], None]
 
@@ -142,23 +145,27 @@ def run(
         try:
             with listening() as listener:
                 runner.execute(step.experiment, step.runs, step.chosen, home, folder, pool, listener)
-            with Store(folder) as store:
-                csv_files.write(store)
-                failures += _failed(step, store)
+            with open_results(folder) as opened:
+                csv_files.write(opened)
+                failures += _failed(step, opened)
         except UserError as fault:
             failures.append(f"{step}: {fault}")
     return failures
 
 
-def _failed(step: Step, store: Store) -> list[str]:
+def _failed(step: Step, results: ResultsFolder) -> list[str]:
     """Return the runs of a step that should have a result and have none."""
     return [
         f"{step}: {record['solver']} seed={record['seed']}: {record['status']}: {record['reason']}"
-        for record in store.records()
+        for record in results.records()
         if record["dataset"] == step.chosen[0].dataset.label
         and record["status"] in FAILED
         and record["status"] not in _NO_FAILURE
     ]
+
+
+def _sentences(experiment: Experiment) -> list[Sentence]:
+    return of_experiment(experiment.paper or "", Path(experiment.source).stem)
 
 
 def compare(found: Sequence[Experiment], results: Path) -> tuple[list[overview.PaperTable], list[Path]]:
@@ -177,6 +184,6 @@ def compare(found: Sequence[Experiment], results: Path) -> tuple[list[overview.P
             judged.append(overview.of_folder(folder))
             folders.append(folder)
         except StoreError:
-            cells = comparison.compare([], [], experiment.judging)
+            cells = comparison.compare([], Evidence([], []), experiment.judging, _sentences(experiment))
             judged.append(overview.ExperimentCells(experiment.paper or "", experiment.name, cells))
     return overview.by_table(judged), folders

@@ -125,9 +125,9 @@ def _execute(
 def _report(folder: Path) -> None:
     """Write the CSV files of a results folder and print its table."""
     from mpu_bench.report import csv_files
-    from mpu_bench.results.store import Store
+    from mpu_bench.results.folder import open_results
 
-    with Store(folder) as store:
-        csv_files.write(store)
-        print_results(store)
+    with open_results(folder) as results:
+        csv_files.write(results)
+        print_results(results)
     say(f"results are in {folder}: runs.csv, table.csv, curves.csv and others")

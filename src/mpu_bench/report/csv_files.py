@@ -8,34 +8,32 @@ from dataclasses import asdict
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text, write_text
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
-from mpu_bench.results.curves import IDENTITY, curves_of, mean_curves
-from mpu_bench.results.store import Store
+from mpu_bench.results.curves import IDENTITY
+from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import comparison
 
 
-def write(store: Store) -> None:
-    """Write every CSV of a results folder, and environment.json, from its store; each file whole or not at all.
+def write(results: ResultsFolder) -> None:
+    """Write every CSV of a results folder, and environment.json, from its database; each file whole or not at all.
 
     Raises
     ------
     StoreError
         If the folder cannot be written.
     """
-    rows = summaries(store)
-    curves = curves_of(store)
-    means = mean_curves(curves)
-    cells = comparison.of_rows(store, rows, means)
+    rows, means = summaries(results), results.mean_curves()
+    cells = comparison.of_rows(results, rows)
     texts = {
-        "runs.csv": csv_text(store.records(), RECORD_COLUMNS),
+        "runs.csv": csv_text(results.records(), RECORD_COLUMNS),
         "table.csv": csv_text(rows),
-        "curves.csv": csv_text(curves, [*IDENTITY, *CHECKPOINT_COLUMNS, "run_id"]),
+        "curves.csv": csv_text(results.curves(), [*IDENTITY, *CHECKPOINT_COLUMNS, "run_id"]),
         "mean_curves.csv": csv_text(means),
         "comparison.csv": csv_text([asdict(cell) for cell in cells], comparison.COLUMNS),
-        "environment.json": json.dumps({"machines": store.environments()}, indent=2) + "\n",
+        "environment.json": json.dumps({"machines": results.environments()}, indent=2) + "\n",
     }
     try:
         for name, text in texts.items():
-            write_text(store.folder / name, text)
+            write_text(results.folder / name, text)
     except OSError as error:
-        raise StoreError(f"{store.folder}: the tables cannot be written: {error.strerror}") from None
+        raise StoreError(f"{results.folder}: the tables cannot be written: {error.strerror}") from None

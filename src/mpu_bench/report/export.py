@@ -9,7 +9,7 @@ from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.files import csv_text, write_text, written_whole
 from mpu_bench.quantities import QUANTITIES, Quantity, format_number
 from mpu_bench.results import naming, summary
-from mpu_bench.results.store import Store
+from mpu_bench.results.folder import open_results
 
 #: what a table for people holds
 _SHOWN = (
@@ -48,8 +48,8 @@ def export(results: Path, form: str, out: Path | None) -> str | None:
         raise ConfigError(f"--to {form}: {nearest(form, [*writers, 'parquet'])}")
     if form == "parquet" and out is None:
         raise ConfigError("--to parquet: is not text; name a file with --out")
-    with Store(results) as store:
-        rows = summary.summaries(store)
+    with open_results(results) as opened:
+        rows = summary.summaries(opened)
     if out is None:
         return writers[form](rows)
     try:

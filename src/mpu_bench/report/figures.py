@@ -11,8 +11,8 @@ from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.files import written_whole
 from mpu_bench.report import figure_data, style
 from mpu_bench.report.figure_data import Figure, Panel, Series
-from mpu_bench.results import curves, summary
-from mpu_bench.results.store import Store
+from mpu_bench.results import summary
+from mpu_bench.results.folder import open_results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,8 +67,8 @@ def plot(results: Path, name: str | None, against: str | None, out: Path | None)
         raise ConfigError(f"no figure '{name}': {nearest(name, figure_data.NAMES)}")
     if against is not None and against not in figure_data.AXES:
         raise ConfigError(f"no axis '{against}': {nearest(against, figure_data.AXES)}")
-    with Store(results) as store:
-        rows, means = summary.summaries(store), curves.mean_curves_of(store)
+    with open_results(results) as opened:
+        rows, means = summary.summaries(opened), opened.mean_curves()
     figures = [figure_data.make(each, rows, means, against) for each in ([name] if name else figure_data.NAMES)]
     drawable = [figure for figure in figures if figure is not None]
     if not drawable:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mpu_bench.quantities import CHECKPOINT_COLUMNS
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
 from mpu_bench.results.store import Store
 from mpu_bench.results.summary import Summary, moments
 
@@ -13,6 +13,22 @@ Row = Mapping[str, Any]
 
 #: what tells the curves of curves.csv apart
 IDENTITY = ("dataset", "split", "solver", "parameters", "kernel", "budget_vectors", "seed")
+
+#: what tells the points of mean_curves.csv apart
+_MEAN_IDENTITY = (*(name for name in IDENTITY if name not in ("seed", "split")), "presented")
+_AVERAGED = tuple(name for name in CHECKPOINT_COLUMNS if name not in _MEAN_IDENTITY)
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None
+
+
+#: column of mean_curves.csv -> its value from the text of a cell
+MEAN_CURVE_TYPES: dict[str, Callable[[str], Any]] = {
+    **{name: (RECORD_COLUMNS.get(name) or CHECKPOINT_COLUMNS[name]).typed for name in _MEAN_IDENTITY},
+    "count": int,
+    **{f"{name}_{moment}": _number for name in _AVERAGED for moment in ("mean", "std")},
+}
 
 
 def curves_of(store: Store) -> list[Summary]:
@@ -22,20 +38,13 @@ def curves_of(store: Store) -> list[Summary]:
     return [{name: records[point["position"]][name] for name in IDENTITY} | point for point in points]
 
 
-def mean_curves_of(store: Store) -> list[Summary]:
-    """Return the rows of mean_curves.csv."""
-    return mean_curves(curves_of(store))
-
-
 def mean_curves(curves: Sequence[Row]) -> list[Summary]:
     """Return the curves' means and standard deviations over seeds and splits, at each checkpoint."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
-    key = [name for name in IDENTITY if name not in ("seed", "split")] + ["presented"]
     for point in curves:
-        groups.setdefault(tuple(point[name] for name in key), []).append(point)
-    names = [name for name in CHECKPOINT_COLUMNS if name not in key]
+        groups.setdefault(tuple(point[name] for name in _MEAN_IDENTITY), []).append(point)
     return [
-        dict(zip(key, values, strict=True)) | {"count": len(points)} | moments(points, names)
+        dict(zip(_MEAN_IDENTITY, values, strict=True)) | {"count": len(points)} | moments(points, _AVERAGED)
         for values, points in groups.items()
     ]
 

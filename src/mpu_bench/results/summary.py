@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from mpu_bench.quantities import FINISHED, QUANTITIES
 from mpu_bench.results import matching
-from mpu_bench.results.store import Store
 from mpu_bench.scaled import from_json
 
 GROUP = ("dataset", "n", "d", "n_test", "classes", "solver", "parameters", "kernel", "budget_vectors", "tuned")
@@ -17,15 +16,23 @@ GROUP = ("dataset", "n", "d", "n_test", "classes", "solver", "parameters", "kern
 Summary = dict[str, Any]
 
 
-def summarize(records: Sequence[Mapping[str, Any]], published_table: str | None) -> list[Summary]:
+class _Results(Protocol):
+    """What a summary is made of: a results folder, or the store of one."""
+
+    def fact(self, name: str) -> Any: ...
+
+    def records(self) -> list[dict[str, Any]]: ...
+
+
+def summarize(records: Sequence[Mapping[str, Any]], published: Sequence[str]) -> list[Summary]:
     """Return one row per dataset, solver, parameters, kernel and budget, over seeds and splits; none of trials.
 
     Parameters
     ----------
     records : sequence of mapping
         Rows as `Store.records` returns them.
-    published_table : str or None
-        The published table whose numbers stand beside the measured ones.
+    published : sequence of str
+        The published tables whose numbers stand beside the measured ones.
 
     Returns
     -------
@@ -38,11 +45,11 @@ def summarize(records: Sequence[Mapping[str, Any]], published_table: str | None)
     for record in records:
         if not record["trial"]:
             groups.setdefault(tuple(record[name] for name in GROUP), []).append(record)
-    return [_summary(dict(zip(GROUP, key, strict=True)), runs, published_table) for key, runs in groups.items()]
+    return [_summary(dict(zip(GROUP, key, strict=True)), runs, published) for key, runs in groups.items()]
 
 
-def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], published_table: str | None) -> Summary:
-    finished = [_with_derived(run) for run in runs if run["status"] in FINISHED]
+def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], tables: Sequence[str]) -> Summary:
+    finished = [with_derived(run) for run in runs if run["status"] in FINISHED]
     failed = [run for run in runs if run["status"] not in FINISHED]
     summary: Summary = group | {"count": len(finished), "planned": len(runs)}
     summary["status"] = ", ".join(dict.fromkeys(run["status"] for run in (failed or runs)))
@@ -50,22 +57,29 @@ def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], published
     summary["reason"] = "; ".join(dict.fromkeys(run["reason"] for run in runs if run["reason"]))
     summary |= moments(finished, QUANTITIES)
     key = group | {"parameters": json.loads(group["parameters"], object_hook=from_json)}
-    published = matching.published_beside(published_table, key)
+    published = matching.published_beside(tables, key)
     return summary | {f"published_{name}": value for name, value in published.items()}
 
 
-def _with_derived(run: Mapping[str, Any]) -> dict[str, Any]:
+def with_derived(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run with the quantities that follow from the rest of its row."""
     derived = {name: quantity.derive(run) for name, quantity in QUANTITIES.items() if quantity.derive is not None}
     return {**run, **derived}
 
 
-def summaries(store: Store) -> list[Summary]:
+def summaries(results: _Results) -> list[Summary]:
     """Return the rows of table.csv, with the sizes of the datasets' largest and smallest pairs of classes."""
-    pairs = store.fact("pairs") or {}
+    pairs = results.fact("pairs") or {}
     return [
         row | dict(zip(("largest_pair", "smallest_pair"), pairs.get(row["dataset"], ()), strict=False))
-        for row in summarize(store.records(), store.fact("published"))
+        for row in summarize(results.records(), published_tables(results))
     ]
+
+
+def published_tables(results: _Results) -> list[str]:
+    """Return the published tables that results are set beside."""
+    tables: list[str] = (results.fact("judging") or {}).get("published") or []
+    return tables
 
 
 def moments(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Summary:

@@ -18,7 +18,8 @@ from typing import Any
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text, read_csv, write_text
 from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
-from mpu_bench.results.store import FILE, Store
+from mpu_bench.results.folder import open_results
+from mpu_bench.results.store import FILE
 from mpu_bench.verdict import comparison, regression
 from mpu_bench.verdict.comparison import Cell
 from mpu_bench.verdict.regression import Difference, Results
@@ -35,19 +36,19 @@ def accept(folder: Path, baseline: Path) -> Path:
     StoreError
         If the folder holds no results, or none that is finished, or the baseline cannot be written.
     """
-    with Store(folder) as store:
-        records, cells = store.records(), comparison.of_store(store)
-        facts = {name: store.fact(name) for name in _FACTS}
-        machines = store.environments()
+    with open_results(folder) as results:
+        records, cells = results.records(), comparison.of_results(results)
+        facts = {name: results.fact(name) for name in _FACTS}
+        machines = results.environments()
     finished = [record for record in records if record["status"] in FINISHED]
     if not finished:
         raise StoreError(f"{folder}: no run has a result; there is nothing to keep")
     used = {record["machine"] for record in finished}
-    cells = [replace(cell, reason=_without_paths(cell.reason)) for cell in cells]
+    cells = [replace(cell, remark=_without_paths(cell.remark)) for cell in cells]
     texts = {
         "runs.csv": csv_text(finished, RECORD_COLUMNS),
         "environment.json": _json({"machines": [machine for machine in machines if machine["id"] in used]}),
-        "comparison.csv": csv_text([asdict(cell) for cell in cells]),
+        "comparison.csv": csv_text([asdict(cell) for cell in cells], comparison.COLUMNS),
         ABOUT: _json(facts | _about(records, finished)),
     }
     return _write(texts, baseline / str(facts["name"]))
@@ -174,7 +175,5 @@ def _held(folder: Path, place: Path) -> Held:
 
 
 def _name(folder: Path) -> str:
-    if not (folder / FILE).is_file():
-        return folder.name
-    with Store(folder) as store:
-        return store.fact("name") or folder.name
+    with open_results(folder) as results:
+        return results.name

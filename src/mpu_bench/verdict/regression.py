@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from mpu_bench.errors import StoreError
-from mpu_bench.files import read_csv
-from mpu_bench.quantities import DECLARED, FINISHED, RECORD_COLUMNS, Quantity
-from mpu_bench.results.store import FILE, Store
+from mpu_bench.quantities import DECLARED, FINISHED, Quantity
+from mpu_bench.results.folder import open_results
 
 _KEY = ("dataset", "split", "solver", "parameters", "kernel", "budget_vectors", "seed", "tuned", "trial")
 _COUNTS, _VALUES, _ERRORS = (
@@ -57,26 +56,15 @@ class Difference:
 
 
 def read(folder: Path) -> Results:
-    """Read a results folder: the database, or where there is none, as in results/baseline, runs.csv.
+    """Read a results folder, one with a database or a kept one.
 
     Raises
     ------
     StoreError
-        If it holds neither, or one that cannot be read.
+        If it holds no results, or cannot be read.
     """
-    if (folder / FILE).is_file():
-        with Store(folder) as store:
-            return Results(folder, store.records(), store.environments())
-    runs, machines = folder / "runs.csv", folder / "environment.json"
-    if not runs.is_file():
-        raise StoreError(f"{folder}: holds no results: neither {FILE} nor runs.csv")
-    needed = (*_KEY, *(quantity.name for quantity in _COUNTS), "status", "test_error")
-    records = read_csv(runs, {name: column.typed for name, column in RECORD_COLUMNS.items()}, needed)
-    try:
-        known = json.loads(machines.read_text("utf-8"))["machines"] if machines.is_file() else []
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{machines}: cannot be read: {error}") from None
-    return Results(folder, records, known)
+    with open_results(folder) as results:
+        return Results(folder, results.records(), results.environments())
 
 
 def same_processor(left: Results, right: Results) -> bool:
