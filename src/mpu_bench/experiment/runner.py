@@ -13,7 +13,7 @@ from mpu_bench import files, resources
 from mpu_bench.config.choices import Experiment
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.download.progress import Progress, Silent
+from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.prepare.load import Description, describe, load_problem
 from mpu_bench.errors import DataError, FetchError, StoreError
 from mpu_bench.experiment import environment
@@ -78,7 +78,7 @@ _INDISPENSABLE = ("nu", "seconds")  #: without which a run cannot be made, and o
 class Listener:
     """What a caller may be told while an experiment runs; every function may be replaced."""
 
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = SILENT
     planned: Callable[[int, int], None] = lambda _missing, _kept: None
     news: Callable[[Run, News], None] = lambda _run, _news: None
     finished: Callable[[Run, Mapping[str, Any]], None] = lambda _run, _record: None
