@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,14 +24,24 @@ class TableFormat(StrEnum):
     PARQUET = "parquet"
 
 
-def print_results(store: Store) -> None:
-    """Print the table of a results folder, and below it what its reader must know."""
+def print_results(store: Store, asked: Collection[int] | None = None) -> None:
+    """Print the table of a results folder, and below it what its reader must know.
+
+    Parameters
+    ----------
+    store : Store
+    asked : collection of int or None
+        The places in the plan of the runs to print; what else there is becomes one line. None: everything.
+    """
     from mpu_bench.cli import table
 
-    records, terminal = store.records(), console()
+    every, terminal = store.records(earlier=True), console()
+    records = every if asked is None else [each for place, each in enumerate(every) if place in asked]
     table.print_table(records, store.fact("published"), terminal)
     for line in table.remarks(records, store.environments(), store.fact("published")):
         terminal.print(line, markup=False, highlight=False, soft_wrap=True)
+    if rest := len(every) - len(records):
+        say(f"{rest} other runs of this experiment were not asked for; all are shown by: mpu-bench show {store.folder}")
 
 
 def show(results: ResultsFolder) -> None:

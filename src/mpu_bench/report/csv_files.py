@@ -22,12 +22,12 @@ def write(store: Store) -> None:
     StoreError
         If the folder cannot be written.
     """
-    rows = summaries(store)
+    rows = summaries(store, earlier=True)
     curves = curves_of(store)
     means = mean_curves(curves)
-    cells = comparison.of_rows(store, rows, means)
+    cells = comparison.of_rows(store, [row for row in rows if not row["earlier"]], means)
     texts = {
-        "runs.csv": csv_text(store.records(), RECORD_COLUMNS),
+        "runs.csv": csv_text(store.records(earlier=True), RECORD_COLUMNS),
         "table.csv": csv_text(rows),
         "curves.csv": csv_text(curves, [*IDENTITY, *CHECKPOINT_COLUMNS, "run_id"]),
         "mean_curves.csv": csv_text(means),
