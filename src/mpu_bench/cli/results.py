@@ -40,8 +40,9 @@ def print_results(store: Store, asked: Collection[int] | None = None) -> None:
     table.print_table(records, store.fact("published"), terminal)
     for line in table.remarks(records, store.environments(), store.fact("published")):
         terminal.print(line, markup=False, highlight=False, soft_wrap=True)
-    if rest := len(every) - len(records):
-        say(f"{rest} other runs of this experiment were not asked for; all are shown by: mpu-bench show {store.folder}")
+    if asked is not None and (rest := sum(not each["trial"] for each in every) - len(records)) > 0:
+        line = f"not asked for: {rest} other runs of this experiment; mpu-bench show {store.folder} prints them all"
+        terminal.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def show(results: ResultsFolder) -> None:

@@ -159,8 +159,8 @@ def remarks(
     lines += _changes([*records, *earlier])
     if earlier:
         lines.append(
-            f"earlier run: {len(earlier)} finished runs are of an earlier plan of this folder; they count in no other "
-            "row and in no verdict, and stay until mpu-bench clean deletes the folder"
+            f"earlier run: of an earlier plan of this folder, {len(earlier)} in all; such runs count in no other row "
+            "and in no verdict, and stay until mpu-bench clean deletes the folder"
         )
     return lines
 
@@ -172,7 +172,7 @@ def _changes(records: Sequence[Mapping[str, Any]]) -> list[str]:
         if record["overridden"] and not record["trial"]:
             solvers.setdefault(record["overridden"], []).append(record["solver"])
     return [
-        f"changed from the config in the rows of {', '.join(dict.fromkeys(named))}: {changes}"
+        f"changed from the config: {changes} (in rows of {', '.join(dict.fromkeys(named))})"
         for changes, named in solvers.items()
     ]
 

@@ -52,8 +52,10 @@ def check_config(experiment: Experiment, store: Store) -> None:
     """
     known = store.fact("config_keys")
     if known is not None and not set(known) & set(_keys_of(experiment, store.folder)):
+        config = store.fact("config")
+        where = "of mpu-bench itself" if config == store.fact("name") else f"({config})"
         raise StoreError(
-            f"{store.folder}: holds results of another config named {store.fact('name')} ({store.fact('config')}); "
+            f"{store.folder}: holds results of another config named {store.fact('name')} {where}; "
             "give one of them another name:, or choose another folder with --results"
         )
 

@@ -16,9 +16,10 @@ from markupsafe import Markup
 from mpu_bench import __version__
 from mpu_bench.errors import StoreError
 from mpu_bench.files import write_text
-from mpu_bench.quantities import FINISHED, QUANTITIES, Quantity, format_number
+from mpu_bench.quantities import FINISHED, format_number
 from mpu_bench.report import figure_data, overview, style
-from mpu_bench.results import curves, naming, summary
+from mpu_bench.results import curves, naming, problems, summary
+from mpu_bench.results.problems import Shown
 from mpu_bench.results.store import Store
 from mpu_bench.verdict import comparison
 from mpu_bench.verdict.comparison import KNOWN, NOT_RUN, OUTSIDE, VERDICTS
@@ -140,15 +141,16 @@ def _json(figures: Mapping[str, Any]) -> str:
 def _experiment(folder: Path) -> dict[str, Any]:
     """Return what the page shows of a results folder."""
     with Store(folder) as store:
-        records, rows, means = store.records(), summary.summaries(store), curves.mean_curves_of(store)
+        records, every = store.records(), summary.summaries(store, earlier=True)
+        rows, means = [row for row in every if not row["earlier"]], curves.mean_curves_of(store)
         cells = comparison.of_rows(store, rows, means)
         facts = {name: store.fact(name) or "" for name in ("name", "config", "description", "paper")}
         machines, options = store.environments(), store.fact("options") or []
     name = facts["name"] or folder.name
-    varied = naming.varying(rows)
-    kernels = {row["kernel"] for row in rows}
-    kernel = rows[0]["kernel"] if len(kernels) == 1 else ""  # said once, not in every row
-    columns = _columns(rows)
+    varied = naming.varying(every)
+    kernels = {row["kernel"] for row in every}
+    kernel = every[0]["kernel"] if len(kernels) == 1 else ""  # said once, not in every row
+    columns = _columns(every)
     repeat = ["mpu-bench", "run", facts["config"] or name, *options]
     figures = {f"{name}-{figure.name}": figure for figure in figure_data.figures(rows, means)}
     versions = {key: figure_data.versions(figure, rows, means) for key, figure in figures.items()}
@@ -165,8 +167,8 @@ def _experiment(folder: Path) -> dict[str, Any]:
             {"id": key, "caption": figure.caption, "axes": list(versions[key])} for key, figure in figures.items()
         ],
         "drawn": {key: [_figure_data(figure) for figure in each.values()] for key, each in versions.items()},
-        "headings": [quantity.heading for quantity in columns],
-        "rows": [_row(row, columns, varied, repeat, bool(kernel)) for row in rows],
+        "headings": [column.heading for column in columns],
+        "rows": [_row(row, columns, varied, repeat, bool(kernel)) for row in every],
         "finished": sum(record["status"] in FINISHED for record in records),
         "planned": len(records),
         "missing": _missing(records),
@@ -174,10 +176,11 @@ def _experiment(folder: Path) -> dict[str, Any]:
     }
 
 
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Quantity]:
-    """Return the quantities that say something of these rows; updates matter only where a theorem bounds them."""
-    names = [name for name in _COLUMNS if any(row[f"{name}_mean"] not in (None, 0) for row in rows)]
-    return [QUANTITIES[name] for name in names if name != "updates" or "update_bound" in names]
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Shown]:
+    """Return the columns that say something of these rows; updates matter only where a theorem bounds them."""
+    columns = [column for column in problems.columns(rows, _COLUMNS) if column.says_something(rows)]
+    bounded = any(column.quantity.name == "update_bound" for column in columns)
+    return [column for column in columns if column.quantity.name != "updates" or bounded]
 
 
 def _cell_name(cell: comparison.Cell, varied: Mapping[str, set[str]]) -> str:
@@ -210,7 +213,7 @@ def _rounded(data: Any) -> Any:
 
 def _row(
     row: Mapping[str, Any],
-    columns: Sequence[Quantity],
+    columns: Sequence[Shown],
     varied: Mapping[str, set[str]],
     repeat: Sequence[str],
     one_kernel: bool,
@@ -224,10 +227,10 @@ def _row(
         "count": row["count"],
         "runs": str(row["count"]) if row["count"] == row["planned"] else f"{row['count']} of {row['planned']}",
         "numbers": [
-            (quantity.text(row[f"{quantity.name}_mean"]), quantity.spread(row[f"{quantity.name}_std"]))
-            for quantity in columns
+            (column.text(row, spread=False), column.quantity.spread(column.value(row, "{}_std"))) for column in columns
         ],
-        "command": shlex.join(map(str, command)),
+        "changed": row["overridden"] or "",
+        "command": "" if row["earlier"] else shlex.join(map(str, command)),
     }
 
 

@@ -56,8 +56,9 @@ def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], published
     summary["reason"] = "; ".join(dict.fromkeys(run["reason"] for run in runs if run["reason"]))
     summary |= moments(finished, QUANTITIES)
     summary["problem"] = "" if summary["objective_mean"] is None else problems.problem_in(group)
-    key = group | {"parameters": json.loads(group["parameters"], object_hook=from_json)}
-    published = matching.published_beside(published_table, key) if _is_as_published(runs[0]) else {}
+    summary["as_published"] = int(_is_as_published(runs[0]))
+    key = summary | {"parameters": json.loads(group["parameters"], object_hook=from_json)}
+    published = matching.published_beside(published_table, key)
     return summary | {f"published_{name}": value for name, value in published.items()}
 
 

@@ -138,7 +138,7 @@ def _cells(
         parameters="",
         column=column,
         published=_number(row[column]),
-        published_std=_number(row.get("std") or row.get(f"{column.removesuffix('_percent')}_std")),
+        published_std=_number(published.deviation(row, column)),
         tolerance=_tolerance_text(rule, column),
         reason="" if answers else _why_not_run(row, rows, rule, column),
     )
