@@ -76,9 +76,7 @@ def write(results: Sequence[Path], out: Path) -> Path:
     experiments = sorted(
         map(_experiment, results), key=lambda each: (overview.paper_order(each["paper"]), each["name"])
     )
-    tables = overview.by_table(
-        overview.ExperimentCells(each["paper"], each["name"], each["judged"]) for each in experiments
-    )
+    tables = overview.by_table(each["judged"] for each in experiments)
     cells = [cell for table in tables for cell in table.cells]
     nothing = comparison.counts([])
     environment = jinja2.Environment(
@@ -121,7 +119,9 @@ def headline(cells: Sequence[Cell]) -> str:
         counts = comparison.counts(cells, kinds)
         total = sum(counts.values()) - counts[NOT_RUN] - counts[judge.NOT_JUDGED]
         if total:
-            found = [f"{counts[verdict]} {_VERB[verdict]}" for verdict in VERDICTS if counts[verdict] and verdict in _VERB]
+            found = [
+                f"{counts[verdict]} {_VERB[verdict]}" for verdict in VERDICTS if counts[verdict] and verdict in _VERB
+            ]
             explained = sum(cell.kind in kinds and bool(cell.explained) for cell in cells)
             found += [f"{explained} of these explained"] if explained else []
             said.append(f"Of {total} {what} that were judged, {', '.join(found)}.")
@@ -130,9 +130,9 @@ def headline(cells: Sequence[Cell]) -> str:
 
 #: verdicts in a sentence about several; what explains a difference is said last
 _VERB = {
-    **{AGREES: "agree", judge.SAME_ORDER: "are of the same order", HOLDS: "hold", SO_FAR: "hold so far"},
-    **{judge.UNDECIDED: "are undecided", judge.UNINFORMATIVE: "are uninformative"},
-    **{DIFFERS: "differ", REFUTED: "are refuted"},
+    AGREES: "agree", judge.SAME_ORDER: "are of the same order", HOLDS: "hold", SO_FAR: "hold so far",
+    judge.UNDECIDED: "are undecided", judge.UNINFORMATIVE: "are uninformative",
+    DIFFERS: "differ", REFUTED: "are refuted",
 }
 
 
@@ -150,7 +150,8 @@ def _rows(claims: Sequence[tuple[str, Cell]]) -> list[dict[str, Any]]:
     """Return what the page shows of sentences: with the words of the paper, and where they stand."""
     quoted = {each.name: each for paper in {paper for paper, _ in claims} for each in sentences(paper)}
     return [
-        vars(cell) | {"paper": paper, "quote": quoted[cell.sentence].quote, "at": quoted[cell.sentence].at}
+        vars(cell)
+        | {"paper": paper, "quote": quoted[cell.sentence].quote, "at": quoted[cell.sentence].at}
         | {"text": verdict_text(cell)}
         for paper, cell in claims
     ]
@@ -183,6 +184,7 @@ def _experiment(folder: Path) -> dict[str, Any]:
     with open_results(folder) as results:
         records, rows, means = results.records(), summary.summaries(results), results.mean_curves()
         cells = comparison.of_rows(results, rows)
+        judged = overview.of_results(results, cells)
         facts = {name: results.fact(name) or "" for name in ("config", "description", "paper")}
         machines, options, name = results.environments(), results.fact("options") or [], results.name
     varied = naming.varying(rows)
@@ -196,7 +198,7 @@ def _experiment(folder: Path) -> dict[str, Any]:
         "name": name,
         "anchor": f"experiment-{name}",
         "kernel": kernel,
-        "judged": cells,
+        "judged": judged,
         "tables": {overview.table_name(name, cell) for cell in cells},
         "counts": comparison.counts(cells),
         "summary": summarize_verdicts(cells),
