@@ -1,4 +1,4 @@
-"""The verbs on results folders: show, check, plot, report, compare, export, clean."""
+"""The verbs on results folders: show, check, plot, report, export, clean."""
 
 from __future__ import annotations
 
@@ -112,23 +112,6 @@ def report(
     from mpu_bench.verdict import folders
 
     say(f"written: {page.write(results or folders.results_folders(Path('results')), out)}")
-
-
-def compare(
-    first: Annotated[Path, typer.Argument(metavar="FIRST", help="A results folder.")],
-    second: Annotated[Path, typer.Argument(metavar="SECOND", help="Another of the same experiment.")],
-) -> None:
-    """Compare two results folders of one experiment: counts, accuracies, seconds.
-
-    Exit codes: 0, they agree; 1, some run differs; 2, bad input.
-    """
-    from mpu_bench.cli import verdicts
-    from mpu_bench.verdict import regression
-
-    left, right = regression.read(first), regression.read(second)
-    differences = regression.compare(left, right)
-    verdicts.print_differences(left, right, differences, console())
-    raise typer.Exit(FAILED if any(each.faults for each in differences) else 0)
 
 
 def export(

@@ -508,7 +508,7 @@ def _with_explanation(cell: Cell, explained: Sequence[Explained]) -> Cell:
 
 def _is_meant(entry: Explained, cell: Cell) -> bool:
     if entry.sentence is not None or not cell.column:
-        return entry.sentence == cell.sentence
+        return entry.sentence in (cell.sentence, cell.column)  # a claim of the config is named by its words
     parameters = json.loads(cell.parameters or "{}")
     where = Where(dataset=entry.dataset, solver=entry.solver, budget=entry.budget)
     named = {"dataset": cell.dataset, "solver": cell.solver, "budget": _number(cell.budget)}
