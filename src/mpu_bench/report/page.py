@@ -174,9 +174,9 @@ def _experiment(folder: Path) -> dict[str, Any]:
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Quantity]:
-    """Return the quantities that say something of these rows; updates matter only where a theorem bounds them."""
+    """Return the quantities that say something of these rows; updates matter only where a margin is sought."""
     names = [name for name in _COLUMNS if any(row[f"{name}_mean"] not in (None, 0) for row in rows)]
-    return [QUANTITIES[name] for name in names if name != "updates" or "update_bound" in names]
+    return [QUANTITIES[name] for name in names if "update" not in name or "margin_fraction" in names]
 
 
 def _cell_name(cell: comparison.Cell, varied: Mapping[str, set[str]]) -> str:
