@@ -25,6 +25,7 @@ from mpu_bench.quantities import FAILED
 from mpu_bench.report import csv_files, overview
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.verdict import comparison
+from mpu_bench.verdict.points import Evidence
 
 Say = Callable[[str], None]
 
@@ -161,6 +162,10 @@ def _failed(step: Step, results: ResultsFolder) -> list[str]:
     ]
 
 
+def _config(experiment: Experiment) -> str:
+    return Path(experiment.source).stem
+
+
 def compare(found: Sequence[Experiment], results: Path) -> tuple[list[overview.PaperTable], list[Path]]:
     """Compare what there is of the experiments, run or not, with the published tables.
 
@@ -177,6 +182,6 @@ def compare(found: Sequence[Experiment], results: Path) -> tuple[list[overview.P
             judged.append(overview.of_folder(folder))
             folders.append(folder)
         except StoreError:
-            cells = comparison.compare([], [], experiment.judging)
-            judged.append(overview.ExperimentCells(experiment.paper or "", experiment.name, cells))
+            cells = comparison.compare([], Evidence(), experiment.judging)
+            judged.append(overview.ExperimentCells(experiment.paper or "", experiment.name, cells, _config(experiment)))
     return overview.by_table(judged), folders

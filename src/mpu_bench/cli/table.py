@@ -149,7 +149,9 @@ def remarks(
     if len({json.dumps([each["processor"], each["cores"], each["threads"]]) for each in machines}) > 1:
         lines.append("these runs used different machines or numbers of threads: do not compare their seconds")
     if published and any(record["status"] in FINISHED for record in records):
-        lines.append(f"published: the numbers of {', '.join(published)}; their seconds are those of the paper's machine")
+        lines.append(
+            f"published: the numbers of {', '.join(published)}; their seconds are those of the paper's machine"
+        )
     return lines
 
 

@@ -13,7 +13,7 @@ from mpu_bench import files, resources
 from mpu_bench.config.choices import Experiment
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.download.progress import Progress, Silent
+from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.prepare.load import Description, describe, load_problem
 from mpu_bench.errors import DataError, FetchError, StoreError
 from mpu_bench.experiment import environment
@@ -78,7 +78,7 @@ _INDISPENSABLE = ("nu", "seconds")  #: without which a run cannot be made, and o
 class Listener:
     """What a caller may be told while an experiment runs; every function may be replaced."""
 
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = SILENT
     planned: Callable[[int, int], None] = lambda _missing, _kept: None
     news: Callable[[Run, News], None] = lambda _run, _news: None
     finished: Callable[[Run, Mapping[str, Any]], None] = lambda _run, _record: None
@@ -272,6 +272,7 @@ class _Session:
 
     def __post_init__(self) -> None:
         self._machine = environment.describe(self.experiment.threads, self.experiment.kernel_memory)
+        self._fastest_probe = self.store.fastest_probe(self._machine["id"])
         kinds = ("optimum", "nu")
         self._optima = {needed[kind] for needed in self.needs.values() for kind in kinds if kind in needed}
 
@@ -307,7 +308,7 @@ class _Session:
         tuned = select_best(planned.run, rows)
         run, notes = with_results_of_others(tuned.run, results)
         optimum = results["optimum"]["dual_objective"] if "optimum" in results else None
-        task = Task(planned.run_id, run, self.home, self.experiment.limits, optimum)
+        task = Task(planned.run_id, run, self.home, self.experiment.limits, optimum, self._fastest_probe)
         fault = tuned.fault or _missing_result(planned.run, rows, results)
         if known := self._known_outcome(planned, fault, task):
             self._started[planned.run_id] = _Started(planned)

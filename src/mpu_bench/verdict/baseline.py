@@ -44,11 +44,11 @@ def accept(folder: Path, baseline: Path) -> Path:
     if not finished:
         raise StoreError(f"{folder}: no run has a result; there is nothing to keep")
     used = {record["machine"] for record in finished}
-    cells = [replace(cell, reason=_without_paths(cell.reason)) for cell in cells]
+    cells = [replace(cell, remark=_without_paths(cell.remark)) for cell in cells]
     texts = {
         "runs.csv": csv_text(finished, RECORD_COLUMNS),
         "environment.json": _json({"machines": [machine for machine in machines if machine["id"] in used]}),
-        "comparison.csv": csv_text([asdict(cell) for cell in cells]),
+        "comparison.csv": csv_text([asdict(cell) for cell in cells], comparison.COLUMNS),
         ABOUT: _json(facts | _about(records, finished)),
     }
     return _write(texts, baseline / str(facts["name"]))
