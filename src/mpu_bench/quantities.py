@@ -136,6 +136,10 @@ def _accuracy_percent(run: Mapping[str, Any]) -> float | None:
     return None if run["test_error"] is None else 100 * (1 - run["test_error"])
 
 
+def _support_vectors_percent(run: Mapping[str, Any]) -> float | None:
+    return None if run["support_vectors"] is None or not run["n"] else float(100 * run["support_vectors"] / run["n"])
+
+
 def _examples(run: Mapping[str, Any]) -> float | None:
     return None if run["passes"] is None or run["n"] is None else float(run["passes"] * run["n"])
 
@@ -198,6 +202,8 @@ _MEASURED = (
     Quantity("passes", "REAL", "examples presented / n", format=".3g", held="count", in_curves=True),
     Quantity("support_vectors", "INTEGER", "vectors of the model; none of a linear one", format=".0f", held="count",
              published="support_vectors", in_curves=True),
+    _percent("support_vectors_percent", "support_vectors", "support vectors, %", "support vectors in percent of n",
+             derive=_support_vectors_percent, better=""),
     Quantity("objective", "REAL", "primal objective of the model", format=".7g", better="lower", held="value",
              published="objective", in_curves=True),
     Quantity("dual_objective", "REAL", "dual objective, a lower bound of the optimum", format=".7g", in_curves=True),

@@ -25,14 +25,25 @@ def _list(given: Any) -> Any:
     return given if isinstance(given, list) or given is None else [given]
 
 
+class After(Strict):
+    """A place on the axis of a curve: where the run had made so many passes."""
+
+    passes: Positive
+
+
 class Where(Strict):
-    """Selects result rows; an omitted key matches anything."""
+    """Selects result rows; an omitted key matches anything.
+
+    ``after``: what is meant is not the end of the runs but the place on their curve.
+    """
 
     dataset: str | None = None
     solver: str | None = None
     budget: int | None = None
     kernel: str | None = None
+    experiment: str | None = None
     parameters: dict[str, Any] = {}
+    after: After | None = None
 
 
 Wheres = Annotated[list[Where], Field(min_length=1), BeforeValidator(_list)]
@@ -71,12 +82,14 @@ class Explained(Where):
 class _Statement(Strict):
     """What all kinds say: the quantity, and over which points the statement ranges.
 
-    ``each`` lists the points, whole, as the paper says it: mappings of ``dataset``, ``budget``, ``kernel`` or a
-    parameter to a value or a list of values, whose combinations are points.
+    ``each`` lists the points, whole, as the paper says it: mappings of ``dataset``, ``solver``, ``budget``, ``kernel``
+    or a parameter to a value or a list of values, whose combinations are points. What ``of`` and ``than`` name
+    themselves holds before the point. With ``most`` the statement is of more than half of the points, not of all.
     """
 
     quantity: str
     each: Annotated[list[Range], Field(min_length=1), BeforeValidator(_list)]
+    most: bool = False
 
     def points(self) -> Iterator[dict[str, Any]]:
         """Yield the points, each a value for each of its keys."""
@@ -87,20 +100,30 @@ class _Statement(Strict):
 
 
 class OrderStatement(_Statement):
-    """``quantity`` of ``of`` is lower, or higher, than that of each of ``than``; at least ``by_factor`` times."""
+    """``quantity`` of ``of`` is lower, or higher, than that of each of ``than``; at least ``by_factor`` times.
+
+    Up to ``slack``, in the quantity's unit, where the paper gives one. With ``over``, it is said of how many times
+    larger the quantity of ``over`` is, on the same dataset: a speed-up.
+    """
 
     kind: Literal["lower", "higher"]
-    of: Where
+    of: Where = Where()
     than: Wheres
-    by_factor: Annotated[float, Field(ge=1)] = 1.0
+    over: Where | None = None
+    by_factor: Positive = 1.0
+    slack: Annotated[float, Field(ge=0)] = 0.0
 
 
 class AlikeStatement(_Statement):
-    """``quantity`` of ``of`` is that of each of ``than``: as near as rules.yaml asks, or within ``within_factor``."""
+    """``quantity`` of ``of`` is that of each of ``than``: as near as rules.yaml asks.
+
+    Or ``within`` so much, where the paper says how much, or within ``within_factor``.
+    """
 
     kind: Literal["alike"]
-    of: Where
+    of: Where = Where()
     than: Wheres
+    within: Positive | None = None
     within_factor: Annotated[float, Field(gt=1)] | None = None
 
 
@@ -111,25 +134,28 @@ class TrendStatement(_Statement):
     """
 
     kind: Literal["rising", "falling"]
-    of: Where
+    of: Where = Where()
     over: Where | None = None
     along: str
 
 
 class Extent(Strict):
-    """A place on an axis relative to the number of training examples n: so many times n, or n^2."""
+    """A place on an axis: so many times the number of training examples n, n^2, or the place where the curve ends."""
 
     examples: Positive | None = None
     examples_squared: Positive | None = None
+    end: Positive | None = None
 
     @model_validator(mode="after")
     def _says_one(self) -> Extent:
-        if (self.examples is None) == (self.examples_squared is None):
-            raise ValueError("give examples or examples_squared")
+        if [self.examples, self.examples_squared, self.end].count(None) != 2:  # one is given
+            raise ValueError("give one of examples, examples_squared, end")
         return self
 
-    def of(self, n: int) -> float:
-        """Return the place for n examples."""
+    def of(self, n: int, end: float) -> float:
+        """Return the place for n examples and a curve that ends at ``end``."""
+        if self.end is not None:
+            return self.end * end
         return self.examples * n if self.examples is not None else (self.examples_squared or 0.0) * n * n
 
 
@@ -155,7 +181,7 @@ class SlopeStatement(_Statement):
     """
 
     kind: Literal["slope"]
-    of: Where
+    of: Where = Where()
     over: Where | None = None
     against: str
     between: Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -164,19 +190,32 @@ class SlopeStatement(_Statement):
 
 
 class BoundStatement(_Statement):
-    """In every run of ``of``, ``quantity`` is at most ``against``, another quantity of that run."""
+    """In every run of ``of``, ``quantity`` is at most ``against``.
+
+    That is another quantity, or a parameter, of that run, or a number; of several, their product.
+    """
 
     kind: Literal["bound"]
     of: Where
-    against: str
+    against: Annotated[list[str | float], Field(min_length=1), BeforeValidator(_list)]
 
 
 class NumberStatement(_Statement):
-    """The mean of ``quantity`` of ``of`` is ``printed``, as near as rules.yaml asks."""
+    """The mean of ``quantity`` of ``of`` is ``printed``, as near as rules.yaml asks.
+
+    Or at every point ``within`` so much, where the paper gives a number roughly.
+    """
 
     kind: Literal["number"]
-    of: Where
+    of: Where = Where()
     printed: float | Printed
+    within: Positive | None = None
+
+    @model_validator(mode="after")
+    def _is_rough_in_the_text(self) -> NumberStatement:
+        if self.within is not None and isinstance(self.printed, Printed):
+            raise ValueError("within is for a number in the text; the rule for a table's cell is in rules.yaml")
+        return self
 
 
 class SignificantStatement(Strict):
@@ -235,7 +274,7 @@ class Sentence(Strict):
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
-    claim: Text
+    claim: str = ""
     quote: Text
     at: Text
     experiments: list[str] = []
@@ -248,6 +287,8 @@ class Sentence(Strict):
             raise ValueError("give a statement, or in no_statement the reason why there is none")
         if (self.statement is None) == bool(self.experiments):
             raise ValueError("a statement needs the experiments that answer it, and they a statement")
+        if self.statement is not None and not self.claim:
+            raise ValueError("a statement needs a claim: what it says, in few words")
         return self
 
 
@@ -298,12 +339,14 @@ def check_statement(statement: Any, node: Node, labels: Collection[str] | None) 
     for below in (*_entries(node["each"]), node):
         _check_names(below["dataset"], "dataset", labels)
         _check_names(below["datasets"], "dataset", labels)
+        _check_names(below["solver"], "solver", solvers.SOLVERS)
     _check_names(node["solvers"], "solver", solvers.SOLVERS)
     if isinstance(statement, SignificantStatement) and statement.of is not None:
         check_column(statement.of, statement.quantity, node["quantity"], node["of"])
     else:
         _check_names(node["quantity"], "quantity", QUANTITIES)
-    _check_names(node["against"], "quantity", QUANTITIES if isinstance(statement, BoundStatement) else _AXES)
+    if not isinstance(statement, BoundStatement):  # whose bound may be a parameter
+        _check_names(node["against"], "quantity", _AXES)
     if isinstance(getattr(statement, "printed", None), Printed):
         _check_printed(statement.printed, node["printed"])
 

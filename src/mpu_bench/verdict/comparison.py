@@ -319,9 +319,7 @@ def _judged(cell: Cell, judgement: judge.Judgement, *remarks: str) -> Cell:
     )
 
 
-def _ratio_cell(
-    cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequence[Summary], about: Table
-) -> Cell:
+def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequence[Summary], about: Table) -> Cell:
     """Judge seconds as their ratio to another solver's, as an interval that the printed digits leave."""
     peer = about.ratio_to or ""
     named = [each for each in published.table(cell.table) if _is_peer(each, printed, peer)]
@@ -389,16 +387,16 @@ def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence)
         cell = replace(cell, table=cited.table, row=cited.row, published=float(text))
     if isinstance(statement, SignificantStatement) and statement.of is not None:
         return _recomputed_cell(cell, statement)
-    if isinstance(statement, NumberStatement):
+    if isinstance(statement, NumberStatement) and statement.within is None:
         return _number_cell(cell, statement, evidence)
-    return with_points(cell, points_of(statement, evidence))
+    return with_points(cell, points_of(statement, evidence), getattr(statement, "most", False))
 
 
-def with_points(cell: Cell, points: Sequence[Point]) -> Cell:
+def with_points(cell: Cell, points: Sequence[Point], most: bool = False) -> Cell:
     """Return a claim's cell with what its points say."""
     outcomes = Counter(point.outcome for point in points)
     measured = len(points) - outcomes["not measured"]
-    verdict = verdict_of(points)
+    verdict = verdict_of(points, most)
     against = [point for point in points if point.outcome == "contradicts"]
     shown = against or [point for point in points if point.outcome in ("unclear", "within noise")]
     words = [f"{point.name}: {point.words}" if point.words else point.name for point in shown[:3]]
@@ -430,7 +428,9 @@ def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> 
         return cell
     mean, deviation = _moments(values)
     column = quantity_of(statement.quantity)
-    name = next((each for each in (statement.quantity, column.published if column else "") if each in rules().values), "")
+    name = next(
+        (each for each in (statement.quantity, column.published if column else "") if each in rules().values), ""
+    )
     tolerance = rules().values[name or "support_vectors"]
     is_accuracy = "accuracy" in statement.quantity
     floor = judge.floor_of(float(text), tolerance, judge.half_unit(text), about.accuracy, is_accuracy)

@@ -70,14 +70,13 @@ def selected(rows: Iterable[Row], where: Where, point: Mapping[str, Any]) -> lis
 
 def _matches(row: Row, where: Where, point: Mapping[str, Any]) -> bool:
     parameters = json.loads(row["parameters"])
-    columns = {"dataset": row["dataset"], "budget": row["budget_vectors"], "kernel": row["kernel"]}
+    columns = {name: row[name] for name in ("dataset", "solver", "kernel", "experiment") if name in row}
+    columns["budget"] = row["budget_vectors"]
     wanted = {name: value for name, value in point.items() if name in columns or name in parameters}
     wanted |= {name: getattr(where, name) for name in columns if getattr(where, name) is not None} | where.parameters
     if _has_no_budget(row, wanted):
         wanted.pop("budget")
-    return where.solver in (None, row["solver"]) and all(
-        columns.get(name, parameters.get(name)) == value for name, value in wanted.items()
-    )
+    return all(columns.get(name, parameters.get(name)) == value for name, value in wanted.items())
 
 
 def _has_no_budget(row: Row, wanted: Mapping[str, Any]) -> bool:
@@ -87,7 +86,7 @@ def _has_no_budget(row: Row, wanted: Mapping[str, Any]) -> bool:
 
 def name_of(point: Mapping[str, Any], *more: str) -> str:
     """Return what a point is called: its values, with the names of parameters."""
-    words = [str(value) if name == "dataset" else f"{name} {value}" for name, value in point.items()]
+    words = [str(value) if name in ("dataset", "solver") else f"{name} {value}" for name, value in point.items()]
     return ", ".join([*words, *filter(None, more)])
 
 
@@ -132,7 +131,8 @@ def difference(of: Mapping[Any, float], than: Mapping[Any, float], deterministic
         errors = [stdev(each.values()) / math.sqrt(len(each)) if len(each) > 1 else None for each in (of, than)]
         known = None not in errors
         return Difference(
-            fmean(than.values()) - fmean(of.values()), math.hypot(*errors) if known else None  # type: ignore[arg-type]
+            fmean(than.values()) - fmean(of.values()),
+            math.hypot(*errors) if known else None,  # type: ignore[arg-type]
         )
     error = 0.0 if deterministic else stdev(pairs) / math.sqrt(len(pairs)) if len(pairs) > 1 else None
     return Difference(fmean(pairs), error)
