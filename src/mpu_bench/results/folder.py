@@ -41,8 +41,12 @@ class ResultsFolder(ABC):
         return self.fact("name") or self.folder.name
 
     @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """Return what is known of the experiment, such as its ``config``, ``paper`` and ``options``."""
+
     def fact(self, name: str) -> Any:
-        """Return what is known of the experiment, such as its ``config``, ``paper``, ``options``; None if nothing."""
+        """Return one of the facts, or None."""
+        return self.facts().get(name)
 
     @abstractmethod
     def records(self) -> list[dict[str, Any]]:
@@ -70,8 +74,8 @@ class _WithDatabase(ResultsFolder):
         super().__init__(store.folder)
         self._store = store
 
-    def fact(self, name: str) -> Any:
-        return self._store.fact(name)
+    def facts(self) -> dict[str, Any]:
+        return self._store.facts()
 
     def records(self) -> list[dict[str, Any]]:
         return self._store.records()
@@ -97,8 +101,8 @@ class _WithDatabase(ResultsFolder):
 class _Kept(ResultsFolder):
     is_kept = True
 
-    def fact(self, name: str) -> Any:
-        return self._facts.get(name)
+    def facts(self) -> dict[str, Any]:
+        return self._facts
 
     @cached_property
     def _facts(self) -> dict[str, Any]:
