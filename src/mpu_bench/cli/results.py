@@ -28,8 +28,9 @@ def print_results(results: folder.ResultsFolder) -> None:
     from mpu_bench.cli import table
 
     records, terminal = results.records(), console()
-    table.print_table(records, results.fact("published"), terminal)
-    for line in table.remarks(records, results.environments(), results.fact("published")):
+    tables = published_tables(results)
+    table.print_table(records, tables, terminal)
+    for line in table.remarks(records, results.environments(), tables):
         terminal.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

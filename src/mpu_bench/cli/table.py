@@ -55,9 +55,9 @@ _HEADING_WIDTH = 9  # letters, beyond which a heading goes on in the next line
 _EVERYTHING = 1000  # letters, wider than any table
 
 
-def print_table(records: Sequence[Mapping[str, Any]], published_table: str | None, console: Console) -> None:
+def print_table(records: Sequence[Mapping[str, Any]], published: Sequence[str], console: Console) -> None:
     """Print a block per dataset, leaving out columns that the screen has no room for."""
-    rows = summarize(records, published_table)
+    rows = summarize(records, published)
     varying = naming.varying(rows)
     left_out: set[str] = set()
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
@@ -134,7 +134,7 @@ def _cells(row: Summary, rows: Sequence[Summary], columns: Sequence[_Column]) ->
 
 
 def remarks(
-    records: Sequence[Mapping[str, Any]], machines: Sequence[Mapping[str, Any]], published_table: str | None
+    records: Sequence[Mapping[str, Any]], machines: Sequence[Mapping[str, Any]], published: Sequence[str]
 ) -> list[str]:
     """Return what a reader of the table must know: what did not finish and why, whether seconds may be compared."""
     failed = [record for record in records if record["status"] not in (*FINISHED, RunStatus.NOT_RUN)]
@@ -148,8 +148,8 @@ def remarks(
         lines.append(f"{missing} of {len(records)} runs are not done yet")
     if len({json.dumps([each["processor"], each["cores"], each["threads"]]) for each in machines}) > 1:
         lines.append("these runs used different machines or numbers of threads: do not compare their seconds")
-    if published_table is not None and any(record["status"] in FINISHED for record in records):
-        lines.append(f"published: the numbers of {published_table}; its seconds are those of the paper's machine")
+    if published and any(record["status"] in FINISHED for record in records):
+        lines.append(f"published: the numbers of {', '.join(published)}; their seconds are those of the paper's machine")
     return lines
 
 

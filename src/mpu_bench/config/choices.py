@@ -138,7 +138,6 @@ class Experiment:
     threads: int
     kernel_memory: int | None
     optimum: bool
-    published: str | None
     judging: Judging
     plugins: tuple[Path, ...]
     paper: str | None

@@ -12,7 +12,7 @@ from typing import Any
 
 from mpu_bench import document, resources, solvers
 from mpu_bench.config.choices import Experiment, SolverChoice
-from mpu_bench.config.rules import Judging, check_rules, check_table
+from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File
 from mpu_bench.config.sweep import check_classes, check_seconds_of, datasets_of, labels_in, solvers_of
 from mpu_bench.document import Document, Key, Node, below
@@ -173,15 +173,13 @@ def _experiment(file: Document, known: Collection[str], options: tuple[str, ...]
     check_classes(datasets, choices, file["solvers"])
     check_seconds_of(content.stop, labels, choices, file["stop"]["seconds_of"])
     _check_choices(content, choices, file)
-    if content.published is not None:
-        check_table(content.published, file["published"])
-    check_rules(content, file.root, {*labels, *known})
+    check_judging(content, file.root, {*labels, *known})
     return Experiment(
         source=file.source,
         datasets=datasets,
         solvers=choices,
         seeds=tuple(range(content.seed, content.seed + content.repeats)),
-        judging=Judging(compare=content.compare, known=content.known, claims=content.claims),
+        judging=Judging(published=content.published, claims=content.claims, explained=content.explained),
         plugins=plugins,
         options=options,
         profiles=tuple(content.profiles),
@@ -190,7 +188,7 @@ def _experiment(file: Document, known: Collection[str], options: tuple[str, ...]
 
 
 _TAKEN_OVER = (
-    *("name", "description", "paper", "published", "stop", "limits", "checkpoints", "threads"),
+    *("name", "description", "paper", "stop", "limits", "checkpoints", "threads"),
     *("kernel_memory", "optimum"),
 )
 

@@ -1,11 +1,16 @@
-"""The words of ``compare``, ``known`` and ``claims``: how a config sets measured numbers against published ones."""
+"""The words of ``published``, ``claims`` and ``explained``: what a config's results are set against.
+
+How far a measured number may be from a published one is no word of a config: configs/published/rules.yaml says it, once
+for every dataset. The sentences of the papers are stated in the words of ``claims``, in configs/published/sentences/.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import itertools
+from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from mpu_bench import published, solvers
 from mpu_bench.document import Node, Positive, Strict
@@ -16,49 +21,8 @@ Text = Annotated[str, Field(min_length=1)]
 _AXES = (*QUANTITIES, *CHECKPOINT_COLUMNS, "n", "d", "n_test", "classes", "budget_vectors")  # of curves and of slopes
 
 
-class Tolerance(Strict):
-    """How far a measured number may be from the published one; the loosest of the given limits applies.
-
-    ``relative`` and ``absolute``: of the published number. ``standard_deviations``: so many joint standard deviations.
-    ``at_most``: so many times the published number, whatever lies below. ``ratio_to``: not the number is compared but
-    its ratio to that of another solver, which may be up to ``factor`` times larger or smaller than the published one.
-    """
-
-    relative: Positive | None = None
-    absolute: Positive | None = None
-    standard_deviations: Positive | None = None
-    at_most: Positive | None = None
-    ratio_to: str | None = None
-    factor: Annotated[float, Field(gt=1, allow_inf_nan=False)] | None = None
-
-    @model_validator(mode="after")
-    def _says_something(self) -> Tolerance:
-        if (self.ratio_to is None) != (self.factor is None):
-            raise ValueError("ratio_to and factor must go together, such as {ratio_to: dcd, factor: 2}")
-        limits = (self.relative, self.absolute, self.standard_deviations, self.at_most, self.ratio_to)
-        if all(limit is None for limit in limits):
-            raise ValueError("give relative, absolute, standard_deviations, at_most, or ratio_to with factor")
-        return self
-
-
-class Override(Tolerance):
-    """A tolerance for some datasets and solvers, as the table names them; for all, where none are named."""
-
-    datasets: list[str] = []
-    solvers: list[str] = []
-
-
-class Rule(Tolerance):
-    """A tolerance, with ``overrides`` for some datasets and solvers: the first that names them, if one does."""
-
-    overrides: list[Override] = []
-
-    def tolerance(self, dataset: str, solver: str) -> Tolerance:
-        """Return the tolerance for one cell."""
-        for each in self.overrides:
-            if (not each.datasets or dataset in each.datasets) and (not each.solvers or solver in each.solvers):
-                return each
-        return self
+def _list(given: Any) -> Any:
+    return given if isinstance(given, list) or given is None else [given]
 
 
 class Where(Strict):
@@ -67,30 +31,14 @@ class Where(Strict):
     dataset: str | None = None
     solver: str | None = None
     budget: int | None = None
+    kernel: str | None = None
     parameters: dict[str, Any] = {}
 
 
-class Known(Where):
-    """A number that is known not to come out, with what it comes to instead, and the evidence.
+Wheres = Annotated[list[Where], Field(min_length=1), BeforeValidator(_list)]
 
-    It is no fault as long as it stays where it is; it becomes one when it moves.
-    """
-
-    table: str | None = None
-    column: str | None = None
-    claim: str | None = None
-    measured: float | None = None
-    relative: Positive | None = None
-    absolute: Positive | None = None
-    reason: Text
-
-    @model_validator(mode="after")
-    def _names_something(self) -> Known:
-        if (self.column is None) == (self.claim is None):
-            raise ValueError("name the column of a published table, or the claim, that is known not to come out")
-        if self.column is not None and (self.measured is None or (self.relative is None and self.absolute is None)):
-            raise ValueError("give what is measured, and relative or absolute: how far it may move")
-        return self
+#: ``{dataset: [a1a, a2a], C: 2}``: every combination is a point
+Range = dict[str, str | int | float | list[str | int | float]]
 
 
 class Printed(Strict):
@@ -101,133 +49,225 @@ class Printed(Strict):
     column: str
 
 
-class _Claim(Strict):
-    """What all kinds of claims say: their words, the quantity, and the rows of results they are about.
+class Explained(Where):
+    """Why a published number, or a sentence, does not come out, and the evidence; it changes no verdict.
 
-    Only rows of ``datasets`` count, if any are named. A number that is ``printed`` in a table and that a claim is about
-    is not compared a second time.
+    ``evidence`` is the name of a config that anyone can run, or ``{print: ...}``: where print contradicts itself.
     """
 
-    claim: Text
-    quantity: str
-    where: Where = Where()
-    datasets: list[str] = []
-    printed: float | Printed | None = None
-
-
-class CurveClaim(_Claim):
-    """A claim about curves of ``quantity`` against ``against``."""
-
-    against: str = "kernel_evaluations"
-
-
-class NumberClaim(_Claim):
-    """The mean of ``quantity`` over the rows ``where`` is within ``rule`` of ``printed``."""
-
-    kind: Literal["number"]
-    printed: float | Printed
-    rule: Rule
-
-
-class OrderClaim(_Claim):
-    """``quantity`` rises from each of ``rows`` to the next; equal is allowed within ``slack`` relative."""
-
-    kind: Literal["order"]
-    rows: Annotated[list[Where], Field(min_length=1)]
-    slack: float = 0.0
-
-
-class BelowClaim(CurveClaim):
-    """The curve of ``where`` lies below those of ``rows``.
-
-    For at least ``share`` of the way from ``from`` to ``up_to`` on a log axis; equal is allowed within ``slack``.
-    """
-
-    kind: Literal["below"]
-    rows: Annotated[list[Where], Field(min_length=1)]
-    slack: float = 0.0
-    share: float = 1.0
-    start: float | None = Field(default=None, alias="from")
-    up_to: float | None = None
-
-
-class RisesClaim(CurveClaim):
-    """The curve of ``where`` ends at least ``by`` above its lowest point."""
-
-    kind: Literal["rises"]
-    by: float
-
-
-class BoundClaim(_Claim):
-    """In every one of the rows ``where``, ``quantity`` is at most ``against``, another quantity of that row.
-
-    Up to ``slack`` relative.
-    """
-
-    kind: Literal["bound"]
-    against: str
-    slack: float = 0.0
-
-
-class SlopeClaim(CurveClaim):
-    """The slope of log ``quantity`` against log ``against`` over the rows ``where`` lies in ``between``.
-
-    Along their curve from ``from`` to ``up_to`` where ``against`` is ``presented``; with ``speed_up_over`` another row,
-    that of how many times larger the quantity is there, on the same dataset.
-    """
-
-    kind: Literal["slope"]
-    between: Annotated[list[float], Field(min_length=2, max_length=2)]
-    start: float | None = Field(default=None, alias="from")
-    up_to: float | None = None
-    speed_up_over: Where | None = None
-
-
-class StatisticClaim(_Claim):
-    """A statistic of ``solvers`` over the datasets that all of them have, by ``test``.
-
-    Of the results, or where ``of`` names a published table, of its column ``quantity``; ``alternative`` is Wilcoxon's.
-    The p-value is compared where the printed column is ``p_value``, else the statistic.
-    """
-
-    kind: Literal["statistic"]
-    test: Literal["wilcoxon", "friedman"]
-    solvers: list[str]
-    printed: float | Printed
-    rule: Rule
-    alternative: Literal["two-sided", "less", "greater"] = "two-sided"
-    of: str | None = None
+    table: str | None = None
+    column: str | None = None
+    sentence: str | None = None
+    because: Text
+    evidence: str | dict[Literal["print"], Text]
 
     @model_validator(mode="after")
-    def _compares_enough(self) -> StatisticClaim:
-        if len(self.solvers) < (3 if self.test == "friedman" else 2):
-            raise ValueError("a test needs the solvers it compares: two, or for friedman three or more")
+    def _names_something(self) -> Explained:
+        if (self.column is None) == (self.sentence is None):
+            raise ValueError("name the column of a published table, or the sentence, that does not come out")
         return self
 
 
-Claim = Annotated[
-    NumberClaim | OrderClaim | BelowClaim | RisesClaim | BoundClaim | SlopeClaim | StatisticClaim,
+class _Statement(Strict):
+    """What all kinds say: the quantity, and over which points the statement ranges.
+
+    ``each`` lists the points, whole, as the paper says it: mappings of ``dataset``, ``budget``, ``kernel`` or a
+    parameter to a value or a list of values, whose combinations are points.
+    """
+
+    quantity: str
+    each: Annotated[list[Range], Field(min_length=1), BeforeValidator(_list)]
+
+    def points(self) -> Iterator[dict[str, Any]]:
+        """Yield the points, each a value for each of its keys."""
+        for part in self.each:
+            values = [value if isinstance(value, list) else [value] for value in part.values()]
+            for combination in itertools.product(*values):
+                yield dict(zip(part, combination, strict=True))
+
+
+class OrderStatement(_Statement):
+    """``quantity`` of ``of`` is lower, or higher, than that of each of ``than``; at least ``by_factor`` times."""
+
+    kind: Literal["lower", "higher"]
+    of: Where
+    than: Wheres
+    by_factor: Annotated[float, Field(ge=1)] = 1.0
+
+
+class AlikeStatement(_Statement):
+    """``quantity`` of ``of`` is that of each of ``than``: as near as rules.yaml asks, or within ``within_factor``."""
+
+    kind: Literal["alike"]
+    of: Where
+    than: Wheres
+    within_factor: Annotated[float, Field(gt=1)] | None = None
+
+
+class TrendStatement(_Statement):
+    """``quantity`` of ``of`` rises, or falls, from each entry of ``along`` to the next, in the order of ``each``.
+
+    With ``over``, how many times larger the quantity of ``over`` is: a speed-up.
+    """
+
+    kind: Literal["rising", "falling"]
+    of: Where
+    over: Where | None = None
+    along: str
+
+
+class Extent(Strict):
+    """A place on an axis relative to the number of training examples n: so many times n, or n^2."""
+
+    examples: Positive | None = None
+    examples_squared: Positive | None = None
+
+    @model_validator(mode="after")
+    def _says_one(self) -> Extent:
+        if (self.examples is None) == (self.examples_squared is None):
+            raise ValueError("give examples or examples_squared")
+        return self
+
+    def of(self, n: int) -> float:
+        """Return the place for n examples."""
+        return self.examples * n if self.examples is not None else (self.examples_squared or 0.0) * n * n
+
+
+Place = Annotated[float, Field(ge=0)] | Extent
+
+
+class CurveStatement(_Statement):
+    """The curve of ``of`` lies below, above or near those of ``than`` from ``from`` to ``up_to``."""
+
+    kind: Literal["below", "above", "near"]
+    of: Where
+    than: Wheres
+    against: str = "kernel_evaluations"
+    start: Place | None = Field(default=None, alias="from")
+    up_to: Place | None = None
+
+
+class SlopeStatement(_Statement):
+    """The slope of log ``quantity`` against log ``against`` lies in ``between``.
+
+    Over the rows of each point, or along their curve from ``from`` to ``up_to`` where ``against`` is ``presented``. With
+    ``over``, that of how many times larger the quantity of ``over`` is, on the same dataset.
+    """
+
+    kind: Literal["slope"]
+    of: Where
+    over: Where | None = None
+    against: str
+    between: Annotated[list[float], Field(min_length=2, max_length=2)]
+    start: float | None = Field(default=None, alias="from")
+    up_to: float | None = None
+
+
+class BoundStatement(_Statement):
+    """In every run of ``of``, ``quantity`` is at most ``against``, another quantity of that run."""
+
+    kind: Literal["bound"]
+    of: Where
+    against: str
+
+
+class NumberStatement(_Statement):
+    """The mean of ``quantity`` of ``of`` is ``printed``, as near as rules.yaml asks."""
+
+    kind: Literal["number"]
+    of: Where
+    printed: float | Printed
+
+
+class SignificantStatement(Strict):
+    """Whether ``solvers`` differ over ``datasets``, by ``test`` at ``level``: the decision of the paper.
+
+    ``alternative`` is Wilcoxon's, of the first solver to the second; ``decision: "not shown"`` where the paper does not
+    find them different. With ``of``, the statistic or p-value of a column of a published table, beside ``printed``.
+    """
+
+    kind: Literal["significant"]
+    quantity: str
+    test: Literal["wilcoxon", "friedman"]
+    solvers: list[str]
+    datasets: list[str] = []
+    alternative: Literal["two-sided", "less", "greater"] = "two-sided"
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.01
+    decision: Literal["shown", "not shown"] = "shown"
+    of: str | None = None
+    printed: Printed | None = None
+    ties: Literal["as ties", "as computed"] = "as ties"
+    corrected: bool = False
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> SignificantStatement:
+        if len(self.solvers) < (3 if self.test == "friedman" else 2):
+            raise ValueError("a test needs the solvers it compares: two, or for friedman three or more")
+        if (self.of is None) != (self.printed is None) or (self.of is None) == (not self.datasets):
+            raise ValueError("give the datasets, or a published table with of: and the number that is printed:")
+        return self
+
+
+Statement = Annotated[
+    OrderStatement
+    | AlikeStatement
+    | TrendStatement
+    | CurveStatement
+    | SlopeStatement
+    | BoundStatement
+    | NumberStatement
+    | SignificantStatement,
     Field(discriminator="kind"),
 ]
 
 
-class Judging(Strict):
-    """All that a config says of how its results are set against published numbers.
+class Claim(Strict):
+    """A statement, in words and formally."""
 
-    ``compare`` maps a published table to its columns and their rules.
+    claim: Text
+    statement: Statement
+
+
+class Sentence(Strict):
+    """A sentence of a paper: where it stands, and its statement, or why there is none.
+
+    ``experiments`` are the configs whose results answer it, all together.
     """
 
-    compare: dict[str, dict[str, Rule]] = {}
-    known: list[Known] = []
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    claim: Text
+    quote: Text
+    at: Text
+    experiments: list[str] = []
+    statement: Statement | None = None
+    no_statement: Text | None = None
+
+    @model_validator(mode="after")
+    def _is_judged_or_says_why_not(self) -> Sentence:
+        if (self.statement is None) == (self.no_statement is None):
+            raise ValueError("give a statement, or in no_statement the reason why there is none")
+        if (self.statement is None) == bool(self.experiments):
+            raise ValueError("a statement needs the experiments that answer it, and they a statement")
+        return self
+
+
+class Judging(Strict):
+    """What a config's results are set against: published tables, claims; and what explains a difference.
+
+    The numbers of the first table that has a row for a result stand beside it.
+    """
+
+    published: Annotated[list[str], BeforeValidator(lambda given: [] if given is None else _list(given))] = []
     claims: list[Claim] = []
+    explained: list[Explained] = []
 
 
-def check_rules(rules: Judging, node: Node, labels: Collection[str]) -> None:
-    """Refuse names that do not exist: of tables, their columns and rows, quantities, solvers, datasets, claims.
+def check_judging(judging: Judging, node: Node, labels: Collection[str]) -> None:
+    """Refuse names that do not exist: of tables, their columns and rows, quantities, solvers, datasets, sentences.
 
     Parameters
     ----------
-    rules : Judging
+    judging : Judging
     node : Node
         The whole config.
     labels : collection of str
@@ -237,61 +277,53 @@ def check_rules(rules: Judging, node: Node, labels: Collection[str]) -> None:
     ------
     ConfigError
     """
-    for table, columns in rules.compare.items():
-        for column, rule in columns.items():
-            _check_rule(rule, table, column, node["compare"][table][column])
-        check_table(table, node["compare"][table])
-    for position, claim in enumerate(rules.claims):
-        _check_claim(claim, node["claims"][position], labels)
-    for position, known in enumerate(rules.known):
-        below = node["known"][position]
+    _check_names(node["published"], "table", published.names())
+    for position, claim in enumerate(judging.claims):
+        check_statement(claim.statement, node["claims"][position]["statement"], labels)
+    for position, explained in enumerate(judging.explained):
+        below = node["explained"][position]
+        _check_where(below, None)
+        if explained.table is not None:
+            _check_names(below["table"], "table", published.names())
+            check_column(explained.table, explained.column or "", below["column"], below["table"])
+
+
+def check_statement(statement: Any, node: Node, labels: Collection[str] | None) -> None:
+    """Refuse names in a statement that do not exist; those of datasets only where ``labels`` are given."""
+    for key in ("of", "over"):
+        if isinstance(node[key].value, dict):
+            _check_where(node[key], labels)
+    for below in _entries(node["than"]):
         _check_where(below, labels)
-        _check_names(below["claim"], "claim", [claim.claim for claim in rules.claims])
-        _check_names(below["table"], "table under compare", rules.compare)
-        if known.table is not None and known.column is not None:
-            check_column(known.table, known.column, below["column"])
-
-
-def _check_rule(rule: Rule, table: str, column: str, node: Node) -> None:
-    check_column(table, column, node)
-    rows = published.table(table)
-    if "dataset" not in rows[0]:
-        raise node.error(
-            f"{table} has no column 'dataset', by which results are set beside its rows; say what answers it as a claim"
-        )
-    _check_names(node["ratio_to"], "solver", solvers.SOLVERS)
-    for position in range(len(rule.overrides)):
-        override = node["overrides"][position]
-        _check_names(override["datasets"], "dataset", {row["dataset"] for row in rows})
-        _check_names(override["solvers"], "solver", {row.get("solver", "") for row in rows})
-
-
-def _check_claim(claim: Any, node: Node, labels: Collection[str]) -> None:
-    for below in (
-        node["where"],
-        node["speed_up_over"],
-        *(node["rows"][i] for i in range(len(node["rows"].value or ()))),
-    ):
-        _check_where(below, labels)
-    _check_names(node["datasets"], "dataset", labels)
-    if isinstance(claim.printed, Printed):
-        _check_printed(claim.printed, node["printed"])
-    if isinstance(claim, StatisticClaim) and claim.of is not None:
-        check_column(claim.of, claim.quantity, node["quantity"], node["of"])
-        _check_names(node["solvers"], "solver", {row.get("solver", "") for row in published.table(claim.of)})
-        return
+    for below in (*_entries(node["each"]), node):
+        _check_names(below["dataset"], "dataset", labels)
+        _check_names(below["datasets"], "dataset", labels)
     _check_names(node["solvers"], "solver", solvers.SOLVERS)
-    _check_names(node["quantity"], "quantity", QUANTITIES)
-    _check_names(node["against"], "quantity", QUANTITIES if isinstance(claim, BoundClaim) else _AXES)
+    if isinstance(statement, SignificantStatement) and statement.of is not None:
+        check_column(statement.of, statement.quantity, node["quantity"], node["of"])
+    else:
+        _check_names(node["quantity"], "quantity", QUANTITIES)
+    _check_names(node["against"], "quantity", QUANTITIES if isinstance(statement, BoundStatement) else _AXES)
+    if isinstance(getattr(statement, "printed", None), Printed):
+        _check_printed(statement.printed, node["printed"])
 
 
-def _check_where(node: Node, labels: Collection[str]) -> None:
+def _entries(node: Node) -> Iterator[Node]:
+    if isinstance(node.value, list):
+        yield from (node[position] for position in range(len(node.value)))
+    elif node.value is not None:
+        yield node
+
+
+def _check_where(node: Node, labels: Collection[str] | None) -> None:
     _check_names(node["dataset"], "dataset", labels)
     _check_names(node["solver"], "solver", solvers.SOLVERS)
 
 
-def _check_names(node: Node, what: str, valid: Iterable[str]) -> None:
+def _check_names(node: Node, what: str, valid: Iterable[str] | None) -> None:
     """Refuse a name, or one of a list, that does not exist; nothing is refused where nothing is named."""
+    if valid is None:
+        return
     given = node.value if isinstance(node.value, list) else [node.value] if node.value is not None else []
     known = set(valid)
     for position, name in enumerate(given):
@@ -299,15 +331,10 @@ def _check_names(node: Node, what: str, valid: Iterable[str]) -> None:
             raise (node[position] if isinstance(node.value, list) else node).unknown(what, name, known)
 
 
-def check_table(table: str, node: Node) -> None:
-    """Refuse a published table that does not exist."""
+def check_column(table: str, column: str, node: Node, table_node: Node) -> None:
+    """Refuse a published table that does not exist, or a column that it does not have."""
     if table not in published.names():
-        raise node.unknown("table", table, published.names())
-
-
-def check_column(table: str, column: str, node: Node, table_node: Node | None = None) -> None:
-    """Refuse a column that a published table does not have."""
-    check_table(table, table_node or node)
+        raise table_node.unknown("table", table, published.names())
     columns = published.table(table)[0]
     if column not in columns:
         raise node.error(f"{table} has no column '{column}'; {node.document.suggest(column, columns)}")

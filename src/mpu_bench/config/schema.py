@@ -23,6 +23,8 @@ RENAMED = {
     "deviations": "standard_deviations",
     "but": "overrides",
     "splits": "bipartitions",
+    "compare": "published",
+    "known": "explained",
 }
 
 AtLeastOne = Annotated[int, Field(ge=1)]
@@ -181,7 +183,6 @@ class File(Judging):
     kernel_memory: Memory | None = None
     optimum: bool = False
     paper: Paper | None = None
-    published: str | None = None
     plugins: list[str] = []
     profiles: dict[str, dict[str, Any]] = {}
 

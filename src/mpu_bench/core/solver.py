@@ -86,6 +86,7 @@ class Solver(ABC):
     classes : ``"two"`` or ``"any"``.
     online : whether it takes its examples one by one from a `Stream`, so that they need not all be in memory.
     sliceable : False for peers, whose one advance runs to the end whatever ``until`` says.
+    deterministic : whether nothing in it is random, so that one run on given data says all.
     version : raised by hand when results come out otherwise; those of earlier versions are then made again.
     """
 
@@ -95,6 +96,7 @@ class Solver(ABC):
     classes: ClassVar[Literal["two", "any"]] = "two"
     online: ClassVar[bool] = False
     sliceable: ClassVar[bool] = True
+    deterministic: ClassVar[bool] = False
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:

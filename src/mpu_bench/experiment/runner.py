@@ -379,7 +379,6 @@ def _facts(experiment: Experiment, planned: Sequence[PlannedRun]) -> dict[str, A
         "options": list(experiment.options),
         "description": experiment.description,
         "paper": experiment.paper,
-        "published": experiment.published,
         "judging": experiment.judging.model_dump(mode="json", by_alias=True, exclude_unset=True),
         "pairs": {each.run.dataset.label: each.description.pairs for each in planned if each.description},
     }

@@ -40,13 +40,19 @@ class ResultsFolder(ABC):
         """The name of the experiment."""
         return self.fact("name") or self.folder.name
 
-    @abstractmethod
+    @cached_property
     def facts(self) -> dict[str, Any]:
-        """Return what is known of the experiment, such as its ``config``, ``paper`` and ``options``."""
+        """What is known of the experiment, such as its ``config``, ``paper`` and ``options``."""
+        own = self._own_facts()
+        return own | _judged_by(own)
+
+    @abstractmethod
+    def _own_facts(self) -> dict[str, Any]:
+        """Return the facts that the folder holds."""
 
     def fact(self, name: str) -> Any:
         """Return one of the facts, or None."""
-        return self.facts().get(name)
+        return self.facts.get(name)
 
     @abstractmethod
     def records(self) -> list[dict[str, Any]]:
@@ -74,7 +80,7 @@ class _WithDatabase(ResultsFolder):
         super().__init__(store.folder)
         self._store = store
 
-    def facts(self) -> dict[str, Any]:
+    def _own_facts(self) -> dict[str, Any]:
         return self._store.facts()
 
     def records(self) -> list[dict[str, Any]]:
@@ -101,14 +107,9 @@ class _WithDatabase(ResultsFolder):
 class _Kept(ResultsFolder):
     is_kept = True
 
-    def facts(self) -> dict[str, Any]:
-        return self._facts
-
-    @cached_property
-    def _facts(self) -> dict[str, Any]:
+    def _own_facts(self) -> dict[str, Any]:
         path = self.folder / ABOUT
-        facts = _json(path) if path.is_file() else {}
-        return facts | _judged_by(facts)
+        return _json(path) if path.is_file() else {}
 
     def records(self) -> list[dict[str, Any]]:
         types = {name: column.typed for name, column in RECORD_COLUMNS.items()}
@@ -157,7 +158,7 @@ def _judged_by(facts: dict[str, Any]) -> dict[str, Any]:
     profile = options[options.index("--profile") + 1] if "--profile" in options else None
     experiment = read_config(path, profile=profile)
     judging = experiment.judging.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    return {"published": experiment.published, "judging": judging}
+    return {"judging": judging}
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mpu_bench.published import table
@@ -11,13 +11,13 @@ from mpu_bench.quantities import PUBLISHED_COLUMNS
 from mpu_bench.scaled import Scaled
 
 
-def published_beside(name: str | None, record: Mapping[str, Any]) -> dict[str, float]:
+def published_beside(tables: Iterable[str], record: Mapping[str, Any]) -> dict[str, float]:
     """Return the published numbers for a row of results, as far as the table tells its rows apart.
 
     Parameters
     ----------
-    name : str or None
-        The published table.
+    tables : iterable of str
+        The published tables; what several print is that of the first.
     record : mapping
         With ``dataset``, ``solver``, ``budget_vectors``, ``kernel`` and ``parameters`` (a mapping).
 
@@ -26,16 +26,13 @@ def published_beside(name: str | None, record: Mapping[str, Any]) -> dict[str, f
     dict
         Measured quantity -> published number; empty where nothing, or no single row, answers.
     """
-    if name is None:
-        return {}
-    rows = [row for row in table(name) if answers(row, record)]
-    if len(rows) != 1:
-        return {}
-    return {
-        PUBLISHED_COLUMNS[column]: float(value)
-        for column, value in rows[0].items()
-        if column in PUBLISHED_COLUMNS and value
-    }
+    beside: dict[str, float] = {}
+    for name in tables:
+        rows = [row for row in table(name) if answers(row, record)]
+        for column, value in rows[0].items() if len(rows) == 1 else ():
+            if column in PUBLISHED_COLUMNS and value:
+                beside.setdefault(PUBLISHED_COLUMNS[column], float(value))
+    return beside
 
 
 def _is_regularization(published: str, regularization: Any) -> bool:

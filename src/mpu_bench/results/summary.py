@@ -24,15 +24,15 @@ class _Results(Protocol):
     def records(self) -> list[dict[str, Any]]: ...
 
 
-def summarize(records: Sequence[Mapping[str, Any]], published_table: str | None) -> list[Summary]:
+def summarize(records: Sequence[Mapping[str, Any]], published: Sequence[str]) -> list[Summary]:
     """Return one row per dataset, solver, parameters, kernel and budget, over seeds and splits; none of trials.
 
     Parameters
     ----------
     records : sequence of mapping
         Rows as `Store.records` returns them.
-    published_table : str or None
-        The published table whose numbers stand beside the measured ones.
+    published : sequence of str
+        The published tables whose numbers stand beside the measured ones.
 
     Returns
     -------
@@ -45,11 +45,11 @@ def summarize(records: Sequence[Mapping[str, Any]], published_table: str | None)
     for record in records:
         if not record["trial"]:
             groups.setdefault(tuple(record[name] for name in GROUP), []).append(record)
-    return [_summary(dict(zip(GROUP, key, strict=True)), runs, published_table) for key, runs in groups.items()]
+    return [_summary(dict(zip(GROUP, key, strict=True)), runs, published) for key, runs in groups.items()]
 
 
-def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], published_table: str | None) -> Summary:
-    finished = [_with_derived(run) for run in runs if run["status"] in FINISHED]
+def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], tables: Sequence[str]) -> Summary:
+    finished = [with_derived(run) for run in runs if run["status"] in FINISHED]
     failed = [run for run in runs if run["status"] not in FINISHED]
     summary: Summary = group | {"count": len(finished), "planned": len(runs)}
     summary["status"] = ", ".join(dict.fromkeys(run["status"] for run in (failed or runs)))
@@ -57,11 +57,12 @@ def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], published
     summary["reason"] = "; ".join(dict.fromkeys(run["reason"] for run in runs if run["reason"]))
     summary |= moments(finished, QUANTITIES)
     key = group | {"parameters": json.loads(group["parameters"], object_hook=from_json)}
-    published = matching.published_beside(published_table, key)
+    published = matching.published_beside(tables, key)
     return summary | {f"published_{name}": value for name, value in published.items()}
 
 
-def _with_derived(run: Mapping[str, Any]) -> dict[str, Any]:
+def with_derived(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run with the quantities that follow from the rest of its row."""
     derived = {name: quantity.derive(run) for name, quantity in QUANTITIES.items() if quantity.derive is not None}
     return {**run, **derived}
 
@@ -71,8 +72,14 @@ def summaries(results: _Results) -> list[Summary]:
     pairs = results.fact("pairs") or {}
     return [
         row | dict(zip(("largest_pair", "smallest_pair"), pairs.get(row["dataset"], ()), strict=False))
-        for row in summarize(results.records(), results.fact("published"))
+        for row in summarize(results.records(), published_tables(results))
     ]
+
+
+def published_tables(results: _Results) -> list[str]:
+    """Return the published tables that results are set beside."""
+    tables: list[str] = (results.fact("judging") or {}).get("published") or []
+    return tables
 
 
 def moments(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Summary:

@@ -1,109 +1,170 @@
-"""Published against measured: a verdict for every cell of the papers' tables, and for what they claim without one.
+"""Published against measured: a verdict for every number of the papers' tables, and for every sentence about them.
 
-better         measured beats the published number by more than the rule allows
-within         as near as the rule asks
-differs-known  not within, known from before with its evidence, and where it was then
-outside        not within, and not known
-not run        there is no measured number, and why
+The kinds are kept apart. Values, ratios of seconds and claims say whether a paper is reproduced. Facts (sizes of
+datasets) test the cards, what is set by the config no run can miss, and what is recomputed from printed numbers tests the
+statistics: these three are listed, and counted apart. What the verdicts are, configs/published/rules.yaml says.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
-from mpu_bench import published
-from mpu_bench.config.rules import Claim, Judging, Known, NumberClaim, Printed, Rule, StatisticClaim, Tolerance, Where
+from mpu_bench import published, solvers
+from mpu_bench.config.rules import (
+    Explained,
+    Judging,
+    NumberStatement,
+    Printed,
+    Sentence,
+    SignificantStatement,
+    Statement,
+    Where,
+)
+from mpu_bench.errors import StoreError
 from mpu_bench.quantities import PUBLISHED_COLUMNS, RunStatus, quantity_of
 from mpu_bench.results import matching
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.summary import Summary, summaries
 from mpu_bench.scaled import from_json
-from mpu_bench.verdict import claims
+from mpu_bench.verdict import judge, rank_tests
+from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, NOT_RUN, Sample
+from mpu_bench.verdict.points import Evidence, Point, selected
+from mpu_bench.verdict.rules import Table, rules
+from mpu_bench.verdict.sentences import of_experiment
+from mpu_bench.verdict.statements import points_of, verdict_of
 
-BETTER, WITHIN, KNOWN, OUTSIDE, NOT_RUN = VERDICTS = ("better", "within", "differs-known", "outside", "not run")
+VALUE, RATIO, CLAIM = COUNTED = ("value", "ratio", "claim")  #: the kinds that say whether a paper is reproduced
+FACT, SET, RECOMPUTED = ("fact", "set", "recomputed")
+
+#: every verdict, in the order of tables
+VERDICTS = (
+    *(AGREES, judge.SAME_ORDER, judge.HOLDS, judge.SO_FAR, DIFFERS, judge.REFUTED, judge.UNDECIDED),
+    *(judge.UNINFORMATIVE, NOT_JUDGED, NOT_RUN),
+)
 
 #: columns of published tables that say which cell is meant, or how exact it is, and are no cells themselves
 _NAMES = (
     *("dataset", "solver", "budget", "bias", "setting", "note", "std", "lambda", "sigma2", "relative_deviation"),
-    *("quantity", "test", "pair"),
+    *("quantity", "test", "pair", "hypothesis", "decision", "level"),
 )
 FACTS = ("n", "n_test", "d", "classes", "largest_pair", "smallest_pair")  #: of datasets
 NOT_PART_OF_RUN = "the dataset is not part of this run"
-_EXACT = Rule(absolute=1e-9)
 _ANOTHER_LENGTH = 0.05  # relative, beyond which data of another length are another experiment
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A row of comparison.csv. ``kind`` is ``cell`` or ``claim``; a claim's words stand under ``column``.
+    """A row of comparison.csv: one printed number beside a measured one, or one claim.
 
-    ``row`` is that of the published table, from 1; 0 where there is none.
+    Attributes
+    ----------
+    kind : {"value", "ratio", "claim", "fact", "set", "recomputed"}
+    table : str
+        The published table; empty for a claim that cites none.
+    row : int
+        That of the published table, from 1; 0 where there is none.
+    column : str
+        Of the published table; of a claim, its words.
+    direction, judged : str
+        Of a difference: "higher" or "lower", and where that has a meaning "better" or "worse".
+    explained, evidence : str
+        Why it does not come out, and what shows it; they change no verdict.
+    points, points_measured, contradicted : int
+        Of a claim: over how many it ranges, how many are measured, how many contradict it.
+    outcomes : tuple of Point
+        Of a claim, what each of them says.
     """
 
     kind: str
-    table: str
-    dataset: str
-    solver: str
-    budget: str
-    parameters: str
-    column: str
-    published: float | None
+    table: str = ""
+    row: int = 0
+    dataset: str = ""
+    solver: str = ""
+    budget: str = ""
+    parameters: str = ""
+    column: str = ""
+    sentence: str = ""
+    published: float | None = None
     published_std: float | None = None
+    published_runs: int | None = None
     measured: float | None = None
     measured_std: float | None = None
     count: int = 0
     difference: float | None = None  #: measured - published
-    relative_difference: float | None = None  #: by the published number
-    tolerance: str = ""
+    allowed: float | None = None
+    p_value: float | None = None
     verdict: str = NOT_RUN
-    reason: str = ""
-    row: int = 0
+    direction: str = ""
+    judged: str = ""
+    remark: str = ""
+    explained: str = ""
+    evidence: str = ""
+    points: int = 0
+    points_measured: int = 0
+    contradicted: int = 0
+    outcomes: tuple[Point, ...] = field(default=(), compare=False)
 
 
-COLUMNS = tuple(Cell.__dataclass_fields__)
+COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name != "outcomes")
 
 
-def compare(rows: Sequence[Summary], curves: Sequence[Summary], judging: Judging) -> list[Cell]:
+def compare(
+    rows: Sequence[Summary],
+    evidence: Evidence,
+    judging: Judging,
+    sentences: Sequence[Sentence] = (),
+) -> list[Cell]:
     """Judge results.
 
     Parameters
     ----------
     rows : sequence of mapping
         As `summary.summarize` returns them.
-    curves : sequence of mapping
-        The rows of mean_curves.csv.
+    evidence : Evidence
+        The runs and curves that claims are held against.
     judging : Judging
         What the config says.
+    sentences : sequence of Sentence
+        Of the paper, those that these results answer.
 
     Returns
     -------
     list of Cell
-        One for each published number of the tables named under ``compare`` and each row of results that answers it,
+        One for each published number of the tables named under ``published`` and each row of results that answers it,
         and one for each claim. A number that a claim is about has no other.
     """
-    claimed = {claim.printed for claim in judging.claims if isinstance(claim.printed, Printed)}
+    statements = [
+        *((sentence.name, sentence.claim, sentence.statement) for sentence in sentences if sentence.statement),
+        *(("", claim.claim, claim.statement) for claim in judging.claims),
+    ]
+    claimed = {cited for _, _, statement in statements if isinstance(cited := _cited(statement), Printed)}
     cells = [
-        replace(cell, row=number)
-        for table, rules in judging.compare.items()
+        cell
+        for table in judging.published
         for number, row, column in published_numbers(table)
         if Printed(table=table, row=number, column=column) not in claimed
-        for cell in _cells(table, row, column, _tolerance_of(row, rules.get(column)), rows)
+        for cell in _cells(table, number, row, column, rows)
     ]
-    cells += [_claim_cell(claim, rows, curves) for claim in judging.claims]
-    return [_with_known_deviation(cell, judging.known) for cell in cells]
+    cells += [_claim_cell(name, claim, statement, evidence) for name, claim, statement in statements]
+    return [_with_explanation(cell, judging.explained) for cell in cells]
 
 
 def of_results(results: ResultsFolder) -> list[Cell]:
-    """Return the cells of a results folder, judged by what its config says."""
-    return of_rows(results, summaries(results), results.mean_curves())
+    """Return the cells of a results folder, judged by what its config and its paper say."""
+    return of_rows(results, summaries(results))
 
 
-def of_rows(results: ResultsFolder, rows: Sequence[Summary], curves: Sequence[Summary]) -> list[Cell]:
-    """Return the same of rows that were read before: those of table.csv and of mean_curves.csv."""
-    return compare(rows, curves, Judging.model_validate(results.fact("judging") or {}))
+def of_rows(results: ResultsFolder, rows: Sequence[Summary]) -> list[Cell]:
+    """Return the same where the rows of table.csv were read before."""
+    evidence = Evidence.of(results.records(), results.mean_curves())
+    sentences = of_experiment(results.fact("paper") or "", Path(results.fact("config") or "").stem)
+    return compare(rows, evidence, Judging.model_validate(results.fact("judging") or {}), sentences)
 
 
 def published_numbers(table: str) -> Iterator[tuple[int, Mapping[str, str], str]]:
@@ -119,41 +180,36 @@ def published_numbers(table: str) -> Iterator[tuple[int, Mapping[str, str], str]
                 yield number, row, column
 
 
-def _tolerance_of(row: Mapping[str, str], rule: Rule | None) -> Tolerance | None:
-    return None if rule is None else rule.tolerance(row.get("dataset", ""), row.get("solver", ""))
-
-
-def _cells(
-    table: str, row: Mapping[str, str], column: str, rule: Tolerance | None, rows: Sequence[Summary]
-) -> list[Cell]:
-    answers = _answers(row, column, rule, rows)
+def _cells(table: str, number: int, row: Mapping[str, str], column: str, rows: Sequence[Summary]) -> list[Cell]:
     is_fact = column in FACTS
+    kind = FACT if is_fact else rules().kind(table, row, column)
+    answers = _answers(row, column, rows)
     cell = Cell(
-        kind="cell",
-        table=table,
+        kind,
+        table,
+        number,
         dataset=row.get("dataset", ""),
         solver="" if is_fact else row.get("solver", ""),
         budget="" if is_fact else row.get("budget", ""),
-        parameters="",
         column=column,
         published=_number(row[column]),
-        published_std=_number(row.get("std") or row.get(f"{column.removesuffix('_percent')}_std")),
-        tolerance=_tolerance_text(rule, column),
-        reason="" if answers else _why_not_run(row, rows, rule, column),
+        remark="" if answers else _why_not_run(row, rows, column),
     )
-    if is_fact and answers:
-        return [_fact_cell(cell, answers[0], rule)]
-    return [_measured_cell(cell, answer, rule, rows) for answer in answers if rule is not None] or [cell]
+    if is_fact:
+        return [_fact_cell(cell, answers[0], row[column])] if answers else [cell]
+    return [_measured_cell(cell, answer, row, rows) for answer in answers] or [cell]
 
 
-def _answers(row: Mapping[str, str], column: str, rule: Tolerance | None, rows: Sequence[Summary]) -> Sequence[Summary]:
+def _answers(row: Mapping[str, str], column: str, rows: Sequence[Summary]) -> Sequence[Summary]:
     """Return the rows of results that have what a cell of a published table prints."""
     if column in FACTS:
         same = [each for each in rows if each["dataset"] == row.get("dataset") and _is_counted(each)]
         return [each for each in same if each.get(column) is not None and (column != "n" or _is_as_long(each, row))]
-    if rule is None:
-        return []
-    return [each for each in rows if matching.answers(row, _with_parameters(each)) and _is_as_long(each, row)]
+    return [
+        each
+        for each in rows
+        if each.get("as_published") != 0 and matching.answers(row, _with_parameters(each)) and _is_as_long(each, row)
+    ]
 
 
 def _is_counted(row: Summary) -> bool:
@@ -178,174 +234,272 @@ def _number(text: str | None) -> float | None:
         return None
 
 
-def _tolerance_text(rule: Tolerance | None, column: str) -> str:
-    if rule is None:
-        return "exact" if column in FACTS else ""
-    given = rule.model_dump(exclude_none=True, include=set(Tolerance.model_fields))
-    words = {
-        name.replace("_", " "): f"{value:g}" if isinstance(value, float) else value for name, value in given.items()
-    }
-    return ", ".join(f"{name} {value}" for name, value in words.items())
-
-
-def _why_not_run(row: Mapping[str, str], rows: Sequence[Summary], rule: Tolerance | None, column: str) -> str:
-    if rule is None and column not in FACTS:
-        return f"the config has no rule for {column}"
+def _why_not_run(row: Mapping[str, str], rows: Sequence[Summary], column: str) -> str:
     same_dataset = [each for each in rows if each["dataset"] == row.get("dataset")]
     if not same_dataset:
         return NOT_PART_OF_RUN
     if column in FACTS and not any(map(_is_counted, same_dataset)):
         return "the data are not here"
     other = [each for each in same_dataset if not _is_as_long(each, row)]
-    return f"run on {other[0]['n']} rows instead" if other else "no run answers this row"
+    if other:
+        return f"run on {other[0]['n']} rows instead"
+    if any(matching.answers(row, _with_parameters(each)) for each in same_dataset):
+        return "run with other settings than those of the config"
+    return "no run answers this row"
 
 
-def _fact_cell(cell: Cell, row: Summary, rule: Tolerance | None) -> Cell:
-    cell = replace(cell, measured=float(row[cell.column]), count=1)
-    return _with_difference(cell, judge(cell, rule or _EXACT))
+def _fact_cell(cell: Cell, row: Summary, text: str) -> Cell:
+    cell = replace(cell, measured=float(row[cell.column]), count=1, allowed=judge.half_unit(text))
+    assert cell.measured is not None
+    assert cell.published is not None
+    assert cell.allowed is not None
+    agrees = abs(cell.measured - cell.published) <= cell.allowed
+    return _with_difference(replace(cell, verdict=AGREES if agrees else DIFFERS))
 
 
-def _measured_cell(cell: Cell, row: Summary, rule: Tolerance, rows: Sequence[Summary]) -> Cell:
-    quantity = PUBLISHED_COLUMNS.get(cell.column, cell.column)
+def _measured_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequence[Summary]) -> Cell:
+    about = rules().tables[cell.table]
+    quantity = "comparable_seconds" if cell.column == "seconds" else PUBLISHED_COLUMNS.get(cell.column, cell.column)
+    runs = about.runs_on(cell.dataset)
+    deviation = _number(printed.get("std") or printed.get(f"{cell.column.removesuffix('_percent')}_std"))
     cell = replace(
         cell,
         solver=row["solver"],
         parameters=row["parameters"],
+        published_std=None if cell.kind == SET or deviation is None else about.sample_deviation(deviation, runs),
+        published_runs=runs,
         count=row["count"],
         measured=row.get(f"{quantity}_mean"),
-        measured_std=row.get(f"{quantity}_std"),
+        measured_std=None if cell.kind == SET else row.get(f"{quantity}_std"),
     )
-    if cell.measured is None or cell.published is None:
+    if not row["count"]:
         is_waiting = row["status"] == RunStatus.NOT_RUN
         waiting = "planned and not yet run; the same command goes on" if is_waiting else row["status"]
-        return replace(cell, reason=row["reason"] or waiting)
-    reason = "" if row["count"] == row["planned"] else f"{row['count']} of {row['planned']} runs"
-    if rule.ratio_to is not None:
-        return replace(_ratio_cell(cell, row, rule, rows, quantity), reason=reason)
-    return replace(_with_difference(cell, judge(cell, rule)), reason=reason)
+        return replace(cell, remark=row["reason"] or waiting)
+    if cell.kind == RATIO:
+        return _ratio_cell(cell, row, printed, rows, about)
+    if cell.kind == SET:
+        return replace(cell, verdict=AGREES, remark="set by the config")
+    if cell.measured is None or cell.published is None:
+        return replace(cell, remark=f"the runs have no {quantity}")
+    return _with_difference(_value_cell(cell, row, printed, about))
 
 
-def judge(cell: Cell, rule: Tolerance) -> str:
-    """Return the verdict on a measured number beside a published one, not knowing what is known."""
-    measured, published_number = _both_numbers(cell)
-    off = abs(measured - published_number)
-    joint = math.hypot(cell.published_std or 0.0, cell.measured_std or 0.0)
-    allowed = max(
-        (rule.relative or 0.0) * abs(published_number), rule.absolute or 0.0, (rule.standard_deviations or 0.0) * joint
-    )
-    if rule.at_most is not None:
-        return WITHIN if measured <= rule.at_most * published_number else OUTSIDE
-    if off <= allowed * (1 + 1e-12):
-        return WITHIN
-    quantity = quantity_of(cell.column)
-    better = "lower" if measured < published_number else "higher"
-    return BETTER if quantity is not None and quantity.better == better else OUTSIDE
-
-
-def _both_numbers(cell: Cell) -> tuple[float, float]:
+def _value_cell(cell: Cell, row: Summary, printed: Mapping[str, str], about: Table) -> Cell:
     assert cell.measured is not None
     assert cell.published is not None
-    return cell.measured, cell.published
+    tolerance = rules().tolerance(cell.table, printed, cell.column)
+    is_accuracy = "accuracy" in cell.column
+    unit = judge.half_unit(printed[cell.column])
+    judgement = judge.judge_value(
+        Sample(cell.published, cell.published_std, cell.published_runs or 1),
+        Sample(cell.measured, cell.measured_std, row["count"]),
+        judge.floor_of(cell.published, tolerance, unit, about.accuracy, is_accuracy),
+        tolerance,
+        deterministic=row["solver"] in solvers.SOLVERS and solvers.load(row["solver"]).deterministic,
+        constant=_constant(row, is_accuracy) if "percent" in cell.column else None,
+    )
+    partly = "" if row["count"] == row["planned"] else f"{row['count']} of {row['planned']} runs"
+    return _judged(cell, judgement, partly)
 
 
-def _ratio_cell(cell: Cell, row: Summary, rule: Tolerance, rows: Sequence[Summary], quantity: str) -> Cell:
-    """Judge a number as its ratio to another solver's, on both sides."""
-    assert rule.factor is not None
-    peer = next((each for each in rows if _is_peer(each, row, rule)), None)
-    same = {"dataset": cell.dataset, "solver": rule.ratio_to}
-    published_rows = [
-        each
-        for each in published.table(cell.table)
-        if {name: each.get(name) for name in same} == same and each.get("budget", "") == cell.budget
-    ]
-    below = _number(published_rows[0][cell.column]) if len(published_rows) == 1 else None
-    if peer is None or not below or not peer.get(f"{quantity}_mean"):
-        return replace(cell, verdict=NOT_RUN, reason=f"{rule.ratio_to} was not run")
-    measured, published_number = _both_numbers(cell)
+def _constant(row: Summary, is_accuracy: bool) -> float | None:
+    """Return the percents of a classifier that always gives the most frequent answer of the test rows."""
+    error = row.get("constant_error_mean")
+    return None if error is None else 100 * (1 - error if is_accuracy else error)
+
+
+def _judged(cell: Cell, judgement: judge.Judgement, *remarks: str) -> Cell:
+    return replace(
+        cell,
+        verdict=judgement.verdict,
+        allowed=judgement.allowed,
+        p_value=judgement.p_value,
+        remark="; ".join(filter(None, [judgement.remark, *remarks])),
+    )
+
+
+def _ratio_cell(
+    cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequence[Summary], about: Table
+) -> Cell:
+    """Judge seconds as their ratio to another solver's, as an interval that the printed digits leave."""
+    peer = about.ratio_to or ""
+    named = [each for each in published.table(cell.table) if _is_peer(each, printed, peer)]
+    if len(named) != 1:
+        return replace(cell, remark=f"{peer} is not printed beside it")
+    others = [each for each in rows if each.get("as_published") != 0 and _answers_peer(each, named[0], row)]
+    if not others or not others[0]["count"]:
+        return replace(cell, remark=f"{peer} was not run")
+    interval = judge.printed_ratio(printed[cell.column], named[0][cell.column])
     cell = replace(
         cell,
-        published=published_number / below,
-        measured=measured / peer[f"{quantity}_mean"],
+        column=f"{cell.column} / {peer}'s",
+        published=float(printed[cell.column]) / float(named[0][cell.column]),
         published_std=None,
         measured_std=None,
-        column=f"{cell.column} / {rule.ratio_to}'s",
     )
-    measured, published_number = _both_numbers(cell)
-    times = measured / published_number
-    verdict = BETTER if times < 1 / rule.factor else WITHIN if times <= rule.factor else OUTSIDE
-    return _with_difference(cell, verdict)
+    seconds = [each.get("comparable_seconds_mean") for each in (row, others[0])]
+    if not all(seconds):
+        return replace(cell, measured=None, verdict=NOT_JUDGED, remark=_why_not_judged(row, others[0]))
+    measured = seconds[0] / seconds[1]  # type: ignore[operator]
+    return _with_difference(_judged(replace(cell, measured=measured), judge.judge_ratio(interval, measured)))
 
 
-def _is_peer(other: Summary, row: Summary, rule: Tolerance) -> bool:
-    same = all(other[name] == row[name] for name in ("dataset", "budget_vectors"))
-    return same and other["solver"] == rule.ratio_to
+def _why_not_judged(*rows: Summary) -> str:
+    disturbed = [row["solver"] for row in rows if row.get("comparable_seconds_mean") is None and row.get("disturbed")]
+    if disturbed:
+        return f"disturbed while {' and '.join(disturbed)} ran"
+    return "nothing was recorded of what disturbed these runs"
 
 
-def _with_difference(cell: Cell, verdict: str) -> Cell:
-    measured, published_number = _both_numbers(cell)
-    difference = measured - published_number
-    relative = difference / published_number if published_number else None
-    return replace(cell, verdict=verdict, difference=difference, relative_difference=relative)
+def _is_peer(row: Mapping[str, str], beside: Mapping[str, str], peer: str) -> bool:
+    same = all(row.get(name, "") == beside.get(name, "") for name in ("dataset", "budget"))
+    alone = row.get("dataset") == beside.get("dataset") and not beside.get("budget")
+    return row.get("solver") == peer and (same or alone)
 
 
-def _claim_cell(claim: Claim, rows: Sequence[Summary], curves: Sequence[Summary]) -> Cell:
-    answer = claims.examine(claim, rows, curves)
-    where, rule = claim.where, claim.rule if isinstance(claim, NumberClaim | StatisticClaim) else None
-    cited = claim.printed if isinstance(claim.printed, Printed) else None
-    cell = Cell(
-        kind="claim",
-        table=cited.table if cited else "",
-        dataset=where.dataset or "",
-        solver=where.solver or "",
-        budget=str(where.budget or ""),
-        parameters="",
-        column=claim.claim,
-        published=_published_number(claim.printed),
-        measured=answer.measured,
-        count=answer.runs,
-        tolerance=answer.tolerance or _tolerance_text(rule, ""),
-        reason=answer.reason,
-        row=cited.row if cited else 0,
-    )
-    if answer.holds is not None:
-        return replace(cell, verdict=WITHIN if answer.holds else OUTSIDE)
-    if rule is not None and answer.measured is not None:
-        return _with_difference(cell, judge(cell, rule))
-    return cell
+def _answers_peer(other: Summary, named: Mapping[str, str], row: Summary) -> bool:
+    same_budget = not named.get("budget") or other["budget_vectors"] in (None, float(named["budget"]))
+    return same_budget and other["dataset"] == row["dataset"] and matching.answers(named, _with_parameters(other))
 
 
-def _published_number(printed: float | Printed | None) -> float | None:
-    if isinstance(printed, Printed):
-        return float(published.table(printed.table)[printed.row - 1][printed.column])
-    return printed
-
-
-def _with_known_deviation(cell: Cell, known: Sequence[Known]) -> Cell:
-    """Look up a cell that is outside among those that are known not to come out."""
-    entry = next((entry for entry in known if _is_meant(entry, cell)), None)
-    if cell.verdict != OUTSIDE or entry is None:
+def _with_difference(cell: Cell) -> Cell:
+    """Return a cell with its difference, and for one that differs which way."""
+    assert cell.measured is not None
+    assert cell.published is not None
+    cell = replace(cell, difference=cell.measured - cell.published)
+    if cell.verdict not in (DIFFERS, judge.UNDECIDED, judge.SAME_ORDER) or not cell.difference:
         return cell
-    if _has_moved(entry, cell):
-        return replace(cell, reason=f"was {entry.measured:g} and has moved; known before: {entry.reason}")
-    return replace(cell, verdict=KNOWN, reason=entry.reason)
+    direction = "higher" if cell.difference > 0 else "lower"
+    quantity = quantity_of(cell.column.partition(" / ")[0])
+    if cell.kind in (FACT, RECOMPUTED) or quantity is None or not quantity.better:
+        return replace(cell, direction=direction)
+    return replace(cell, direction=direction, judged="better" if quantity.better == direction else "worse")
 
 
-def _is_meant(entry: Known, cell: Cell) -> bool:
-    if cell.kind == "claim":
-        return entry.claim == cell.column
-    where = Where(dataset=entry.dataset, solver=entry.solver, budget=entry.budget, parameters=entry.parameters)
-    row = vars(cell) | {"parameters": cell.parameters or "{}", "budget_vectors": _number(cell.budget)}
-    is_column = entry.column == cell.column.partition(" / ")[0]  # that of a ratio: the column it is made of
-    return is_column and entry.table in (None, cell.table) and claims.matches(row, where)
+def _cited(statement: Statement) -> float | Printed | None:
+    return statement.printed if isinstance(statement, NumberStatement | SignificantStatement) else None
 
 
-def _has_moved(entry: Known, cell: Cell) -> bool:
-    if entry.measured is None or cell.measured is None:
-        return False
-    allowed = max((entry.relative or 0.0) * abs(entry.measured), entry.absolute or 0.0)
-    return abs(cell.measured - entry.measured) > allowed
+def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence) -> Cell:
+    cited = _cited(statement)
+    cell = Cell(CLAIM, column=claim, sentence=name)
+    if isinstance(cited, Printed):
+        text = published.table(cited.table)[cited.row - 1][cited.column]
+        cell = replace(cell, table=cited.table, row=cited.row, published=float(text))
+    if isinstance(statement, SignificantStatement) and statement.of is not None:
+        return _recomputed_cell(cell, statement)
+    if isinstance(statement, NumberStatement):
+        return _number_cell(cell, statement, evidence)
+    return with_points(cell, points_of(statement, evidence))
 
 
-def counts(cells: Sequence[Cell]) -> dict[str, int]:
-    """Return how many cells have each verdict."""
-    return {verdict: sum(cell.verdict == verdict for cell in cells) for verdict in VERDICTS}
+def with_points(cell: Cell, points: Sequence[Point]) -> Cell:
+    """Return a claim's cell with what its points say."""
+    outcomes = Counter(point.outcome for point in points)
+    measured = len(points) - outcomes["not measured"]
+    verdict = verdict_of(points)
+    against = [point for point in points if point.outcome == "contradicts"]
+    shown = against or [point for point in points if point.outcome in ("unclear", "within noise")]
+    words = [f"{point.name}: {point.words}" if point.words else point.name for point in shown[:3]]
+    if len(shown) > len(words):
+        words.append(f"and {len(shown) - len(words)} more")
+    return replace(
+        cell,
+        verdict=verdict,
+        points=len(points),
+        points_measured=measured,
+        contradicted=outcomes["contradicts"],
+        count=measured,
+        remark="; ".join(words) if verdict != judge.HOLDS else "",
+        outcomes=tuple(points),
+    )
+
+
+def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> Cell:
+    """Judge the mean over all points as a value."""
+    runs = [run for point in statement.points() for run in selected(evidence.runs, statement.of, point)]
+    values = [run[statement.quantity] for run in runs if run.get(statement.quantity) is not None]
+    about = rules().tables[cell.table] if cell.table else Table()
+    printed = statement.printed
+    text = f"{printed:g}"
+    if isinstance(printed, Printed):
+        text = published.table(printed.table)[printed.row - 1][printed.column]
+    cell = replace(cell, kind=VALUE, published=float(text), count=len(values), published_runs=about.runs)
+    if not values:
+        return cell
+    mean, deviation = _moments(values)
+    column = quantity_of(statement.quantity)
+    name = next((each for each in (statement.quantity, column.published if column else "") if each in rules().values), "")
+    tolerance = rules().values[name or "support_vectors"]
+    is_accuracy = "accuracy" in statement.quantity
+    floor = judge.floor_of(float(text), tolerance, judge.half_unit(text), about.accuracy, is_accuracy)
+    # fixed problems are no sample: the mean over all of them is one number
+    random = runs[0]["dataset"] not in about.fixed_problems
+    judgement = judge.judge_value(
+        Sample(float(text), None, about.runs_on(runs[0]["dataset"])),
+        Sample(mean, deviation if random else None, len(values) if random else 1),
+        floor,
+        tolerance,
+    )
+    judgement = judgement if random else replace(judgement, remark=f"the mean of {len(values)} fixed problems")
+    return _with_difference(_judged(replace(cell, measured=mean, measured_std=deviation), judgement))
+
+
+def _moments(values: Sequence[float]) -> tuple[float, float | None]:
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return mean, None
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def _recomputed_cell(cell: Cell, statement: SignificantStatement) -> Cell:
+    """Set a statistic of printed numbers beside the printed statistic."""
+    assert statement.of is not None
+    assert statement.printed is not None
+    try:
+        values = rank_tests.matched(published.table(statement.of), statement.quantity, statement.solvers)
+        if statement.test == "wilcoxon":
+            outcome: Any = rank_tests.wilcoxon(values[:, 0], values[:, 1], statement.alternative, statement.ties)
+        else:
+            best = "highest" if "accuracy" in statement.quantity else "lowest"
+            outcome = rank_tests.friedman(values, best, corrected=statement.corrected)  # type: ignore[arg-type]
+    except StoreError as error:
+        return replace(cell, kind=RECOMPUTED, remark=str(error))
+    is_p_value = statement.printed.column == "p_value"
+    recomputed = float(outcome.p_value if is_p_value else outcome.statistic)
+    text = published.table(statement.printed.table)[statement.printed.row - 1][statement.printed.column]
+    judgement = judge.judge_recomputed(text, recomputed, is_p_value)
+    cell = replace(cell, kind=RECOMPUTED, measured=recomputed, count=len(values))
+    return _with_difference(_judged(cell, judgement, f"over {len(values)} datasets of {statement.of} as published"))
+
+
+def _with_explanation(cell: Cell, explained: Sequence[Explained]) -> Cell:
+    """Set beside a cell that does not come out why that is, and what shows it."""
+    if cell.verdict not in (DIFFERS, judge.REFUTED):
+        return cell
+    entry = next((entry for entry in explained if _is_meant(entry, cell)), None)
+    if entry is None:
+        return cell
+    evidence = entry.evidence if isinstance(entry.evidence, str) else f"in print: {entry.evidence['print']}"
+    return replace(cell, explained=entry.because, evidence=evidence)
+
+
+def _is_meant(entry: Explained, cell: Cell) -> bool:
+    if entry.sentence is not None or not cell.column:
+        return entry.sentence == cell.sentence
+    parameters = json.loads(cell.parameters or "{}")
+    where = Where(dataset=entry.dataset, solver=entry.solver, budget=entry.budget)
+    named = {"dataset": cell.dataset, "solver": cell.solver, "budget": _number(cell.budget)}
+    return (
+        entry.column == cell.column.partition(" / ")[0]  # of a ratio: the column it is made of
+        and entry.table in (None, cell.table)
+        and all(getattr(where, name) in (None, value) for name, value in named.items())
+        and all(parameters.get(name) == value for name, value in entry.parameters.items())
+    )
+
+
+def counts(cells: Sequence[Cell], kinds: Sequence[str] = COUNTED) -> dict[str, int]:
+    """Return how many cells of some kinds have each verdict."""
+    found = Counter(cell.verdict for cell in cells if cell.kind in kinds)
+    return {verdict: found[verdict] for verdict in VERDICTS}

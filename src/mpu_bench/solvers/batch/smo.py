@@ -101,6 +101,7 @@ class SMO(Solver):
     """
 
     name = "smo"
+    deterministic: ClassVar = True
     paper = "sbp-2012"
     kernels: ClassVar = "any"
 

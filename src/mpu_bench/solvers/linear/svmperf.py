@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from annotated_types import Gt
@@ -103,6 +103,7 @@ class SVMperf(Solver):
     """
 
     name = "svmperf"
+    deterministic: ClassVar = True
     paper = "joachims-2006"
 
     C: Annotated[float, Gt(0)] = 1.0

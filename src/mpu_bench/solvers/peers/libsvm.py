@@ -59,6 +59,7 @@ class Libsvm(Solver):
     """
 
     name = "libsvm"
+    deterministic: ClassVar = True
     paper = "scikit-learn"
     kernels: ClassVar = "any"
     sliceable = False

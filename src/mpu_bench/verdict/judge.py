@@ -1,0 +1,171 @@
+"""Verdicts on numbers: a published one beside measured ones, by the rules of configs/published/rules.yaml."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import NamedTuple
+
+from scipy import stats
+
+from mpu_bench.verdict.rules import Tolerance, rules
+
+AGREES, DIFFERS, UNDECIDED, UNINFORMATIVE = "agrees", "differs", "undecided", "uninformative"
+SAME_ORDER, NOT_JUDGED = "same order", "not judged"
+HOLDS, SO_FAR, REFUTED = "holds", "holds so far", "refuted"
+NOT_RUN = "not run"
+
+_PERCENT = 100.0
+_ROUNDING = 1e-12  # relative; what sums in another order may differ by
+
+
+class Sample(NamedTuple):
+    """A mean with the standard deviation and the number of the runs that it is of."""
+
+    mean: float
+    deviation: float | None = None
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict, and how it came about.
+
+    Attributes
+    ----------
+    verdict : str
+    allowed : float or None
+        Up to which difference the numbers agree.
+    p_value : float or None
+        Of Welch's test that the means do not differ.
+    remark : str
+        What limits the verdict, such as "a single run".
+    """
+
+    verdict: str
+    allowed: float | None = None
+    p_value: float | None = None
+    remark: str = ""
+
+
+def half_unit(text: str) -> float:
+    """Return half a unit of the last digit of a number as it is printed: 0.05 of "0.1", 500 of "10e3"."""
+    return 0.5 * 10.0 ** int(Decimal(text).as_tuple().exponent)
+
+
+def floor_of(published: float, tolerance: Tolerance, unit: float, accuracy: float | None, is_accuracy: bool) -> float:
+    """Return what a mean may differ by whatever the scatter.
+
+    Parameters
+    ----------
+    published : float
+    tolerance : Tolerance
+    unit : float
+        Half a unit of the last printed digit.
+    accuracy : float or None
+        What the table asks of objectives, relative.
+    is_accuracy : bool
+        Whether the number is a share of right answers in percent, not of wrong ones.
+    """
+    floor = 0.0
+    if tolerance.points is not None:
+        error = _PERCENT - published if is_accuracy else published
+        floor = min(tolerance.points, (tolerance.of_error or math.inf) * error)
+    if tolerance.relative is not None:
+        floor = max(floor, tolerance.relative * abs(published))
+    if tolerance.accuracy and accuracy is not None:
+        floor = max(floor, accuracy * abs(published))
+    return floor + unit
+
+
+def judge_value(
+    published: Sample,
+    measured: Sample,
+    floor: float,
+    tolerance: Tolerance,
+    *,
+    deterministic: bool = False,
+    constant: float | None = None,
+) -> Judgement:
+    """Return the verdict on a measured mean beside a published one.
+
+    Parameters
+    ----------
+    published, measured : Sample
+        The published deviation is None where none is printed.
+    floor : float
+        As `floor_of` returns it.
+    tolerance : Tolerance
+    deterministic : bool
+        Whether nothing in the measured runs is random.
+    constant : float or None
+        What a classifier reaches that always gives the most frequent answer, in the unit of the means.
+    """
+    judgement = _judged(published, measured, floor, tolerance, deterministic)
+    if constant is None or judgement.allowed is None:
+        return judgement
+    for name, sample in (("published", published), ("measured", measured)):
+        allowed = judgement.allowed if name == "published" else _ROUNDING * _PERCENT
+        if abs(sample.mean - constant) <= allowed:
+            remark = f"a constant answer has {constant:.4g}, which is as good as what is {name}"
+            return Judgement(UNINFORMATIVE, judgement.allowed, judgement.p_value, remark)
+    return judgement
+
+
+def _judged(
+    published: Sample, measured: Sample, floor: float, tolerance: Tolerance, deterministic: bool
+) -> Judgement:
+    off = abs(measured.mean - published.mean)
+    if deterministic:
+        return Judgement(AGREES if _within(off, floor) else DIFFERS, floor, remark="nothing in it is random")
+    few = measured.count < rules().least_runs and published.deviation is None
+    if measured.deviation is None or few:
+        remark = "a single run" if measured.count == 1 else f"{measured.count} runs"
+        return Judgement(AGREES if _within(off, floor) else UNDECIDED, floor, remark=remark)
+    deviations = (published.deviation if published.deviation is not None else measured.deviation, measured.deviation)
+    squares = [s * s / n for s, n in zip(deviations, (published.count, measured.count), strict=True)]
+    error = math.sqrt(sum(squares))
+    allowed = min(_cap(published.mean, tolerance), max(floor, rules().standard_errors * error))
+    if _within(off, allowed):
+        return Judgement(AGREES, allowed)
+    if not error:
+        return Judgement(DIFFERS, allowed, 0.0)
+    own = published.deviation is not None and published.count > 1
+    freedom = [measured.count - 1, published.count - 1] if own else [measured.count - 1]
+    parts = [squares[1], squares[0]] if own else [squares[0] + squares[1]]
+    degrees = sum(parts) ** 2 / sum(part * part / each for part, each in zip(parts, freedom, strict=True))
+    p_value = float(2 * stats.t.sf(off / error, degrees))
+    return Judgement(DIFFERS if p_value < rules().significance else UNDECIDED, allowed, p_value)
+
+
+def _within(off: float, allowed: float) -> bool:
+    return off <= allowed * (1 + 1e-9)
+
+
+def _cap(published: float, tolerance: Tolerance) -> float:
+    if tolerance.cap_points is not None:
+        return tolerance.cap_points
+    return math.inf if tolerance.cap_relative is None else tolerance.cap_relative * abs(published)
+
+
+def printed_ratio(above: str, below: str) -> tuple[float, float]:
+    """Return the interval of the ratio of two numbers as they are printed; from 0, or without end, where one may be 0."""
+    (a, half_a), (b, half_b) = ((float(text), half_unit(text)) for text in (above, below))
+    return max(a - half_a, 0.0) / (b + half_b), (a + half_a) / (b - half_b) if b > half_b else math.inf
+
+
+def judge_ratio(interval: tuple[float, float], measured: float) -> Judgement:
+    """Return the verdict on a ratio of seconds beside the interval that print leaves."""
+    low, high = interval
+    times = max(measured / high, low / measured if measured else math.inf, 1.0)
+    if times <= rules().ratios.agrees:
+        return Judgement(AGREES)
+    return Judgement(SAME_ORDER if times <= rules().ratios.same_order else DIFFERS)
+
+
+def judge_recomputed(published: str, recomputed: float, is_p_value: bool) -> Judgement:
+    """Return whether a statistic, or p-value, that was computed from printed numbers is the printed one."""
+    number = float(published)
+    allowed = rules().recomputed.p_value * number if is_p_value else half_unit(published)
+    return Judgement(AGREES if _within(abs(recomputed - number), allowed) else DIFFERS, allowed)

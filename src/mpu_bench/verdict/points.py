@@ -1,0 +1,161 @@
+"""What results say of a statement at one of its points: two solvers beside each other, paired over seeds and splits."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+from mpu_bench import solvers
+from mpu_bench.config.rules import Where
+from mpu_bench.quantities import FINISHED
+from mpu_bench.results.curves import complete
+from mpu_bench.results.summary import with_derived
+from mpu_bench.verdict.rules import rules
+
+Row = Mapping[str, Any]
+
+#: what a point is to a statement: unclear, where one run of something random points the other way
+SUPPORTS, NOISE, UNCLEAR, CONTRADICTS, NOT_MEASURED = (
+    *("supports", "within noise", "unclear", "contradicts", "not measured"),
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One of the points that a statement ranges over, and what the results say there."""
+
+    name: str
+    outcome: str
+    words: str = ""
+
+
+class Evidence(NamedTuple):
+    """The runs that may be held for or against a paper: finished, as published; and the rows of their mean curves."""
+
+    runs: Sequence[Row]
+    curves: Sequence[Row]
+
+    @classmethod
+    def of(cls, records: Iterable[Row], curves: Sequence[Row]) -> Evidence:
+        """Return the evidence among all runs and mean curves of a results folder."""
+        runs = [
+            with_derived(record)
+            for record in records
+            if record["status"] in FINISHED and not record["trial"] and record.get("as_published") != 0
+        ]
+        own = {_curve_identity(run) for run in runs}
+        return cls(runs, [row for row in complete(curves, _counted(runs)) if _curve_identity(row) in own])
+
+
+def _counted(runs: Sequence[Row]) -> list[Row]:
+    counts: dict[Any, int] = {}
+    for run in runs:
+        counts[_curve_identity(run)] = counts.get(_curve_identity(run), 0) + 1
+    names = ("dataset", "solver", "parameters", "kernel", "budget_vectors")
+    return [dict(zip(names, key, strict=True)) | {"count": count} for key, count in counts.items()]
+
+
+def _curve_identity(row: Row) -> tuple[Any, ...]:
+    return tuple(row.get(name) for name in ("dataset", "solver", "parameters", "kernel", "budget_vectors"))
+
+
+def selected(rows: Iterable[Row], where: Where, point: Mapping[str, Any]) -> list[Row]:
+    """Return the rows that are meant by ``where`` at a point; what ``where`` names holds before what the point does."""
+    return [row for row in rows if _matches(row, where, point)]
+
+
+def _matches(row: Row, where: Where, point: Mapping[str, Any]) -> bool:
+    parameters = json.loads(row["parameters"])
+    columns = {"dataset": row["dataset"], "budget": row["budget_vectors"], "kernel": row["kernel"]}
+    wanted = {name: value for name, value in point.items() if name in columns or name in parameters}
+    wanted |= {name: getattr(where, name) for name in columns if getattr(where, name) is not None} | where.parameters
+    if _has_no_budget(row, wanted):
+        wanted.pop("budget")
+    return where.solver in (None, row["solver"]) and all(
+        columns.get(name, parameters.get(name)) == value for name, value in wanted.items()
+    )
+
+
+def _has_no_budget(row: Row, wanted: Mapping[str, Any]) -> bool:
+    """Return whether a solver without a budget is set beside those with one: it is the same at each."""
+    return "budget" in wanted and row["budget_vectors"] is None
+
+
+def name_of(point: Mapping[str, Any], *more: str) -> str:
+    """Return what a point is called: its values, with the names of parameters."""
+    words = [str(value) if name == "dataset" else f"{name} {value}" for name, value in point.items()]
+    return ", ".join([*words, *filter(None, more)])
+
+
+def by_pair(rows: Iterable[Row], quantity: str) -> dict[Any, float]:
+    """Return a quantity by split and seed; of several rows of one seed the mean."""
+    values: dict[Any, list[float]] = {}
+    for row in rows:
+        if row.get(quantity) is not None:
+            values.setdefault((row.get("split") or "", row["seed"]), []).append(row[quantity])
+    return {key: fmean(several) for key, several in values.items()}
+
+
+def is_deterministic(rows: Sequence[Row]) -> bool:
+    """Return whether nothing in the runs of these rows is random, so that one run says all."""
+    return all(row["solver"] in solvers.SOLVERS and solvers.load(row["solver"]).deterministic for row in rows)
+
+
+class Difference(NamedTuple):
+    """A mean difference and its standard error, None where it cannot be known."""
+
+    mean: float
+    error: float | None
+
+    @property
+    def least(self) -> float | None:
+        """What is left of it beyond noise, zero if nothing is; None where noise is not known."""
+        if self.error is None:
+            return None
+        return math.copysign(max(abs(self.mean) - rules().statements.standard_errors * self.error, 0.0), self.mean)
+
+
+def difference(of: Mapping[Any, float], than: Mapping[Any, float], deterministic: bool) -> Difference | None:
+    """Return ``than`` - ``of``, paired over splits and seeds; by the means alone where they have none in common.
+
+    One that has a single run of a split stands beside all seeds of the other.
+    """
+    if not of or not than:
+        return None
+    of, than = _spread(of, than), _spread(than, of)
+    pairs = [than[key] - of[key] for key in of if key in than]
+    if not pairs:
+        errors = [stdev(each.values()) / math.sqrt(len(each)) if len(each) > 1 else None for each in (of, than)]
+        known = None not in errors
+        return Difference(
+            fmean(than.values()) - fmean(of.values()), math.hypot(*errors) if known else None  # type: ignore[arg-type]
+        )
+    error = 0.0 if deterministic else stdev(pairs) / math.sqrt(len(pairs)) if len(pairs) > 1 else None
+    return Difference(fmean(pairs), error)
+
+
+def _spread(values: Mapping[Any, float], beside: Mapping[Any, float]) -> Mapping[Any, float]:
+    """Return values that there is one of for each split, at the seeds of the others."""
+    splits = [split for split, _ in values]
+    if len(set(splits)) < len(splits):
+        return values
+    by_split = {split: value for (split, _), value in values.items()}
+    at_others = {key: by_split[key[0]] for key in beside if key[0] in by_split}
+    return at_others or values
+
+
+def outcome(of: Difference | None) -> str:
+    """Return what a point says where a difference above zero is what was stated."""
+    if of is None:
+        return NOT_MEASURED
+    if of.mean > 0:
+        return SUPPORTS
+    if of.mean == 0:
+        return NOISE
+    if of.error is None:
+        return UNCLEAR
+    return CONTRADICTS if of.least else NOISE
