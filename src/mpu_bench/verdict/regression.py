@@ -55,6 +55,7 @@ class Difference:
     record: Record  #: of the first
     faults: tuple[str, ...]
     ratio: float | None
+    is_other: bool = False  #: not the same in every count, objective and error, whether that may be or not
 
 
 def read(folder: Path) -> Results:
@@ -121,7 +122,8 @@ def _difference(left: Record, right: Record, exact: bool) -> Difference:
         faults = _faults(left, right, exact, rounding_of(left["solver"]))
     seconds = left.get("train_seconds"), right.get("train_seconds")
     ratio = seconds[0] / seconds[1] if seconds[0] and seconds[1] else None
-    return Difference(_name(left), left, tuple(faults), ratio)
+    is_other = bool(faults or _faults(left, right, exact=True, rounding=0.0))
+    return Difference(_name(left), left, tuple(faults), ratio, is_other)
 
 
 def rounding_of(solver: str) -> float:
