@@ -2,6 +2,9 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 
 from mpu_bench import published
 from mpu_bench.errors import StoreError
@@ -34,34 +37,97 @@ def test_the_papers_friedman_of_seconds():
     assert outcome.average_ranks[0] == max(outcome.average_ranks)
 
 
-def test_the_papers_ranks_of_accuracy_as_far_as_two_digits_go():
-    """The paper had more digits than it prints, so ties are not its own."""
-    table = published.table("fw-table2")
-    values = matched(table, "accuracy_percent", ["cvm", "fw", "mfw"])
-    outcome = wilcoxon(values[:, 1], values[:, 0], "less")
-    assert outcome.statistic == 19
-    assert not outcome.exact
-    assert wilcoxon(values[:, 2], values[:, 0], "less").statistic == pytest.approx(48.5)
-    assert friedman(values, best="highest").p_value == pytest.approx(1.2e-4, rel=0.1)
+ACCURACIES = {
+    # pair: W and p with ties as ties, W and p with ties as the last bit of a double breaks them, both as printed
+    ("fw", "cvm"): ((19, 4.977e-06), (19, 4.977e-06), (19, 4.977e-06)),
+    ("mfw", "cvm"): ((48.5, 3.580e-04), (47.5, 3.208e-04), (48.5, 3.21e-04)),
+    ("fw", "mfw"): ((59, 1.226e-03), (59, 1.228e-03), (63.5, 1.23e-03)),
+}
 
 
-def test_exact_probabilities_are_those_of_all_signs():
-    differences = np.array([1.5, -0.5, 3.0, 2.0, -1.0, 4.0])
-    ranks = np.argsort(np.argsort(np.abs(differences))) + 1
-    sums = [ranks @ np.array(signs) for signs in itertools.product([0, 1], repeat=6)]
-    below = min(ranks[differences > 0].sum(), ranks[differences < 0].sum())
-    outcome = wilcoxon(differences, np.zeros(6))
-    assert outcome.statistic == below
-    assert outcome.p_value == pytest.approx(2 * np.mean(np.array(sums) <= below))
+@pytest.mark.parametrize(("pair", "outcomes"), ACCURACIES.items(), ids=map(" ".join, ACCURACIES))
+def test_the_papers_signed_ranks_of_accuracy(pair, outcomes):
+    """All printed p come out with ties as computed; of the printed W, one needs true ties and 63.5 is neither."""
+    values = matched(published.table("fw-table2"), "accuracy_percent", pair)
+    for ties, (statistic, p_value) in zip(("as ties", "as computed"), outcomes[:2], strict=True):
+        outcome = wilcoxon(values[:, 0], values[:, 1], "less", ties)
+        assert outcome.statistic == statistic
+        assert outcome.p_value == pytest.approx(p_value, rel=3e-4)
+        assert outcome.exact
+    assert outcome.p_value == pytest.approx(outcomes[2][1], rel=2e-3)
+    printed = published.table("fw-tables5-6")[4 + list(ACCURACIES).index(pair)]
+    assert (float(printed["statistic"]), float(printed["p_value"])) == outcomes[2]
+
+
+@pytest.mark.parametrize(("corrected", "statistic"), [(False, 10.748), (True, 11.542)])
+def test_friedman_of_the_papers_accuracies_with_and_without_its_correction(corrected, statistic):
+    """Neither is the printed 11.879, whose own tail is half the printed p; digits that are not printed are needed."""
+    values = matched(published.table("fw-table2"), "accuracy_percent", ["cvm", "fw", "mfw"])
+    assert friedman(values, "highest", corrected).statistic == pytest.approx(statistic, abs=1e-3)
+    assert stats.f.sf(11.879, 2, 50) == pytest.approx(1.20e-4 / 2, rel=5e-3)
+    assert len(set(values[0])) == 1
+    values[0] += (0.002, 0.001, 0.0)
+    assert friedman(values, "highest", corrected=False).statistic == pytest.approx(11.879, abs=5e-4)
+
+
+def all_signs(ranks, positive):
+    """Return how often the sum of positive ranks is at most, and at least, what it is."""
+    sums = [sum(rank for rank, sign in zip(ranks, signs, strict=True) if sign)
+            for signs in itertools.product([False, True], repeat=len(ranks))]  # fmt: skip
+    return np.mean(np.array(sums) <= positive), np.mean(np.array(sums) >= positive)
+
+
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=9))
+def test_exact_probabilities_are_those_of_all_signs(numbers):
+    """With zeros and ties of every kind."""
+    differences = np.array(numbers, float)
+    ranks = stats.rankdata(np.abs(differences))
+    below, above = all_signs(ranks[differences != 0], ranks[differences > 0].sum())
+    outcomes = {
+        alternative: wilcoxon(differences, np.zeros(len(numbers)), alternative)
+        for alternative in ("less", "greater", "two-sided")
+    }
+    assert outcomes["less"].p_value == pytest.approx(below)
+    assert outcomes["greater"].p_value == pytest.approx(above)
+    assert outcomes["two-sided"].p_value == pytest.approx(min(1, 2 * min(below, above)))
+    assert outcomes["less"].exact
+    assert outcomes["less"].statistic == min(ranks[differences > 0].sum(), ranks[differences < 0].sum())
+
+
+@pytest.mark.parametrize("alternative", ["less", "greater", "two-sided"])
+@pytest.mark.parametrize("pairs", [3, 26, 120])
+def test_without_ties_probabilities_are_scipys(pairs, alternative):
+    rng = np.random.default_rng(pairs)
+    first, second = rng.normal(0.2, 1, pairs), rng.normal(0, 1, pairs)
+    expected = stats.wilcoxon(first, second, alternative=alternative, method="exact").pvalue
+    assert wilcoxon(first, second, alternative).p_value == pytest.approx(expected, rel=1e-10)
+
+
+def test_many_pairs_take_the_normal_approximation():
+    """It meets the exact probability where it begins, and scipy's everywhere."""
+    rng = np.random.default_rng(5)
+    first, second = rng.normal(0.08, 1, 501).round(1), np.zeros(501)
+    nearly, whole = wilcoxon(first, second), wilcoxon(first[:-1], second[:-1])
+    assert (nearly.exact, whole.exact) == (False, True)
+    scipys = stats.wilcoxon(first, zero_method="pratt", method="approx").pvalue
+    assert nearly.p_value == pytest.approx(scipys, rel=1e-6)
+    scipys = stats.wilcoxon(first[:-1], zero_method="pratt", method="approx").pvalue
+    assert whole.p_value == pytest.approx(scipys, rel=0.01)
+
+
+@pytest.mark.parametrize("best", ["lowest", "highest"])
+def test_friedman_with_ties_is_scipys(best):
+    values = np.random.default_rng(7).integers(0, 4, (12, 4)).astype(float)
+    outcome = friedman(values, best, corrected=True)
+    assert outcome.chi_squared == pytest.approx(stats.friedmanchisquare(*values.T).statistic)
+    assert friedman(values, best, corrected=False).chi_squared < outcome.chi_squared
 
 
 def test_rounding_makes_no_order():
-    """0.3 - 0.2 and 0.2 - 0.1 are tied, and 0.1 + 0.2 does not differ from 0.3."""
-    first, second = np.array([0.3, 0.2, 0.1 + 0.2, 5.0]), np.array([0.2, 0.1, 0.3, 4.0])
-    outcome = wilcoxon(first, second)
-    assert not outcome.exact
-    assert outcome.statistic == 0
-    assert outcome.pairs == 4
+    """0.3 - 0.2 and 0.1 - 0.2 are tied, and 0.1 + 0.2 does not differ from 0.3, unless the last bit counts."""
+    first, second = np.array([0.3, 0.1, 0.1 + 0.2, 5.0]), np.array([0.2, 0.2, 0.3, 6.0])
+    assert wilcoxon(first, second).statistic == 2.5
+    assert wilcoxon(first, second, ties="as computed").statistic != 2.5
 
 
 def test_datasets_that_not_all_solvers_have_are_left_out():
@@ -82,8 +148,10 @@ def test_datasets_that_not_all_solvers_have_are_left_out():
 
 
 def test_nothing_to_compare():
-    with pytest.raises(StoreError, match="nothing to rank"):
-        wilcoxon(np.ones(5), np.ones(5))
+    with pytest.raises(StoreError, match="no pair"):
+        wilcoxon(np.ones(0), np.ones(0))
+    alike = wilcoxon(np.ones(5), np.ones(5))
+    assert (alike.statistic, alike.p_value) == (0, 1)
     with pytest.raises(StoreError, match="two datasets and two solvers"):
         friedman(np.ones((1, 3)))
 
@@ -93,6 +161,7 @@ def test_the_same_order_everywhere():
     assert outcome.statistic == np.inf
     assert outcome.p_value == 0
     assert outcome.average_ranks == (1.0, 2.0)
+    assert friedman(np.ones((4, 3))).p_value == 1
 
 
 def test_the_critical_difference_is_that_of_demsars_table():

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mpu_bench.config.choices import Experiment
+from mpu_bench.config.rules import Sentence
 from mpu_bench.config.read import config_names, read_config
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
@@ -25,6 +26,8 @@ from mpu_bench.quantities import FAILED
 from mpu_bench.report import csv_files, overview
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.verdict import comparison
+from mpu_bench.verdict.points import Evidence
+from mpu_bench.verdict.sentences import of_experiment
 
 Say = Callable[[str], None]
 
@@ -161,6 +164,10 @@ def _failed(step: Step, results: ResultsFolder) -> list[str]:
     ]
 
 
+def _sentences(experiment: Experiment) -> list[Sentence]:
+    return of_experiment(experiment.paper or "", Path(experiment.source).stem)
+
+
 def compare(found: Sequence[Experiment], results: Path) -> tuple[list[overview.PaperTable], list[Path]]:
     """Compare what there is of the experiments, run or not, with the published tables.
 
@@ -177,6 +184,6 @@ def compare(found: Sequence[Experiment], results: Path) -> tuple[list[overview.P
             judged.append(overview.of_folder(folder))
             folders.append(folder)
         except StoreError:
-            cells = comparison.compare([], [], experiment.judging)
+            cells = comparison.compare([], Evidence([], []), experiment.judging, _sentences(experiment))
             judged.append(overview.ExperimentCells(experiment.paper or "", experiment.name, cells))
     return overview.by_table(judged), folders

@@ -9,21 +9,34 @@ from pathlib import Path
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from mpu_bench.quantities import format_number
-from mpu_bench.report.overview import PaperTable, overview_rows
+from mpu_bench.report.overview import PaperTable, besides, by_paper, overview_rows
+from mpu_bench.verdict import judge
 from mpu_bench.verdict.baseline import Held
-from mpu_bench.verdict.comparison import KNOWN, NOT_RUN, OUTSIDE, VERDICTS, Cell
-from mpu_bench.verdict.folders import CellsByExperiment, solver_text, summarize_verdicts
+from mpu_bench.verdict.comparison import VERDICTS, Cell
+from mpu_bench.verdict.folders import (
+    CellsByExperiment,
+    do_not_come_out,
+    solver_text,
+    summarize_verdicts,
+    verdict_text,
+)
 from mpu_bench.verdict.regression import ELSEWHERE, Difference, Results, same_processor
 
-_STYLES = {"better": "green", "within": "green", "differs-known": "yellow", "outside": "bold red", "not run": "dim"}
+_STYLES = {
+    **dict.fromkeys((judge.AGREES, judge.HOLDS), "green"),
+    **dict.fromkeys((judge.SAME_ORDER, judge.SO_FAR, judge.UNDECIDED, judge.UNINFORMATIVE), "yellow"),
+    **dict.fromkeys((judge.DIFFERS, judge.REFUTED), "bold red"),
+    **dict.fromkeys((judge.NOT_JUDGED, judge.NOT_RUN), "dim"),
+}
 
 
 def print_cells(by_experiment: CellsByExperiment, everything: bool, console: Console, counted: bool = True) -> None:
-    """Print the cells that are outside or known to differ, or all, and a line of counts per experiment."""
+    """Print the cells that differ or are refuted, or all, and a line of counts per experiment."""
     for experiment, cells in by_experiment.items():
-        chosen = [cell for cell in cells if everything or cell.verdict in (OUTSIDE, KNOWN)]
+        chosen = cells if everything else do_not_come_out(cells)
         if chosen:
             console.print(_table(experiment, chosen))
     for experiment, cells in by_experiment.items() if counted else ():
@@ -34,39 +47,33 @@ def _table(title: str, cells: Sequence[Cell]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("verdict", "dataset", "solver", "what"):
         table.add_column(heading, overflow="fold")
-    for heading in ("published", "measured"):
+    for heading in ("published", "measured", "allowed"):
         table.add_column(heading, justify="right")
-    for heading in ("allowed", "reason"):
-        table.add_column(heading, overflow="fold")
+    table.add_column("remark", overflow="fold")
     for cell in cells:
         table.add_row(
-            _styled(cell.verdict, cell.verdict),
-            cell.dataset,
-            solver_text(cell),
-            cell.column,
-            format_number(cell.published),
-            format_number(cell.measured),
-            cell.tolerance,
-            cell.reason if cell.verdict != NOT_RUN else f"[dim]{cell.reason}[/]",
+            Text(verdict_text(cell), _STYLES[cell.verdict]),
+            *map(Text, (cell.dataset, solver_text(cell), cell.column)),
+            *map(format_number, (cell.published, cell.measured)),
+            "" if cell.allowed is None else f"±{cell.allowed:.3g}",
+            Text("; ".join(filter(None, [cell.remark, cell.explained]))),
         )
     return table
 
 
-def _styled(text: str, verdict: str) -> str:
-    return f"[{_STYLES[verdict]}]{text}[/]"
-
-
 def print_overview(tables: Sequence[PaperTable], console: Console) -> None:
-    """Print the overview, after the cells that are outside or known to differ."""
+    """Print the overview, after the cells that differ or are refuted."""
     print_cells({each.file: each.cells for each in tables}, everything=False, console=console, counted=False)
+    rows = [*overview_rows(tables), *by_paper(tables)]
+    present = [verdict for verdict in VERDICTS if any(row[verdict] for row in rows)]
     printed = Table("paper", "table", box=box.SIMPLE_HEAD, pad_edge=False)
-    for verdict in VERDICTS:
+    for verdict in present:
         printed.add_column(verdict, justify="right")
-    for row in overview_rows(tables):
-        counts = {verdict: str(row[verdict] or "") for verdict in VERDICTS}
-        counts |= {verdict: _styled(counts[verdict], verdict) for verdict in (OUTSIDE, KNOWN) if counts[verdict]}
-        printed.add_row(row["paper"], row["table"], *counts.values())
+    for row in rows:
+        printed.add_row(row["paper"], row["table"], *(Text(str(row[each] or ""), _STYLES[each]) for each in present))
     console.print(printed)
+    if text := besides(tables):
+        console.print(text, markup=False, highlight=False)
 
 
 def print_held(held: Sequence[Held], unknown: Sequence[Path], baseline: Path, console: Console) -> None:

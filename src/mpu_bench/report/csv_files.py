@@ -23,7 +23,7 @@ def write(results: ResultsFolder) -> None:
         If the folder cannot be written.
     """
     rows, means = summaries(results), results.mean_curves()
-    cells = comparison.of_rows(results, rows, means)
+    cells = comparison.of_rows(results, rows)
     texts = {
         "runs.csv": csv_text(results.records(), RECORD_COLUMNS),
         "table.csv": csv_text(rows),

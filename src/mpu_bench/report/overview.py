@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,19 @@ from mpu_bench.quantities import format_number
 from mpu_bench.report import export
 from mpu_bench.results.folder import open_results
 from mpu_bench.verdict import comparison
-from mpu_bench.verdict.comparison import NOT_PART_OF_RUN, NOT_RUN, OUTSIDE, VERDICTS, Cell
-from mpu_bench.verdict.folders import solver_text
+from mpu_bench.verdict.comparison import CLAIM, COUNTED, FACT, NOT_PART_OF_RUN, RECOMPUTED, SET, VERDICTS, Cell
+from mpu_bench.verdict.folders import solver_text, verdict_text
+from mpu_bench.verdict.judge import AGREES, NOT_RUN
+from mpu_bench.verdict.points import NOT_MEASURED
 
 OVERVIEW = ("overview.md", "overview.csv")
-_HEADINGS = ("dataset", "solver", "what", "published", "measured", "difference", "allowed", "verdict", "reason")
+_HEADINGS = ("kind", "dataset", "solver", "what", "published", "measured", "difference", "allowed", "verdict", "remark")
+_SENTENCES = "sentences"
+_BESIDES = {  # what says nothing of a paper, in words
+    FACT: "sizes of datasets ({agree} of {all} agree)",
+    SET: "numbers that the configs set ({all})",
+    RECOMPUTED: "tests recomputed from printed numbers ({agree} of {all} agree)",
+}
 
 
 @dataclass(frozen=True)
@@ -59,8 +67,8 @@ def of_folder(folder: Path) -> ExperimentCells:
 def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
     """Return the cells of several experiments by table, in the order of the papers.
 
-    A cell that several experiments could answer is not said to be missing where one of them does answer it. What a
-    figure claims goes by the name of its experiment.
+    A cell that several experiments could answer is not said to be missing where one of them does answer it. The
+    sentences of a paper are a table of their own, each with the points of all experiments that answer it.
     """
     cells: dict[tuple[str, str], list[Cell]] = {}
     for experiment in experiments:
@@ -71,7 +79,9 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
 
 
 def table_name(experiment: str, cell: Cell) -> str:
-    """Return the table or figure that a cell belongs to: ``table1``; the name of an experiment that is no paper's."""
+    """Return the table that a cell belongs to: ``table1``, ``sentences``; the name of an experiment of no paper."""
+    if cell.sentence and cell.kind not in (RECOMPUTED,):
+        return _SENTENCES
     whole = cell.table or experiment.removesuffix("-ci")
     return whole.partition("-")[2] or whole
 
@@ -83,20 +93,32 @@ def paper_order(paper: str) -> int:
 
 def _merged(cells: Sequence[Cell]) -> list[Cell]:
     """Return cells without what is not run in one experiment and answered, or better explained, in another."""
-    answered = {_printed_at(cell) for cell in cells if cell.verdict != NOT_RUN and cell.kind == "cell"}
-    claimed = {(cell.table, cell.row) for cell in cells if cell.kind == "claim" and cell.row}
+    answered = {_printed_at(cell) for cell in cells if cell.verdict != NOT_RUN and not cell.sentence}
     kept: dict[Any, Cell] = {}
     for cell in cells:
-        if cell.kind == "claim" or cell.verdict != NOT_RUN:
+        if cell.sentence:
+            kept[cell.sentence] = _joined(kept[cell.sentence], cell) if cell.sentence in kept else cell
+        elif cell.kind == CLAIM or cell.verdict != NOT_RUN:
             kept[len(kept)] = cell
-        elif not cell.tolerance and (cell.table, cell.row) in claimed:
-            continue  # what one experiment has no rule for is what another claims
-        elif _printed_at(cell) not in answered and kept.get(_printed_at(cell), cell).reason in (
-            cell.reason,
+        elif _printed_at(cell) not in answered and kept.get(_printed_at(cell), cell).remark in (
+            cell.remark,
             NOT_PART_OF_RUN,
         ):
             kept[_printed_at(cell)] = cell
-    return sorted(kept.values(), key=lambda cell: (cell.kind, cell.row))
+    order = (*COUNTED, RECOMPUTED, SET, FACT)
+    return sorted(kept.values(), key=lambda cell: (order.index(cell.kind), cell.row))
+
+
+def _joined(first: Cell, second: Cell) -> Cell:
+    """Return the cell of a sentence with the points that either experiment has measured."""
+    if not first.outcomes:  # a number, which one experiment answers
+        return second if first.verdict == NOT_RUN else first
+    points = [
+        b if a.outcome == NOT_MEASURED else a for a, b in zip(first.outcomes, second.outcomes, strict=True)
+    ]
+    explained = first if first.explained else second
+    joined = comparison.with_points(first, points)
+    return replace(joined, explained=explained.explained, evidence=explained.evidence)
 
 
 def _printed_at(cell: Cell) -> tuple[str, int, str]:
@@ -114,9 +136,9 @@ def write(tables: Sequence[PaperTable], out: Path) -> None:
     texts = dict(zip(OVERVIEW, (markdown(tables), csv_text(overview_rows(tables))), strict=True))
     for table in tables:
         lines = [_HEADINGS, *map(_line, table.cells)]
-        texts[f"{table.file}.csv"] = csv_text([asdict(cell) for cell in table.cells])
+        texts[f"{table.file}.csv"] = csv_text([asdict(cell) for cell in table.cells], comparison.COLUMNS)
         texts[f"{table.file}.md"] = export.markdown_lines(lines)
-        texts[f"{table.file}.tex"] = export.latex_lines(lines, "lllrrrlll")
+        texts[f"{table.file}.tex"] = export.latex_lines(lines, "llllrrrrll")
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
@@ -126,25 +148,48 @@ def write(tables: Sequence[PaperTable], out: Path) -> None:
 
 
 def _line(cell: Cell) -> export.Line:
-    relative = cell.relative_difference
-    difference = "" if relative is None else f"{100 * relative:+.2g}%"
-    numbers = format_number(cell.published), format_number(cell.measured), difference
-    return cell.dataset, solver_text(cell), cell.column, *numbers, cell.tolerance, cell.verdict, cell.reason
+    difference = "" if cell.difference is None else f"{cell.difference:+.3g}"
+    allowed = "" if cell.allowed is None else f"{cell.allowed:.3g}"
+    numbers = format_number(cell.published), format_number(cell.measured), difference, allowed
+    remark = "; ".join(filter(None, [cell.remark, cell.explained, cell.evidence]))
+    return cell.kind, cell.dataset, solver_text(cell), cell.column, *numbers, verdict_text(cell), remark
 
 
 def overview_rows(tables: Sequence[PaperTable]) -> list[dict[str, Any]]:
-    """Return how many cells of each table have which verdict."""
-    return [{"paper": each.paper, "table": each.name} | comparison.counts(each.cells) for each in tables]
+    """Return how many values, ratios and claims of each table have which verdict, and how many are explained."""
+    return [
+        {"paper": each.paper, "table": each.name}
+        | comparison.counts(each.cells)
+        | {"explained": sum(bool(cell.explained) for cell in each.cells if cell.kind in COUNTED)}
+        for each in tables
+        if any(cell.kind in COUNTED for cell in each.cells)
+    ]
+
+
+def by_paper(tables: Sequence[PaperTable]) -> list[dict[str, Any]]:
+    """Return the same for each paper as a whole, and for all together."""
+    rows: dict[str, dict[str, Any]] = {}
+    for row in overview_rows(tables):
+        for paper in (row["paper"], "all"):
+            total = rows.setdefault(paper, {"paper": paper, "table": "all"} | dict.fromkeys((*VERDICTS, "explained"), 0))
+            for name in (*VERDICTS, "explained"):
+                total[name] += row[name]
+    return [*(row for name, row in rows.items() if name != "all"), *([rows["all"]] if rows else [])]
+
+
+def besides(tables: Sequence[PaperTable]) -> str:
+    """Return in a sentence what was compared and says nothing of the papers."""
+    words = []
+    for kind, text in _BESIDES.items():
+        cells = [cell for table in tables for cell in table.cells if cell.kind == kind and cell.verdict != NOT_RUN]
+        if cells:
+            words.append(text.format(all=len(cells), agree=sum(cell.verdict == AGREES for cell in cells)))
+    return f"Counted apart: {', '.join(words)}." if words else ""
 
 
 def markdown(tables: Sequence[PaperTable]) -> str:
-    """Return the overview in Markdown: how many cells of each table have which verdict."""
-    headings = ["paper", "table", *VERDICTS]
-    return export.markdown_lines(
-        [headings, *([str(row[name] or "") for name in headings] for row in overview_rows(tables))]
-    )
-
-
-def any_outside(tables: Sequence[PaperTable]) -> bool:
-    """Return whether any cell is outside."""
-    return any(cell.verdict == OUTSIDE for table in tables for cell in table.cells)
+    """Return the overview in Markdown: how many values, ratios and claims of each table have which verdict."""
+    headings = ["paper", "table", *VERDICTS, "explained"]
+    rows = [*overview_rows(tables), *by_paper(tables)]
+    text = export.markdown_lines([headings, *([str(row[name] or "") for name in headings] for row in rows)])
+    return "\n".join(filter(None, [text, besides(tables)]))

@@ -20,9 +20,11 @@ from mpu_bench.quantities import FINISHED, QUANTITIES, Quantity, format_number
 from mpu_bench.report import figure_data, overview, style
 from mpu_bench.results import naming, summary
 from mpu_bench.results.folder import open_results
-from mpu_bench.verdict import comparison
-from mpu_bench.verdict.comparison import KNOWN, NOT_RUN, OUTSIDE, VERDICTS
-from mpu_bench.verdict.folders import summarize_verdicts
+from mpu_bench.verdict import comparison, judge
+from mpu_bench.verdict.comparison import CLAIM, VERDICTS, Cell
+from mpu_bench.verdict.folders import summarize_verdicts, verdict_text
+from mpu_bench.verdict.judge import AGREES, DIFFERS, HOLDS, NOT_RUN, REFUTED, SO_FAR
+from mpu_bench.verdict.sentences import sentences
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _COPIED = ("page.css", "page.js")
@@ -37,13 +39,18 @@ _COLUMNS = (
 _DIGITS = 5  # of a figure's numbers
 _LINE_WIDTH = 1.6  # of a figure's lines, in its units
 
-#: what the verdicts mean, in the order of the page
+#: what the verdicts mean
 _WORDS = {
-    "better": "the measured number beats the published one by more than the rule allows",
-    "within": "as near as the rule asks",
-    "differs-known": "does not come out, which is known; the evidence is given, and the number is where it was",
-    "outside": "does not come out, and it is not known why",
-    "not run": "there is no measured number, and the reason is given",
+    AGREES: "as near as print and scatter allow",
+    judge.SAME_ORDER: "a ratio of seconds between two and five times off",
+    HOLDS: "a sentence that no point it ranges over contradicts, and all are measured",
+    SO_FAR: "the same, and part of its points are measured",
+    DIFFERS: "a number that is off by more than that, beyond chance",
+    REFUTED: "a sentence that a point it ranges over contradicts beyond noise",
+    judge.UNDECIDED: "the runs are too few to tell",
+    judge.UNINFORMATIVE: "a constant answer is as good as the number",
+    judge.NOT_JUDGED: "seconds that something disturbed, or of which it is not known",
+    NOT_RUN: "there is no measured number, and the reason is given",
 }
 
 
@@ -73,10 +80,11 @@ def write(results: Sequence[Path], out: Path) -> Path:
         overview.ExperimentCells(each["paper"], each["name"], each["judged"]) for each in experiments
     )
     cells = [cell for table in tables for cell in table.cells]
+    nothing = comparison.counts([])
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters |= {"slug": _slug, "number": format_number, "percent": _percent}
+    environment.filters |= {"slug": _slug, "number": format_number}
     text = environment.get_template("index.html").render(
         title=_TITLE,
         version=__version__,
@@ -84,8 +92,12 @@ def write(results: Sequence[Path], out: Path) -> Path:
         verdicts=VERDICTS,
         words=_WORDS,
         headline=headline(cells),
+        besides=overview.besides(tables),
         counts=comparison.counts(cells),
-        tables=[_table(table, experiments) for table in tables],
+        papers=overview.by_paper(tables),
+        refuted=_rows(_claims(tables, refuted=True)),
+        sentences=_rows(_claims(tables, refuted=False)),
+        tables=[_table(table, experiments) for table in tables if comparison.counts(table.cells) != nothing],
         missed=_missed(experiments),
         experiments=experiments,
         colours=style.COLOURS,
@@ -102,17 +114,46 @@ def write(results: Sequence[Path], out: Path) -> Path:
     return out / "index.html"
 
 
-def headline(cells: Sequence[comparison.Cell]) -> str:
-    """Return in a sentence what the verdicts come to."""
-    counts = comparison.counts(cells)
-    measured = len(cells) - counts[NOT_RUN]
-    if not measured:
-        return "None of the published numbers and claims has been measured."
-    outside, known = counts[OUTSIDE], counts[KNOWN]
-    words = [f"{measured - outside - known} of the {measured} published numbers and claims that were measured come out"]
-    words += [f"{known} differ{'' if known > 1 else 's'} for reasons that are given"] if known else []
-    words += [f"{outside} {'do' if outside > 1 else 'does'} not"] if outside else []
-    return ", ".join(words) + "."
+def headline(cells: Sequence[Cell]) -> str:
+    """Return in two sentences what the verdicts come to."""
+    said = []
+    for kinds, what in ((("value", "ratio"), "printed numbers"), ((CLAIM,), "sentences")):
+        counts = comparison.counts(cells, kinds)
+        total = sum(counts.values()) - counts[NOT_RUN] - counts[judge.NOT_JUDGED]
+        if total:
+            found = [f"{counts[verdict]} {_VERB[verdict]}" for verdict in VERDICTS if counts[verdict] and verdict in _VERB]
+            explained = sum(cell.kind in kinds and bool(cell.explained) for cell in cells)
+            found += [f"{explained} of these explained"] if explained else []
+            said.append(f"Of {total} {what} that were judged, {', '.join(found)}.")
+    return " ".join(said) or "None of the published numbers and sentences has been measured."
+
+
+#: verdicts in a sentence about several; what explains a difference is said last
+_VERB = {
+    **{AGREES: "agree", judge.SAME_ORDER: "are of the same order", HOLDS: "hold", SO_FAR: "hold so far"},
+    **{judge.UNDECIDED: "are undecided", judge.UNINFORMATIVE: "are uninformative"},
+    **{DIFFERS: "differ", REFUTED: "are refuted"},
+}
+
+
+def _claims(tables: Sequence[overview.PaperTable], refuted: bool) -> list[tuple[str, Cell]]:
+    """Return the sentences of the papers, each with its paper: those that are refuted, or all others."""
+    return [
+        (table.paper, cell)
+        for table in tables
+        for cell in table.cells
+        if cell.sentence and cell.kind == CLAIM and (cell.verdict == REFUTED) == refuted
+    ]
+
+
+def _rows(claims: Sequence[tuple[str, Cell]]) -> list[dict[str, Any]]:
+    """Return what the page shows of sentences: with the words of the paper, and where they stand."""
+    quoted = {each.name: each for paper in {paper for paper, _ in claims} for each in sentences(paper)}
+    return [
+        vars(cell) | {"paper": paper, "quote": quoted[cell.sentence].quote, "at": quoted[cell.sentence].at}
+        | {"text": verdict_text(cell)}
+        for paper, cell in claims
+    ]
 
 
 def _table(table: overview.PaperTable, experiments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -122,14 +163,14 @@ def _table(table: overview.PaperTable, experiments: Sequence[Mapping[str, Any]])
 
 
 def _missed(experiments: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Return the cells that do not come out, with their experiments; first those that are not known."""
-    return [
-        (each, cell)
-        for verdict in (OUTSIDE, KNOWN)
+    """Return the numbers that do not come out, with their experiments; first those that nothing explains."""
+    found = [
+        (each, row)
         for each in experiments
-        for cell in each["cells"]
-        if cell["verdict"] == verdict
+        for row in each["cells"]
+        if row["kind"] in ("value", "ratio") and row["verdict"] == DIFFERS
     ]
+    return sorted(found, key=lambda pair: bool(pair[1]["explained"]))
 
 
 def _json(figures: Mapping[str, Any]) -> str:
@@ -141,7 +182,7 @@ def _experiment(folder: Path) -> dict[str, Any]:
     """Return what the page shows of a results folder."""
     with open_results(folder) as results:
         records, rows, means = results.records(), summary.summaries(results), results.mean_curves()
-        cells = comparison.of_rows(results, rows, means)
+        cells = comparison.of_rows(results, rows)
         facts = {name: results.fact(name) or "" for name in ("config", "description", "paper")}
         machines, options, name = results.environments(), results.fact("options") or [], results.name
     varied = naming.varying(rows)
@@ -159,7 +200,7 @@ def _experiment(folder: Path) -> dict[str, Any]:
         "tables": {overview.table_name(name, cell) for cell in cells},
         "counts": comparison.counts(cells),
         "summary": summarize_verdicts(cells),
-        "cells": [vars(cell) | {"name": _cell_name(cell, varied)} for cell in cells],
+        "cells": [vars(cell) | {"name": _cell_name(cell, varied), "text": verdict_text(cell)} for cell in cells],
         "figures": [
             {"id": key, "caption": figure.caption, "axes": list(versions[key])} for key, figure in figures.items()
         ],
@@ -245,9 +286,3 @@ def _text(value: Any) -> str:
 
 def _slug(words: str) -> str:
     return words.replace(" ", "-")
-
-
-def _percent(number: float | None) -> str:
-    if number is None:
-        return ""
-    return f"{100 * number:+.0f}%" if abs(number) >= 1 else f"{100 * number:+.2g}%"

@@ -10,7 +10,8 @@ from mpu_bench.errors import StoreError
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import FILE
 from mpu_bench.verdict import comparison
-from mpu_bench.verdict.comparison import OUTSIDE, Cell, counts
+from mpu_bench.verdict.comparison import COUNTED, Cell, counts
+from mpu_bench.verdict.judge import DIFFERS, HOLDS, REFUTED
 
 CellsByExperiment = Mapping[str, Sequence[Cell]]
 
@@ -44,16 +45,29 @@ def of_folders(results: Sequence[Path]) -> dict[str, list[Cell]]:
     return cells
 
 
-def any_outside(cells: CellsByExperiment) -> bool:
-    """Return whether any cell is outside."""
-    return any(cell.verdict == OUTSIDE for of_experiment in cells.values() for cell in of_experiment)
+def do_not_come_out(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the values, ratios and claims that differ or are refuted; first those that nothing explains."""
+    found = [cell for cell in cells if cell.kind in COUNTED and cell.verdict in (DIFFERS, REFUTED)]
+    return sorted(found, key=lambda cell: bool(cell.explained))
 
 
 def summarize_verdicts(cells: Sequence[Cell]) -> str:
     """Return how many cells have each verdict, in words."""
     if not cells:
         return "its config compares nothing"
-    return ", ".join(f"{count} {verdict}" for verdict, count in counts(cells).items() if count)
+    words = [f"{count} {verdict}" for verdict, count in counts(cells).items() if count]
+    return ", ".join(words) or "no printed value, ratio or sentence"
+
+
+def verdict_text(cell: Cell) -> str:
+    """Return a verdict with what belongs to it: which way it differs, how many points of a claim are measured."""
+    more = [cell.direction, cell.judged] if cell.verdict == DIFFERS else []
+    if cell.points and cell.verdict != HOLDS:
+        more = [f"{cell.points_measured} of {cell.points} measured"]
+        more += [f"{cell.contradicted} against"] if cell.contradicted else []
+    more += ["explained"] if cell.explained else []
+    words = ", ".join(filter(None, more))
+    return f"{cell.verdict} ({words})" if words else cell.verdict
 
 
 def solver_text(cell: Cell) -> str:

@@ -25,7 +25,7 @@ class Sample(NamedTuple):
 
     mean: float
     deviation: float | None = None
-    count: int = 1
+    runs: int = 1
 
 
 @dataclass(frozen=True)
@@ -119,20 +119,20 @@ def _judged(
     off = abs(measured.mean - published.mean)
     if deterministic:
         return Judgement(AGREES if _within(off, floor) else DIFFERS, floor, remark="nothing in it is random")
-    few = measured.count < rules().least_runs and published.deviation is None
+    few = measured.runs < rules().least_runs and published.deviation is None
     if measured.deviation is None or few:
-        remark = "a single run" if measured.count == 1 else f"{measured.count} runs"
+        remark = "a single run" if measured.runs == 1 else f"{measured.runs} runs"
         return Judgement(AGREES if _within(off, floor) else UNDECIDED, floor, remark=remark)
     deviations = (published.deviation if published.deviation is not None else measured.deviation, measured.deviation)
-    squares = [s * s / n for s, n in zip(deviations, (published.count, measured.count), strict=True)]
+    squares = [s * s / n for s, n in zip(deviations, (published.runs, measured.runs), strict=True)]
     error = math.sqrt(sum(squares))
     allowed = min(_cap(published.mean, tolerance), max(floor, rules().standard_errors * error))
     if _within(off, allowed):
         return Judgement(AGREES, allowed)
     if not error:
         return Judgement(DIFFERS, allowed, 0.0)
-    own = published.deviation is not None and published.count > 1
-    freedom = [measured.count - 1, published.count - 1] if own else [measured.count - 1]
+    own = published.deviation is not None and published.runs > 1
+    freedom = [measured.runs - 1, published.runs - 1] if own else [measured.runs - 1]
     parts = [squares[1], squares[0]] if own else [squares[0] + squares[1]]
     degrees = sum(parts) ** 2 / sum(part * part / each for part, each in zip(parts, freedom, strict=True))
     p_value = float(2 * stats.t.sf(off / error, degrees))

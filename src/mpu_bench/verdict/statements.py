@@ -122,7 +122,7 @@ def _(statement: AlikeStatement, evidence: Evidence) -> list[Point]:
         certain = _is_certain(statement.quantity, [*rows[0], *rows[1]])
         if statement.within_factor is not None:
             logs = [{key: math.log(value) for key, value in each.items() if value > 0} for each in (of, than)]
-            between, allowed = difference(*logs, certain), math.log(statement.within_factor)
+            between, allowed = difference(logs[0], logs[1], certain), math.log(statement.within_factor)
         else:
             between = difference(of, than, certain)
             allowed = _tolerance(statement.quantity, fmean(than.values())) if than else 0.0
