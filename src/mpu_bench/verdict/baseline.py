@@ -1,9 +1,9 @@
 """The project's own last numbers, results/baseline: what of a results folder is kept there, and held against later.
 
-Every planned run's row is kept (runs.csv), the mean curves (mean_curves.csv.xz), the machines (environment.json), what
-the results are and what they lack (about.json), and the verdicts as they were accepted (comparison.csv). A kept folder is
-read like any other. `check` holds later results to it: their counts, objectives and errors (regression.py), and their
-verdicts, but for those of seconds.
+Kept are the row of every planned run (runs.csv), the mean curves (mean_curves.csv.xz), the machines (environment.json),
+what the results are and what they lack (about.json), and the verdicts as they were accepted (comparison.csv). A kept
+folder is read like any other. `check` holds later results to it: their counts, objectives and errors (regression.py), and
+their verdicts, but for those of seconds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mpu_bench.files import csv_text, read_csv, write_compressed, write_text
 from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
 from mpu_bench.results.folder import ABOUT, CURVES, MACHINES, RUNS, ResultsFolder, open_results
 from mpu_bench.verdict import comparison, regression
-from mpu_bench.verdict.comparison import COLUMNS, COUNTED, RATIO, Cell
+from mpu_bench.verdict.comparison import COLUMNS, RATIO, Cell
 from mpu_bench.verdict.judge import DIFFERS, NOT_RUN, REFUTED
 from mpu_bench.verdict.regression import Difference, Results
 
@@ -116,7 +116,9 @@ def about(folder: Path) -> dict[str, Any]:
     """
     with open_results(folder) as results:
         try:
-            return {name: results.facts[name] for name in ("name", "paper", "date", "hours", "runs", "planned", "missing")}
+            return {
+                name: results.facts[name] for name in ("name", "paper", "date", "hours", "runs", "planned", "missing")
+            }
         except KeyError as error:
             raise StoreError(f"{folder / ABOUT}: has no {error}; accept the results again") from None
 
@@ -140,7 +142,9 @@ def cells(folder: Path) -> list[Cell]:
     }
     return [
         Cell(**row)
-        for row in read_csv(path, {field.name: types[str(field.type)] for field in fields(Cell) if field.name in COLUMNS})
+        for row in read_csv(
+            path, {field.name: types[str(field.type)] for field in fields(Cell) if field.name in COLUMNS}
+        )
     ]
 
 
@@ -179,7 +183,7 @@ class Check:
     kept : where the baseline keeps it; None if it does not, or was not asked.
     runs : how each run that both have differs, and `exact`, whether the machines leave no room for that.
     changes : verdicts that are others than those kept.
-    slower : sentences on solvers that have become slower; no fault.
+    slower : which runs have become slower, and by how much; no fault.
     """
 
     folder: Path
@@ -189,7 +193,7 @@ class Check:
     exact: bool = False
     runs: Sequence[Difference] = ()
     changes: Sequence[Change] = ()
-    slower: Sequence[str] = ()
+    slower: Sequence[tuple[str, str]] = ()
 
     @property
     def has_changed(self) -> bool:
@@ -283,9 +287,10 @@ def _change(now: Cell, old: Cell, runs: Sequence[Difference], exact: bool) -> It
     if (now.count, now.points_measured) != (old.count, old.points_measured):
         yield Change(now, f"{words}; from {_size(now)}, was from {_size(old)}", False)
         return
-    its_runs = [run for run in runs if not now.dataset or run.record["dataset"] == now.dataset]
-    is_moved = any(run.is_other for run in its_runs)
-    if not is_moved:
+    its_runs = [
+        run for run in runs if now.dataset in ("", run.record["dataset"]) and now.solver in ("", run.record["solver"])
+    ]
+    if _is_near(now.measured, old.measured) and not any(run.is_other for run in its_runs):
         yield Change(now, f"{words}; measured is the same: the rule, or print, is another", True)
         return
     is_fault = exact or any(run.faults for run in its_runs)
@@ -300,8 +305,3 @@ def _is_near(one: float | None, other: float | None) -> bool:
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, rel_tol=_SAME)
-
-
-def counted(checks: Iterable[Check]) -> dict[str, int]:
-    """Return how many values, ratios and claims of several folders have each verdict."""
-    return comparison.counts([cell for each in checks for cell in each.cells], COUNTED)

@@ -1,13 +1,12 @@
 """Two sets of results side by side: counts exactly, or as rounding allows, errors, objectives, seconds as a ratio.
 
-Where the same instructions and the same versions of libraries made both, the same code gives the same bits, and counts,
-errors and objectives must be equal. Elsewhere sums may be rounded otherwise. The counts of most solvers are the same all
-the same; where they are not, because a solver compares sums that are nearly equal, it says by how much they may differ
-(`Solver.rounding`).
+Where both were made by the same instructions and versions of libraries, the same code gives the same bits, and counts,
+errors and objectives must be equal. Elsewhere sums may be rounded otherwise. Most solvers count the same even so; one
+that compares sums which are nearly equal says by how much its counts may then differ (`Solver.rounding`).
 
 Seconds differ from machine to machine and from hour to hour; what can be held to earlier ones is a solver's ratio to
-its peer, the first solver of the same dataset and seed that both folders have. Where both took `_MEASURABLE` undisturbed
-seconds or more in both folders, a ratio that is `_SLOWER` times the earlier one is told.
+its peer, the first solver of the same dataset and seed that both folders have. Where both took `_MEASURABLE` seconds or
+more in both folders, undisturbed, a ratio that is `_SLOWER` times the earlier one is told.
 """
 
 from __future__ import annotations
@@ -172,8 +171,8 @@ def _errors(left: Record, right: Record, exact: bool, rounding: float) -> list[s
     return faults
 
 
-def slower(left: Results, right: Results) -> list[str]:
-    """Return which solvers have become slower, as a ratio to the peer, than they were in the second folder."""
+def slower(left: Results, right: Results) -> list[tuple[str, str]]:
+    """Return which runs have become slower, as a ratio to the peer, than in the second folder, and by how much."""
     peers: dict[tuple[Any, ...], tuple[Record, Record]] = {}
     lines = []
     for now, before in _pairs(left, right):
@@ -183,7 +182,7 @@ def slower(left: Results, right: Results) -> list[str]:
             continue
         ratio, earlier = seconds[0] / seconds[2], seconds[1] / seconds[3]
         if ratio > _SLOWER * earlier:
-            lines.append(f"{_name(now)}: seconds are {ratio:.3g} times {peer[0]['solver']}'s, before {earlier:.3g}")
+            lines.append((_name(now), f"seconds are {ratio:.3g} times {peer[0]['solver']}'s, were {earlier:.3g}"))
     return lines
 
 
