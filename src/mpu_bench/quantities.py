@@ -140,6 +140,13 @@ def _examples(run: Mapping[str, Any]) -> float | None:
     return None if run["passes"] is None or run["n"] is None else float(run["passes"] * run["n"])
 
 
+def _comparable_seconds(run: Mapping[str, Any]) -> float | None:
+    if run["threads"] is None or run["disturbed"]:
+        return None
+    seconds: float | None = run["cpu_seconds" if run["threads"] == 1 else "train_seconds"]
+    return seconds
+
+
 _DESCRIPTION = (
     Column("experiment", "TEXT", "name of the config"),
     Column("dataset", "TEXT", "the dataset's label in the config"),
@@ -159,6 +166,8 @@ _DESCRIPTION = (
     Column("status", "TEXT", f"how the run ended: {', '.join(RunStatus)}"),
     Column("reason", "TEXT", "the rule that ended it, what failed, and remarks of the solver"),
     Column("machine", "TEXT", "id of the machine and the versions, as in environment.json"),
+    Column("threads", "INTEGER", "how many threads the run may use"),
+    Column("disturbed", "TEXT", "why its seconds may not be compared; empty if they may, or threads is not recorded"),
 )
 
 _MEASURED = (
@@ -171,13 +180,18 @@ _MEASURED = (
              in_curves=True),
     Quantity("cpu_seconds", "REAL", "processor seconds of all threads while the solver trains", unit="seconds",
              title="processor seconds", format=".3g", better="lower", in_curves=True),
-    Quantity("waiting_seconds", "REAL", "seconds in which the run was ready and another process had the processor",
+    Quantity("comparable_seconds", "REAL", "cpu_seconds of one thread, train_seconds of several; none if disturbed",
+             unit="seconds", title="comparable seconds", format=".3g", better="lower", in_runs=False,
+             derive=_comparable_seconds),
+    Quantity("involuntary_switches", "INTEGER", "how often its threads were made to leave the processor while training",
+             format=".3g"),
+    Quantity("waiting_seconds", "REAL", "seconds in which its threads were ready and others had the processor (Linux)",
              unit="seconds", format=".3g"),
-    Quantity("steal_seconds", "REAL", "processor seconds that the host of a virtual machine gave to others",
+    Quantity("steal_seconds", "REAL", "processor seconds that the host of a virtual machine took meanwhile (Linux)",
              unit="seconds", title="stolen seconds", format=".3g"),
     Quantity("probe_seconds", "REAL", "processor seconds of a short fixed computation, before and after (the larger)",
              unit="seconds", format=".3g"),
-    Quantity("load", "REAL", "how many processes of the machine wanted a processor meanwhile, on average",
+    Quantity("load", "REAL", "how many other threads of the machine wanted a processor meanwhile, on average (Linux)",
              format=".2f"),
     Quantity("compile_seconds", "REAL", "seconds of getting ready: compiling, or loading what was compiled before",
              unit="seconds", title="compiling seconds", format=".3g"),
@@ -214,6 +228,8 @@ _MEASURED = (
              published="test_error_percent"),
     _percent("test_accuracy_percent", "test_error", "test accuracy, %", "percent of test examples with the right label",
              derive=_accuracy_percent, better="higher", published="accuracy_percent"),
+    Quantity("constant_error", "REAL", "share of test examples that are not of the most frequent class among them",
+             unit="fraction", title="test error of a constant, %", scale=100.0, format=".2f"),
     Quantity("balanced_error", "REAL", "mean over the classes of the share of their test examples with a wrong label",
              unit="fraction", title="balanced test error, %", scale=100.0, format=".2f", better="lower"),
     Quantity("positives_found", "REAL", "share of the positive test examples with the right label", unit="fraction",

@@ -272,6 +272,7 @@ class _Session:
 
     def __post_init__(self) -> None:
         self._machine = environment.describe(self.experiment.threads, self.experiment.kernel_memory)
+        self._fastest_probe = self.store.fastest_probe(self._machine["id"])
         kinds = ("optimum", "nu")
         self._optima = {needed[kind] for needed in self.needs.values() for kind in kinds if kind in needed}
 
@@ -307,7 +308,7 @@ class _Session:
         tuned = select_best(planned.run, rows)
         run, notes = with_results_of_others(tuned.run, results)
         optimum = results["optimum"]["dual_objective"] if "optimum" in results else None
-        task = Task(planned.run_id, run, self.home, self.experiment.limits, optimum)
+        task = Task(planned.run_id, run, self.home, self.experiment.limits, optimum, self._fastest_probe)
         fault = tuned.fault or _missing_result(planned.run, rows, results)
         if known := self._known_outcome(planned, fault, task):
             self._started[planned.run_id] = _Started(planned)

@@ -8,6 +8,7 @@ readable when a quantity is added: it has none of it.
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -214,6 +215,12 @@ class Store:
             for row in self._database.execute(query)
             for point in _points(json.loads(row["columns"]))
         ]
+
+    def fastest_probe(self, machine: str) -> float:
+        """Return the shortest ``probe_seconds`` of the runs that a machine has made; infinity where there is none."""
+        query = "SELECT MIN(json_extract(record, '$.probe_seconds')) FROM runs WHERE machine = ?"
+        shortest = self._database.execute(query, (machine,)).fetchone()[0]
+        return math.inf if shortest is None else float(shortest)
 
     def environments(self) -> list[dict[str, Any]]:
         """Return the machines and versions that the planned runs were made on."""
