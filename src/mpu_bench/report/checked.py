@@ -42,10 +42,10 @@ def summary(check: Check) -> str:
     """Return in a sentence how a folder stands beside the baseline."""
     if check.kept is None:
         return f"{check.name}: the baseline keeps nothing of it"
-    faults = [line for line in lines(check) if line.is_fault]
-    room = "which rounds alike" if check.exact else "which may round otherwise"
-    outcome = f"{len(faults)} of them or of the verdicts have changed" if faults else "nothing has changed"
-    return f"{check.name}: {len(check.runs)} runs held to {check.kept}, from a machine {room}: {outcome}"
+    room = "counts must be equal" if check.exact else "made by other instructions or libraries"
+    runs, verdicts = sum(bool(run.faults) for run in check.runs), sum(change.is_fault for change in check.changes)
+    outcome = f"{runs} runs and {verdicts} verdicts have changed" if runs or verdicts else "nothing has changed"
+    return f"{check.name}: {len(check.runs)} runs held to {check.kept} ({room}): {outcome}"
 
 
 def json_text(checks: Sequence[Check]) -> str:

@@ -2,8 +2,8 @@
 
 Kept are the row of every planned run (runs.csv), the mean curves (mean_curves.csv.xz), the machines (environment.json),
 what the results are and what they lack (about.json), and the verdicts as they were accepted (comparison.csv). A kept
-folder is read like any other. `check` holds later results to it: their counts, objectives and errors (regression.py), and
-their verdicts, but for those of seconds.
+folder is read like any other. `check` holds later results to it: their counts, objectives and errors (regression.py),
+and their verdicts, but for those of seconds.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def accept(folder: Path, baseline: Path) -> Path:
 def _keep(results: ResultsFolder, place: Path) -> None:
     records = [record | {"reason": _without_paths(record["reason"])} for record in results.records()]
     used = {record["machine"] for record in records if record["status"] in FINISHED}
-    machines = [machine for machine in results.environments() if machine["id"] in used]
+    machines = [machine for machine in results.environments() if results.is_kept or machine["id"] in used]
     about = results.facts if results.is_kept else results.facts | _about(records)
     write_text(place / RUNS, csv_text(records, RECORD_COLUMNS))
     write_text(place / MACHINES, _json({"machines": machines}))
@@ -226,7 +226,7 @@ def check(folder: Path, baseline: Path | None) -> Check:
     if place is None or not (place / RUNS).is_file():
         return Check(folder, name, judged)
     kept = regression.read(place)
-    exact, runs = regression.same_machine(now, kept), regression.compare(now, kept)
+    exact, runs = regression.same_machine(now, kept), regression.differences(now, kept)
     changes = changed(judged, cells(place), runs, exact)
     return Check(folder, name, judged, place, exact, runs, changes, regression.slower(now, kept))
 
@@ -261,8 +261,7 @@ def _identity(cell: Cell) -> tuple[Any, ...]:
 
 def _printed_at(cell: Cell) -> tuple[Any, ...]:
     """Return which number or claim a cell is about, whatever answers it."""
-    claim = "" if cell.table and not cell.sentence else cell.column
-    return cell.table, cell.row, cell.column.partition(" / ")[0] if cell.table else claim, cell.sentence, cell.dataset
+    return cell.table, cell.row, cell.sentence or cell.column.partition(" / ")[0], cell.dataset
 
 
 def _is_timed(cell: Cell) -> bool:

@@ -29,8 +29,8 @@ _COUNTS, _VALUES, _ERRORS = (
 )
 _SLOWER = 3.0  # times the earlier ratio of seconds
 _MEASURABLE = 0.2  # seconds
-_ROUNDING = 1e-12  # relative: of numbers that are equal but for how they were written
-_ROUNDED_SUMS = 1e-6  # relative: objectives of equal counts, where sums are rounded otherwise
+_WRITTEN = 1e-12  # relative: of numbers that are equal but for how they were written
+_LAST_DIGITS = 1e-8  # relative: objectives of equal counts, where sums are rounded otherwise, some in single precision
 _STANDARD_DEVIATIONS = 3.0  # of a difference of two errors, beyond which it is not chance
 _BROKEN = (RunStatus.CRASHED, RunStatus.ERROR, RunStatus.DIVERGED)  # what no other machine excuses
 
@@ -91,11 +91,16 @@ def compare(left: Results, right: Results) -> list[Difference]:
     StoreError
         If they have none in common.
     """
-    exact = same_machine(left, right)
-    differences = [_difference(record, other, exact) for record, other in _pairs(left, right)]
-    if not differences:
+    found = differences(left, right)
+    if not found:
         raise StoreError(f"{left.folder} and {right.folder} have no finished run in common")
-    return differences
+    return found
+
+
+def differences(left: Results, right: Results) -> list[Difference]:
+    """Return the same; nothing if they have no run in common."""
+    exact = same_machine(left, right)
+    return [_difference(record, other, exact) for record, other in _pairs(left, right)]
 
 
 def _pairs(left: Results, right: Results) -> list[tuple[Record, Record]]:
@@ -116,26 +121,27 @@ def _difference(left: Record, right: Record, exact: bool) -> Difference:
     if left["status"] in _BROKEN:
         faults = [f"{left['status']}: {left['reason']}"]
     elif _ended_by_clock(left) or _ended_by_clock(right):
-        faults = _errors(left, right, exact=False, rounding=1.0)
+        faults = _errors(left, right, by_chance=True)
     else:
-        faults = _faults(left, right, exact, rounding_of(left["solver"]))
+        faults = _faults(left, right, None if exact else rounding_of(left["solver"]))
     seconds = left.get("train_seconds"), right.get("train_seconds")
     ratio = seconds[0] / seconds[1] if seconds[0] and seconds[1] else None
-    is_other = bool(faults or _faults(left, right, exact=True, rounding=0.0))
+    is_other = bool(faults or _faults(left, right, None))
     return Difference(_name(left), left, tuple(faults), ratio, is_other)
 
 
-def rounding_of(solver: str) -> float:
-    """Return by how much, relative, a solver's counts may differ where sums are rounded otherwise."""
-    return solvers.load(solver).rounding if solver in solvers.SOLVERS else 0.0
+def rounding_of(solver: str) -> Mapping[str, float]:
+    """Return by how much, relative, each quantity of a solver may differ where sums are rounded otherwise."""
+    return solvers.load(solver).rounding if solver in solvers.SOLVERS else {}
 
 
-def _faults(left: Record, right: Record, exact: bool, rounding: float) -> list[str]:
-    allowed = 0.0 if exact else rounding
-    faults = [fault for quantity in _COUNTS for fault in _number(left, right, quantity, allowed, "g")]
-    allowed = _ROUNDING if exact else max(_ROUNDED_SUMS, rounding)
-    faults += [fault for quantity in _VALUES for fault in _number(left, right, quantity, allowed, ".8g")]
-    return faults + _errors(left, right, exact, rounding)
+def _faults(left: Record, right: Record, rounding: Mapping[str, float] | None) -> list[str]:
+    """Return what differs by more than it may; without a rounding to allow for, all must be equal."""
+    faults = []
+    for quantity in (*_COUNTS, *_VALUES):
+        least = 0.0 if quantity.held == "count" else _WRITTEN if rounding is None else _LAST_DIGITS
+        faults += _number(left, right, quantity, max(least, (rounding or {}).get(quantity.name, 0.0)))
+    return faults + _errors(left, right, by_chance=bool(rounding))
 
 
 def _name(record: Record) -> str:
@@ -150,23 +156,24 @@ def _ended_by_clock(record: Record) -> bool:
     return "seconds" in (record.get("reason") or "")
 
 
-def _number(left: Record, right: Record, quantity: Quantity, allowed: float, form: str) -> list[str]:
+def _number(left: Record, right: Record, quantity: Quantity, allowed: float) -> list[str]:
     a, b = left.get(quantity.name), right.get(quantity.name)
     if a is None or b is None or abs(a - b) <= allowed * max(abs(a), abs(b)):
         return []
+    form = "g" if f"{a:g}" != f"{b:g}" else ".17g"
     return [f"{quantity.heading} {a:{form}} and {b:{form}}"]
 
 
-def _errors(left: Record, right: Record, exact: bool, rounding: float) -> list[str]:
-    """Return the errors that differ: on another machine by more than chance allows, if rounding plays a part at all."""
+def _errors(left: Record, right: Record, by_chance: bool) -> list[str]:
+    """Return the errors that differ, or that differ by more than chance lets so many rows do."""
     faults = []
     for quantity in _ERRORS:
         a, b, n = left.get(quantity.name), right.get(quantity.name), left.get(quantity.rows)
-        if a is None or b is None or not (exact or n):
+        if a is None or b is None or (by_chance and not n):
             continue
         mean = (a + b) / 2
-        chance = _STANDARD_DEVIATIONS * math.sqrt(2 * mean * (1 - mean) / n) if rounding and not exact else 0.0
-        if abs(a - b) > chance + _ROUNDING:
+        allowed = _STANDARD_DEVIATIONS * math.sqrt(2 * mean * (1 - mean) / n) if by_chance else 0.0
+        if abs(a - b) > allowed + _WRITTEN:
             faults.append(f"{quantity.heading.removesuffix(', %')} {100 * a:.4g}% and {100 * b:.4g}%")
     return faults
 
