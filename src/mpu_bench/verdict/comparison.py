@@ -78,6 +78,8 @@ class Cell:
         Why it does not come out, and what shows it; they change no verdict.
     points, points_measured, contradicted : int
         Of a claim: over how many it ranges, how many are measured, how many contradict it.
+    timed : int
+        Of a claim, 1 where it is about seconds, which no other machine or hour repeats.
     outcomes : tuple of Point
         Of a claim, what each of them says.
     """
@@ -109,6 +111,7 @@ class Cell:
     points: int = 0
     points_measured: int = 0
     contradicted: int = 0
+    timed: int = 0
     outcomes: tuple[Point, ...] = field(default=(), compare=False)
 
 
@@ -405,7 +408,8 @@ def _cited(statement: Statement) -> float | Printed | None:
 
 def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence) -> Cell:
     cited = _cited(statement)
-    cell = Cell(CLAIM, column=claim, sentence=name)
+    about = (statement.quantity, getattr(statement, "against", ""))
+    cell = Cell(CLAIM, column=claim, sentence=name, timed=int(any(each.endswith("seconds") for each in about)))
     if isinstance(cited, Printed):
         text = published.table(cited.table)[cited.row - 1][cited.column]
         cell = replace(cell, table=cited.table, row=cited.row, published=_number(text))
