@@ -77,7 +77,7 @@ def _lines(rows: Sequence[summary.Summary]) -> list[Line]:
     varied = naming.varying(rows)
     columns = [
         ["dataset", *(row["dataset"] for row in rows)],
-        ["solver", *(naming.solver_text(row, varied) for row in rows)],
+        [_solver_heading(rows), *(naming.solver_text(row, varied) for row in rows)],
     ]
     for quantity in map(QUANTITIES.__getitem__, _SHOWN):
         if any(row[f"{quantity.name}_mean"] not in (None, 0) for row in rows):
@@ -86,6 +86,10 @@ def _lines(rows: Sequence[summary.Summary]) -> list[Line]:
         if any(number is not None for number in published):
             columns.append([f"{quantity.heading}, published", *map(format_number, published)])
     return list(zip(*columns, strict=True))
+
+
+def _solver_heading(rows: Sequence[summary.Summary]) -> str:
+    return f"solver ({naming.DISTURBED}: disturbed)" if any(row["disturbed"] for row in rows) else "solver"
 
 
 def _measured(row: summary.Summary, quantity: Quantity) -> str:
@@ -117,7 +121,7 @@ def latex_lines(lines: Sequence[Line], columns: str) -> str:
 
 _ESCAPES = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
-    | {"±": r"$\pm$", "\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
+    | {"±": r"$\pm$", naming.DISTURBED: r"\dag{}", "\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
 )
 
 
