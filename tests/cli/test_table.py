@@ -80,6 +80,15 @@ def test_remarks_tell_failures_what_is_missing_and_mixed_machines() -> None:
     assert table.remarks([record()], machines[:1], None) == []
 
 
+def test_a_disturbed_row_is_marked_and_the_mark_explained() -> None:
+    records = [record(), record(solver="dcd", threads=1, disturbed="waited 31% of its wall seconds")]
+    text = printed(records, 150)
+    assert "dcd †" in text
+    assert "mpu †" not in text
+    (line,) = table.remarks(records, [], [])
+    assert line.startswith("† disturbed: 1 of 2 runs (adult dcd seed=0: waited 31% of its wall seconds)")
+
+
 def test_headings_are_the_titles_of_the_quantities_in_short_lines() -> None:
     lines = printed([record(kernel_evaluations=5)], 150).splitlines()
     assert "kernel" in lines[2]

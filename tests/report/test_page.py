@@ -51,6 +51,13 @@ def test_a_sentence_says_what_came_of_it(written):
     assert page.headline(cells[4:]).startswith("None")
 
 
+def test_disturbed_rows_are_marked_and_the_mark_explained(tmp_path):
+    folder = made_up.results(tmp_path, disturbed="waited 31% of its wall seconds")
+    text = page.write([folder], tmp_path / "page").read_text()
+    assert "<td>sbp †</td>" in text
+    assert "† disturbed: 1 of 2 runs (adult sbp seed=0: waited 31% of its wall seconds)" in text
+
+
 def test_writing_again_replaces_the_page(written, tmp_path):
     (written.parent / "page.js").write_text("broken")
     page.write([tmp_path / "made-up"], written.parent)
