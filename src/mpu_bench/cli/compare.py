@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from mpu_bench.verdict.regression import Difference, Results
 
 
+_WIDEST = 20  # letters of a name that heads a column
+
+
 class Form(StrEnum):
     """How comparisons are written."""
 
@@ -165,6 +168,9 @@ def _csv(pairs: Sequence[_Pair]) -> str:
 
 
 def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Console) -> None:
+    from mpu_bench.verdict.paired import FEW
+    from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL
+
     def line(text: str) -> None:
         terminal.print(text, markup=False, highlight=False, soft_wrap=True)
 
@@ -177,6 +183,10 @@ def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Console) ->
         for name, runs in ((pair.first, pair.only_in_first), (pair.second, pair.only_in_second)):
             for text in runs:
                 line(f"no partner, only of {name}: {text}")
+        if any(row.remark.startswith(FEW) for row in telling):
+            line(
+                f"{FEW}: below {LEAST_PAIRS} pairs a rank test cannot reach p < {LEVEL:g}, whatever the differences are"
+            )
         if pair.without_seconds:
             line(
                 f"the seconds of {pair.without_seconds} of {pair.runs} runs do not compare: disturbed, or not recorded"
@@ -194,7 +204,10 @@ def _table(pair: _Pair, rows: Sequence[Comparison]) -> Any:
     has_settings = any(row.setting for row in rows)
     for heading in ("quantity", "dataset", *(["setting"] if has_settings else [])):
         table.add_column(heading, overflow="fold")
-    for heading in ("first", "second", "difference", "95% interval", "p", "pairs", "better"):
+    names = [
+        name if len(name) <= _WIDEST else place for place, name in (("first", pair.first), ("second", pair.second))
+    ]
+    for heading in (*names, "difference", "95% interval", "p", "pairs", "better"):
         table.add_column(heading, justify="right")
     table.add_column("remark", overflow="fold")
     before = rows[0].quantity
@@ -217,7 +230,7 @@ def _texts(row: Comparison, has_settings: bool) -> list[str]:
     interval = "" if row.low is None or row.high is None else f"{effect(row.low)} to {effect(row.high)}"
     return [
         quantity.heading,
-        row.dataset or f"all {row.pairs}",
+        row.dataset or "all datasets",
         *([row.setting] if has_settings else []),
         quantity.text(row.first),
         quantity.text(row.second),

@@ -33,6 +33,7 @@ Record = Mapping[str, Any]
 
 #: the quantities that are compared where none is named
 COMPARED = ("test_error", "balanced_error", "online_error", "objective", "nu", "support_vectors", "comparable_seconds")
+FEW = "too few"  #: begins the remark on a row of fewer than `LEAST_PAIRS` pairs
 _ROUNDING = 1e-9  # relative: what two numbers may differ by and be tied
 _PERCENT = 100.0
 
@@ -288,7 +289,7 @@ def _on_dataset(dataset: str, setting: str, quantity: str, pairs: _Array, unit: 
     elif count > 1:
         remark = f"{'the same difference' if differences.any() else 'equal'} at every {unit}"
     if count < LEAST_PAIRS and not remark:
-        remark = f"too few {unit}s: {count}; a rank test needs {LEAST_PAIRS} for p < {LEVEL:g}"
+        remark = f"{FEW} {unit}s: {count} of {LEAST_PAIRS} needed"
     return _row(dataset, setting, quantity, pairs, (mean, low, high, p_value), remark)
 
 
@@ -299,7 +300,7 @@ def _over_datasets(setting: str, quantity: str, rows: Sequence[Comparison]) -> C
         differences = np.log(differences)
     middle = typical(differences) or (float(np.median(differences)), None, None)
     p_value = wilcoxon(differences, np.zeros(len(rows))).p_value
-    few = f"too few datasets: {len(rows)}; the test needs {LEAST_PAIRS} for p < {LEVEL:g}"
+    few = f"{FEW} datasets: {len(rows)} of {LEAST_PAIRS} needed"
     return _row("", setting, quantity, pairs, (*middle, p_value), few if len(rows) < LEAST_PAIRS else "")
 
 
