@@ -285,7 +285,7 @@ def _measured_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: S
     about = rules().tables[cell.table]
     quantity = "comparable_seconds" if cell.column == "seconds" else PUBLISHED_COLUMNS.get(cell.column, cell.column)
     runs = about.runs_on(cell.dataset)
-    deviation = _number(printed.get("std") or printed.get(f"{cell.column.removesuffix('_percent')}_std"))
+    deviation = _number(published.deviation(printed, cell.column))
     cell = replace(
         cell,
         solver=row["solver"],

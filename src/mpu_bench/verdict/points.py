@@ -13,7 +13,7 @@ from mpu_bench import solvers
 from mpu_bench.config.rules import Where
 from mpu_bench.quantities import FINISHED
 from mpu_bench.results.curves import complete, curve_identity
-from mpu_bench.results.summary import with_derived
+from mpu_bench.results.summary import is_as_published, with_derived
 from mpu_bench.verdict.rules import rules
 
 Row = Mapping[str, Any]
@@ -48,7 +48,7 @@ class Evidence(NamedTuple):
         runs = [
             with_derived(record) | {"experiment": experiment}
             for record in records
-            if record["status"] in FINISHED and not record["trial"] and record.get("as_published") != 0
+            if record["status"] in FINISHED and not record["trial"] and is_as_published(record)
         ]
         own = {curve_identity(run) for run in runs}
         whole = complete(curves, _counted(runs))
