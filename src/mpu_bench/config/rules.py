@@ -190,7 +190,10 @@ class SlopeStatement(_Statement):
 
 
 class BoundStatement(_Statement):
-    """In every run of ``of``, ``quantity`` is at most ``against``: a number, another quantity, a product of some."""
+    """In every run of ``of``, ``quantity`` is at most ``against``: a number, another quantity, a product of some.
+
+    Or a parameter of the solver, such as the accuracy it is asked for.
+    """
 
     kind: Literal["bound"]
     of: Where
@@ -332,7 +335,7 @@ def check_statement(statement: Any, node: Node, labels: Collection[str] | None) 
         check_column(statement.of, statement.quantity, node["quantity"], node["of"])
     else:
         _check_names(node["quantity"], "quantity", QUANTITIES)
-    if not isinstance(node["against"].value, float):
+    if not isinstance(statement, BoundStatement):  # whose bound may be a parameter, or a number
         _check_names(node["against"], "quantity", _AXES)
     if isinstance(getattr(statement, "printed", None), Printed):
         _check_printed(statement.printed, node["printed"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -391,7 +392,8 @@ def _(statement: BoundStatement, evidence: Evidence) -> list[Point]:
 def _bound(row: Row, against: str | float | list[str]) -> float | None:
     if isinstance(against, float):
         return against
-    factors = [row.get(name) for name in ([against] if isinstance(against, str) else against)]
+    known = {**json.loads(row["parameters"]), **row}
+    factors = [known.get(name) for name in ([against] if isinstance(against, str) else against)]
     return None if None in factors else math.prod(factors)  # type: ignore[arg-type]
 
 
