@@ -40,13 +40,26 @@ class ResultsFolder(ABC):
         """The name of the experiment."""
         return self.fact("name") or self.folder.name
 
-    @abstractmethod
-    def fact(self, name: str) -> Any:
-        """Return what is known of the experiment, such as its ``config``, ``paper``, ``options``; None if nothing."""
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What is known of the experiment, such as its ``config``, ``paper`` and ``options``."""
+        own = self._own_facts()
+        return own | _judged_by(own)
 
     @abstractmethod
-    def records(self) -> list[dict[str, Any]]:
-        """Return the planned runs in order, each with its result or as ``not run``, with all `RECORD_COLUMNS`."""
+    def _own_facts(self) -> dict[str, Any]:
+        """Return the facts that the folder holds."""
+
+    def fact(self, name: str) -> Any:
+        """Return one of the facts, or None."""
+        return self.facts.get(name)
+
+    @abstractmethod
+    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
+        """Return the planned runs in order, each with its result or as ``not run``, with all `RECORD_COLUMNS`.
+
+        With ``earlier``, behind them the finished runs that only an earlier plan has.
+        """
 
     @abstractmethod
     def curves(self) -> list[Summary]:
@@ -70,15 +83,11 @@ class _WithDatabase(ResultsFolder):
         super().__init__(store.folder)
         self._store = store
 
-    def fact(self, name: str) -> Any:
-        return self._judging.get(name, self._store.fact(name))
+    def _own_facts(self) -> dict[str, Any]:
+        return self._store.facts()
 
-    @cached_property
-    def _judging(self) -> dict[str, Any]:
-        return _judged_by({name: self._store.fact(name) for name in ("config", "options")})
-
-    def records(self) -> list[dict[str, Any]]:
-        return self._store.records()
+    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
+        return self._store.records(earlier=earlier)
 
     def curves(self) -> list[Summary]:
         return self._curves
@@ -101,16 +110,11 @@ class _WithDatabase(ResultsFolder):
 class _Kept(ResultsFolder):
     is_kept = True
 
-    def fact(self, name: str) -> Any:
-        return self._facts.get(name)
-
-    @cached_property
-    def _facts(self) -> dict[str, Any]:
+    def _own_facts(self) -> dict[str, Any]:
         path = self.folder / ABOUT
-        facts = _json(path) if path.is_file() else {}
-        return facts | _judged_by(facts)
+        return _json(path) if path.is_file() else {}
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:  # noqa: ARG002 - none is kept of those
         types = {name: column.typed for name, column in RECORD_COLUMNS.items()}
         needed = ("dataset", "solver", "parameters", "kernel", "seed", "status", "test_error", "run_id")
         return [row | {"reason": row["reason"] or ""} for row in read_csv(self.folder / RUNS, types, needed)]
