@@ -137,11 +137,19 @@ def _accuracy_percent(run: Mapping[str, Any]) -> float | None:
 
 
 def _support_vectors_percent(run: Mapping[str, Any]) -> float | None:
-    return None if run["support_vectors"] is None or not run["n"] else float(100 * run["support_vectors"] / run["n"])
+    vectors = run["support_vectors"]
+    return None if vectors is None or not run["n"] else 100 * vectors / run["n"]
 
 
 def _examples(run: Mapping[str, Any]) -> float | None:
     return None if run["passes"] is None or run["n"] is None else float(run["passes"] * run["n"])
+
+
+def _comparable_seconds(run: Mapping[str, Any]) -> float | None:
+    if run["threads"] is None or run["disturbed"]:
+        return None
+    seconds: float | None = run["cpu_seconds" if run["threads"] == 1 else "train_seconds"]
+    return seconds
 
 
 _DESCRIPTION = (
@@ -159,10 +167,16 @@ _DESCRIPTION = (
     Column("seed", "INTEGER", "seed of everything random in the run"),
     Column("trial", "TEXT", "for a run that only tries values for others: which rows it is tested on"),
     Column("tuned", "TEXT", "what was tuned, over which values, and how"),
+    Column("problem", "TEXT", "what the objective is the value of; objectives of different problems do not compare"),
+    Column("as_published", "INTEGER", "1 if its settings, seed aside, are those of the config as written, else 0"),
+    Column("overridden", "TEXT", "what a profile or an option changed in the config, where the settings are not its"),
+    Column("earlier", "INTEGER", "1 if the folder's present plan does not have the run, only an earlier one"),
     Column("chosen", "TEXT", "the values that tuning chose"),
     Column("status", "TEXT", f"how the run ended: {', '.join(RunStatus)}"),
     Column("reason", "TEXT", "the rule that ended it, what failed, and remarks of the solver"),
     Column("machine", "TEXT", "id of the machine and the versions, as in environment.json"),
+    Column("threads", "INTEGER", "how many threads the run may use"),
+    Column("disturbed", "TEXT", "why its seconds may not be compared; empty if they may, or threads is not recorded"),
 )
 
 _MEASURED = (
@@ -175,13 +189,18 @@ _MEASURED = (
              in_curves=True),
     Quantity("cpu_seconds", "REAL", "processor seconds of all threads while the solver trains", unit="seconds",
              title="processor seconds", format=".3g", better="lower", in_curves=True),
-    Quantity("waiting_seconds", "REAL", "seconds in which the run was ready and another process had the processor",
+    Quantity("comparable_seconds", "REAL", "cpu_seconds of one thread, train_seconds of several; none if disturbed",
+             unit="seconds", title="comparable seconds", format=".3g", better="lower", in_runs=False,
+             derive=_comparable_seconds),
+    Quantity("involuntary_switches", "INTEGER", "how often its threads were made to leave the processor while training",
+             format=".3g"),
+    Quantity("waiting_seconds", "REAL", "seconds in which its threads were ready and others had the processor (Linux)",
              unit="seconds", format=".3g"),
-    Quantity("steal_seconds", "REAL", "processor seconds that the host of a virtual machine gave to others",
+    Quantity("steal_seconds", "REAL", "processor seconds that the host of a virtual machine took meanwhile (Linux)",
              unit="seconds", title="stolen seconds", format=".3g"),
     Quantity("probe_seconds", "REAL", "processor seconds of a short fixed computation, before and after (the larger)",
              unit="seconds", format=".3g"),
-    Quantity("load", "REAL", "how many processes of the machine wanted a processor meanwhile, on average",
+    Quantity("load", "REAL", "how many other threads of the machine wanted a processor meanwhile, on average (Linux)",
              format=".2f"),
     Quantity("compile_seconds", "REAL", "seconds of getting ready: compiling, or loading what was compiled before",
              unit="seconds", title="compiling seconds", format=".3g"),
@@ -202,8 +221,9 @@ _MEASURED = (
     Quantity("passes", "REAL", "examples presented / n", format=".3g", held="count", in_curves=True),
     Quantity("support_vectors", "INTEGER", "vectors of the model; none of a linear one", format=".0f", held="count",
              published="support_vectors", in_curves=True),
-    _percent("support_vectors_percent", "support_vectors", "support vectors, %", "support vectors in percent of n",
-             derive=_support_vectors_percent, better=""),
+    Quantity("support_vectors_percent", "REAL", "support vectors, in percent of the training examples",
+             unit="percent", title="support vectors, % of examples", format=".1f", in_runs=False,
+             derive=_support_vectors_percent),
     Quantity("objective", "REAL", "primal objective of the model", format=".7g", better="lower", held="value",
              published="objective", in_curves=True),
     Quantity("dual_objective", "REAL", "dual objective, a lower bound of the optimum", format=".7g", in_curves=True),
@@ -220,6 +240,8 @@ _MEASURED = (
              published="test_error_percent"),
     _percent("test_accuracy_percent", "test_error", "test accuracy, %", "percent of test examples with the right label",
              derive=_accuracy_percent, better="higher", published="accuracy_percent"),
+    Quantity("constant_error", "REAL", "share of test examples that are not of the most frequent class among them",
+             unit="fraction", title="test error of a constant, %", scale=100.0, format=".2f"),
     Quantity("balanced_error", "REAL", "mean over the classes of the share of their test examples with a wrong label",
              unit="fraction", title="balanced test error, %", scale=100.0, format=".2f", better="lower"),
     Quantity("positives_found", "REAL", "share of the positive test examples with the right label", unit="fraction",

@@ -25,28 +25,30 @@ def _list(given: Any) -> Any:
     return given if isinstance(given, list) or given is None else [given]
 
 
-class After(Strict):
-    """A place on the axis of a curve: where the run had made so many passes."""
-
-    passes: Positive
-
-
 class Where(Strict):
-    """Selects result rows; an omitted key matches anything.
+    """Selects result rows; an omitted key matches anything."""
 
-    ``after``: what is meant is not the end of the runs but the place on their curve.
-    """
-
+    experiment: str | None = None
     dataset: str | None = None
     solver: str | None = None
     budget: int | None = None
     kernel: str | None = None
-    experiment: str | None = None
     parameters: dict[str, Any] = {}
+
+
+class After(Strict):
+    """The checkpoint after so many passes, instead of the end of a run."""
+
+    passes: Positive
+
+
+class Peer(Where):
+    """Rows that a statement compares with; ``after`` some passes instead of at the end."""
+
     after: After | None = None
 
 
-Wheres = Annotated[list[Where], Field(min_length=1), BeforeValidator(_list)]
+Peers = Annotated[list[Peer], Field(min_length=1), BeforeValidator(_list)]
 
 #: ``{dataset: [a1a, a2a], C: 2}``: every combination is a point
 Range = dict[str, str | int | float | list[str | int | float]]
@@ -82,14 +84,12 @@ class Explained(Where):
 class _Statement(Strict):
     """What all kinds say: the quantity, and over which points the statement ranges.
 
-    ``each`` lists the points, whole, as the paper says it: mappings of ``dataset``, ``solver``, ``budget``, ``kernel``
-    or a parameter to a value or a list of values, whose combinations are points. What ``of`` and ``than`` name
-    themselves holds before the point. With ``most`` the statement is of more than half of the points, not of all.
+    ``each`` lists the points, whole, as the paper says it: mappings of ``dataset``, ``budget``, ``kernel`` or a
+    parameter to a value or a list of values, whose combinations are points.
     """
 
     quantity: str
     each: Annotated[list[Range], Field(min_length=1), BeforeValidator(_list)]
-    most: bool = False
 
     def points(self) -> Iterator[dict[str, Any]]:
         """Yield the points, each a value for each of its keys."""
@@ -102,29 +102,31 @@ class _Statement(Strict):
 class OrderStatement(_Statement):
     """``quantity`` of ``of`` is lower, or higher, than that of each of ``than``; at least ``by_factor`` times.
 
-    Up to ``slack``, in the quantity's unit, where the paper gives one. With ``over``, it is said of how many times
-    larger the quantity of ``over`` is, on the same dataset: a speed-up.
+    Up to ``slack``, in the unit of the quantity, where the paper says so. With ``over``, how many times larger the
+    quantity of ``over`` is: a speed-up. ``most``: at more than half of the points.
     """
 
     kind: Literal["lower", "higher"]
-    of: Where = Where()
-    than: Wheres
+    of: Where
+    than: Peers
     over: Where | None = None
     by_factor: Positive = 1.0
     slack: Annotated[float, Field(ge=0)] = 0.0
+    most: bool = False
 
 
 class AlikeStatement(_Statement):
-    """``quantity`` of ``of`` is that of each of ``than``: as near as rules.yaml asks.
+    """``quantity`` of ``of`` is that of each of ``than``, as near as rules.yaml asks.
 
-    Or ``within`` so much, where the paper says how much, or within ``within_factor``.
+    Or within ``within``, in its unit, or ``within_factor``, times, where the paper says so.
     """
 
     kind: Literal["alike"]
-    of: Where = Where()
-    than: Wheres
+    of: Where
+    than: Peers
     within: Positive | None = None
     within_factor: Annotated[float, Field(gt=1)] | None = None
+    printed: Printed | None = None
 
 
 class TrendStatement(_Statement):
@@ -134,13 +136,13 @@ class TrendStatement(_Statement):
     """
 
     kind: Literal["rising", "falling"]
-    of: Where = Where()
+    of: Where
     over: Where | None = None
     along: str
 
 
 class Extent(Strict):
-    """A place on an axis: so many times the number of training examples n, n^2, or the place where the curve ends."""
+    """A place on an axis: so many times the number of training examples n, or n^2, or the end of the curve."""
 
     examples: Positive | None = None
     examples_squared: Positive | None = None
@@ -148,15 +150,13 @@ class Extent(Strict):
 
     @model_validator(mode="after")
     def _says_one(self) -> Extent:
-        if [self.examples, self.examples_squared, self.end].count(None) != 2:  # one is given
-            raise ValueError("give one of examples, examples_squared, end")
+        if [self.examples, self.examples_squared, self.end].count(None) != 2:
+            raise ValueError("give one of examples, examples_squared and end")
         return self
 
     def of(self, n: int, end: float) -> float:
-        """Return the place for n examples and a curve that ends at ``end``."""
-        if self.end is not None:
-            return self.end * end
-        return self.examples * n if self.examples is not None else (self.examples_squared or 0.0) * n * n
+        """Return the place for n examples and a curve that ends there."""
+        return (self.examples or 0.0) * n + (self.examples_squared or 0.0) * n * n + (self.end or 0.0) * end
 
 
 Place = Annotated[float, Field(ge=0)] | Extent
@@ -167,7 +167,7 @@ class CurveStatement(_Statement):
 
     kind: Literal["below", "above", "near"]
     of: Where
-    than: Wheres
+    than: Peers
     against: str = "kernel_evaluations"
     start: Place | None = Field(default=None, alias="from")
     up_to: Place | None = None
@@ -181,7 +181,7 @@ class SlopeStatement(_Statement):
     """
 
     kind: Literal["slope"]
-    of: Where = Where()
+    of: Where
     over: Where | None = None
     against: str
     between: Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -190,32 +190,22 @@ class SlopeStatement(_Statement):
 
 
 class BoundStatement(_Statement):
-    """In every run of ``of``, ``quantity`` is at most ``against``.
-
-    That is another quantity, or a parameter, of that run, or a number; of several, their product.
-    """
+    """In every run of ``of``, ``quantity`` is at most ``against``: a number, another quantity, a product of some."""
 
     kind: Literal["bound"]
     of: Where
-    against: Annotated[list[str | float], Field(min_length=1), BeforeValidator(_list)]
+    against: str | Positive | list[str]
 
 
 class NumberStatement(_Statement):
     """The mean of ``quantity`` of ``of`` is ``printed``, as near as rules.yaml asks.
 
-    Or at every point ``within`` so much, where the paper gives a number roughly.
+    A number is given as text, whose last digit says how exact it is: ``"6e1"`` is 60 to the ten.
     """
 
     kind: Literal["number"]
-    of: Where = Where()
-    printed: float | Printed
-    within: Positive | None = None
-
-    @model_validator(mode="after")
-    def _is_rough_in_the_text(self) -> NumberStatement:
-        if self.within is not None and isinstance(self.printed, Printed):
-            raise ValueError("within is for a number in the text; the rule for a table's cell is in rules.yaml")
-        return self
+    of: Where
+    printed: str | Printed
 
 
 class SignificantStatement(Strict):
@@ -242,7 +232,7 @@ class SignificantStatement(Strict):
     def _is_whole(self) -> SignificantStatement:
         if len(self.solvers) < (3 if self.test == "friedman" else 2):
             raise ValueError("a test needs the solvers it compares: two, or for friedman three or more")
-        if (self.of is None) != (self.printed is None) or (self.of is None) == (not self.datasets):
+        if (self.of is None) == (not self.datasets) or (self.of is not None and self.printed is None):
             raise ValueError("give the datasets, or a published table with of: and the number that is printed:")
         return self
 
@@ -285,10 +275,8 @@ class Sentence(Strict):
     def _is_judged_or_says_why_not(self) -> Sentence:
         if (self.statement is None) == (self.no_statement is None):
             raise ValueError("give a statement, or in no_statement the reason why there is none")
-        if (self.statement is None) == bool(self.experiments):
-            raise ValueError("a statement needs the experiments that answer it, and they a statement")
-        if self.statement is not None and not self.claim:
-            raise ValueError("a statement needs a claim: what it says, in few words")
+        if self.statement is not None and not (self.experiments and self.claim):
+            raise ValueError("a statement needs its claim in words, and the experiments that answer it")
         return self
 
 
@@ -339,13 +327,12 @@ def check_statement(statement: Any, node: Node, labels: Collection[str] | None) 
     for below in (*_entries(node["each"]), node):
         _check_names(below["dataset"], "dataset", labels)
         _check_names(below["datasets"], "dataset", labels)
-        _check_names(below["solver"], "solver", solvers.SOLVERS)
     _check_names(node["solvers"], "solver", solvers.SOLVERS)
     if isinstance(statement, SignificantStatement) and statement.of is not None:
         check_column(statement.of, statement.quantity, node["quantity"], node["of"])
     else:
         _check_names(node["quantity"], "quantity", QUANTITIES)
-    if not isinstance(statement, BoundStatement):  # whose bound may be a parameter
+    if not isinstance(node["against"].value, float):
         _check_names(node["against"], "quantity", _AXES)
     if isinstance(getattr(statement, "printed", None), Printed):
         _check_printed(statement.printed, node["printed"])

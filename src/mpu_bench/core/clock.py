@@ -1,11 +1,10 @@
-"""The clock of training: wall and processor seconds without those of compiling and of work that is not training.
+"""The clock of training: seconds and what disturbs them, without those of compiling and of work that is not training.
 
 Such work, as making the examples of a stream, falls within training and is set apart by `untimed`.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,26 +13,32 @@ from typing import Any
 
 from numba.core import event
 
+from mpu_bench import usage
+from mpu_bench.usage import NOTHING, Usage
+
 
 @dataclass
 class _LeftOut:
-    """Adds up seconds that are left out; where they nest, the outermost count."""
+    """Adds up what is left out; where it nests, the outermost counts."""
 
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
+    used: Usage = NOTHING
     depth: int = 0
-    _began: tuple[float, float] = (0.0, 0.0)
+    _began: Usage = NOTHING
+
+    @property
+    def seconds(self) -> float:
+        """Wall seconds."""
+        return self.used.seconds
 
     def begin(self) -> None:
         if self.depth == 0:
-            self._began = (time.perf_counter(), time.process_time())
+            self._began = usage.at_end()  # of what is measured
         self.depth += 1
 
     def end(self, counts: bool = True) -> None:
         self.depth -= 1
         if self.depth == 0 and counts:
-            self.seconds += time.perf_counter() - self._began[0]
-            self.cpu_seconds += time.process_time() - self._began[1]
+            self.used = self.used.plus(usage.at_start().minus(self._began))
 
 
 #: what compiling has cost this process so far, and what untimed work
@@ -65,30 +70,43 @@ def untimed() -> Iterator[None]:
 
 @dataclass
 class Clock:
-    """Adds up wall and processor seconds while it is entered, without those left out.
+    """Adds up seconds and what disturbs them while it is entered, without what is left out.
 
     Workers compile before they train; should a solver reach a function only later, its compilation still does
     not count as training. Nor does making the examples of a stream.
     """
 
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    _started: tuple[float, float] = (0.0, 0.0)
+    used: Usage = NOTHING
+    _load_seconds: float = 0.0  # the integral of the load over the wall seconds
+    _started: Usage = NOTHING
+    _load_then: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Wall seconds."""
+        return self.used.seconds
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Processor seconds of all threads."""
+        return self.used.cpu_seconds
+
+    @property
+    def load(self) -> float:
+        """How many other threads of the machine ran or were ready to run, on average over the wall seconds."""
+        return self._load_seconds / self.seconds if self.seconds else self._load_then
 
     def __enter__(self) -> None:
-        self._started = _training_time()
+        self._load_then = usage.others_running()
+        self._started = _without_left_out(usage.at_start())
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        seconds, cpu_seconds = _training_time()
-        self.seconds += seconds - self._started[0]
-        self.cpu_seconds += cpu_seconds - self._started[1]
+        used = _without_left_out(usage.at_end()).minus(self._started)
+        self.used = self.used.plus(used)
+        self._load_seconds += (self._load_then + usage.others_running()) / 2 * used.seconds
 
 
-def _training_time() -> tuple[float, float]:
-    """Read the wall and the processor clock, set back by what was not training."""
-    return (
-        time.perf_counter() - COMPILER.seconds - UNTIMED.seconds,
-        time.process_time() - COMPILER.cpu_seconds - UNTIMED.cpu_seconds,
-    )
+def _without_left_out(now: Usage) -> Usage:
+    return now.minus(COMPILER.used).minus(UNTIMED.used)

@@ -24,17 +24,18 @@ def describe(threads: int, kernel_memory: int | None = None) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``id`` (a hash of everything else), processor, cores, memory_gb, system, python, versions, blas,
-        threads, kernel_memory (bytes; None: half of what was free), commit.
+        ``id`` (a hash of everything else), processor, instruction_set, cores, memory_gb, system, python, versions,
+        blas, threads, kernel_memory (bytes; None: half of what was free), commit.
     """
     content: dict[str, Any] = {
         "processor": _processor(),
+        "instruction_set": instruction_set(),
         "cores": os.cpu_count(),
         "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         "system": platform.platform(),
         "python": platform.python_version(),
         "versions": {"mpu-bench": __version__} | {name: _version(name) for name in _PACKAGES},
-        "blas": _blas(),
+        "blas": blas(),
         "threads": threads,
         "kernel_memory": kernel_memory,
         "commit": _commit(),
@@ -43,11 +44,29 @@ def describe(threads: int, kernel_memory: int | None = None) -> dict[str, Any]:
     return {"id": digest, **content}
 
 
-def _blas() -> list[str]:
+def instruction_set() -> str:
+    """Return for which processor numba compiles: LLVM's name of it and a hash of its features.
+
+    ``NUMBA_CPU_NAME`` and ``NUMBA_CPU_FEATURES`` choose another than this machine's.
+    """
+    import llvmlite.binding as llvm
+    from numba.core import config
+
+    name = config.CPU_NAME or llvm.get_host_cpu_name()  # type: ignore[attr-defined]
+    features = config.CPU_FEATURES  # type: ignore[attr-defined]
+    if features is None:
+        features = llvm.get_host_cpu_features().flatten()
+    return f"{name} {hashlib.sha256(features.encode()).hexdigest()[:12]}"
+
+
+def blas() -> list[str]:
+    """Return the libraries of linear algebra, each with its version and the processor whose code it has chosen."""
+    import scipy.linalg  # noqa: F401 - numpy brings one library, scipy, which jitted code calls, may bring another
     from threadpoolctl import threadpool_info
 
+    words = ("internal_api", "version", "architecture")
     loaded = [pool for pool in threadpool_info() if pool.get("user_api") == "blas"]
-    return sorted({f"{pool.get('internal_api')} {pool.get('version')}" for pool in loaded})
+    return sorted({" ".join(str(pool[word]) for word in words if pool.get(word)) for pool in loaded})
 
 
 def _version(package: str) -> str | None:

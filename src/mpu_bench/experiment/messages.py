@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,7 +15,8 @@ from mpu_bench.experiment.run import Run
 class Task:
     """A run that can be made: the key of its result, what it may take, and what it needs of other runs.
 
-    ``optimum`` is what the run's objective is set against, if that is known.
+    ``optimum`` is what the run's objective is set against, if that is known. ``fastest_probe`` is the shortest of this
+    machine that is known, in processor seconds.
     """
 
     run_id: str
@@ -22,6 +24,7 @@ class Task:
     home: DataHome
     limits: Limits = field(default_factory=Limits)
     optimum: float | None = None
+    fastest_probe: float = math.inf
 
 
 @dataclass(frozen=True)

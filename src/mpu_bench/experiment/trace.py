@@ -1,4 +1,4 @@
-"""Advance one solver on one problem and keep its trace: checkpoints, counts and training time.
+"""Advance one solver on one problem and keep its trace: checkpoints, counts, training time and what disturbed it.
 
 The clock runs only while the solver starts or advances; models are evaluated while it stands.
 """
@@ -6,7 +6,7 @@ The clock runs only while the solver starts or advances; models are evaluated wh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,8 @@ from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.experiment.messages import Progress
 from mpu_bench.quantities import CHECKPOINT_COLUMNS
 
+Labels = np.ndarray[Any, Any]  #: class indices, int32
+
 _SLICE_SECONDS = 0.1  # a slice lasts about this long, so that limits and interruptions are met in time
 _FIRST_SLICE = 256  # examples, while the pace is not yet known
 
@@ -32,12 +34,23 @@ class Trace:
 
     ``status`` is ``done`` (the solver's own rule), ``stopped`` (a rule of the config; ``reason`` names it) or
     ``diverged``. ``checkpoints`` are mappings with the keys `CHECKPOINT_COLUMNS`; the last is the final state.
+    ``measured`` holds what is known at the end only, by column: the errors by class, and what disturbed the training.
     """
 
     status: str
     reason: str
     checkpoints: list[dict[str, Any]]
     model: Model
+    measured: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """A checkpoint, the model that it evaluates, and the classes that this predicts for the test rows, if any."""
+
+    values: dict[str, Any]
+    model: Model
+    predicted: Labels | None
 
 
 @dataclass
@@ -100,6 +113,7 @@ def train(
     checkpoints: Checkpoints,
     progress: Callable[[Progress], None] = lambda _progress: None,
     optimum: float | None = None,
+    probe: Callable[[], float] = lambda: math.nan,
 ) -> Trace:
     """Run a solver to its end or to the first rule of the config that holds.
 
@@ -114,12 +128,14 @@ def train(
         Called after every slice.
     optimum : float, optional
         What the objective is set against.
+    probe : function
+        Measures the speed of the processor; called before and after training, off the clock.
 
     Returns
     -------
     Trace
     """
-    clock = Clock()
+    clock, probes = Clock(), [probe()]
     with clock:
         state = solver.start(problem, kernel, seed)
     watch = _Watch(stop, clock, problem.n)
@@ -136,16 +152,22 @@ def train(
         rule = "" if status is not Status.RUNNING else watch.rule(state.counters)
         if not solver.sliceable and status is Status.RUNNING:
             rule = "the peer's own cap"
-        if presented >= due or status is not Status.RUNNING or rule:
-            kept.append(checkpoint(solver, state, problem, clock, optimum))
+        ended = status is not Status.RUNNING or bool(rule)
+        if ended:
+            probes.append(probe())  # before a long evaluation
+        if presented >= due or ended:
+            evaluated = checkpoint(solver, state, problem, clock, optimum)
+            kept.append(evaluated.values)
             due = next(count for count in due_at if count > presented)
             rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else "")
         progress(Progress(presented / problem.n, clock.seconds, **_latest(kept)))
-        if status is not Status.RUNNING or rule:
-            model = solver.model(state)
-            kept[-1]["train_error"] = train_error(model, problem)
-            ended, reason = _ending(status, rule, kept[-1])
-            return Trace(ended, "; ".join(filter(None, [reason, solver.note(state)])), kept, model)
+        if ended or rule:
+            kept[-1]["train_error"] = train_error(evaluated.model, problem)
+            word, reason = _ending(status, rule, kept[-1])
+            measured = _disturbances(clock, probes if ended else [*probes, probe()])
+            measured |= errors_by_class(evaluated.predicted, problem.test_labels, len(problem.classes))
+            reason = "; ".join(filter(None, [reason, solver.note(state)]))
+            return Trace(word, reason, kept, evaluated.model, measured)
 
 
 def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
@@ -180,9 +202,7 @@ def _ending(status: Status, rule: str, last: dict[str, Any]) -> tuple[str, str]:
     return ("stopped", rule) if rule else ("done", "")
 
 
-def checkpoint(
-    solver: Solver, state: Any, problem: Problem, clock: Clock, optimum: float | None = None
-) -> dict[str, Any]:
+def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock, optimum: float | None = None) -> _Evaluation:
     """Evaluate the present state: counts, certificates, errors; keys as `CHECKPOINT_COLUMNS`.
 
     The training error of a kernel expansion costs n kernel values a vector, more than training itself: it is left
@@ -190,6 +210,7 @@ def checkpoint(
     """
     model = solver.model(state)
     measures = solver.measures(state)
+    predicted = model.labels(problem.test) if len(problem.test_labels) else None
     counts = {name: int(count) for name, count in zip(counters.NAMES, state.counters, strict=True)}
     values: dict[str, Any] = {
         "passes": counts["presented"] / problem.n,
@@ -197,19 +218,52 @@ def checkpoint(
         "cpu_seconds": clock.cpu_seconds,
         "support_vectors": None if model.linear else model.support_vectors,
         "train_error": train_error(model, problem) if model.linear else None,
-        "test_error": error(model, problem.test, problem.test_labels),
+        "test_error": None if predicted is None else float(np.mean(predicted != problem.test_labels)),
         "suboptimality": None if optimum is None or measures.objective is None else measures.objective / optimum - 1,
         **counts,
         **measures._asdict(),
     }
-    return {name: values[name] for name in CHECKPOINT_COLUMNS}
+    return _Evaluation({name: values[name] for name in CHECKPOINT_COLUMNS}, model, predicted)
 
 
 def train_error(model: Model, problem: Problem) -> float | None:
     """Return the share of training examples with a wrong label; None for a stream, which would be made once more."""
-    return None if isinstance(problem, StreamedProblem) else error(model, problem.train, problem.labels)
+    if isinstance(problem, StreamedProblem) or not problem.n:
+        return None
+    return float(np.mean(model.labels(problem.train) != problem.labels))
 
 
-def error(model: Model, rows: Any, labels: np.ndarray[Any, Any]) -> float | None:
-    """Return the share of wrong labels, or None where there are no rows."""
-    return float(np.mean(model.labels(rows) != labels)) if len(labels) else None
+def errors_by_class(predicted: Labels | None, labels: Labels, classes: int) -> dict[str, float | None]:
+    """Return what an error says nothing of where most examples are of one class, by column.
+
+    Parameters
+    ----------
+    predicted : array of int32, shape (n_test,), or None
+        The class predicted for every test row; None where there are no rows.
+    labels : array of int32, shape (n_test,)
+        The class it is of.
+    classes : int
+        How many there are; of two, 1 is the positive one.
+
+    Returns
+    -------
+    dict
+        ``constant_error``, ``balanced_error`` and ``positives_found``, each None where it does not exist.
+    """
+    if predicted is None:
+        return dict.fromkeys(("constant_error", "balanced_error", "positives_found"))
+    examples = np.bincount(labels, minlength=classes)
+    right = np.bincount(labels[predicted == labels], minlength=classes)
+    found = right / np.maximum(examples, 1)
+    return {
+        "constant_error": float(1 - examples.max() / len(labels)),
+        "balanced_error": float(np.mean(1 - found[examples > 0])),
+        "positives_found": float(found[1]) if classes == 2 and examples[1] else None,
+    }
+
+
+def _disturbances(clock: Clock, probes: Sequence[float]) -> dict[str, Any]:
+    """Return what disturbed the training, or may have, by column; NaN where the system does not say."""
+    counted = clock.used._asdict()
+    del counted["seconds"], counted["cpu_seconds"]  # the last checkpoint has them
+    return counted | {"load": clock.load, "probe_seconds": max(probes)}

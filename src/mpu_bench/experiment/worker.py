@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from mpu_bench.experiment import disturbance
 from mpu_bench.experiment.messages import Compiled, Failed, Finished, Message, Phase, Progress, Task
 from mpu_bench.experiment.run import Run
 from mpu_bench.scaled import Scaled
@@ -64,6 +65,7 @@ class RunExecutor:
     parent: int
     jobs: int  #: workers that share the machine's memory
     _problem: tuple[Any, Any] | None = None
+    _probe: disturbance.Probe | None = None
     _warm: set[tuple[Any, ...]] = field(default_factory=set)
 
     def answer(self, task: Task) -> None:
@@ -94,22 +96,33 @@ class RunExecutor:
         kernel = bind.build_kernel(run.solver.kernel, problem)
         solver.check(problem, kernel)
         compile_seconds = self._warm_up(run, problem)
+        probe = self._known_probe(task)
         self.send(Phase("training"))
         _forget_peak_memory()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             traced = trace.train(
-                solver, problem, kernel, run.seed, settings.stop, settings.checkpoints, self._tell, task.optimum
-            )
+                solver, problem, kernel, run.seed, settings.stop, settings.checkpoints, self._tell, task.optimum,
+                probe.measure,
+            )  # fmt: skip
         record = {
             **_sizes(problem),
             "status": traced.status,
             "reason": "; ".join(filter(None, [traced.reason, *dict.fromkeys(str(each.message) for each in caught)])),
             "compile_seconds": compile_seconds,
             "peak_memory_mb": peak_memory_mb(),
+            "threads": settings.threads,
             **traced.checkpoints[-1],
+            **traced.measured,
         }
+        record["disturbed"] = disturbance.why(record, probe.fastest)
         return Finished(record, traced.checkpoints)
+
+    def _known_probe(self, task: Task) -> disturbance.Probe:
+        """Return this worker's probe, which knows the fastest one of all earlier runs."""
+        self._probe = self._probe or disturbance.Probe()
+        self._probe.fastest = min(self._probe.fastest, task.fastest_probe)
+        return self._probe
 
     def _tell(self, progress: Progress) -> None:
         if os.getppid() != self.parent:

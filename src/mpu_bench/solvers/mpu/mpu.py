@@ -69,6 +69,7 @@ from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import rng, shuffle
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
+from mpu_bench.solvers.certificates import L1_SVM
 from mpu_bench.solvers.mpu.hard_margin import check_shortest, guaranteed_fraction, obvious_cause, update_bound
 from mpu_bench.solvers.mpu.responses import (
     Responses,
@@ -273,6 +274,11 @@ class MPU(ThresholdPerceptron):
         dual = (multiplicities.sum() - exact_squared_norm(responses, multiplicities) / 2 / b) / b
         margin = float(smallest / np.sqrt(squared)) if squared > 0 else None
         return Measures.certified(objective, float(dual), margin=margin)  # (24)
+
+    @classmethod
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:
+        """Return the problem's name."""
+        return L1_SVM if parameters.get("margin") != "hard" else ""
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:

@@ -1,0 +1,138 @@
+"""Whether a run was disturbed, so that its seconds may not be compared: the rule, with its reasons, and its probe.
+
+What is compared is the processor seconds of one thread, the wall seconds of several; what people see are wall
+seconds. A run is disturbed where the wall seconds may be more than a quarter too long, or its processor was slow. Its
+processor seconds suffer less: beside one other process on the same core, waiting 60% of its seconds, a loop over
+memory took 9% more of them, beside three, waiting 87%, 27% more (gather and sum over 3 MB, AMD EPYC, Linux 6.18).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from mpu_bench import usage
+
+#: a fifth of the wall seconds lost makes them a quarter longer: well below the factor of 2 that ratios are judged by
+LOST_SHARE = 0.2
+#: a single turn of another process lasts a few milliseconds, so less says something of chance, not of the machine
+LEAST_WAITING_SECONDS = 0.01
+#: steal is counted in whole ticks, so one tick may stand for nearly none, and two for one at least
+LEAST_STEAL_TICKS = 2
+#: quietly, 95 of 100 probes are within a quarter of the fastest; beside processes on the same core, up to twice it
+SLOW_PROBE = 1.5
+#: a single probe may be hit by what lasts milliseconds only: it is tried again before it says that a machine is slow
+_PROBE_TRIES = 3
+
+_PROBE_VALUES = 1 << 18  # 1 MB, and 2 MB of places: more than a core's own cache, as the data of most runs
+_PROBE_ROUNDS = 60  # about 20 ms on a processor of 2024
+_COARSE_SECONDS = 1e-3  # a clock whose ticks are longer cannot time a probe
+_LOOKS, _SECONDS_BETWEEN_LOOKS = 5, 0.004
+
+
+class Probe:
+    """A short fixed computation, whose processor seconds say how fast this process's processor is now.
+
+    It gathers numbers from a place larger than a core's own cache and adds them, and so feels a slower clock of the
+    processor, a neighbour on the same core, and crowded memory.
+
+    Parameters
+    ----------
+    fastest : float
+        Processor seconds of the fastest probe known of this machine; infinite if none is.
+    """
+
+    def __init__(self, fastest: float = math.inf) -> None:
+        import numpy as np
+
+        random = np.random.Generator(np.random.PCG64(0))
+        self._values = random.random(_PROBE_VALUES, dtype=np.float32)
+        self._places = random.permutation(_PROBE_VALUES)
+        self._gathered = np.empty_like(self._values)
+        self.fastest = fastest
+
+    def measure(self) -> float:
+        """Return the processor seconds of the fastest of a few tries; NaN where the clock is too coarse for them."""
+        if time.get_clock_info("process_time").resolution > _COARSE_SECONDS:
+            return math.nan
+        is_first, seconds = math.isinf(self.fastest), math.inf
+        for _ in range(_PROBE_TRIES):
+            seconds = min(seconds, self._once())
+            if not is_first and seconds <= SLOW_PROBE * self.fastest:
+                break
+        self.fastest = min(self.fastest, seconds)
+        return seconds
+
+    def _once(self) -> float:
+        began = time.process_time()
+        for _ in range(_PROBE_ROUNDS):
+            self._values.take(self._places, out=self._gathered, mode="clip")
+            self._gathered.sum()
+        return time.process_time() - began
+
+
+def why(run: Mapping[str, Any], fastest_probe: float) -> str:
+    """Return in words why a run's seconds may not be compared; nothing if they may.
+
+    Parameters
+    ----------
+    run : mapping
+        ``threads``, ``train_seconds``, ``cpu_seconds``, ``waiting_seconds``, ``steal_seconds``, ``load`` and
+        ``probe_seconds`` of its row; None or NaN for what is not known.
+    fastest_probe : float
+        Processor seconds of the fastest probe known of this machine.
+    """
+    wall, threads = _known(run["train_seconds"]), run["threads"]
+    waited = _known(run["waiting_seconds"]) / threads
+    # every processor in use loses alike: this is what each of them lost
+    stolen = _known(run["steal_seconds"]) / (threads + _known(run["load"]))
+    idle = wall - _known(run["cpu_seconds"]) if threads == 1 else 0.0  # what several threads leave idle is their own
+    waited = waited if waited >= LEAST_WAITING_SECONDS else 0.0
+    stolen = stolen if _known(run["steal_seconds"]) * usage.TICKS_PER_SECOND >= LEAST_STEAL_TICKS else 0.0
+    reasons = []
+    if waited + stolen > LOST_SHARE * wall:
+        reasons += [f"waited {waited / wall:.0%} of its wall seconds"] if waited else []
+        reasons += [f"lost {stolen / wall:.0%} of its wall seconds to other machines of the host"] if stolen else []
+    elif idle > max(LOST_SHARE * wall, LEAST_WAITING_SECONDS):
+        reasons.append(f"stood still for {idle / wall:.0%} of its wall seconds")
+    if _known(run["probe_seconds"]) > SLOW_PROBE * fastest_probe:
+        reasons.append(f"the processor was {run['probe_seconds'] / fastest_probe:.1f} times slower than at its fastest")
+    return "; ".join(reasons)
+
+
+def _known(number: float | None) -> float:
+    return 0.0 if number is None or math.isnan(number) else number
+
+
+def load_of_others() -> float:
+    """Return how many other threads of this machine want a processor, looking a few times in 20 ms (Linux; else NaN).
+
+    To be asked before this process starts any of its own.
+    """
+    looks = []
+    for _ in range(_LOOKS):
+        looks.append(usage.others_running())
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    return sum(looks) / len(looks)
+
+
+def warning(load: float, wanted: int) -> str:
+    """Return what to say of a machine on which others leave too few free processors; nothing if they do not.
+
+    Parameters
+    ----------
+    load : float
+        Of others, as `load_of_others` returns it.
+    wanted : int
+        Processors that the runs use at once.
+    """
+    processors = os.cpu_count() or 1
+    if not load > max(0, processors - wanted):
+        return ""
+    return (
+        f"this machine is busy: others want {load:.0f} of its {processors} processors, and these runs {wanted}; runs "
+        "that this disturbs are marked †, and their seconds are not judged"
+    )
