@@ -224,10 +224,10 @@ def _experiment(folder: Path) -> dict[str, Any]:
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Shown]:
-    """Return the columns that say something of these rows; updates matter only where a theorem bounds them."""
+    """Return the columns that say something of these rows; updates matter only where a margin is sought."""
     columns = [column for column in problems.columns(rows, _COLUMNS) if column.says_something(rows)]
-    bounded = any(column.quantity.name == "update_bound" for column in columns)
-    return [column for column in columns if column.quantity.name != "updates" or bounded]
+    sought = any(column.quantity.name == "margin_fraction" for column in columns)
+    return [column for column in columns if "update" not in column.quantity.name or sought]
 
 
 def _cell_name(cell: comparison.Cell, varied: Mapping[str, set[str]]) -> str:

@@ -124,6 +124,14 @@ class Thresholds(NamedTuple):
         return self.unlearn_at - self.b
 
 
+def soft_update_bound(thresholds: Thresholds, R2: float, n: int) -> float | None:
+    """Return how many updates Theorem 2 allows in soft margin, (22); None where all examples are zero."""
+    if R2 == 0.0:
+        return None
+    reach = 2.0 * thresholds.b + thresholds.delta_b
+    return n * thresholds.I_max * reach / (thresholds.delta_b - R2)
+
+
 class State(NamedTuple):
     """What the algorithm works on; n examples."""
 
@@ -273,7 +281,8 @@ class MPU(ThresholdPerceptron):
         objective = (squared / 2 / b + self.C * float(loss)) / b
         dual = (multiplicities.sum() - exact_squared_norm(responses, multiplicities) / 2 / b) / b
         margin = float(smallest / np.sqrt(squared)) if squared > 0 else None
-        return Measures.certified(objective, float(dual), margin=margin)  # (24)
+        bound = soft_update_bound(state.thresholds, float(state.squared_norms.max()), len(multiplicities))
+        return Measures.certified(objective, float(dual), margin=margin, update_bound=bound)  # (24)
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:
