@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from mpu_bench.config.rules import SignificantStatement, Statement
 from mpu_bench.published import table
@@ -29,8 +29,20 @@ def runs(values, quantity="train_seconds", **named):
 
 def curve(values, solver="sbp", count=10, std=0.001):
     return [
-        {"dataset": "a", "solver": solver, "parameters": "{}", "kernel": "linear", "budget_vectors": None, "count": count}
-        | {"presented": 100 * passes, "passes_mean": passes, "kernel_evaluations_mean": 1e4 * passes}
+        {
+            "dataset": "a",
+            "solver": solver,
+            "parameters": "{}",
+            "kernel": "linear",
+            "budget_vectors": None,
+            "count": count,
+        }
+        | {
+            "experiment": "one",
+            "presented": 100 * passes,
+            "passes_mean": passes,
+            "kernel_evaluations_mean": 1e4 * passes,
+        }
         | {"test_error_mean": value, "test_error_std": std}
         for passes, value in values.items()
     ]
@@ -39,7 +51,7 @@ def curve(values, solver="sbp", count=10, std=0.001):
 def judged(statement, runs=(), curves=()):
     parsed = TypeAdapter(Statement).validate_python(statement)
     points = points_of(parsed, Evidence(list(runs), list(curves)))
-    return verdict_of(points, parsed.most), points
+    return verdict_of(points, getattr(parsed, "most", False)), points
 
 
 ORDER = {"kind": "lower", "quantity": "train_seconds", "than": {"solver": "cvm"}}
@@ -59,7 +71,8 @@ def test_most_is_more_than_half():
     ("outcomes", "verdict"),
     [
         ("++-", HOLDS),
-        ("++.", SO_FAR),
+        ("++.", HOLDS),
+        ("+..", SO_FAR),
         ("+-.", UNDECIDED),
         ("+--", REFUTED),
         ("-..", UNDECIDED),
@@ -84,10 +97,12 @@ def test_a_speed_up_on_one_dataset_beside_that_on_another():
     statement = {"kind": "higher", "quantity": "train_seconds", "over": {"solver": "cvm"}, "than": {"dataset": "b"}}
     verdict, points = judged(statement | {"each": {"solver": "fw", "dataset": "a"}}, runs(values))
     assert verdict == HOLDS
-    assert "on b" in points[0].words
+    assert points[0].words == "9.91 to b's 2.98"
 
 
-@pytest.mark.parametrize(("more", "verdict"), [({}, REFUTED), ({"by_factor": 0.4}, HOLDS), ({"by_factor": 0.6}, REFUTED)])
+@pytest.mark.parametrize(
+    ("more", "verdict"), [({}, REFUTED), ({"by_factor": 0.4}, HOLDS), ({"by_factor": 0.6}, REFUTED)]
+)
 def test_an_advantage_may_be_limited(more, verdict):
     """Of CVM that is twice as fast: it is never more than 1/0.4 times as fast, and is more than 1/0.6 times."""
     statement = {"kind": "higher", "quantity": "train_seconds", "of": {"solver": "cvm"}, "than": {"solver": "fw"}}
@@ -97,7 +112,12 @@ def test_an_advantage_may_be_limited(more, verdict):
 
 def test_slack_is_in_the_unit_of_the_quantity():
     values = {("a", "fw"): 96.5, ("a", "cvm"): 97}
-    statement = {"kind": "lower", "quantity": "test_accuracy_percent", "of": {"solver": "cvm"}, "than": {"solver": "fw"}}
+    statement = {
+        "kind": "lower",
+        "quantity": "test_accuracy_percent",
+        "of": {"solver": "cvm"},
+        "than": {"solver": "fw"},
+    }
     rows = runs(values, "test_accuracy_percent")
     assert judged(statement | {"each": {"dataset": "a"}}, rows)[0] == REFUTED
     assert judged(statement | {"each": {"dataset": "a"}, "slack": 1.0}, rows)[0] == HOLDS
@@ -106,16 +126,26 @@ def test_slack_is_in_the_unit_of_the_quantity():
 @pytest.mark.parametrize(("within", "verdict"), [(0.94, HOLDS), (0.4, REFUTED)])
 def test_alike_within_what_the_paper_says(within, verdict):
     rows = runs({("a", "fw"): 96.5, ("a", "cvm"): 97}, "test_accuracy_percent")
-    statement = {"kind": "alike", "quantity": "test_accuracy_percent", "of": {"solver": "fw"}, "than": {"solver": "cvm"}}
+    statement = {
+        "kind": "alike",
+        "quantity": "test_accuracy_percent",
+        "of": {"solver": "fw"},
+        "than": {"solver": "cvm"},
+    }
     assert judged(statement | {"each": {"dataset": "a"}, "within": within}, rows)[0] == verdict
 
 
 def test_rows_of_one_experiment_beside_those_of_another():
     rows = runs({("a", "fw"): 2}, experiment="one") + runs({("a", "fw"): 9}, experiment="two")
-    statement = {"kind": "lower", "quantity": "train_seconds", "of": {"experiment": "one"}, "than": {"experiment": "two"}}
+    statement = {
+        "kind": "lower",
+        "quantity": "train_seconds",
+        "of": {"experiment": "one"},
+        "than": {"experiment": "two"},
+    }
     verdict, points = judged(statement | {"each": {"solver": "fw", "dataset": "a"}}, rows)
     assert verdict == HOLDS
-    assert points[0].words == "2.01 to in two's 9.01"
+    assert points[0].words == "2.01 to two's 9.01"
 
 
 @pytest.mark.parametrize(("end", "verdict"), [(0.10, HOLDS), (0.30, REFUTED)])
@@ -161,26 +191,12 @@ def test_a_slope_says_what_it_says_of_the_datasets_it_has():
 
 @pytest.mark.parametrize(
     ("against", "verdict"),
-    [("examples", REFUTED), (["n", "examples"], HOLDS), (["budget", 2.0], HOLDS), (4.0, REFUTED)],
+    [("examples", REFUTED), (["n", "examples"], HOLDS), (10.0, HOLDS), (4.0, REFUTED)],
 )
-def test_a_bound_is_a_product_of_quantities_parameters_and_numbers(against, verdict):
-    rows = [run(parameters={"budget": 5}, support_vectors=10, examples=8.0)]
+def test_a_bound_is_a_number_a_quantity_or_a_product(against, verdict):
+    rows = [run(support_vectors=10, examples=8.0)]
     statement = {"kind": "bound", "quantity": "support_vectors", "against": against, "of": {}, "each": {"dataset": "a"}}
     assert judged(statement, rows)[0] == verdict
-
-
-@pytest.mark.parametrize(("value", "verdict"), [(56.0, HOLDS), (66.0, REFUTED)])
-def test_a_number_that_the_text_gives_roughly(value, verdict):
-    statement = {"kind": "number", "quantity": "support_vectors_percent", "printed": 60, "within": 5}
-    rows = runs({("a", "fw"): value, ("a", "cvm"): 60.0}, "support_vectors_percent")
-    assert judged(statement | {"each": {"dataset": "a", "solver": ["fw", "cvm"]}}, rows)[0] == verdict
-
-
-def test_within_is_not_for_a_number_of_a_table():
-    printed = {"table": "fw-table2", "row": 1, "column": "accuracy_percent"}
-    statement = {"kind": "number", "quantity": "test_accuracy_percent", "printed": printed, "within": 5.0}
-    with pytest.raises(ValidationError, match=r"rules\.yaml"):
-        TypeAdapter(Statement).validate_python(statement | {"each": {"dataset": "a"}})
 
 
 def test_the_decisions_of_table_7_are_those_that_are_printed():

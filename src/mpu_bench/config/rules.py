@@ -84,8 +84,9 @@ class Explained(Where):
 class _Statement(Strict):
     """What all kinds say: the quantity, and over which points the statement ranges.
 
-    ``each`` lists the points, whole, as the paper says it: mappings of ``dataset``, ``budget``, ``kernel`` or a
-    parameter to a value or a list of values, whose combinations are points.
+    ``each`` lists the points, whole, as the paper says it: mappings of ``dataset``, ``solver``, ``budget``, ``kernel``
+    or a parameter to a value or a list of values, whose combinations are points. What ``of``, ``over`` and ``than``
+    name themselves holds before the point.
     """
 
     quantity: str
@@ -107,7 +108,7 @@ class OrderStatement(_Statement):
     """
 
     kind: Literal["lower", "higher"]
-    of: Where
+    of: Where = Where()
     than: Peers
     over: Where | None = None
     by_factor: Positive = 1.0
@@ -122,7 +123,7 @@ class AlikeStatement(_Statement):
     """
 
     kind: Literal["alike"]
-    of: Where
+    of: Where = Where()
     than: Peers
     within: Positive | None = None
     within_factor: Annotated[float, Field(gt=1)] | None = None
@@ -136,7 +137,7 @@ class TrendStatement(_Statement):
     """
 
     kind: Literal["rising", "falling"]
-    of: Where
+    of: Where = Where()
     over: Where | None = None
     along: str
 
@@ -181,7 +182,7 @@ class SlopeStatement(_Statement):
     """
 
     kind: Literal["slope"]
-    of: Where
+    of: Where = Where()
     over: Where | None = None
     against: str
     between: Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -204,7 +205,7 @@ class NumberStatement(_Statement):
     """
 
     kind: Literal["number"]
-    of: Where
+    of: Where = Where()
     printed: str | Printed
 
 
@@ -327,6 +328,7 @@ def check_statement(statement: Any, node: Node, labels: Collection[str] | None) 
     for below in (*_entries(node["each"]), node):
         _check_names(below["dataset"], "dataset", labels)
         _check_names(below["datasets"], "dataset", labels)
+        _check_names(below["solver"], "solver", solvers.SOLVERS)
     _check_names(node["solvers"], "solver", solvers.SOLVERS)
     if isinstance(statement, SignificantStatement) and statement.of is not None:
         check_column(statement.of, statement.quantity, node["quantity"], node["of"])

@@ -81,14 +81,12 @@ _COLUMNS = {"budget": "budget_vectors"}
 
 def _matches(row: Row, where: Where, point: Mapping[str, Any]) -> bool:
     parameters = json.loads(row["parameters"])
-    columns = {name: row[_COLUMNS.get(name, name)] for name in ("experiment", "dataset", "budget", "kernel")}
+    columns = {name: row[_COLUMNS.get(name, name)] for name in ("experiment", "dataset", "solver", "budget", "kernel")}
     wanted = {name: value for name, value in point.items() if name in columns or name in parameters}
     wanted |= {name: getattr(where, name) for name in columns if getattr(where, name) is not None} | where.parameters
     if _has_no_budget(row, wanted):
         wanted.pop("budget")
-    return where.solver in (None, row["solver"]) and all(
-        columns.get(name, parameters.get(name)) == value for name, value in wanted.items()
-    )
+    return all(columns.get(name, parameters.get(name)) == value for name, value in wanted.items())
 
 
 def _has_no_budget(row: Row, wanted: Mapping[str, Any]) -> bool:
@@ -98,7 +96,7 @@ def _has_no_budget(row: Row, wanted: Mapping[str, Any]) -> bool:
 
 def name_of(point: Mapping[str, Any], *more: str) -> str:
     """Return what a point is called: its values, with the names of parameters."""
-    words = [str(value) if name == "dataset" else f"{name} {value}" for name, value in point.items()]
+    words = [str(value) if name in ("dataset", "solver") else f"{name} {value}" for name, value in point.items()]
     return ", ".join([*words, *filter(None, more)])
 
 

@@ -224,16 +224,19 @@ def _tolerance(quantity: str, value: float) -> float:
     return floor / scale
 
 
+_Entry = tuple[Mapping[str, Any], Mapping[Any, float]]  # a point of a series, and its values by split and seed
+
+
 @points_of.register
 def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
     sign = 1.0 if statement.kind == "rising" else -1.0
-    series: dict[str, list[tuple[dict[str, Any], dict[Any, float]]]] = {}
+    series: dict[str, list[_Entry]] = {}
     for point in statement.points():
         rest = {name: value for name, value in point.items() if name != statement.along}
         series.setdefault(name_of(rest), []).append((point, _speed_up(statement, evidence, point)))
     found = []
     for name, entries in series.items():
-        for (before, low), (after, high) in itertools.pairwise(entries):
+        for (before, low), (after, high) in _steps(entries):
             step = f"{before[statement.along]} to {after[statement.along]}"
             between = unpaired(low, high) if low and high else None
             signed = between and Difference(sign * between.mean, between.error)
@@ -241,6 +244,15 @@ def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
             words = " to ".join(f"{mean:.4g}" for mean in means) if between else ""
             found.append(Point(", ".join(filter(None, [name, step])), outcome(signed), words))
     return found
+
+
+def _steps(entries: Sequence[_Entry]) -> Iterator[tuple[_Entry, _Entry]]:
+    """Yield each entry of a series with the last before it that has values: what rises, rises across a gap, too."""
+    before = entries[0]
+    for entry in entries[1:]:
+        yield before, entry
+        if entry[1] or not before[1]:
+            before = entry
 
 
 def _speed_up(statement: TrendStatement | SlopeStatement, evidence: Evidence, point: Mapping[str, Any]) -> Any:
@@ -321,31 +333,33 @@ def _along_the_axis(statement: CurveStatement, of: Curve, than: Curve, grid: Arr
 
 @points_of.register
 def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
-    """Fit the slope for each seed: their scatter is its standard error."""
+    """Fit the slope for each seed: their scatter is its standard error. All points of one fit say what it says."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for point in statement.points():
         rest = {name: value for name, value in point.items() if name not in _PLACES.get(statement.against, ())}
         groups.setdefault(name_of(rest), []).append(point)
     found = []
-    for name, points in groups.items():
-        slopes = [slope for x, y in _log_log(statement, evidence, points) if (slope := _fitted(x, y)) is not None]
-        if not slopes:
-            found.append(Point(name, NOT_MEASURED))
-            continue
+    for members in groups.values():
+        slopes = [slope for x, y in _log_log(statement, evidence, members) if (slope := _fitted(x, y)) is not None]
         low, high = statement.between
-        mean = fmean(slopes)
+        mean = fmean(slopes) if slopes else math.nan
         error = float(np.std(slopes, ddof=1)) / math.sqrt(len(slopes)) if len(slopes) > 1 else None
-        inside = min(mean - low, high - mean)
-        found.append(Point(name, outcome(Difference(inside, error)), f"slope {mean:.3f}"))
+        result = outcome(Difference(min(mean - low, high - mean), error)) if slopes else NOT_MEASURED
+        for member in members:
+            is_there = slopes and (statement.against in _ALONG_CURVES or _speed_up(statement, evidence, member))
+            said = (result, f"slope {mean:.3f}") if is_there else (NOT_MEASURED, "")
+            found.append(Point(name_of(member), *said))
     return found
 
+
+_ALONG_CURVES = ("presented", "passes")
 
 #: what of a point tells the places on an axis apart
 _PLACES = {"n": ("dataset",), "budget_vectors": ("budget",)}
 
 
 def _log_log(statement: SlopeStatement, evidence: Evidence, points: Sequence[Mapping[str, Any]]) -> list[Any]:
-    if statement.against in ("presented", "passes"):
+    if statement.against in _ALONG_CURVES:
         return [_curve_part(statement, evidence, point) for point in points]
     of_seed: dict[Any, dict[float, float]] = {}
     for point in points:
