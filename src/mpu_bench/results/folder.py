@@ -45,8 +45,11 @@ class ResultsFolder(ABC):
         """Return what is known of the experiment, such as its ``config``, ``paper``, ``options``; None if nothing."""
 
     @abstractmethod
-    def records(self) -> list[dict[str, Any]]:
-        """Return the planned runs in order, each with its result or as ``not run``, with all `RECORD_COLUMNS`."""
+    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
+        """Return the planned runs in order, each with its result or as ``not run``, with all `RECORD_COLUMNS`.
+
+        With ``earlier``, behind them the finished runs that only an earlier plan has.
+        """
 
     @abstractmethod
     def curves(self) -> list[Summary]:
@@ -77,8 +80,8 @@ class _WithDatabase(ResultsFolder):
     def _judging(self) -> dict[str, Any]:
         return _judged_by({name: self._store.fact(name) for name in ("config", "options")})
 
-    def records(self) -> list[dict[str, Any]]:
-        return self._store.records()
+    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
+        return self._store.records(earlier=earlier)
 
     def curves(self) -> list[Summary]:
         return self._curves
@@ -110,7 +113,7 @@ class _Kept(ResultsFolder):
         facts = _json(path) if path.is_file() else {}
         return facts | _judged_by(facts)
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
         types = {name: column.typed for name, column in RECORD_COLUMNS.items()}
         needed = ("dataset", "solver", "parameters", "kernel", "seed", "status", "test_error", "run_id")
         return [row | {"reason": row["reason"] or ""} for row in read_csv(self.folder / RUNS, types, needed)]
