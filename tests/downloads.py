@@ -28,6 +28,14 @@ def known(name: str, *urls: str, content: bytes = DATA) -> RemoteFile:
     return RemoteFile(name, urls, (sha256(content),), bytes=len(content))
 
 
+def hashed(url: str) -> RemoteFile:
+    return RemoteFile("a9a", (url,), (sha256(DATA),))
+
+
+def unhashed(url: str) -> RemoteFile:
+    return RemoteFile("a9a", (url,))
+
+
 def put(home: DataHome, file: RemoteFile, content: bytes) -> Path:
     home.path(file).parent.mkdir(parents=True, exist_ok=True)
     home.path(file).write_bytes(content)
@@ -42,6 +50,15 @@ def message(file: RemoteFile, home: DataHome, action: Callable[..., object] = fe
     assert "\n" not in text
     assert file.name in text or str(home.folder) in text
     return text
+
+
+def failure(file: RemoteFile, home: DataHome, policy: Policy) -> str:
+    """Let a download fail; one paragraph is wanted, and no file."""
+    with pytest.raises(FetchError) as caught:
+        fetch(file, home, policy=policy)
+    assert "\n" not in str(caught.value)
+    assert not home.path(file).exists()
+    return str(caught.value)
 
 
 def left(home: DataHome) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from functools import cache
 
 from mpu_bench import resources
@@ -12,6 +13,13 @@ from mpu_bench.errors import StoreError, nearest
 def names() -> list[str]:
     """List the published tables."""
     return sorted(path.stem for path in resources.bundled("configs/published").glob("*.csv"))
+
+
+def deviation(row: Mapping[str, str], column: str) -> str:
+    """Return the printed standard deviation of a number of a row, which stands right of it; empty without one."""
+    columns = list(row)
+    right = columns[columns.index(column) + 1 :][:1]
+    return "".join(row[name] for name in right if name == "std" or name.endswith("_std"))
 
 
 @cache

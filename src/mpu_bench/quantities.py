@@ -136,6 +136,11 @@ def _accuracy_percent(run: Mapping[str, Any]) -> float | None:
     return None if run["test_error"] is None else 100 * (1 - run["test_error"])
 
 
+def _support_vectors_percent(run: Mapping[str, Any]) -> float | None:
+    vectors = run["support_vectors"]
+    return None if vectors is None or not run["n"] else 100 * vectors / run["n"]
+
+
 def _examples(run: Mapping[str, Any]) -> float | None:
     return None if run["passes"] is None or run["n"] is None else float(run["passes"] * run["n"])
 
@@ -162,6 +167,10 @@ _DESCRIPTION = (
     Column("seed", "INTEGER", "seed of everything random in the run"),
     Column("trial", "TEXT", "for a run that only tries values for others: which rows it is tested on"),
     Column("tuned", "TEXT", "what was tuned, over which values, and how"),
+    Column("problem", "TEXT", "what the objective is the value of; objectives of different problems do not compare"),
+    Column("as_published", "INTEGER", "1 if its settings, seed aside, are those of the config as written, else 0"),
+    Column("overridden", "TEXT", "what a profile or an option changed in the config, where the settings are not its"),
+    Column("earlier", "INTEGER", "1 if the folder's present plan does not have the run, only an earlier one"),
     Column("chosen", "TEXT", "the values that tuning chose"),
     Column("status", "TEXT", f"how the run ended: {', '.join(RunStatus)}"),
     Column("reason", "TEXT", "the rule that ended it, what failed, and remarks of the solver"),
@@ -212,6 +221,9 @@ _MEASURED = (
     Quantity("passes", "REAL", "examples presented / n", format=".3g", held="count", in_curves=True),
     Quantity("support_vectors", "INTEGER", "vectors of the model; none of a linear one", format=".0f", held="count",
              published="support_vectors", in_curves=True),
+    Quantity("support_vectors_percent", "REAL", "support vectors, in percent of the training examples",
+             unit="percent", title="support vectors, % of examples", format=".1f", in_runs=False,
+             derive=_support_vectors_percent),
     Quantity("objective", "REAL", "primal objective of the model", format=".7g", better="lower", held="value",
              published="objective", in_curves=True),
     Quantity("dual_objective", "REAL", "dual objective, a lower bound of the optimum", format=".7g", in_curves=True),

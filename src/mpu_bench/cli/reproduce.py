@@ -44,8 +44,8 @@ def reproduce(
     What has a result is kept, a failure stops nothing else, and a run whose data cannot be had is a row that says so.
     Writes a file for each published table, an overview and the page.
 
-    Exit codes: 0, all ran, whatever the verdicts are (`mpu-bench check` judges them); 1, something failed; 2, bad input;
-    130, interrupted.
+    Exit codes: 0, all ran, whatever the verdicts are (mpu-bench check judges them); 1, something failed; 2, bad
+    input; 130, interrupted.
     """
     from mpu_bench.cli import reproduction, verdicts
     from mpu_bench.cli.live import Display

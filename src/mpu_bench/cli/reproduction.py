@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mpu_bench.config.choices import Experiment
-from mpu_bench.config.rules import Sentence
 from mpu_bench.config.read import config_names, read_config
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
@@ -27,7 +26,6 @@ from mpu_bench.report import csv_files, overview
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.verdict import comparison
 from mpu_bench.verdict.points import Evidence
-from mpu_bench.verdict.sentences import of_experiment
 
 Say = Callable[[str], None]
 
@@ -164,8 +162,8 @@ def _failed(step: Step, results: ResultsFolder) -> list[str]:
     ]
 
 
-def _sentences(experiment: Experiment) -> list[Sentence]:
-    return of_experiment(experiment.paper or "", Path(experiment.source).stem)
+def _config(experiment: Experiment) -> str:
+    return Path(experiment.source).stem
 
 
 def compare(found: Sequence[Experiment], results: Path) -> tuple[list[overview.PaperTable], list[Path]]:
@@ -184,6 +182,6 @@ def compare(found: Sequence[Experiment], results: Path) -> tuple[list[overview.P
             judged.append(overview.of_folder(folder))
             folders.append(folder)
         except StoreError:
-            cells = comparison.compare([], Evidence([], []), experiment.judging, _sentences(experiment))
-            judged.append(overview.ExperimentCells(experiment.paper or "", experiment.name, cells))
+            cells = comparison.compare([], Evidence(), experiment.judging)
+            judged.append(overview.ExperimentCells(experiment.paper or "", experiment.name, cells, _config(experiment)))
     return overview.by_table(judged), folders

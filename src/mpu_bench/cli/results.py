@@ -1,7 +1,8 @@
-"""The verbs on results folders: show, plot, report, compare, export, clean."""
+"""The verbs on results folders: show, plot, report, export, clean."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,15 +24,26 @@ class TableFormat(StrEnum):
     PARQUET = "parquet"
 
 
-def print_results(results: folder.ResultsFolder) -> None:
-    """Print the table of a results folder, and below it what its reader must know."""
+def print_results(results: folder.ResultsFolder, asked: Collection[int] | None = None) -> None:
+    """Print the table of a results folder, and below it what its reader must know.
+
+    Parameters
+    ----------
+    results : ResultsFolder
+    asked : collection of int or None
+        The places in the plan of the runs to print; what else there is becomes one line. None: everything.
+    """
     from mpu_bench.cli import table
     from mpu_bench.results.summary import published_tables
 
-    records, terminal = results.records(), console()
+    every, terminal = results.records(earlier=True), console()
+    records = every if asked is None else [each for place, each in enumerate(every) if place in asked]
     tables = published_tables(results)
     table.print_table(records, tables, terminal)
     for line in table.remarks(records, results.environments(), tables):
+        terminal.print(line, markup=False, highlight=False, soft_wrap=True)
+    if asked is not None and (rest := sum(not each["trial"] for each in every) - len(records)) > 0:
+        line = f"not asked for: {rest} other runs of this experiment; mpu-bench show {results.folder} prints them all"
         terminal.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -71,23 +83,6 @@ def report(
     from mpu_bench.verdict import folders
 
     say(f"written: {page.write(results or folders.results_folders(Path('results')), out)}")
-
-
-def compare(
-    first: Annotated[Path, typer.Argument(metavar="FIRST", help="A results folder.")],
-    second: Annotated[Path, typer.Argument(metavar="SECOND", help="Another of the same experiment.")],
-) -> None:
-    """Compare two results folders of one experiment: counts, accuracies, seconds.
-
-    Exit codes: 0, they agree; 1, some run differs; 2, bad input.
-    """
-    from mpu_bench.cli import verdicts
-    from mpu_bench.verdict import regression
-
-    left, right = regression.read(first), regression.read(second)
-    differences = regression.compare(left, right)
-    verdicts.print_differences(left, right, differences, console())
-    raise typer.Exit(FAILED if any(each.faults for each in differences) else 0)
 
 
 def export(

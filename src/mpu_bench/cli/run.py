@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -118,16 +118,17 @@ def _execute(
         if not (folder / FILE).is_file():
             return INTERRUPTED
         code = INTERRUPTED
-    _report(folder)
+    places = {id(run) for run in chosen}
+    _report(folder, {place for place, run in enumerate(runs) if id(run) in places} if len(chosen) < len(runs) else None)
     return code
 
 
-def _report(folder: Path) -> None:
-    """Write the CSV files of a results folder and print its table."""
+def _report(folder: Path, asked: Collection[int] | None) -> None:
+    """Write the CSV files of a results folder and print the part of its table that was asked for."""
     from mpu_bench.report import csv_files
     from mpu_bench.results.folder import open_results
 
     with open_results(folder) as results:
         csv_files.write(results)
-        print_results(results)
+        print_results(results, asked)
     say(f"results are in {folder}: runs.csv, table.csv, curves.csv and others")

@@ -12,13 +12,14 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-from mpu_bench.quantities import FINISHED, QUANTITIES, Quantity, RunStatus, format_number
-from mpu_bench.results import naming
+from mpu_bench.quantities import FINISHED, QUANTITIES, RunStatus, format_number
+from mpu_bench.results import naming, problems
+from mpu_bench.results.problems import Shown
 from mpu_bench.results.summary import Summary, summarize
 
 
-class _Column(NamedTuple):
-    """A column: which quantity, and when it is left out.
+class _Rule(NamedTuple):
+    """Which quantity has a column, and when it is left out.
 
     Where the screen is too narrow, the columns of the highest ``rank`` go first; those of rank 0 stay.
     """
@@ -28,28 +29,25 @@ class _Column(NamedTuple):
     has_spread: bool = False  #: its standard deviation is shown
     goes_with: str = ""  #: shown only where this quantity is known too
 
-    @property
-    def quantity(self) -> Quantity:
-        return QUANTITIES[self.name]
 
-
-_COLUMNS = (
-    _Column("objective", 1, has_spread=True),
-    _Column("suboptimality", 2),
-    _Column("gap", 3),
-    _Column("test_error_percent", 0, has_spread=True),
-    _Column("online_error_percent", 3, has_spread=True),
-    _Column("train_seconds", 0),
-    _Column("margin", 9, goes_with="margin_fraction"),
-    _Column("margin_fraction", 1),
-    _Column("margin_fraction_wanted", 2),
-    _Column("updates", 8, goes_with="update_bound"),
-    _Column("update_bound", 8),
-    _Column("nu", 2),
-    _Column("passes", 6),
-    _Column("kernel_evaluations", 5),
-    _Column("support_vectors", 4),
+_RULES = (
+    _Rule("objective", 1, has_spread=True),
+    _Rule("suboptimality", 2),
+    _Rule("gap", 3),
+    _Rule("test_error_percent", 0, has_spread=True),
+    _Rule("online_error_percent", 3, has_spread=True),
+    _Rule("train_seconds", 0),
+    _Rule("margin", 9, goes_with="margin_fraction"),
+    _Rule("margin_fraction", 1),
+    _Rule("margin_fraction_wanted", 2),
+    _Rule("updates", 8, goes_with="margin_fraction"),
+    _Rule("update_bound", 8, goes_with="margin_fraction"),
+    _Rule("nu", 2),
+    _Rule("passes", 6),
+    _Rule("kernel_evaluations", 5),
+    _Rule("support_vectors", 4),
 )
+_RULE_OF = {rule.name: rule for rule in _RULES}
 _ABSENT_IF_ZERO = ("kernel_evaluations", "support_vectors")  # a linear solver has none
 _HEADING_WIDTH = 9  # letters, beyond which a heading goes on in the next line
 _EVERYTHING = 1000  # letters, wider than any table
@@ -62,11 +60,11 @@ def print_table(records: Sequence[Mapping[str, Any]], published: Sequence[str], 
     left_out: set[str] = set()
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         block = [row for row in rows if row["dataset"] == dataset]
-        columns = [column for column in _COLUMNS if _any(block, f"{column.goes_with or column.name}_mean")]
+        columns = [column for column in problems.columns(block, _RULE_OF) if _has_place(column, block)]
         table = _block(block, columns, varying)
-        while any(column.rank for column in columns) and not _fits(table, console):
-            last = max(columns, key=lambda column: column.rank)
-            left_out.add(last.quantity.heading)
+        while any(map(_rank, columns)) and not _fits(table, console):
+            last = max(columns, key=_rank)
+            left_out.add(last.heading)
             columns.remove(last)
             table = _block(block, columns, varying)
         console.print(table)
@@ -75,11 +73,20 @@ def print_table(records: Sequence[Mapping[str, Any]], published: Sequence[str], 
         console.print(f"no room here for {names}: see table.csv", style="dim", highlight=False)
 
 
+def _has_place(column: Shown, rows: Sequence[Summary]) -> bool:
+    needed = _RULE_OF[column.quantity.name].goes_with
+    return (Shown(QUANTITIES[needed]) if needed else column).says_something(rows)
+
+
+def _rank(column: Shown) -> int:
+    return _RULE_OF[column.quantity.name].rank
+
+
 def _fits(table: Table, console: Console) -> bool:
     return Measurement.get(console, console.options.update(max_width=_EVERYTHING), table).maximum <= console.width
 
 
-def _block(rows: Sequence[Summary], columns: Sequence[_Column], varying: Mapping[str, set[str]]) -> Table:
+def _block(rows: Sequence[Summary], columns: Sequence[Shown], varying: Mapping[str, set[str]]) -> Table:
     several = any(row["planned"] > 1 or not row["count"] for row in rows)
     table = Table(title=_title(rows[0]), box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.title_justify, table.title_style = "left", "bold"
@@ -87,8 +94,8 @@ def _block(rows: Sequence[Summary], columns: Sequence[_Column], varying: Mapping
     if several:
         table.add_column("runs", justify="right")
     for column in columns:
-        table.add_column(_heading(column.quantity), justify="right", overflow="fold")
-        if _any(rows, f"published_{column.name}"):
+        table.add_column(_heading(column), justify="right", overflow="fold")
+        if column.says_something(rows, "published_{}"):
             table.add_column("published", justify="right", style="dim", overflow="fold")
     for row in rows:
         names = [naming.solver_text(row, varying), *([_runs_text(row)] if several else [])]
@@ -96,9 +103,9 @@ def _block(rows: Sequence[Summary], columns: Sequence[_Column], varying: Mapping
     return table
 
 
-def _heading(quantity: Quantity) -> str:
-    """Return a quantity's title in short lines; its unit stays with the last word."""
-    lines = textwrap.wrap(quantity.heading.replace(", ", ",\u00a0"), _HEADING_WIDTH, break_long_words=False)
+def _heading(column: Shown) -> str:
+    """Return a column's title in short lines; its unit stays with the last word."""
+    lines = textwrap.wrap(column.heading.replace(", ", ",\u00a0"), _HEADING_WIDTH, break_long_words=False)
     return "\n".join(lines).replace("\u00a0", " ")
 
 
@@ -115,21 +122,16 @@ def _title(row: Summary) -> str:
     return f"\n{row['dataset']}: {row['n']} x {row['d']}{test}"
 
 
-def _any(rows: Sequence[Summary], name: str) -> bool:
-    return any(row.get(name) not in (None, 0) for row in rows)
-
-
-def _cells(row: Summary, rows: Sequence[Summary], columns: Sequence[_Column]) -> list[str]:
+def _cells(row: Summary, rows: Sequence[Summary], columns: Sequence[Shown]) -> list[str]:
     if not row["count"]:
         return []
     cells = []
     for column in columns:
-        mean, deviation = row[f"{column.name}_mean"], row[f"{column.name}_std"]
-        is_absent = mean == 0 and column.name in _ABSENT_IF_ZERO
-        text = "" if is_absent else column.quantity.text(mean)
-        cells.append(text + (column.quantity.spread(deviation) if column.has_spread else ""))
-        if _any(rows, f"published_{column.name}"):
-            cells.append(format_number(row.get(f"published_{column.name}")))
+        name = column.quantity.name
+        is_absent = name in _ABSENT_IF_ZERO and column.value(row, "{}_mean") == 0
+        cells.append("" if is_absent else column.text(row, spread=_RULE_OF[name].has_spread))
+        if column.says_something(rows, "published_{}"):
+            cells.append(format_number(column.value(row, "published_{}")))
     return cells
 
 
@@ -137,6 +139,8 @@ def remarks(
     records: Sequence[Mapping[str, Any]], machines: Sequence[Mapping[str, Any]], published: Sequence[str]
 ) -> list[str]:
     """Return what a reader of the table must know: what did not finish and why, whether seconds may be compared."""
+    earlier = [record for record in records if record["earlier"]]
+    records = [record for record in records if not record["earlier"]]
     failed = [record for record in records if record["status"] not in (*FINISHED, RunStatus.NOT_RUN)]
     lines = [
         f"{each['dataset']} {each['solver']} seed={each['seed']}: {each['status']}: {each['reason']}" for each in failed
@@ -148,9 +152,29 @@ def remarks(
         lines.append(f"{missing} of {len(records)} runs are not done yet")
     if len({json.dumps([each["processor"], each["cores"], each["threads"]]) for each in machines}) > 1:
         lines.append("these runs used different machines or numbers of threads: do not compare their seconds")
-    if published and any(record["status"] in FINISHED for record in records):
-        lines.append(f"published: the numbers of {', '.join(published)}; their seconds are those of the paper's machine")
+    if published and any(record["status"] in FINISHED and record["as_published"] != 0 for record in records):
+        lines.append(
+            f"published: the numbers of {', '.join(published)}; their seconds are those of the paper's machine"
+        )
+    lines += _changes([*records, *earlier])
+    if earlier:
+        lines.append(
+            f"earlier run: of an earlier plan of this folder, {len(earlier)} in all; such runs count in no other row "
+            "and in no verdict, and stay until mpu-bench clean deletes the folder"
+        )
     return lines
+
+
+def _changes(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what was changed from the config, and in whose rows."""
+    solvers: dict[str, list[str]] = {}
+    for record in records:
+        if record["overridden"] and not record["trial"]:
+            solvers.setdefault(record["overridden"], []).append(record["solver"])
+    return [
+        f"changed from the config: {changes} (in rows of {', '.join(dict.fromkeys(named))})"
+        for changes, named in solvers.items()
+    ]
 
 
 def _tuning_remark(tuned: str) -> str:

@@ -123,7 +123,8 @@ class Experiment:
     """What a config file says, checked and with every sweep written out.
 
     ``paper`` is the one whose table or figure it is, ``options`` are the words of a command that changed the config,
-    ``profiles`` what else it could have been.
+    ``profiles`` what else it could have been. ``overridden`` names the keys that a profile or an option changed, and
+    ``unchanged`` is the config without: None where nothing changed it, or where the file says nothing whole without.
     """
 
     name: str
@@ -143,3 +144,5 @@ class Experiment:
     paper: str | None
     options: tuple[str, ...]
     profiles: tuple[str, ...]
+    overridden: str
+    unchanged: Experiment | None

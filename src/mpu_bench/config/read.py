@@ -7,6 +7,7 @@ a kernel or in the budget is swept. Everything is checked here, before anything 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File
 from mpu_bench.config.sweep import check_classes, check_seconds_of, datasets_of, labels_in, solvers_of
 from mpu_bench.document import Document, Key, Node, below
 from mpu_bench.errors import ConfigError, nearest
+
+#: keys that change no setting of any run
+_NO_SETTINGS = ("name", "description", "seed", "repeats", "limits", "claims")
 
 
 def find_config(path: Path) -> Path:
@@ -79,10 +83,13 @@ def read_config(
     file = document.read(find_config(path), ConfigError, RENAMED)
     _check_version(file)
     labels = labels_in(file.data)
+    overridden: list[str] = []
     if profile is not None:
-        _apply_profile(file, profile)
+        changed = ", ".join(key for key in _apply_profile(file, profile) if key not in _NO_SETTINGS)
+        overridden.append(f"profile {profile} ({changed})")
     for setting in settings:
         _apply_setting(file, setting)
+    overridden += (" = ".join(setting.split("=", 1)) for setting in settings)
     given = {"seed": seed, "repeats": repeats, "threads": threads, "kernel_memory": kernel_memory}
     options = [*(["--profile", profile] if profile is not None else []), *(f"--set={setting}" for setting in settings)]
     for key, value in given.items():
@@ -90,7 +97,19 @@ def read_config(
             option = f"--{key.replace('_', '-')}"
             file.replace((key,), value, {(): option})
             options += [option, str(value)]
-    return _experiment(file, labels, tuple(options))
+            overridden += [] if key in _NO_SETTINGS else [f"{key} = {value}"]
+    experiment = _experiment(file, labels, tuple(options))
+    if not overridden:
+        return experiment
+    return replace(experiment, overridden="; ".join(overridden), unchanged=_unchanged(path))
+
+
+def _unchanged(path: Path) -> Experiment | None:
+    """Read the config as its file says it, which need not be whole without the options that change it."""
+    try:
+        return read_config(path)
+    except ConfigError:
+        return None
 
 
 def _check_version(file: Document) -> None:
@@ -102,8 +121,8 @@ def _check_version(file: Document) -> None:
         )
 
 
-def _apply_profile(file: Document, profile: str) -> None:
-    """Lay a profile over the config: its keys are those of a config, or dotted as those of ``--set``."""
+def _apply_profile(file: Document, profile: str) -> list[str]:
+    """Lay a profile over the config and return its keys: those of a config, or dotted as those of ``--set``."""
     profiles = file.data.get("profiles") or {}
     known = (
         [name for name, keys in profiles.items() if isinstance(keys, Mapping)] if isinstance(profiles, Mapping) else []
@@ -119,6 +138,7 @@ def _apply_profile(file: Document, profile: str) -> None:
             file.overlay((key,), value, at)
     if "name" not in keys and isinstance(file.data.get("name"), str):
         file.data["name"] += f"-{profile}"
+    return list(map(str, keys))
 
 
 def _apply_setting(file: Document, setting: str) -> None:
@@ -183,6 +203,8 @@ def _experiment(file: Document, known: Collection[str], options: tuple[str, ...]
         plugins=plugins,
         options=options,
         profiles=tuple(content.profiles),
+        overridden="",
+        unchanged=None,
         **{name: getattr(content, name) for name in _TAKEN_OVER},
     )
 

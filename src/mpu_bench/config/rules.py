@@ -28,6 +28,7 @@ def _list(given: Any) -> Any:
 class Where(Strict):
     """Selects result rows; an omitted key matches anything."""
 
+    experiment: str | None = None
     dataset: str | None = None
     solver: str | None = None
     budget: int | None = None
@@ -35,7 +36,19 @@ class Where(Strict):
     parameters: dict[str, Any] = {}
 
 
-Wheres = Annotated[list[Where], Field(min_length=1), BeforeValidator(_list)]
+class After(Strict):
+    """The checkpoint after so many passes, instead of the end of a run."""
+
+    passes: Positive
+
+
+class Peer(Where):
+    """Rows that a statement compares with; ``after`` some passes instead of at the end."""
+
+    after: After | None = None
+
+
+Peers = Annotated[list[Peer], Field(min_length=1), BeforeValidator(_list)]
 
 #: ``{dataset: [a1a, a2a], C: 2}``: every combination is a point
 Range = dict[str, str | int | float | list[str | int | float]]
@@ -87,21 +100,33 @@ class _Statement(Strict):
 
 
 class OrderStatement(_Statement):
-    """``quantity`` of ``of`` is lower, or higher, than that of each of ``than``; at least ``by_factor`` times."""
+    """``quantity`` of ``of`` is lower, or higher, than that of each of ``than``; at least ``by_factor`` times.
+
+    Up to ``slack``, in the unit of the quantity, where the paper says so. With ``over``, how many times larger the
+    quantity of ``over`` is: a speed-up. ``most``: at more than half of the points.
+    """
 
     kind: Literal["lower", "higher"]
     of: Where
-    than: Wheres
-    by_factor: Annotated[float, Field(ge=1)] = 1.0
+    than: Peers
+    over: Where | None = None
+    by_factor: Positive = 1.0
+    slack: Annotated[float, Field(ge=0)] = 0.0
+    most: bool = False
 
 
 class AlikeStatement(_Statement):
-    """``quantity`` of ``of`` is that of each of ``than``: as near as rules.yaml asks, or within ``within_factor``."""
+    """``quantity`` of ``of`` is that of each of ``than``, as near as rules.yaml asks.
+
+    Or within ``within``, in its unit, or ``within_factor``, times, where the paper says so.
+    """
 
     kind: Literal["alike"]
     of: Where
-    than: Wheres
+    than: Peers
+    within: Positive | None = None
     within_factor: Annotated[float, Field(gt=1)] | None = None
+    printed: Printed | None = None
 
 
 class TrendStatement(_Statement):
@@ -117,20 +142,21 @@ class TrendStatement(_Statement):
 
 
 class Extent(Strict):
-    """A place on an axis relative to the number of training examples n: so many times n, or n^2."""
+    """A place on an axis: so many times the number of training examples n, or n^2, or the end of the curve."""
 
     examples: Positive | None = None
     examples_squared: Positive | None = None
+    end: Positive | None = None
 
     @model_validator(mode="after")
     def _says_one(self) -> Extent:
-        if (self.examples is None) == (self.examples_squared is None):
-            raise ValueError("give examples or examples_squared")
+        if [self.examples, self.examples_squared, self.end].count(None) != 2:
+            raise ValueError("give one of examples, examples_squared and end")
         return self
 
-    def of(self, n: int) -> float:
-        """Return the place for n examples."""
-        return self.examples * n if self.examples is not None else (self.examples_squared or 0.0) * n * n
+    def of(self, n: int, end: float) -> float:
+        """Return the place for n examples and a curve that ends there."""
+        return (self.examples or 0.0) * n + (self.examples_squared or 0.0) * n * n + (self.end or 0.0) * end
 
 
 Place = Annotated[float, Field(ge=0)] | Extent
@@ -141,7 +167,7 @@ class CurveStatement(_Statement):
 
     kind: Literal["below", "above", "near"]
     of: Where
-    than: Wheres
+    than: Peers
     against: str = "kernel_evaluations"
     start: Place | None = Field(default=None, alias="from")
     up_to: Place | None = None
@@ -164,19 +190,22 @@ class SlopeStatement(_Statement):
 
 
 class BoundStatement(_Statement):
-    """In every run of ``of``, ``quantity`` is at most ``against``, another quantity of that run."""
+    """In every run of ``of``, ``quantity`` is at most ``against``: a number, another quantity, a product of some."""
 
     kind: Literal["bound"]
     of: Where
-    against: str
+    against: str | Positive | list[str]
 
 
 class NumberStatement(_Statement):
-    """The mean of ``quantity`` of ``of`` is ``printed``, as near as rules.yaml asks."""
+    """The mean of ``quantity`` of ``of`` is ``printed``, as near as rules.yaml asks.
+
+    A number is given as text, whose last digit says how exact it is: ``"6e1"`` is 60 to the ten.
+    """
 
     kind: Literal["number"]
     of: Where
-    printed: float | Printed
+    printed: str | Printed
 
 
 class SignificantStatement(Strict):
@@ -203,7 +232,7 @@ class SignificantStatement(Strict):
     def _is_whole(self) -> SignificantStatement:
         if len(self.solvers) < (3 if self.test == "friedman" else 2):
             raise ValueError("a test needs the solvers it compares: two, or for friedman three or more")
-        if (self.of is None) != (self.printed is None) or (self.of is None) == (not self.datasets):
+        if (self.of is None) == (not self.datasets) or (self.of is not None and self.printed is None):
             raise ValueError("give the datasets, or a published table with of: and the number that is printed:")
         return self
 
@@ -235,7 +264,7 @@ class Sentence(Strict):
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
-    claim: Text
+    claim: str = ""
     quote: Text
     at: Text
     experiments: list[str] = []
@@ -246,8 +275,8 @@ class Sentence(Strict):
     def _is_judged_or_says_why_not(self) -> Sentence:
         if (self.statement is None) == (self.no_statement is None):
             raise ValueError("give a statement, or in no_statement the reason why there is none")
-        if (self.statement is None) == bool(self.experiments):
-            raise ValueError("a statement needs the experiments that answer it, and they a statement")
+        if self.statement is not None and not (self.experiments and self.claim):
+            raise ValueError("a statement needs its claim in words, and the experiments that answer it")
         return self
 
 
@@ -303,7 +332,8 @@ def check_statement(statement: Any, node: Node, labels: Collection[str] | None) 
         check_column(statement.of, statement.quantity, node["quantity"], node["of"])
     else:
         _check_names(node["quantity"], "quantity", QUANTITIES)
-    _check_names(node["against"], "quantity", QUANTITIES if isinstance(statement, BoundStatement) else _AXES)
+    if not isinstance(node["against"].value, float):
+        _check_names(node["against"], "quantity", _AXES)
     if isinstance(getattr(statement, "printed", None), Printed):
         _check_printed(statement.printed, node["printed"])
 

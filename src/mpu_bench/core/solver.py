@@ -192,6 +192,19 @@ class Solver(ABC):
         return ""
 
     @classmethod
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
+        """Return the problem whose objective `measures` gives, as a short formula; empty for one without an objective.
+
+        Objectives stand in one column of a table where this text is the same.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Those of a run, by name.
+        """
+        return ""
+
+    @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:  # noqa: ARG003
         """Return the solver, with its parameters, that finds the optimum of this solver's objective.
 

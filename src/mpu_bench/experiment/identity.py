@@ -12,7 +12,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,20 @@ def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:
     }
     text = json.dumps({name: value for name, value in content.items() if value}, sort_keys=True, default=to_json)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def settings_id(run: Run, seconds_of: Run | None = None) -> str:
+    """Return the same for all runs that differ in nothing but their seed, whether their data are there or not.
+
+    Parameters
+    ----------
+    run : Run
+    seconds_of : Run or None
+        The run that says how many seconds this one gets.
+    """
+    data = json.dumps([run.dataset.name, dict(run.dataset.options)], sort_keys=True, default=to_json)
+    needed = [repr(run.solver.tuning), "" if seconds_of is None else settings_id(seconds_of)]
+    return run_id(replace(run, seed=0), data, needed)
 
 
 def _without_defaults(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

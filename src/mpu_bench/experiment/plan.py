@@ -10,6 +10,7 @@ from mpu_bench import solvers
 from mpu_bench.config.choices import Experiment, SolverChoice
 from mpu_bench.config.schema import Stop
 from mpu_bench.errors import ConfigError, nearest
+from mpu_bench.experiment.identity import settings_id
 from mpu_bench.experiment.run import Run, RunSettings
 from mpu_bench.experiment.tuning import tuning_runs
 from mpu_bench.scaled import Derived
@@ -25,8 +26,8 @@ def plan(experiment: Experiment) -> list[Run]:
     for dataset in experiment.datasets:
         chosen = [replace(each, only_for=None) for each in experiment.solvers if each.only_for in (None, dataset.label)]
         own = [
-            Run(experiment.name, dataset, solver, _settings(experiment, solver), seed)
-            for solver in chosen
+            Run(experiment.name, dataset, solver, settings, seed)
+            for solver, settings in [(each, _settings(experiment, each)) for each in chosen]
             for seed in experiment.seeds
         ]
         tuning = [each for run in own if run.seed == experiment.seeds[0] for each in tuning_runs(run).values()]
@@ -36,6 +37,32 @@ def plan(experiment: Experiment) -> list[Run]:
                 runs.append(needed)
         runs += own
     return runs
+
+
+def as_published(experiment: Experiment, runs: Sequence[Run]) -> list[bool]:
+    """Return for each run of a plan whether its settings, seed aside, are among those of the config as written.
+
+    Beside other runs no published number may stand.
+    """
+    if not experiment.overridden:
+        return [True] * len(runs)
+    written = set(_settings_ids(plan(experiment.unchanged))) if experiment.unchanged is not None else set()
+    return [each in written for each in _settings_ids(runs)]
+
+
+def _settings_ids(runs: Sequence[Run]) -> list[str]:
+    """Return `settings_id` of every run; those of all seeds of a solver are made once."""
+    known: dict[tuple[int, int, int], str] = {}
+    for run in runs:
+        key = _settings_key(run)
+        if key not in known:
+            solver = run.settings.stop.seconds_of and run.settings.stop.seconds_of.solver
+            known[key] = settings_id(run, _same_but_for_parameters(run, solver, runs) if solver else None)
+    return [known[_settings_key(run)] for run in runs]
+
+
+def _settings_key(run: Run) -> tuple[int, int, int]:
+    return id(run.dataset), id(run.solver), id(run.settings)
 
 
 def _settings(experiment: Experiment, solver: SolverChoice) -> RunSettings:

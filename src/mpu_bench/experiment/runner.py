@@ -9,15 +9,16 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from mpu_bench import files, resources
+from mpu_bench import files
 from mpu_bench.config.choices import Experiment
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.download.progress import Progress, Silent
+from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.prepare.load import Description, describe, load_problem
 from mpu_bench.errors import DataError, FetchError, StoreError
 from mpu_bench.experiment import environment
 from mpu_bench.experiment.bind import with_results_of_others
+from mpu_bench.experiment.facts import check_config, facts_of, marks_of
 from mpu_bench.experiment.identity import run_id
 from mpu_bench.experiment.messages import News, Phase, Task
 from mpu_bench.experiment.plan import sources
@@ -25,6 +26,7 @@ from mpu_bench.experiment.pool import Outcome, Pool
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.tuning import select_best, tuning_runs
 from mpu_bench.quantities import FINISHED
+from mpu_bench.results.problems import problem_of
 from mpu_bench.results.store import Store
 from mpu_bench.scaled import to_json
 
@@ -61,6 +63,7 @@ class PlannedRun:
             "budget_vectors": solver.vectors,
             "trial": None if run.trial is None else str(run.trial),
             "tuned": None if solver.tuning is None else str(solver.tuning),
+            "problem": problem_of(solver.name, solver.parameters),
             "seed": run.seed,
             "run_id": self.run_id or None,
         }
@@ -78,7 +81,7 @@ _INDISPENSABLE = ("nu", "seconds")  #: without which a run cannot be made, and o
 class Listener:
     """What a caller may be told while an experiment runs; every function may be replaced."""
 
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = SILENT
     planned: Callable[[int, int], None] = lambda _missing, _kept: None
     news: Callable[[Run, News], None] = lambda _run, _news: None
     finished: Callable[[Run, Mapping[str, Any]], None] = lambda _run, _record: None
@@ -225,7 +228,7 @@ def execute(
     Raises
     ------
     StoreError
-        If the folder cannot be used, or another process is running into it.
+        If the folder cannot be used, holds results of another config, or another process is running into it.
     """
     busy = StoreError(
         f"{folder}: another mpu-bench is running into this folder; wait for it, or choose another with --results"
@@ -234,8 +237,14 @@ def execute(
         files.process_lock(folder / ".lock", busy, lambda fault: _unwritable(folder, fault)),
         Store(folder, create=True) as store,
     ):
+        check_config(experiment, store)
         planned = [keep_unavailable(each, runs, store) for each in prepare_data(runs, chosen, home, listener.progress)]
-        store.save_plan([each.record() for each in planned], _facts(experiment, planned))
+        marks = marks_of(experiment, runs)
+        pairs = {each.run.dataset.label: each.description.pairs for each in planned if each.description}
+        store.save_plan(
+            [each.record() | mark for each, mark in zip(planned, marks, strict=True)],
+            facts_of(experiment, folder) | {"pairs": pairs},
+        )
         needs = needs_of(planned)
         selected = set(map(id, chosen))
         wanted = with_needed((each.run_id for each in planned if id(each.run) in selected), needs)
@@ -369,17 +378,3 @@ def _missing_result(run: Run, rows: Mapping[str, Any], results: Mapping[str, Any
     kinds = (*_INDISPENSABLE, *(["optimum"] if run.settings.stop.suboptimality is not None else []))
     missing = [kind for kind in kinds if kind in rows and kind not in results]
     return f"needs {_TAKEN[missing[0]]} of {rows[missing[0]]['solver']}, which failed" if missing else ""
-
-
-def _facts(experiment: Experiment, planned: Sequence[PlannedRun]) -> dict[str, Any]:
-    source = Path(experiment.source)
-    is_bundled = source.parent == resources.bundled("configs")
-    return {
-        "name": experiment.name,
-        "config": source.stem if is_bundled else experiment.source,
-        "options": list(experiment.options),
-        "description": experiment.description,
-        "paper": experiment.paper,
-        "judging": experiment.judging.model_dump(mode="json", by_alias=True, exclude_unset=True),
-        "pairs": {each.run.dataset.label: each.description.pairs for each in planned if each.description},
-    }

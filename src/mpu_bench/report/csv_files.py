@@ -22,10 +22,10 @@ def write(results: ResultsFolder) -> None:
     StoreError
         If the folder cannot be written.
     """
-    rows, means = summaries(results), results.mean_curves()
-    cells = comparison.of_rows(results, rows)
+    rows, means = summaries(results, earlier=True), results.mean_curves()
+    cells = comparison.of_rows(results, [row for row in rows if not row["earlier"]])
     texts = {
-        "runs.csv": csv_text(results.records(), RECORD_COLUMNS),
+        "runs.csv": csv_text(results.records(earlier=True), RECORD_COLUMNS),
         "table.csv": csv_text(rows),
         "curves.csv": csv_text(results.curves(), [*IDENTITY, *CHECKPOINT_COLUMNS, "run_id"]),
         "mean_curves.csv": csv_text(means),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.files import csv_text, write_text, written_whole
-from mpu_bench.quantities import QUANTITIES, Quantity, format_number
-from mpu_bench.results import naming, summary
+from mpu_bench.quantities import format_number
+from mpu_bench.results import naming, problems, summary
 from mpu_bench.results.folder import open_results
 
 #: what a table for people holds
@@ -49,7 +49,7 @@ def export(results: Path, form: str, out: Path | None) -> str | None:
     if form == "parquet" and out is None:
         raise ConfigError("--to parquet: is not text; name a file with --out")
     with open_results(results) as opened:
-        rows = summary.summaries(opened)
+        rows = summary.summaries(opened, earlier=True)
     if out is None:
         return writers[form](rows)
     try:
@@ -79,17 +79,13 @@ def _lines(rows: Sequence[summary.Summary]) -> list[Line]:
         ["dataset", *(row["dataset"] for row in rows)],
         ["solver", *(naming.solver_text(row, varied) for row in rows)],
     ]
-    for quantity in map(QUANTITIES.__getitem__, _SHOWN):
-        if any(row[f"{quantity.name}_mean"] not in (None, 0) for row in rows):
-            columns.append([quantity.heading, *(_measured(row, quantity) for row in rows)])
-        published = [row.get(f"published_{quantity.name}") for row in rows]
+    for column in problems.columns(rows, _SHOWN):
+        if column.says_something(rows):
+            columns.append([column.heading, *map(column.text, rows)])
+        published = [column.value(row, "published_{}") for row in rows]
         if any(number is not None for number in published):
-            columns.append([f"{quantity.heading}, published", *map(format_number, published)])
+            columns.append([f"{column.heading}, published", *map(format_number, published)])
     return list(zip(*columns, strict=True))
-
-
-def _measured(row: summary.Summary, quantity: Quantity) -> str:
-    return quantity.text(row[f"{quantity.name}_mean"]) + quantity.spread(row[f"{quantity.name}_std"])
 
 
 def markdown(rows: Sequence[summary.Summary]) -> str:

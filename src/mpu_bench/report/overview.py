@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from mpu_bench.config.rules import Explained
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text, write_text
 from mpu_bench.quantities import format_number
 from mpu_bench.report import export
-from mpu_bench.results.folder import open_results
+from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.verdict import comparison
 from mpu_bench.verdict.comparison import CLAIM, COUNTED, FACT, NOT_PART_OF_RUN, RECOMPUTED, SET, VERDICTS, Cell
 from mpu_bench.verdict.folders import solver_text, verdict_text
 from mpu_bench.verdict.judge import AGREES, NOT_RUN
-from mpu_bench.verdict.points import NOT_MEASURED
+from mpu_bench.verdict.points import Evidence
+from mpu_bench.verdict.sentences import sentences
 
 OVERVIEW = ("overview.md", "overview.csv")
 _HEADINGS = ("kind", "dataset", "solver", "what", "published", "measured", "difference", "allowed", "verdict", "remark")
-_SENTENCES = "sentences"
+SENTENCES = "sentences"  #: the table of what a paper says in words
 _BESIDES = {  # what says nothing of a paper, in words
     FACT: "sizes of datasets ({agree} of {all} agree)",
     SET: "numbers that the configs set ({all})",
@@ -36,6 +38,9 @@ class ExperimentCells:
     paper: str
     experiment: str
     cells: Sequence[Cell]
+    config: str = ""
+    evidence: Evidence = Evidence()
+    explained: Sequence[Explained] = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,19 @@ def of_folder(folder: Path) -> ExperimentCells:
         If it holds no results, or those of another version.
     """
     with open_results(folder) as results:
-        return ExperimentCells(results.fact("paper") or "", results.name, comparison.of_results(results))
+        return of_results(results, comparison.of_results(results))
+
+
+def of_results(results: ResultsFolder, cells: Sequence[Cell]) -> ExperimentCells:
+    """Return the same of an open results folder, whose cells were made before."""
+    return ExperimentCells(
+        results.fact("paper") or "",
+        results.name,
+        cells,
+        comparison.experiment_of(results),
+        comparison.evidence_of(results),
+        comparison.judging_of(results).explained,
+    )
 
 
 def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
@@ -71,17 +88,22 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
     sentences of a paper are a table of their own, each with the points of all experiments that answer it.
     """
     cells: dict[tuple[str, str], list[Cell]] = {}
-    for experiment in experiments:
+    whole = list(experiments)
+    for experiment in whole:
         for cell in experiment.cells:
-            cells.setdefault((experiment.paper, table_name(experiment.experiment, cell)), []).append(cell)
+            if not cell.sentence:
+                cells.setdefault((experiment.paper, table_name(experiment.experiment, cell)), []).append(cell)
+    for paper in {each.paper for each in whole}:
+        if found := _sentences(paper, [each for each in whole if each.paper == paper]):
+            cells[paper, SENTENCES] = found
     keys = sorted(cells, key=lambda key: (paper_order(key[0]), key[1]))
     return [PaperTable(paper, name, tuple(_merged(cells[paper, name]))) for paper, name in keys]
 
 
 def table_name(experiment: str, cell: Cell) -> str:
     """Return the table that a cell belongs to: ``table1``, ``sentences``; the name of an experiment of no paper."""
-    if cell.sentence and cell.kind not in (RECOMPUTED,):
-        return _SENTENCES
+    if cell.sentence:
+        return SENTENCES
     whole = cell.table or experiment.removesuffix("-ci")
     return whole.partition("-")[2] or whole
 
@@ -93,12 +115,10 @@ def paper_order(paper: str) -> int:
 
 def _merged(cells: Sequence[Cell]) -> list[Cell]:
     """Return cells without what is not run in one experiment and answered, or better explained, in another."""
-    answered = {_printed_at(cell) for cell in cells if cell.verdict != NOT_RUN and not cell.sentence}
+    answered = {_printed_at(cell) for cell in cells if cell.verdict != NOT_RUN}
     kept: dict[Any, Cell] = {}
     for cell in cells:
-        if cell.sentence:
-            kept[cell.sentence] = _joined(kept[cell.sentence], cell) if cell.sentence in kept else cell
-        elif cell.kind == CLAIM or cell.verdict != NOT_RUN:
+        if cell.kind == CLAIM or cell.verdict != NOT_RUN:
             kept[len(kept)] = cell
         elif _printed_at(cell) not in answered and kept.get(_printed_at(cell), cell).remark in (
             cell.remark,
@@ -109,16 +129,12 @@ def _merged(cells: Sequence[Cell]) -> list[Cell]:
     return sorted(kept.values(), key=lambda cell: (order.index(cell.kind), cell.row))
 
 
-def _joined(first: Cell, second: Cell) -> Cell:
-    """Return the cell of a sentence with the points that either experiment has measured."""
-    if not first.outcomes:  # a number, which one experiment answers
-        return second if first.verdict == NOT_RUN else first
-    points = [
-        b if a.outcome == NOT_MEASURED else a for a, b in zip(first.outcomes, second.outcomes, strict=True)
-    ]
-    explained = first if first.explained else second
-    joined = comparison.with_points(first, points)
-    return replace(joined, explained=explained.explained, evidence=explained.evidence)
+def _sentences(paper: str, experiments: Sequence[ExperimentCells]) -> list[Cell]:
+    """Return the cells of a paper's sentences, each held against the runs of all experiments that answer it."""
+    present = {each.config for each in experiments}
+    meant = [each for each in sentences(paper) if present & set(each.experiments)]
+    evidence = sum((each.evidence for each in experiments), Evidence())
+    return comparison.of_sentences(meant, evidence, [entry for each in experiments for entry in each.explained])
 
 
 def _printed_at(cell: Cell) -> tuple[str, int, str]:
@@ -171,7 +187,9 @@ def by_paper(tables: Sequence[PaperTable]) -> list[dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for row in overview_rows(tables):
         for paper in (row["paper"], "all"):
-            total = rows.setdefault(paper, {"paper": paper, "table": "all"} | dict.fromkeys((*VERDICTS, "explained"), 0))
+            total = rows.setdefault(
+                paper, {"paper": paper, "table": "all"} | dict.fromkeys((*VERDICTS, "explained"), 0)
+            )
             for name in (*VERDICTS, "explained"):
                 total[name] += row[name]
     return [*(row for name, row in rows.items() if name != "all"), *([rows["all"]] if rows else [])]

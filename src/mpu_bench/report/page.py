@@ -16,10 +16,11 @@ from markupsafe import Markup
 from mpu_bench import __version__
 from mpu_bench.errors import StoreError
 from mpu_bench.files import write_text
-from mpu_bench.quantities import FINISHED, QUANTITIES, Quantity, format_number
+from mpu_bench.quantities import FINISHED, format_number
 from mpu_bench.report import figure_data, overview, style
-from mpu_bench.results import naming, summary
+from mpu_bench.results import naming, problems, summary
 from mpu_bench.results.folder import open_results
+from mpu_bench.results.problems import Shown
 from mpu_bench.verdict import comparison, judge
 from mpu_bench.verdict.comparison import CLAIM, VERDICTS, Cell
 from mpu_bench.verdict.folders import summarize_verdicts, verdict_text
@@ -76,9 +77,7 @@ def write(results: Sequence[Path], out: Path) -> Path:
     experiments = sorted(
         map(_experiment, results), key=lambda each: (overview.paper_order(each["paper"]), each["name"])
     )
-    tables = overview.by_table(
-        overview.ExperimentCells(each["paper"], each["name"], each["judged"]) for each in experiments
-    )
+    tables = overview.by_table(each["judged"] for each in experiments)
     cells = [cell for table in tables for cell in table.cells]
     nothing = comparison.counts([])
     environment = jinja2.Environment(
@@ -121,7 +120,9 @@ def headline(cells: Sequence[Cell]) -> str:
         counts = comparison.counts(cells, kinds)
         total = sum(counts.values()) - counts[NOT_RUN] - counts[judge.NOT_JUDGED]
         if total:
-            found = [f"{counts[verdict]} {_VERB[verdict]}" for verdict in VERDICTS if counts[verdict] and verdict in _VERB]
+            found = [
+                f"{counts[verdict]} {_VERB[verdict]}" for verdict in VERDICTS if counts[verdict] and verdict in _VERB
+            ]
             explained = sum(cell.kind in kinds and bool(cell.explained) for cell in cells)
             found += [f"{explained} of these explained"] if explained else []
             said.append(f"Of {total} {what} that were judged, {', '.join(found)}.")
@@ -130,9 +131,14 @@ def headline(cells: Sequence[Cell]) -> str:
 
 #: verdicts in a sentence about several; what explains a difference is said last
 _VERB = {
-    **{AGREES: "agree", judge.SAME_ORDER: "are of the same order", HOLDS: "hold", SO_FAR: "hold so far"},
-    **{judge.UNDECIDED: "are undecided", judge.UNINFORMATIVE: "are uninformative"},
-    **{DIFFERS: "differ", REFUTED: "are refuted"},
+    AGREES: "agree",
+    judge.SAME_ORDER: "are of the same order",
+    HOLDS: "hold",
+    SO_FAR: "hold so far",
+    judge.UNDECIDED: "are undecided",
+    judge.UNINFORMATIVE: "are uninformative",
+    DIFFERS: "differ",
+    REFUTED: "are refuted",
 }
 
 
@@ -150,7 +156,8 @@ def _rows(claims: Sequence[tuple[str, Cell]]) -> list[dict[str, Any]]:
     """Return what the page shows of sentences: with the words of the paper, and where they stand."""
     quoted = {each.name: each for paper in {paper for paper, _ in claims} for each in sentences(paper)}
     return [
-        vars(cell) | {"paper": paper, "quote": quoted[cell.sentence].quote, "at": quoted[cell.sentence].at}
+        vars(cell)
+        | {"paper": paper, "quote": quoted[cell.sentence].quote, "at": quoted[cell.sentence].at}
         | {"text": verdict_text(cell)}
         for paper, cell in claims
     ]
@@ -181,14 +188,16 @@ def _json(figures: Mapping[str, Any]) -> str:
 def _experiment(folder: Path) -> dict[str, Any]:
     """Return what the page shows of a results folder."""
     with open_results(folder) as results:
-        records, rows, means = results.records(), summary.summaries(results), results.mean_curves()
+        records, every = results.records(), summary.summaries(results, earlier=True)
+        rows, means = [row for row in every if not row["earlier"]], results.mean_curves()
         cells = comparison.of_rows(results, rows)
+        judged = overview.of_results(results, cells)
         facts = {name: results.fact(name) or "" for name in ("config", "description", "paper")}
         machines, options, name = results.environments(), results.fact("options") or [], results.name
-    varied = naming.varying(rows)
-    kernels = {row["kernel"] for row in rows}
-    kernel = rows[0]["kernel"] if len(kernels) == 1 else ""  # said once, not in every row
-    columns = _columns(rows)
+    varied = naming.varying(every)
+    kernels = {row["kernel"] for row in every}
+    kernel = every[0]["kernel"] if len(kernels) == 1 else ""  # said once, not in every row
+    columns = _columns(every)
     repeat = ["mpu-bench", "run", facts["config"] or name, *options]
     figures = {f"{name}-{figure.name}": figure for figure in figure_data.figures(rows, means)}
     versions = {key: figure_data.versions(figure, rows, means) for key, figure in figures.items()}
@@ -196,7 +205,7 @@ def _experiment(folder: Path) -> dict[str, Any]:
         "name": name,
         "anchor": f"experiment-{name}",
         "kernel": kernel,
-        "judged": cells,
+        "judged": judged,
         "tables": {overview.table_name(name, cell) for cell in cells},
         "counts": comparison.counts(cells),
         "summary": summarize_verdicts(cells),
@@ -205,8 +214,8 @@ def _experiment(folder: Path) -> dict[str, Any]:
             {"id": key, "caption": figure.caption, "axes": list(versions[key])} for key, figure in figures.items()
         ],
         "drawn": {key: [_figure_data(figure) for figure in each.values()] for key, each in versions.items()},
-        "headings": [quantity.heading for quantity in columns],
-        "rows": [_row(row, columns, varied, repeat, bool(kernel)) for row in rows],
+        "headings": [column.heading for column in columns],
+        "rows": [_row(row, columns, varied, repeat, bool(kernel)) for row in every],
         "finished": sum(record["status"] in FINISHED for record in records),
         "planned": len(records),
         "missing": _missing(records),
@@ -214,10 +223,11 @@ def _experiment(folder: Path) -> dict[str, Any]:
     }
 
 
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Quantity]:
-    """Return the quantities that say something of these rows; updates matter only where a theorem bounds them."""
-    names = [name for name in _COLUMNS if any(row[f"{name}_mean"] not in (None, 0) for row in rows)]
-    return [QUANTITIES[name] for name in names if name != "updates" or "update_bound" in names]
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Shown]:
+    """Return the columns that say something of these rows; updates matter only where a margin is sought."""
+    columns = [column for column in problems.columns(rows, _COLUMNS) if column.says_something(rows)]
+    sought = any(column.quantity.name == "margin_fraction" for column in columns)
+    return [column for column in columns if "update" not in column.quantity.name or sought]
 
 
 def _cell_name(cell: comparison.Cell, varied: Mapping[str, set[str]]) -> str:
@@ -250,7 +260,7 @@ def _rounded(data: Any) -> Any:
 
 def _row(
     row: Mapping[str, Any],
-    columns: Sequence[Quantity],
+    columns: Sequence[Shown],
     varied: Mapping[str, set[str]],
     repeat: Sequence[str],
     one_kernel: bool,
@@ -264,10 +274,10 @@ def _row(
         "count": row["count"],
         "runs": str(row["count"]) if row["count"] == row["planned"] else f"{row['count']} of {row['planned']}",
         "numbers": [
-            (quantity.text(row[f"{quantity.name}_mean"]), quantity.spread(row[f"{quantity.name}_std"]))
-            for quantity in columns
+            (column.text(row, spread=False), column.quantity.spread(column.value(row, "{}_std"))) for column in columns
         ],
-        "command": shlex.join(map(str, command)),
+        "changed": row["overridden"] or "",
+        "command": "" if row["earlier"] else shlex.join(map(str, command)),
     }
 
 

@@ -55,8 +55,11 @@ class ResultsFolder(ABC):
         return self.facts.get(name)
 
     @abstractmethod
-    def records(self) -> list[dict[str, Any]]:
-        """Return the planned runs in order, each with its result or as ``not run``, with all `RECORD_COLUMNS`."""
+    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
+        """Return the planned runs in order, each with its result or as ``not run``, with all `RECORD_COLUMNS`.
+
+        With ``earlier``, behind them the finished runs that only an earlier plan has.
+        """
 
     @abstractmethod
     def curves(self) -> list[Summary]:
@@ -83,8 +86,8 @@ class _WithDatabase(ResultsFolder):
     def _own_facts(self) -> dict[str, Any]:
         return self._store.facts()
 
-    def records(self) -> list[dict[str, Any]]:
-        return self._store.records()
+    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
+        return self._store.records(earlier=earlier)
 
     def curves(self) -> list[Summary]:
         return self._curves
@@ -111,7 +114,7 @@ class _Kept(ResultsFolder):
         path = self.folder / ABOUT
         return _json(path) if path.is_file() else {}
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
         types = {name: column.typed for name, column in RECORD_COLUMNS.items()}
         needed = ("dataset", "solver", "parameters", "kernel", "seed", "status", "test_error", "run_id")
         return [row | {"reason": row["reason"] or ""} for row in read_csv(self.folder / RUNS, types, needed)]

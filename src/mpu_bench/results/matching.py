@@ -19,7 +19,8 @@ def published_beside(tables: Iterable[str], record: Mapping[str, Any]) -> dict[s
     tables : iterable of str
         The published tables; what several print is that of the first.
     record : mapping
-        With ``dataset``, ``solver``, ``budget_vectors``, ``kernel`` and ``parameters`` (a mapping).
+        With ``dataset``, ``solver``, ``budget_vectors``, ``kernel``, ``parameters`` (a mapping) and, if it is known,
+        ``as_published``.
 
     Returns
     -------
@@ -44,7 +45,9 @@ def _is_regularization(published: str, regularization: Any) -> bool:
 
 
 def answers(row: Mapping[str, str], record: Mapping[str, Any]) -> bool:
-    """Return whether a row of results is what a row of a published table is about."""
+    """Return whether a row of results is what a row of a published table is about: its settings are the published."""
+    if record.get("as_published") == 0:
+        return False
     parameters = record["parameters"]
     names = {record["solver"], f"{record['solver']}-{parameters.get('maintenance', '')}"}
     if row.get("dataset") != record["dataset"] or row.get("solver", record["solver"]) not in names:

@@ -29,13 +29,15 @@ def varying(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
 
 
 def solver_text(row: Mapping[str, Any], varied: Mapping[str, set[str]]) -> str:
-    """Return a row's solver, with its varying parameters, its kernel and what tuning chose."""
+    """Return a row's solver, with its varying parameters, its kernel, what tuning chose, and whether it is earlier."""
     named = json.loads(row["parameters"], object_hook=from_json)
     words = [f"{name}={short(value)}" for name, value in named.items() if name in varied[row["solver"]]]
     if row["kernel"] != "linear":
         words.append(row["kernel"])
     if row.get("chosen"):
         words.append(f"chosen: {row['chosen']}")
+    if row.get("earlier"):
+        words.append("(earlier run)")
     return " ".join([row["solver"], *words])
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,10 @@ _TABLES = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT)",
     f"PRAGMA user_version = {_FORMAT}",
 )
+
+#: parts of queries
+_ANY_FINISHED = f"({', '.join('?' for _ in FINISHED)})"
+_CURRENT = "WHERE json_extract(plan.record, '$.earlier') IS NULL"
 
 
 def existing_file(folder: Path) -> Path:
@@ -120,8 +124,7 @@ class Store:
 
     def finished(self) -> set[str]:
         """Return the ids of the runs that need not be done again."""
-        marks = ", ".join("?" for _ in FINISHED)
-        rows = self._database.execute(f"SELECT run_id FROM runs WHERE status IN ({marks})", FINISHED)
+        rows = self._database.execute(f"SELECT run_id FROM runs WHERE status IN {_ANY_FINISHED}", FINISHED)
         return {row[0] for row in rows}
 
     def save(
@@ -172,6 +175,8 @@ class Store:
     def save_plan(self, planned: Iterable[Mapping[str, Any]], facts: Mapping[str, Any]) -> None:
         """Remember which runs the experiment consists of, in which order.
 
+        Finished runs that only an earlier plan has stay behind them, marked as ``earlier`` until a plan has them again.
+
         Parameters
         ----------
         planned : iterable of mapping
@@ -180,14 +185,29 @@ class Store:
         facts : mapping
             What else to remember about the experiment: its config's text, the published table.
         """
-        rows = [(position, record["run_id"], _record_text(record)) for position, record in enumerate(planned)]
+        rows = [(record["run_id"], _record_text(record)) for record in planned]
         with self._transaction() as cursor:
+            rows += self._only_in_earlier_plans({run_id for run_id, _ in rows})
             cursor.execute("DELETE FROM plan")
-            cursor.executemany("INSERT INTO plan VALUES (?, ?, ?)", rows)
+            cursor.executemany(
+                "INSERT INTO plan VALUES (?, ?, ?)", [(position, *row) for position, row in enumerate(rows)]
+            )
             cursor.executemany(
                 "INSERT OR REPLACE INTO facts VALUES (?, ?)",
                 [(name, json.dumps(value)) for name, value in facts.items()],
             )
+
+    def _only_in_earlier_plans(self, planned: Collection[str | None]) -> list[tuple[str, str]]:
+        """Return the rows of the present plan that go on as earlier ones: finished, not planned now, and no trials."""
+        query = (
+            f"SELECT plan.run_id, plan.record FROM plan JOIN runs USING (run_id) WHERE status IN {_ANY_FINISHED} "
+            "AND json_extract(plan.record, '$.trial') IS NULL ORDER BY plan.position"
+        )
+        return [
+            (run_id, json.dumps(json.loads(record) | {"earlier": 1}))
+            for run_id, record in self._database.execute(query, FINISHED)
+            if run_id not in planned
+        ]
 
     def facts(self) -> dict[str, Any]:
         """Return the facts that `save_plan` was given."""
@@ -197,9 +217,18 @@ class Store:
         """Return one of the facts, or None."""
         return self.facts().get(name)
 
-    def records(self) -> list[dict[str, Any]]:
-        """Return the planned runs in order, each with its result or as ``not run``."""
-        query = "SELECT plan.record AS planned, runs.* FROM plan LEFT JOIN runs USING (run_id) ORDER BY plan.position"
+    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
+        """Return the planned runs in order, each with its result or as ``not run``.
+
+        Parameters
+        ----------
+        earlier : bool
+            Return behind them the finished runs that only an earlier plan has.
+        """
+        query = (
+            "SELECT plan.record AS planned, runs.* FROM plan LEFT JOIN runs USING (run_id) "
+            f"{'' if earlier else _CURRENT} ORDER BY plan.position"
+        )
         return [_record(row) | _known(json.loads(row["planned"])) for row in self._database.execute(query)]
 
     def row(self, run_id: str) -> dict[str, Any] | None:
@@ -209,7 +238,7 @@ class Store:
 
     def checkpoints(self) -> list[dict[str, Any]]:
         """Return the checkpoints of the planned runs, each with its run's id and ``position`` in `records`."""
-        query = "SELECT * FROM plan JOIN checkpoints USING (run_id) ORDER BY plan.position"
+        query = f"SELECT * FROM plan JOIN checkpoints USING (run_id) {_CURRENT} ORDER BY plan.position"
         return [
             {"position": row["position"], "run_id": row["run_id"]} | point
             for row in self._database.execute(query)

@@ -8,10 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from mpu_bench.quantities import FINISHED, QUANTITIES
-from mpu_bench.results import matching
+from mpu_bench.results import matching, problems
 from mpu_bench.scaled import from_json
 
-GROUP = ("dataset", "n", "d", "n_test", "classes", "solver", "parameters", "kernel", "budget_vectors", "tuned")
+GROUP = (
+    *("dataset", "n", "d", "n_test", "classes", "solver", "parameters", "kernel", "budget_vectors", "tuned"),
+    *("problem", "as_published", "overridden", "earlier"),
+)
+_PROFILE = "-ci"  # what the names of experiments end in that were run by a profile, before as_published was kept
 
 Summary = dict[str, Any]
 
@@ -21,11 +25,13 @@ class _Results(Protocol):
 
     def fact(self, name: str) -> Any: ...
 
-    def records(self) -> list[dict[str, Any]]: ...
+    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]: ...
 
 
 def summarize(records: Sequence[Mapping[str, Any]], published: Sequence[str]) -> list[Summary]:
     """Return one row per dataset, solver, parameters, kernel and budget, over seeds and splits; none of trials.
+
+    Runs of an earlier plan have rows of their own. Published numbers stand beside rows whose settings are published.
 
     Parameters
     ----------
@@ -56,7 +62,9 @@ def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], tables: S
     summary["chosen"] = " or ".join(dict.fromkeys(run["chosen"] for run in finished if run["chosen"]))
     summary["reason"] = "; ".join(dict.fromkeys(run["reason"] for run in runs if run["reason"]))
     summary |= moments(finished, QUANTITIES)
-    key = group | {"parameters": json.loads(group["parameters"], object_hook=from_json)}
+    summary["problem"] = "" if summary["objective_mean"] is None else problems.problem_in(group)
+    summary["as_published"] = int(is_as_published(runs[0]))
+    key = summary | {"parameters": json.loads(group["parameters"], object_hook=from_json)}
     published = matching.published_beside(tables, key)
     return summary | {f"published_{name}": value for name, value in published.items()}
 
@@ -67,12 +75,25 @@ def with_derived(run: Mapping[str, Any]) -> dict[str, Any]:
     return {**run, **derived}
 
 
-def summaries(results: _Results) -> list[Summary]:
-    """Return the rows of table.csv, with the sizes of the datasets' largest and smallest pairs of classes."""
+def is_as_published(run: Mapping[str, Any]) -> bool:
+    """Return whether a run is what its config says; of a row that does not tell, whether no profile named it."""
+    known = run["as_published"]
+    return bool(known) if known is not None else not (run["experiment"] or "").endswith(_PROFILE)
+
+
+def summaries(results: _Results, *, earlier: bool = False) -> list[Summary]:
+    """Return the rows of table.csv, with the sizes of the datasets' largest and smallest pairs of classes.
+
+    Parameters
+    ----------
+    results : ResultsFolder or Store
+    earlier : bool
+        Return behind them those of runs that only an earlier plan has: to be shown, and never judged.
+    """
     pairs = results.fact("pairs") or {}
     return [
         row | dict(zip(("largest_pair", "smallest_pair"), pairs.get(row["dataset"], ()), strict=False))
-        for row in summarize(results.records(), published_tables(results))
+        for row in summarize(results.records(earlier=earlier), published_tables(results))
     ]
 
 

@@ -21,6 +21,9 @@ from mpu_bench.core.rows import Rows, add, count, dot, squared_norms
 from mpu_bench.core.solver import Measures
 from mpu_bench.errors import DataError
 
+#: what `Solver.objective_of` says of J without a bias
+L1_SVM = "w.w/2 + C sum hinge"
+
 
 def finite_squared_norms(problem: Problem) -> NDArray[np.float64]:
     """Compute ``||x_i||^2`` of the training rows, shape (n,).

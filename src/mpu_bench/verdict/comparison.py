@@ -17,6 +17,7 @@ from typing import Any
 
 from mpu_bench import published, solvers
 from mpu_bench.config.rules import (
+    Claim,
     Explained,
     Judging,
     NumberStatement,
@@ -142,11 +143,9 @@ def compare(
         One for each published number of the tables named under ``published`` and each row of results that answers it,
         and one for each claim. A number that a claim is about has no other.
     """
-    statements = [
-        *((sentence.name, sentence.claim, sentence.statement) for sentence in sentences if sentence.statement),
-        *(("", claim.claim, claim.statement) for claim in judging.claims),
-    ]
-    claimed = {cited for _, _, statement in statements if isinstance(cited := _cited(statement), Printed)}
+    said: list[Sentence | Claim] = [*sentences, *judging.claims]
+    statements = [each.statement for each in said if each.statement is not None]
+    claimed = {cited for statement in statements if isinstance(cited := _cited(statement), Printed)}
     cells = [
         cell
         for table in judging.published
@@ -154,8 +153,19 @@ def compare(
         if Printed(table=table, row=number, column=column) not in claimed
         for cell in _cells(table, number, row, column, rows)
     ]
-    cells += [_claim_cell(name, claim, statement, evidence) for name, claim, statement in statements]
+    cells += [_claim_cell("", each.claim, each.statement, evidence) for each in judging.claims]
+    cells += of_sentences(sentences, evidence, [])
     return [_with_explanation(cell, judging.explained) for cell in cells]
+
+
+def of_sentences(sentences: Sequence[Sentence], evidence: Evidence, explained: Sequence[Explained]) -> list[Cell]:
+    """Return a cell for each sentence that has a statement, held against the runs of the experiments it names."""
+    cells = [
+        _claim_cell(each.name, each.claim, each.statement, evidence.within(each.experiments))
+        for each in sentences
+        if each.statement is not None
+    ]
+    return [_with_explanation(cell, explained) for cell in cells]
 
 
 def of_results(results: ResultsFolder) -> list[Cell]:
@@ -165,9 +175,23 @@ def of_results(results: ResultsFolder) -> list[Cell]:
 
 def of_rows(results: ResultsFolder, rows: Sequence[Summary]) -> list[Cell]:
     """Return the same where the rows of table.csv were read before."""
-    evidence = Evidence.of(results.records(), results.mean_curves())
-    sentences = of_experiment(results.fact("paper") or "", Path(results.fact("config") or "").stem)
-    return compare(rows, evidence, Judging.model_validate(results.fact("judging") or {}), sentences)
+    sentences = of_experiment(results.fact("paper") or "", experiment_of(results))
+    return compare(rows, evidence_of(results), judging_of(results), sentences)
+
+
+def experiment_of(results: ResultsFolder) -> str:
+    """Return the name of the config that results are of, without that of a profile."""
+    return Path(results.fact("config") or results.name).stem
+
+
+def evidence_of(results: ResultsFolder) -> Evidence:
+    """Return the runs and curves of a results folder that sentences are held against."""
+    return Evidence.of(experiment_of(results), results.records(), results.mean_curves())
+
+
+def judging_of(results: ResultsFolder) -> Judging:
+    """Return what the config of a results folder says of how they are judged."""
+    return Judging.model_validate(results.fact("judging") or {})
 
 
 def published_numbers(table: str) -> Iterator[tuple[int, Mapping[str, str], str]]:
@@ -264,7 +288,7 @@ def _measured_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: S
     about = rules().tables[cell.table]
     quantity = "comparable_seconds" if cell.column == "seconds" else PUBLISHED_COLUMNS.get(cell.column, cell.column)
     runs = about.runs_on(cell.dataset)
-    deviation = _number(printed.get("std") or printed.get(f"{cell.column.removesuffix('_percent')}_std"))
+    deviation = _number(published.deviation(printed, cell.column))
     cell = replace(
         cell,
         solver=row["solver"],
@@ -322,9 +346,7 @@ def _judged(cell: Cell, judgement: judge.Judgement, *remarks: str) -> Cell:
     )
 
 
-def _ratio_cell(
-    cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequence[Summary], about: Table
-) -> Cell:
+def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequence[Summary], about: Table) -> Cell:
     """Judge seconds as their ratio to another solver's, as an interval that the printed digits leave."""
     peer = about.ratio_to or ""
     named = [each for each in published.table(cell.table) if _is_peer(each, printed, peer)]
@@ -380,8 +402,8 @@ def _with_difference(cell: Cell) -> Cell:
     return replace(cell, direction=direction, judged="better" if quantity.better == direction else "worse")
 
 
-def _cited(statement: Statement) -> float | Printed | None:
-    return statement.printed if isinstance(statement, NumberStatement | SignificantStatement) else None
+def _cited(statement: Statement) -> str | Printed | None:
+    return getattr(statement, "printed", None)
 
 
 def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence) -> Cell:
@@ -390,19 +412,18 @@ def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence)
     cell = Cell(CLAIM, column=claim, sentence=name, timed=int(any(each.endswith("seconds") for each in about)))
     if isinstance(cited, Printed):
         text = published.table(cited.table)[cited.row - 1][cited.column]
-        cell = replace(cell, table=cited.table, row=cited.row, published=float(text))
+        cell = replace(cell, table=cited.table, row=cited.row, published=_number(text))
     if isinstance(statement, SignificantStatement) and statement.of is not None:
         return _recomputed_cell(cell, statement)
     if isinstance(statement, NumberStatement):
         return _number_cell(cell, statement, evidence)
-    return with_points(cell, points_of(statement, evidence))
+    return _with_points(cell, points_of(statement, evidence), getattr(statement, "most", False))
 
 
-def with_points(cell: Cell, points: Sequence[Point]) -> Cell:
-    """Return a claim's cell with what its points say."""
+def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
     outcomes = Counter(point.outcome for point in points)
     measured = len(points) - outcomes["not measured"]
-    verdict = verdict_of(points)
+    verdict = verdict_of(points, most)
     against = [point for point in points if point.outcome == "contradicts"]
     shown = against or [point for point in points if point.outcome in ("unclear", "within noise")]
     words = [f"{point.name}: {point.words}" if point.words else point.name for point in shown[:3]]
@@ -426,15 +447,15 @@ def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> 
     values = [run[statement.quantity] for run in runs if run.get(statement.quantity) is not None]
     about = rules().tables[cell.table] if cell.table else Table()
     printed = statement.printed
-    text = f"{printed:g}"
-    if isinstance(printed, Printed):
-        text = published.table(printed.table)[printed.row - 1][printed.column]
+    text = printed if isinstance(printed, str) else published.table(printed.table)[printed.row - 1][printed.column]
     cell = replace(cell, kind=VALUE, published=float(text), count=len(values), published_runs=about.runs)
     if not values:
         return cell
     mean, deviation = _moments(values)
     column = quantity_of(statement.quantity)
-    name = next((each for each in (statement.quantity, column.published if column else "") if each in rules().values), "")
+    name = next(
+        (each for each in (statement.quantity, column.published if column else "") if each in rules().values), ""
+    )
     tolerance = rules().values[name or "support_vectors"]
     is_accuracy = "accuracy" in statement.quantity
     floor = judge.floor_of(float(text), tolerance, judge.half_unit(text), about.accuracy, is_accuracy)
@@ -491,7 +512,7 @@ def _with_explanation(cell: Cell, explained: Sequence[Explained]) -> Cell:
 
 def _is_meant(entry: Explained, cell: Cell) -> bool:
     if entry.sentence is not None or not cell.column:
-        return entry.sentence == cell.sentence
+        return entry.sentence in (cell.sentence, cell.column)  # a claim of the config is named by its words
     parameters = json.loads(cell.parameters or "{}")
     where = Where(dataset=entry.dataset, solver=entry.solver, budget=entry.budget)
     named = {"dataset": cell.dataset, "solver": cell.solver, "budget": _number(cell.budget)}

@@ -113,9 +113,7 @@ def judge_value(
     return judgement
 
 
-def _judged(
-    published: Sample, measured: Sample, floor: float, tolerance: Tolerance, deterministic: bool
-) -> Judgement:
+def _judged(published: Sample, measured: Sample, floor: float, tolerance: Tolerance, deterministic: bool) -> Judgement:
     off = abs(measured.mean - published.mean)
     if deterministic:
         return Judgement(AGREES if _within(off, floor) else DIFFERS, floor, remark="nothing in it is random")
@@ -126,7 +124,7 @@ def _judged(
     deviations = (published.deviation if published.deviation is not None else measured.deviation, measured.deviation)
     squares = [s * s / n for s, n in zip(deviations, (published.runs, measured.runs), strict=True)]
     error = math.sqrt(sum(squares))
-    allowed = min(_cap(published.mean, tolerance), max(floor, rules().standard_errors * error))
+    allowed = max(floor, min(_cap(published.mean, tolerance), rules().standard_errors * error))
     if _within(off, allowed):
         return Judgement(AGREES, allowed)
     if not error:

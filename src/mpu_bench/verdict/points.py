@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from mpu_bench import solvers
 from mpu_bench.config.rules import Where
 from mpu_bench.quantities import FINISHED
-from mpu_bench.results.curves import complete
-from mpu_bench.results.summary import with_derived
+from mpu_bench.results.curves import complete, curve_identity
+from mpu_bench.results.summary import is_as_published, with_derived
 from mpu_bench.verdict.rules import rules
 
 Row = Mapping[str, Any]
@@ -34,33 +34,41 @@ class Point:
 
 
 class Evidence(NamedTuple):
-    """The runs that may be held for or against a paper: finished, as published; and the rows of their mean curves."""
+    """The runs that may be held for or against a paper: finished, as published; and the rows of their mean curves.
 
-    runs: Sequence[Row]
-    curves: Sequence[Row]
+    Their ``experiment`` is the name of the config, without that of a profile.
+    """
+
+    runs: Sequence[Row] = ()
+    curves: Sequence[Row] = ()
 
     @classmethod
-    def of(cls, records: Iterable[Row], curves: Sequence[Row]) -> Evidence:
+    def of(cls, experiment: str, records: Iterable[Row], curves: Sequence[Row]) -> Evidence:
         """Return the evidence among all runs and mean curves of a results folder."""
         runs = [
-            with_derived(record)
+            with_derived(record) | {"experiment": experiment}
             for record in records
-            if record["status"] in FINISHED and not record["trial"] and record.get("as_published") != 0
+            if record["status"] in FINISHED and not record["trial"] and is_as_published(record)
         ]
-        own = {_curve_identity(run) for run in runs}
-        return cls(runs, [row for row in complete(curves, _counted(runs)) if _curve_identity(row) in own])
+        own = {curve_identity(run) for run in runs}
+        whole = complete(curves, _counted(runs))
+        return cls(runs, [{**row, "experiment": experiment} for row in whole if curve_identity(row) in own])
+
+    def within(self, experiments: Collection[str]) -> Evidence:
+        """Return what comes from some experiments."""
+        return Evidence(*([row for row in rows if row["experiment"] in experiments] for rows in self))
+
+    def __add__(self, other: tuple[Any, ...]) -> Evidence:
+        """Return all of both."""
+        return Evidence(*([*own, *others] for own, others in zip(self, other, strict=True)))
 
 
 def _counted(runs: Sequence[Row]) -> list[Row]:
     counts: dict[Any, int] = {}
     for run in runs:
-        counts[_curve_identity(run)] = counts.get(_curve_identity(run), 0) + 1
+        counts[curve_identity(run)] = counts.get(curve_identity(run), 0) + 1
     names = ("dataset", "solver", "parameters", "kernel", "budget_vectors")
     return [dict(zip(names, key, strict=True)) | {"count": count} for key, count in counts.items()]
-
-
-def _curve_identity(row: Row) -> tuple[Any, ...]:
-    return tuple(row.get(name) for name in ("dataset", "solver", "parameters", "kernel", "budget_vectors"))
 
 
 def selected(rows: Iterable[Row], where: Where, point: Mapping[str, Any]) -> list[Row]:
@@ -68,9 +76,12 @@ def selected(rows: Iterable[Row], where: Where, point: Mapping[str, Any]) -> lis
     return [row for row in rows if _matches(row, where, point)]
 
 
+_COLUMNS = {"budget": "budget_vectors"}
+
+
 def _matches(row: Row, where: Where, point: Mapping[str, Any]) -> bool:
     parameters = json.loads(row["parameters"])
-    columns = {"dataset": row["dataset"], "budget": row["budget_vectors"], "kernel": row["kernel"]}
+    columns = {name: row[_COLUMNS.get(name, name)] for name in ("experiment", "dataset", "budget", "kernel")}
     wanted = {name: value for name, value in point.items() if name in columns or name in parameters}
     wanted |= {name: getattr(where, name) for name in columns if getattr(where, name) is not None} | where.parameters
     if _has_no_budget(row, wanted):
@@ -119,23 +130,46 @@ class Difference(NamedTuple):
         return math.copysign(max(abs(self.mean) - rules().statements.standard_errors * self.error, 0.0), self.mean)
 
 
-def difference(of: Mapping[Any, float], than: Mapping[Any, float], deterministic: bool) -> Difference | None:
+class Mean(NamedTuple):
+    """A mean over seeds, and its standard error; None where one run says nothing of it."""
+
+    mean: float
+    error: float | None
+
+
+Values = Mapping[Any, float] | Mean  #: a quantity by split and seed, or a point of a mean curve
+
+
+def mean_of(values: Values) -> Mean:
+    """Return the mean of values with its standard error."""
+    if isinstance(values, Mean):
+        return values
+    error = stdev(values.values()) / math.sqrt(len(values)) if len(values) > 1 else None
+    return Mean(fmean(values.values()), error)
+
+
+def difference(of: Values | None, than: Values | None, deterministic: bool) -> Difference | None:
     """Return ``than`` - ``of``, paired over splits and seeds; by the means alone where they have none in common.
 
     One that has a single run of a split stands beside all seeds of the other.
     """
     if not of or not than:
         return None
-    of, than = _spread(of, than), _spread(than, of)
-    pairs = [than[key] - of[key] for key in of if key in than]
+    if isinstance(of, Mean) or isinstance(than, Mean):
+        return unpaired(of, than, deterministic)
+    spread_of, spread_than = _spread(of, than), _spread(than, of)
+    pairs = [spread_than[key] - spread_of[key] for key in spread_of if key in spread_than]
     if not pairs:
-        errors = [stdev(each.values()) / math.sqrt(len(each)) if len(each) > 1 else None for each in (of, than)]
-        known = None not in errors
-        return Difference(
-            fmean(than.values()) - fmean(of.values()), math.hypot(*errors) if known else None  # type: ignore[arg-type]
-        )
+        return unpaired(of, than, deterministic)
     error = 0.0 if deterministic else stdev(pairs) / math.sqrt(len(pairs)) if len(pairs) > 1 else None
     return Difference(fmean(pairs), error)
+
+
+def unpaired(of: Values, than: Values, deterministic: bool = False) -> Difference:
+    """Return ``than`` - ``of`` by the means alone."""
+    (mean, error), (other, other_error) = mean_of(of), mean_of(than)
+    known = None if error is None or other_error is None else math.hypot(error, other_error)
+    return Difference(other - mean, 0.0 if deterministic else known)
 
 
 def _spread(values: Mapping[Any, float], beside: Mapping[Any, float]) -> Mapping[Any, float]:

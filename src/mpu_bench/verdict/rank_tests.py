@@ -7,6 +7,7 @@ in the form of Iman and Davenport.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -22,6 +23,8 @@ Alternative = Literal["two-sided", "less", "greater"]
 Ties = Literal["as ties", "as computed"]
 
 LEVEL = 0.05  #: of significance
+#: with fewer pairs, not even differences of one sign alone are significant: they have a probability of 2 / 2^N
+LEAST_PAIRS = 1 + math.ceil(math.log2(1 / LEVEL))
 _DIGITS = 9  # of the larger number: what a difference has beyond them is rounding
 # Of pairs. The exact probability takes about N^3 / 2 additions, here 0.3 seconds; the normal one is then off by a
 # thousandth of itself where p is a few hundredths.
@@ -145,6 +148,25 @@ def signed_rank_sums(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
         likely[rank:] += likely[:-rank].copy()
         likely /= 2
     return likely
+
+
+def typical(differences: NDArray[np.float64]) -> tuple[float, float, float] | None:
+    """Return the Hodges-Lehmann estimate of a difference and the ends of the interval that belongs to Wilcoxon's test.
+
+    The estimate is the median of the means of all pairs of differences, each with itself, too. A shift within the
+    interval is one that the two-sided test at `LEVEL` does not refuse. None below `LEAST_PAIRS`: none is refused.
+
+    Parameters
+    ----------
+    differences : array, shape (N,)
+    """
+    if len(differences) < LEAST_PAIRS:
+        return None
+    upper = np.triu_indices(len(differences))
+    means = np.sort((differences[:, None] + differences)[upper] / 2)
+    likely = signed_rank_sums(np.arange(1.0, len(differences) + 1))[::2]  # of whole sums
+    refused = int(np.searchsorted(np.cumsum(likely), LEVEL / 2, side="right"))
+    return float(np.median(means)), float(means[refused - 1]), float(means[-refused])
 
 
 def _at_most(ranks: NDArray[np.float64], largest: float) -> float:

@@ -79,7 +79,6 @@ class Table(Strict):
     ratio_to: str | None = None
     set: list[Given] = []
 
-
     def runs_on(self, dataset: str) -> int:
         """Return the number of runs of a dataset's means."""
         return self.but_runs.get(dataset, self.runs)

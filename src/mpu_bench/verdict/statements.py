@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import singledispatch
 from statistics import fmean
 from typing import Any
@@ -18,6 +20,7 @@ from mpu_bench.config.rules import (
     CurveStatement,
     Extent,
     OrderStatement,
+    Peer,
     Place,
     SignificantStatement,
     SlopeStatement,
@@ -36,14 +39,18 @@ from mpu_bench.verdict.points import (
     UNCLEAR,
     Difference,
     Evidence,
+    Mean,
     Point,
     Row,
+    Values,
     by_pair,
     difference,
     is_deterministic,
+    mean_of,
     name_of,
     outcome,
     selected,
+    unpaired,
 )
 from mpu_bench.verdict.rules import rules
 
@@ -58,17 +65,24 @@ def points_of(statement: Any, evidence: Evidence) -> list[Point]:
     raise NotImplementedError(statement.kind)
 
 
-def verdict_of(points: Sequence[Point]) -> str:
-    """Return the verdict on a statement: one point that contradicts it refutes it; else all must be measured."""
-    outcomes = [point.outcome for point in points]
-    measured = [each for each in outcomes if each != NOT_MEASURED]
+def verdict_of(points: Sequence[Point], most: bool = False) -> str:
+    """Return the verdict on a statement: one point that contradicts it refutes it; else all must be measured.
+
+    Where it is said of ``most`` points, half of them refute it and more than half carry it.
+    """
+    outcomes = Counter(point.outcome for point in points)
+    measured = len(points) - outcomes[NOT_MEASURED]
     if not measured:
         return judge.NOT_RUN
-    if CONTRADICTS in measured:
+    if outcomes[CONTRADICTS] >= (len(points) / 2 if most else 1):
         return judge.REFUTED
-    if UNCLEAR in measured or SUPPORTS not in measured:
+    if most:
+        if 2 * outcomes[SUPPORTS] > len(points):
+            return judge.HOLDS
+        return judge.SO_FAR if measured < len(points) and 2 * outcomes[SUPPORTS] > measured else judge.UNDECIDED
+    if outcomes[UNCLEAR] or not outcomes[SUPPORTS]:
         return judge.UNDECIDED
-    return judge.HOLDS if len(measured) == len(outcomes) else judge.SO_FAR
+    return judge.HOLDS if measured == len(points) else judge.SO_FAR
 
 
 def _number(value: float, quantity: str) -> str:
@@ -76,36 +90,18 @@ def _number(value: float, quantity: str) -> str:
     return declared.text(value) if declared is not None else f"{value:.4g}"
 
 
-def _both(of: Mapping[Any, float], than: Mapping[Any, float], quantity: str, peer: str) -> str:
-    means = [_number(fmean(each.values()), quantity) if each else "?" for each in (of, than)]
-    return f"{means[0]} to {peer}'s {means[1]}"
+def _both(of: Values, than: Values, quantity: str, peer: str) -> str:
+    return f"{_number(mean_of(of).mean, quantity)} to {peer}'s {_number(mean_of(than).mean, quantity)}"
 
 
-def _peers(than: Sequence[Where]) -> list[tuple[Where, str]]:
-    """Return those that are compared with, each with what tells it apart."""
-    return [(where, _words(where)) for where in than]
-
-
-def _words(where: Where) -> str:
-    words = [where.solver or "", *(str(value) for value in where.parameters.values())]
-    return " ".join(filter(None, words)) + (f" B={where.budget}" if where.budget else "")
-
-
-@points_of.register
-def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
-    sign = 1.0 if statement.kind == "lower" else -1.0
-    found = []
-    for point, (where, peer) in itertools.product(list(statement.points()), _peers(statement.than)):
-        rows = selected(evidence.runs, statement.of, point), selected(evidence.runs, where, point)
-        of, than = (by_pair(each, statement.quantity) for each in rows)
-        factor = statement.by_factor
-        scaled = {key: factor * value for key, value in (of if sign > 0 else than).items()}
-        pair = (scaled, than) if sign > 0 else (of, scaled)
-        between = difference(*pair, _is_certain(statement.quantity, [*rows[0], *rows[1]]))
-        signed = between and Difference(sign * between.mean, between.error)
-        words = _both(of, than, statement.quantity, peer) if between else ""
-        found.append(Point(name_of(point, peer if len(statement.than) > 1 else ""), outcome(signed), words))
-    return found
+def _words(where: Peer) -> str:
+    words = [
+        where.solver or where.dataset or where.experiment or "",
+        *(str(value) for value in where.parameters.values()),
+    ]
+    words += [f"B={where.budget}"] if where.budget else []
+    words += [f"after {where.after.passes:g} passes"] if where.after else []
+    return " ".join(filter(None, words))
 
 
 def _is_certain(quantity: str, rows: Sequence[Row]) -> bool:
@@ -113,22 +109,96 @@ def _is_certain(quantity: str, rows: Sequence[Row]) -> bool:
     return "seconds" not in quantity and is_deterministic(rows)
 
 
+def _values(evidence: Evidence, where: Where, point: Mapping[str, Any], quantity: str) -> Values | None:
+    if isinstance(where, Peer) and where.after is not None:
+        rows = [
+            row
+            for row in selected(evidence.curves, where, point)
+            if (row.get("passes_mean") or 0.0) <= where.after.passes * (1 + 1e-9)
+            and row.get(f"{quantity}_mean") is not None
+        ]
+        if not rows:
+            return None
+        last = max(rows, key=lambda row: row["presented"])
+        deviation = last.get(f"{quantity}_std")
+        return Mean(last[f"{quantity}_mean"], None if deviation is None else deviation / math.sqrt(last["count"]))
+    return by_pair(selected(evidence.runs, where, point), quantity)
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """Two solvers at one point of a statement."""
+
+    name: str
+    peer: str
+    of: Values | None
+    than: Values | None
+    certain: bool
+
+
+def _comparisons(statement: OrderStatement | AlikeStatement, evidence: Evidence) -> Iterator[_Comparison]:
+    over = statement.over if isinstance(statement, OrderStatement) else None
+    for point, where in itertools.product(list(statement.points()), statement.than):
+        found = [_values(evidence, each, point, statement.quantity) for each in (statement.of, where)]
+        if over is not None:
+            places = [point, point | ({"dataset": where.dataset} if where.dataset else {})]
+            found = [
+                _ratios(_values(evidence, over, place, statement.quantity), each)
+                for place, each in zip(places, found, strict=True)
+            ]
+        rows = [*selected(evidence.runs, statement.of, point), *selected(evidence.runs, where, point)]
+        peer = _words(where)
+        name = name_of(point, peer if len(statement.than) > 1 else "")
+        yield _Comparison(name, peer, found[0], found[1], _is_certain(statement.quantity, rows))
+
+
+def _ratios(over: Values | None, of: Values | None) -> Values | None:
+    if not isinstance(over, Mapping) or not isinstance(of, Mapping):
+        return None
+    return {key: over[key] / of[key] for key in of if key in over and of[key] > 0}
+
+
+def _scaled(values: Values, factor: float, slack: float) -> Values:
+    if isinstance(values, Mean):
+        return Mean(factor * values.mean + slack, None if values.error is None else factor * values.error)
+    return {key: factor * value + slack for key, value in values.items()}
+
+
+@points_of.register
+def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
+    found = []
+    for each in _comparisons(statement, evidence):
+        if not each.of or not each.than:
+            found.append(Point(each.name, NOT_MEASURED))
+            continue
+        low, high = (each.of, each.than) if statement.kind == "lower" else (each.than, each.of)
+        between = difference(_scaled(low, statement.by_factor, -statement.slack), high, each.certain)
+        found.append(Point(each.name, outcome(between), _both(each.of, each.than, statement.quantity, each.peer)))
+    return found
+
+
 @points_of.register
 def _(statement: AlikeStatement, evidence: Evidence) -> list[Point]:
     found = []
-    for point, (where, peer) in itertools.product(list(statement.points()), _peers(statement.than)):
-        rows = selected(evidence.runs, statement.of, point), selected(evidence.runs, where, point)
-        of, than = (by_pair(each, statement.quantity) for each in rows)
-        certain = _is_certain(statement.quantity, [*rows[0], *rows[1]])
+    for each in _comparisons(statement, evidence):
+        if not each.of or not each.than:
+            found.append(Point(each.name, NOT_MEASURED))
+            continue
         if statement.within_factor is not None:
-            logs = [{key: math.log(value) for key, value in each.items() if value > 0} for each in (of, than)]
-            between, allowed = difference(logs[0], logs[1], certain), math.log(statement.within_factor)
+            allowed = math.log(statement.within_factor)
+            between = difference(_logs(each.of), _logs(each.than), each.certain)
         else:
-            between = difference(of, than, certain)
-            allowed = _tolerance(statement.quantity, fmean(than.values())) if than else 0.0
-        words = _both(of, than, statement.quantity, peer) if between else ""
-        found.append(Point(name_of(point, peer if len(statement.than) > 1 else ""), _near(between, allowed), words))
+            allowed = statement.within or _tolerance(statement.quantity, mean_of(each.than).mean)
+            between = difference(each.of, each.than, each.certain)
+        words = _both(each.of, each.than, statement.quantity, each.peer)
+        found.append(Point(each.name, _near(between, allowed), words))
     return found
+
+
+def _logs(values: Values) -> Values:
+    if isinstance(values, Mean):
+        return Mean(math.log(values.mean), None if values.error is None else values.error / values.mean)
+    return {key: math.log(value) for key, value in values.items() if value > 0}
 
 
 def _near(between: Difference | None, allowed: float) -> str:
@@ -165,7 +235,7 @@ def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
     for name, entries in series.items():
         for (before, low), (after, high) in itertools.pairwise(entries):
             step = f"{before[statement.along]} to {after[statement.along]}"
-            between = _unpaired(low, high) if low and high else None
+            between = unpaired(low, high) if low and high else None
             signed = between and Difference(sign * between.mean, between.error)
             means = [fmean(each.values()) for each in (low, high) if each]
             words = " to ".join(f"{mean:.4g}" for mean in means) if between else ""
@@ -177,32 +247,23 @@ def _speed_up(statement: TrendStatement | SlopeStatement, evidence: Evidence, po
     of = by_pair(selected(evidence.runs, statement.of, point), statement.quantity)
     if statement.over is None:
         return of
-    over = by_pair(selected(evidence.runs, statement.over, point), statement.quantity)
-    return {key: over[key] / of[key] for key in of if key in over and of[key] > 0}
-
-
-def _unpaired(low: Mapping[Any, float], high: Mapping[Any, float]) -> Difference:
-    """Return the difference of two entries of a series: other data, so seeds are no pairs."""
-    squares = [
-        float(np.var(list(each.values()), ddof=1)) / len(each) if len(each) > 1 else math.nan for each in (low, high)
-    ]
-    error = math.sqrt(sum(squares))
-    return Difference(fmean(high.values()) - fmean(low.values()), None if math.isnan(error) else error)
+    return _ratios(by_pair(selected(evidence.runs, statement.over, point), statement.quantity), of)
 
 
 @points_of.register
 def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
     """Compare step curves: each keeps its last value until the next checkpoint."""
     found = []
-    for point, (where, peer) in itertools.product(list(statement.points()), _peers(statement.than)):
-        name = name_of(point, peer)
+    for point, where in itertools.product(list(statement.points()), statement.than):
+        name = name_of(point, _words(where))
         of, than = (_curve(statement, evidence, each, point) for each in (statement.of, where))
         n = max((run["n"] or 0 for run in selected(evidence.runs, Where(), point)), default=0)
         if of is None or than is None or not n:
             found.append(Point(name, NOT_MEASURED))
             continue
-        first = max(of[0][0], than[0][0], _place(statement.start, n) or 0.0)
-        last = min(of[0][-1], than[0][-1], _place(statement.up_to, n) or math.inf)
+        end = float(of[0][-1])
+        first = max(of[0][0], than[0][0], _place(statement.start, n, end) or 0.0)
+        last = min(of[0][-1], than[0][-1], _place(statement.up_to, n, end) or math.inf)
         if first >= last:
             found.append(Point(name, NOT_MEASURED, "the curves have no part of the axis in common"))
             continue
@@ -210,8 +271,8 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
     return found
 
 
-def _place(place: Place | None, n: int) -> float | None:
-    return place.of(n) if isinstance(place, Extent) else place
+def _place(place: Place | None, n: int, end: float) -> float | None:
+    return place.of(n, end) if isinstance(place, Extent) else place
 
 
 Curve = tuple[Array, Array, Array]  # places on the axis, means, standard errors; NaN where one run says nothing of it
@@ -248,12 +309,14 @@ def _along_the_axis(statement: CurveStatement, of: Curve, than: Curve, grid: Arr
         wrong = -difference_ if statement.kind == "below" else difference_
     unknown = bool(np.isnan(errors[wrong > 0]).any())
     beyond = float(np.mean(wrong > rules().statements.standard_errors * np.nan_to_num(errors, nan=math.inf)))
-    words = f"{100 * float(np.mean(wrong <= 0)):.0f}% of the axis as stated, {100 * beyond:.0f}% against it beyond noise"
+    words = (
+        f"{100 * float(np.mean(wrong <= 0)):.0f}% of the axis as stated, {100 * beyond:.0f}% against it beyond noise"
+    )
     if beyond > 0:
         return CONTRADICTS, words
     if unknown:
         return UNCLEAR, words
-    return (SUPPORTS if np.mean(wrong <= 0) > 0.5 else NOISE), words  # noqa: PLR2004 - more than half
+    return (SUPPORTS if np.mean(wrong <= 0) > 0.5 else NOISE), words
 
 
 @points_of.register
@@ -265,9 +328,7 @@ def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
         groups.setdefault(name_of(rest), []).append(point)
     found = []
     for name, points in groups.items():
-        slopes = [
-            slope for x, y in _log_log(statement, evidence, points) if (slope := _fitted(x, y)) is not None
-        ]
+        slopes = [slope for x, y in _log_log(statement, evidence, points) if (slope := _fitted(x, y)) is not None]
         if not slopes:
             found.append(Point(name, NOT_MEASURED))
             continue
@@ -307,7 +368,7 @@ def _curve_part(statement: SlopeStatement, evidence: Evidence, point: Mapping[st
 
 
 def _fitted(x: Sequence[float], y: Sequence[float]) -> float | None:
-    if len(set(x)) < 2 or min(y) <= 0:  # noqa: PLR2004 - a line needs two places
+    if len(set(x)) < 2 or min(y) <= 0:
         return None
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
@@ -318,13 +379,20 @@ def _(statement: BoundStatement, evidence: Evidence) -> list[Point]:
     found = []
     for point in statement.points():
         rows = selected(evidence.runs, statement.of, point)
-        pairs = [(row.get(statement.quantity), row.get(statement.against)) for row in rows]
+        pairs = [(row.get(statement.quantity), _bound(row, statement.against)) for row in rows]
         ratios = [low / high for low, high in pairs if low is not None and high]
         most = max(ratios, default=math.nan)
         result = NOT_MEASURED if not ratios else SUPPORTS if most <= 1 + 1e-12 else CONTRADICTS
-        words = f"at most {most:.4g} of {statement.against} in {len(ratios)} runs" if ratios else ""
+        words = f"at most {most:.4g} of the bound in {len(ratios)} runs" if ratios else ""
         found.append(Point(name_of(point), result, words))
     return found
+
+
+def _bound(row: Row, against: str | float | list[str]) -> float | None:
+    if isinstance(against, float):
+        return against
+    factors = [row.get(name) for name in ([against] if isinstance(against, str) else against)]
+    return None if None in factors else math.prod(factors)  # type: ignore[arg-type]
 
 
 @points_of.register
@@ -338,7 +406,9 @@ def _(statement: SignificantStatement, evidence: Evidence) -> list[Point]:
         ]
         if all(means):
             values[dataset] = [fmean(each.values()) for each in means]
-    result, words = _tested(statement, np.array(list(values.values()), float)) if len(values) > 1 else (NOT_MEASURED, "")
+    result, words = (
+        _tested(statement, np.array(list(values.values()), float)) if len(values) > 1 else (NOT_MEASURED, "")
+    )
     return [Point(dataset, result if dataset in values else NOT_MEASURED, words) for dataset in statement.datasets]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.downloads import DATA, IMPATIENT, known, left, message
@@ -13,23 +15,27 @@ from tests.http_server import Server
 
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.fetch import fetch, have
-from mpu_bench.data.download.partial import PartialDownload
+
+
+class SmallDisk(io.FileIO):
+    """A file that fills its disk with 100,000 bytes."""
+
+    def write(self, block: Any) -> int:
+        room = 100_000 - self.seek(0, os.SEEK_END)
+        if not room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(memoryview(block)[:room])
 
 
 def test_a_full_disk(server: Server, home: DataHome, monkeypatch: pytest.MonkeyPatch) -> None:
-    room = [100_000]
-    write = PartialDownload._append
+    open_path = Path.open
 
-    def append(partial: PartialDownload, stream: object, rest: memoryview) -> int:
-        if not room[0]:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        count = write(partial, stream, rest[: room[0]])  # type: ignore[arg-type]
-        room[0] -= count
-        return count
+    def open_small(path: Path, mode: str = "r", *more: Any, **options: Any) -> Any:
+        return io.BufferedWriter(SmallDisk(path, "a")) if mode == "ab" else open_path(path, mode, *more, **options)
 
     file = known("a9a", server.put("a9a", DATA))
     with monkeypatch.context() as patch:
-        patch.setattr(PartialDownload, "_append", append)
+        patch.setattr(Path, "open", open_small)
         text = message(file, home)
     assert "The disk is full" in text
     assert str(home.folder) in text

@@ -207,16 +207,13 @@ import sys
 from pathlib import Path
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.fetch import fetch
-from mpu_bench.data.download.progress import Silent
+from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.download.remote_file import RemoteFile
 
-class Told(Silent):
-    def note(self, line):
-        print(line, flush=True)
-
 folder, url, digest = sys.argv[1:]
-print("starts", flush=True)
-print(fetch(RemoteFile("a9a", (url,), (digest,) if digest else ()), DataHome(Path(folder)), Told()).sha256, flush=True)
+told = Lines(lambda line: print(line, flush=True))
+told.note("starts")
+print(fetch(RemoteFile("a9a", (url,), (digest,) if digest else ()), DataHome(Path(folder)), told).sha256, flush=True)
 """
 
 

@@ -8,14 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.downloads import DATA, sha256
+from tests.downloads import DATA, failure, hashed, sha256, unhashed
 from tests.http_server import Answer, Server
 
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.download.http import Policy
 from mpu_bench.data.download.remote_file import RemoteFile
-from mpu_bench.errors import FetchError
 
 SHA256 = sha256(DATA)
 
@@ -40,51 +39,35 @@ def policy(sleeper: Sleeper) -> Policy:
     return Policy(sleep=sleeper, chance=lambda: 1.0, connect_timeout=5, read_timeout=5)
 
 
-def known(url: str) -> RemoteFile:
-    return RemoteFile("a9a", (url,), (SHA256,))
-
-
-def unknown(url: str) -> RemoteFile:
-    return RemoteFile("a9a", (url,))
-
-
-def failure(file: RemoteFile, home: DataHome, policy: Policy) -> str:
-    with pytest.raises(FetchError) as caught:
-        fetch(file, home, policy=policy)
-    assert "\n" not in str(caught.value)
-    assert not home.path(file).exists()
-    return str(caught.value)
-
-
 class TestRetries:
     @pytest.mark.parametrize("status", [500, 502, 503, 504, 429, 408])
     def test_a_fault_that_may_pass(
         self, status: int, server: Server, home: DataHome, policy: Policy, sleeper: Sleeper
     ) -> None:
         url = server.put("a9a", DATA, *[Answer(status=status)] * 3)
-        assert fetch(known(url), home, policy=policy).path.read_bytes() == DATA
+        assert fetch(hashed(url), home, policy=policy).path.read_bytes() == DATA
         assert sleeper.waits == [1.0, 2.0, 4.0]
 
     def test_the_waits_are_spread_and_bounded(self, server: Server, home: DataHome, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, *[Answer(status=500)] * 7)
         chances = iter([0.0, 0.5, 1.0, 0.0, 0.0, 0.0, 1.0])
-        fetch(known(url), home, policy=Policy(attempts=8, sleep=sleeper, chance=lambda: next(chances)))
+        fetch(hashed(url), home, policy=Policy(attempts=8, sleep=sleeper, chance=lambda: next(chances)))
         assert sleeper.waits == [0.5, 1.5, 4.0, 4.0, 8.0, 15.0, 30.0]
 
     def test_it_gives_up(self, server: Server, home: DataHome, policy: Policy, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, *[Answer(status=503)] * 4)
-        text = failure(known(url), home, policy)
+        text = failure(hashed(url), home, policy)
         assert f"{url}: the server cannot answer now (HTTP 503 Service Unavailable) (the last of 4 tries)" in text
         assert len(sleeper.waits) == 3
 
     def test_progress_earns_new_tries(self, server: Server, home: DataHome, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, *[Answer(cut_after=20_000)] * 14)
-        fetch(known(url), home, policy=Policy(attempts=2, progress=10_000, sleep=sleeper))
+        fetch(hashed(url), home, policy=Policy(attempts=2, progress=10_000, sleep=sleeper))
         assert server.count("a9a") == 15
 
     def test_beginning_anew_earns_none(self, server: Server, home: DataHome, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, *[Answer(cut_after=20_000, ranges=False)] * 9)
-        failure(known(url), home, Policy(attempts=3, progress=10_000, sleep=sleeper))
+        failure(hashed(url), home, Policy(attempts=3, progress=10_000, sleep=sleeper))
         assert server.count("a9a") == 3
 
     @pytest.mark.parametrize(
@@ -100,26 +83,26 @@ class TestRetries:
         self, status: int, reason: str, server: Server, home: DataHome, policy: Policy, sleeper: Sleeper
     ) -> None:
         url = server.put("a9a", DATA, Answer(status=status))
-        assert f"{url}: {reason}" in failure(known(url), home, policy)
+        assert f"{url}: {reason}" in failure(hashed(url), home, policy)
         assert sleeper.waits == []
         assert server.count("a9a") == 1
 
     def test_retry_after_is_honoured(self, server: Server, home: DataHome, policy: Policy, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, Answer(status=429, headers={"Retry-After": "17"}))
-        fetch(known(url), home, policy=policy)
+        fetch(hashed(url), home, policy=policy)
         assert sleeper.waits == [17.0]
 
     def test_retry_after_may_be_a_date(self, server: Server, home: DataHome, policy: Policy, sleeper: Sleeper) -> None:
         until = email.utils.formatdate(time.time() + 60, usegmt=True)
         past = email.utils.formatdate(time.time() - 60, usegmt=True)
         answers = [Answer(status=503, headers={"Retry-After": text}) for text in (until, past, "soon")]
-        fetch(known(server.put("a9a", DATA, *answers)), home, policy=policy)
+        fetch(hashed(server.put("a9a", DATA, *answers)), home, policy=policy)
         assert 0 < sleeper.waits[0] <= 60
         assert sleeper.waits[1:] == [0.0, 4.0]
 
     def test_retry_after_has_a_bound(self, server: Server, home: DataHome, policy: Policy, sleeper: Sleeper) -> None:
         busy = server.put("busy", DATA, Answer(status=429, headers={"Retry-After": "3600"}))
-        assert "asks to come back only in 3600 s" in failure(known(busy), home, policy)
+        assert "asks to come back only in 3600 s" in failure(hashed(busy), home, policy)
         assert sleeper.waits == []
 
 
@@ -128,7 +111,7 @@ class TestNetwork:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-            text = failure(known(f"http://127.0.0.1:{port}/a9a"), home, policy)
+            text = failure(hashed(f"http://127.0.0.1:{port}/a9a"), home, policy)
         assert "no connection to '127.0.0.1'" in text
         assert "Connection refused" in text
         assert "Check the network connection" in text
@@ -139,43 +122,43 @@ class TestNetwork:
             raise socket.gaierror(-2, "Name or service not known")
 
         monkeypatch.setattr(socket, "getaddrinfo", no_name)
-        text = failure(known("http://data.invalid/a9a"), home, policy)
+        text = failure(hashed("http://data.invalid/a9a"), home, policy)
         assert "the name 'data.invalid' could not be looked up; no network, or a misspelt address" in text
 
     @pytest.mark.parametrize("late", [Answer(stall=True), Answer(cut_after=1000, stay=True)])
     def test_silence(self, late: Answer, server: Server, home: DataHome, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, late, late)
         impatient = Policy(attempts=2, read_timeout=0.2, sleep=sleeper)
-        assert "'127.0.0.1' timed out (15 s to connect, or 0.2 s of silence)" in failure(known(url), home, impatient)
+        assert "'127.0.0.1' timed out (15 s to connect, or 0.2 s of silence)" in failure(hashed(url), home, impatient)
         assert len(sleeper.waits) == 1
 
     def test_less_than_announced(self, server: Server, home: DataHome, policy: Policy) -> None:
         lie = Answer(lie_length=400_000, ranges=False)
-        text = failure(unknown(server.put("a9a", DATA, *[lie] * 4)), home, policy)
+        text = failure(unhashed(server.put("a9a", DATA, *[lie] * 4)), home, policy)
         assert "the connection was cut" in text
         assert "(the last of 4 tries)" in text
 
     def test_an_untrusted_certificate(self, server: Server, home: DataHome, policy: Policy, sleeper: Sleeper) -> None:
-        text = failure(known(server.url("a9a").replace("http://", "https://")), home, policy)
+        text = failure(hashed(server.url("a9a").replace("http://", "https://")), home, policy)
         assert "no secure connection to '127.0.0.1'" in text
         assert sleeper.waits == []
 
     @pytest.mark.parametrize("url", ["ftp://127.0.0.1/a9a", "http://", "http://[broken/a9a", "http://a b:x/"])
     def test_an_address_that_is_none(self, url: str, home: DataHome, policy: Policy) -> None:
-        text = failure(known(url), home, policy)
+        text = failure(hashed(url), home, policy)
         assert "cannot be used" in text or "not an address" in text
 
     def test_redirects_are_followed_and_end(self, server: Server, home: DataHome, policy: Policy) -> None:
         server.put("a9a", DATA)
         moved = server.put("moved", b"", Answer(status=302, headers={"Location": "/a9a"}))
         around = server.put("around", b"", *[Answer(status=302, headers={"Location": "/around"})] * 50)
-        assert fetch(known(moved), home, policy=policy).origin == moved
+        assert fetch(hashed(moved), home, policy=policy).origin == moved
         assert "cannot be used" in failure(RemoteFile("b", (around,)), home, policy)
 
     @pytest.mark.parametrize("chunked", [False, True])
     def test_a_body_of_unknown_length(self, chunked: bool, server: Server, home: DataHome, policy: Policy) -> None:
         url = server.put("a9a", DATA, Answer(length=False, chunked=chunked))
-        assert fetch(unknown(url), home, policy=policy).path.read_bytes() == DATA
+        assert fetch(unhashed(url), home, policy=policy).path.read_bytes() == DATA
 
     def test_every_address_is_listed_with_its_own_reason(self, server: Server, home: DataHome, policy: Policy) -> None:
         missing, page = server.url("missing"), server.put("page", b"<html>Log in")
@@ -208,4 +191,4 @@ class TestLimit:
         (tmp_path / "mirror").mkdir()
         (tmp_path / "mirror" / "a9a").write_bytes(DATA)
         home = DataHome(tmp_path / "home", (str(tmp_path / "mirror"),), offline=True, limit=1000)
-        assert fetch(known("http://127.0.0.1:1/a9a"), home).path.read_bytes() == DATA
+        assert fetch(hashed("http://127.0.0.1:1/a9a"), home).path.read_bytes() == DATA

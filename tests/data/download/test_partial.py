@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.downloads import DATA, IMPATIENT, sha256
+from tests.downloads import DATA, IMPATIENT, failure, hashed, sha256, unhashed
 from tests.http_server import Answer, Server, etag_of
 
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.download.http import Policy
-from mpu_bench.data.download.progress import Silent
+from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
 
@@ -28,22 +28,6 @@ CUT = Answer(cut_after=100_000)
 @pytest.fixture
 def policy() -> Policy:
     return Policy(sleep=lambda _seconds: None, connect_timeout=5, read_timeout=5)
-
-
-def hashed(url: str) -> RemoteFile:
-    return RemoteFile("a9a", (url,), (sha256(DATA),))
-
-
-def unhashed(url: str) -> RemoteFile:
-    return RemoteFile("a9a", (url,))
-
-
-def failure(file: RemoteFile, home: DataHome, policy: Policy) -> str:
-    with pytest.raises(FetchError) as caught:
-        fetch(file, home, policy=policy)
-    assert "\n" not in str(caught.value)
-    assert not home.path(file).exists()
-    return str(caught.value)
 
 
 class TestResume:
@@ -211,13 +195,9 @@ def _interrupt(*_arguments: object) -> None:
 
 class TestInterruption:
     def test_leaves_the_part(self, server: Server, home: DataHome, policy: Policy) -> None:
-        class Interrupting(Silent):
-            def note(self, line: str) -> None:
-                raise KeyboardInterrupt
-
         url = server.put("a9a", DATA, CUT)
         with pytest.raises(KeyboardInterrupt):
-            fetch(hashed(url), home, Interrupting(), policy)
+            fetch(hashed(url), home, Lines(_interrupt), policy)
         assert home.partial_path(hashed(url), url).read_bytes() == DATA[:100_000]
         assert not home.path(hashed(url)).exists()
         fetch(hashed(url), home, policy=policy)

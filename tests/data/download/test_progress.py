@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from mpu_bench.data.download.progress import Bar, Lines, Silent, for_console
+from mpu_bench.data.download.progress import SILENT, Bar, Lines, for_console
 
 
 def test_lines_come_now_and_then() -> None:
@@ -62,7 +62,7 @@ def test_a_pipe_gets_lines() -> None:
 
 
 def test_silence(capsys: pytest.CaptureFixture[str]) -> None:
-    with Silent().transfer("fetch a9a", 1) as advance:
+    with SILENT.transfer("fetch a9a", 1) as advance:
         advance(1)
-    Silent().note("nothing")
+    SILENT.note("nothing")
     assert capsys.readouterr() == ("", "")

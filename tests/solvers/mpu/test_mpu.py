@@ -44,7 +44,7 @@ def test_keeps_the_accuracy_wanted_before_running(accuracy, C, data_seed, seed):
     assert solver.measures(state).objective < optimum * (1 + accuracy)  # (23) with b of Remark 4
     b, delta_b, R2 = thresholds.b, thresholds.delta_b, state.squared_norms.max()
     bound = problem.n * thresholds.I_max * (2 * b + delta_b) / (delta_b - R2)  # (22), Theorem 2
-    assert state.counters[UPDATES] <= bound
+    assert state.counters[UPDATES] <= bound == pytest.approx(solver.measures(state).update_bound)
 
 
 @few
@@ -84,6 +84,13 @@ def test_a_multiple_update_is_so_many_single_ones(seed, accuracy):
     np.testing.assert_array_equal(state.responses.a, weights)
     assert state.counters[UPDATES] == updates
     assert state.counters[PRESENTED] == problem.n
+
+
+def test_examples_that_are_all_zero_have_no_bound_on_the_updates():
+    matrix, labels = toys.binary()
+    solver = MPU()
+    state = solver.start(toys.problem(0.0 * matrix, labels, "dense64"), Linear(), 0)
+    assert solver.measures(state).update_bound is None
 
 
 def test_counts_every_product():

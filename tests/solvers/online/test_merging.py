@@ -84,3 +84,32 @@ def test_no_partner_loses_less_than_its_bounds(classes):
             assert least[n] <= loss * (1 + 1e-3)
             assert screened[n] <= loss * (1 + 1e-9)
             assert losses[n] >= loss * (1 - 1e-9)
+
+
+def bound_in_double(distances, products, norms, unit):
+    """Compute `bound` as its docstring says it."""
+    g2, v, q = 2 * distances, np.maximum(norms / unit, 1), products / unit
+    along = -np.expm1(-g2) - g2 * np.exp(-g2)
+    off = np.maximum(1 - q * q / v, 0) * g2 * np.exp(-g2)
+    return (along + off) * v / (np.sqrt(v) + 1) ** 2
+
+
+@pytest.mark.parametrize("exponent", [0, -100, -130, -140, -400, -800])
+def test_bounds_and_partner_do_not_depend_on_the_unit(exponent):
+    scale = 2.0**exponent  # exact: nothing may change, also where a squared norm or its inverse is no number in single
+    for distances, products, norms, p in states(40, 16, 3, seed=2):
+        least = np.zeros(16)
+        bound(distances, products * scale, norms * scale, norms[p] * scale, 16, least)
+        assert least == pytest.approx(bound_in_double(distances, products, norms, norms[p]), rel=2e-3, abs=2e-6)
+        assert choose(distances, products * scale, norms * scale, p) == choose(distances, products, norms, p)
+
+
+def test_a_partner_of_any_size_has_a_bound():
+    sizes = 10.0 ** np.arange(0, 301, 20)  # of squared norms: the first is the one to be merged
+    for cosine in (-1.0, 0.0, 1.0):
+        least, distances = np.zeros(16), np.full(16, 0.01)
+        bound(distances, cosine * np.sqrt(sizes), sizes, 1.0, 16, least)
+        exact = bound_in_double(distances, cosine * np.sqrt(sizes), sizes, 1.0)
+        assert np.isfinite(least).all()
+        assert (least <= exact * (1 + 1e-3)).all()
+        assert least[sizes <= 1e20] == pytest.approx(exact[sizes <= 1e20], rel=2e-3, abs=2e-6)

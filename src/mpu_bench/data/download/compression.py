@@ -7,8 +7,10 @@ import gzip
 import hashlib
 import io
 import lzma
+import math
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -32,7 +34,8 @@ def compression(head: bytes) -> str | None:
     return "compress" if head.startswith(_COMPRESS_MAGIC) else None
 
 
-def open_content(path: Path) -> BinaryIO:
+@contextmanager
+def open_content(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading its content, decompressed if need be.
 
     Parameters
@@ -41,17 +44,27 @@ def open_content(path: Path) -> BinaryIO:
         A plain file, or one written by gzip, bzip2, xz or compress. The first bytes decide, not the ending of the
         name: mirrors recompress files, and servers decompress them on the way.
 
-    Returns
-    -------
+    Yields
+    ------
     binary file
-        Buffered, to be closed by the caller; reading it may raise the errors `fault_of` explains.
+        Buffered.
+
+    Raises
+    ------
+    SourceError
+        If the compressed data are cut short or damaged.
     """
-    with path.open("rb") as plain:
-        kind = compression(plain.read(10))
-    if kind is None:
-        return path.open("rb", buffering=_BUFFER_BYTES)
-    # gzip, bz2 and lzma read lines slowly; a buffer around them makes a parser twice as fast
-    return io.BufferedReader(cast(io.RawIOBase, _OPENERS[kind](path)), _BUFFER_BYTES)
+    opener = _OPENERS[compression(head_of(path))]
+    try:
+        # gzip, bz2 and lzma read lines slowly; a buffer around them makes a parser twice as fast
+        with io.BufferedReader(cast(io.RawIOBase, opener(path)), _BUFFER_BYTES) as stream:
+            yield stream
+    except EOFError as error:
+        raise SourceError("the file is cut short: it ends within its compressed data") from error
+    except (zlib.error, lzma.LZMAError, ValueError, OSError) as error:
+        if isinstance(error, OSError) and error.errno:  # the disk is to blame
+            raise
+        raise SourceError(f"the compressed data are damaged ({error})") from error
 
 
 def _open_compress(path: Path) -> BinaryIO:
@@ -61,21 +74,13 @@ def _open_compress(path: Path) -> BinaryIO:
     return io.BytesIO(unlzw(path.read_bytes()))
 
 
-_OPENERS: dict[str, Callable[[Path], object]] = {
+_OPENERS: dict[str | None, Callable[[Path], object]] = {
+    None: lambda path: path.open("rb", buffering=0),
     "gzip": gzip.open,
     "bzip2": bz2.open,
     "xz": lzma.open,
     "compress": _open_compress,
 }
-
-
-def fault_of(error: Exception) -> str | None:
-    """Return what is wrong with a compressed file whose reading raised ``error``; None if the disk is to blame."""
-    if isinstance(error, EOFError):
-        return "the file is cut short: it ends within its compressed data"
-    if isinstance(error, zlib.error | lzma.LZMAError | ValueError) or (isinstance(error, OSError) and not error.errno):
-        return f"the compressed data are damaged ({error})"
-    return None
 
 
 def head_of(path: Path) -> bytes:
@@ -89,27 +94,16 @@ def looks_like_a_page(head: bytes) -> bool:
     return head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_PAGE_STARTS)
 
 
-def file_sha256(path: Path, advance: Callable[[int], None] = lambda _count: None) -> str:
-    """Hash a file as it is."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        for chunk in chunks_of(stream):
-            digest.update(chunk)
-            advance(len(chunk))
-    return digest.hexdigest()
-
-
-def content_digest(path: Path, limit: int, advance: Callable[[int], None]) -> tuple[str, int]:
-    """Hash the content of a file.
+def digest_stream(stream: BinaryIO, advance: Callable[[int], None], limit: float = math.inf) -> tuple[str, int]:
+    """Hash a file or its content to the end.
 
     Parameters
     ----------
-    path : Path
-        A file `open_content` can open.
-    limit : int
-        How many bytes the content may have.
+    stream : binary file
     advance : function
-        Called with the number of bytes of every piece of content.
+        Called with the number of bytes of every piece that was read.
+    limit : float
+        How many bytes there may be.
 
     Returns
     -------
@@ -119,21 +113,15 @@ def content_digest(path: Path, limit: int, advance: Callable[[int], None]) -> tu
     Raises
     ------
     SourceError
-        If the content is larger than ``limit``, cut short or damaged.
+        If there are more bytes than ``limit``.
     """
     digest, size = hashlib.sha256(), 0
-    try:
-        with open_content(path) as stream:
-            for chunk in chunks_of(stream):
-                digest.update(chunk)
-                size += len(chunk)
-                advance(len(chunk))
-                if size > limit:
-                    raise SourceError(f"the file expands beyond {limit:,} bytes, the most its content may have")
-    except (EOFError, OSError, zlib.error, lzma.LZMAError, ValueError) as error:
-        if (fault := fault_of(error)) is None:
-            raise
-        raise SourceError(fault) from error
+    for chunk in chunks_of(stream):
+        digest.update(chunk)
+        size += len(chunk)
+        advance(len(chunk))
+        if size > limit:
+            raise SourceError(f"the file expands beyond {limit:,} bytes, the most its content may have")
     return digest.hexdigest(), size
 
 

@@ -19,9 +19,9 @@ from mpu_bench.data.download.compression import chunks_of
 from mpu_bench.data.download.disk import on_disk
 from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable
 from mpu_bench.data.download.integrity import Digest, digest_file, is_accepted, verify_digest
-from mpu_bench.data.download.partial import PartialDownload, Validators
+from mpu_bench.data.download.partial import PartialDownload
 from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
-from mpu_bench.data.download.progress import Progress, Silent
+from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from mpu_bench.data.download.http import Policy
 
 _BY_HAND = "put there by hand"
-_SILENT = Silent()
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Fetched:
     origin: str
 
 
-def fetch(file: RemoteFile, home: DataHome, progress: Progress = _SILENT, policy: Policy | None = None) -> Fetched:
+def fetch(file: RemoteFile, home: DataHome, progress: Progress = SILENT, policy: Policy | None = None) -> Fetched:
     """Make sure that a file is in the data home and right.
 
     A file that was right before is not read again as long as its size and time of modification stay the same. One
@@ -100,13 +99,13 @@ def have(file: RemoteFile, home: DataHome) -> bool:
         return True
     try:
         with on_disk(home.path(file), may_miss=True):
-            verify_digest(file, digest_file(home.path(file), file, _SILENT), read_pin(file, home))
+            verify_digest(file, digest_file(home.path(file), file, SILENT), read_pin(file, home))
     except (SourceError, FileNotFoundError):
         return False
     return True
 
 
-def verify(file: RemoteFile, home: DataHome, progress: Progress = _SILENT) -> Fetched:
+def verify(file: RemoteFile, home: DataHome, progress: Progress = SILENT) -> Fetched:
     """Hash a file of the data home again, whatever is remembered of it.
 
     Raises
@@ -169,7 +168,8 @@ def _verified(file: RemoteFile, home: DataHome, progress: Progress) -> Fetched |
 def _pin(file: RemoteFile, home: DataHome, digest: Digest, origin: str, path: Path) -> Fetched:
     """Pin the hashes of a file that was found right, which is at ``path`` now and will be in its place."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    modified = path.stat().st_mtime_ns
+    with on_disk(path):
+        modified = path.stat().st_mtime_ns
     sizes = digest.bytes, digest.content_bytes
     write_pin(file, home, PinnedHash(digest.sha256, digest.content_sha256, *sizes, origin, now, modified))
     return Fetched(home.path(file), digest.sha256, digest.content_sha256, origin)
@@ -225,12 +225,13 @@ def _from(address: str | Path, file: RemoteFile, home: DataHome, progress: Progr
         progress.note(f"{file.name}: {error}; fetching all of it again")
         _fill(address, file, partial, progress, policy)
         digest = _digest_partial(partial, file, home, progress)
-    origin = _shown(address)
-    partial.finish(home.path(file), lambda: _pin(file, home, digest, origin, partial.path))
+    partial.sync()
+    fetched = _pin(file, home, digest, _shown(address), partial.path)
+    partial.rename(home.path(file))
     with on_disk(home.path(file)):
         for left in home.partials(file):
             left.unlink(missing_ok=True)
-    return Fetched(home.path(file), digest.sha256, digest.content_sha256, origin)
+    return fetched
 
 
 def _fill(
@@ -248,10 +249,10 @@ def _fill(
 
 def _copy(source: Path, file: RemoteFile, partial: PartialDownload, progress: Progress) -> None:
     """Copy from a mirror folder; a link would change when the user changes his file."""
-    partial.restart(Validators())
+    partial.discard()
     try:
         size = source.stat().st_size
-        with source.open("rb") as stream, progress.transfer(f"copy {file.name}", size) as advance, partial:
+        with source.open("rb") as stream, progress.transfer(f"copy {file.name}", size) as advance:
             for chunk in chunks_of(stream):
                 partial.write(chunk)
                 advance(len(chunk))

@@ -169,7 +169,7 @@ def _transfer(
         _position(response, partial)
         partial.check_limit()
         partial.check_room()
-        with progress.transfer(f"fetch {label}", partial.validators.total, partial.size) as advance, partial:
+        with progress.transfer(f"fetch {label}", partial.validators.total, partial.size) as advance:
             for block in chain([head], blocks):
                 partial.write(block)
                 partial.check_limit()
@@ -193,7 +193,7 @@ def _check_status(response: requests.Response, partial: PartialDownload) -> None
         return
     answer = f"HTTP {status}" + (f" {response.reason}" if response.reason else "")
     if status == _RANGE_NOT_SATISFIABLE and partial.size:
-        partial.restart(Validators())
+        partial.discard()
         raise TransientError(f"the part that is here is not of this file ({answer})")
     if status in _TRANSIENT_STATUSES:
         raise TransientError(f"the server cannot answer now ({answer})", _retry_after(response))
@@ -222,11 +222,11 @@ def _position(response: requests.Response, partial: PartialDownload) -> None:
         return
     match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
     if not match or int(match[1]) != partial.size:
-        partial.restart(Validators())
+        partial.discard()
         raise TransientError("the server sent another part of the file than it was asked for")
     whole = replace(sent, total=int(match[2]) if match[2].isdigit() else None)
     if _differ(whole, partial.validators):
-        partial.restart(Validators())
+        partial.discard()
         raise TransientError("the file has changed on the server since its first part was fetched")
     partial.resumed = True
 
@@ -262,7 +262,7 @@ def _check_length(partial: PartialDownload) -> None:
     if total is not None and partial.size < total:
         raise TransientError(f"the connection ended after {decimal(partial.size)} of {decimal(total)}")
     if total is not None and partial.size > total:
-        partial.restart(Validators())
+        partial.discard()
         raise TransientError(f"the server sent more than the {decimal(total)} it announced")
 
 

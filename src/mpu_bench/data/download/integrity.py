@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
 from mpu_bench.data.download.compression import (
     compression,
-    content_digest,
-    file_sha256,
+    digest_stream,
     head_of,
     looks_like_a_page,
+    open_content,
 )
 from mpu_bench.data.download.disk import on_disk
 from mpu_bench.data.download.errors import SourceError
@@ -23,7 +24,6 @@ LARGEST_EXPANSION = 200
 SMALL_CONTENT_BYTES = 64 * 1024**2
 """... and up to this many bytes in any case."""
 
-_UNLIMITED = 1 << 62
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".Z": "compress"}
 
 
@@ -76,20 +76,21 @@ def digest_file(path: Path, file: RemoteFile, progress: Progress, sha256: str | 
         if looks_like_a_page(head):
             raise SourceError("this is an HTML page instead of data, perhaps of a login or an error")
         if sha256 is None:
-            with progress.transfer(f"check {file.name}", size) as advance:
-                sha256 = file_sha256(path, advance)
+            with progress.transfer(f"check {file.name}", size) as advance, path.open("rb") as stream:
+                sha256, _ = digest_stream(stream, advance)
         kind = compression(head)
         if kind is None:
             return Digest(sha256, sha256, size, size, None)
-        with progress.transfer(f"check the content of {file.name}", file.content_bytes) as advance:
-            content = content_digest(path, _limit(file, size, sha256), advance)
-    return Digest(sha256, content[0], size, content[1], kind)
+        label = f"check the content of {file.name}"
+        with progress.transfer(label, file.content_bytes) as advance, open_content(path) as content:
+            content_sha256, content_size = digest_stream(content, advance, _limit(file, size, sha256))
+    return Digest(sha256, content_sha256, size, content_size, kind)
 
 
-def _limit(file: RemoteFile, size: int, sha256: str) -> int:
+def _limit(file: RemoteFile, size: int, sha256: str) -> float:
     if file.content_bytes is not None:
         return file.content_bytes
-    return _UNLIMITED if sha256 in file.sha256 else max(LARGEST_EXPANSION * size, SMALL_CONTENT_BYTES)
+    return math.inf if sha256 in file.sha256 else max(LARGEST_EXPANSION * size, SMALL_CONTENT_BYTES)
 
 
 def verify_digest(file: RemoteFile, digest: Digest, pin: PinnedHash | None) -> None:

@@ -6,11 +6,9 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from rich.filesize import decimal
 
@@ -71,7 +69,6 @@ class PartialDownload:
         self.validators = Validators()
         self.size = 0
         self._hash = hashlib.sha256()
-        self._stream: BinaryIO | None = None
         # without any validator only a known hash can tell that the rest belongs to another file
         self._needs_validator = not file.hashes
         self._expected_bytes, self._limit = file.bytes or 0, home.limit
@@ -116,17 +113,6 @@ class PartialDownload:
         with on_disk(self.path):
             write_text(self._note, json.dumps(vars(validators)))
 
-    def __enter__(self) -> PartialDownload:
-        with on_disk(self.path):
-            self._stream = self.path.open("ab", buffering=0)
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        stream, self._stream = self._stream, None
-        if stream:
-            with on_disk(self.path):
-                stream.close()
-
     def check_room(self) -> None:
         """Refuse at once what the disk cannot take, rather than after hours."""
         free = shutil.disk_usage(self.path.parent).free
@@ -151,32 +137,19 @@ class PartialDownload:
             )
 
     def write(self, chunk: bytes) -> None:
-        """Append what arrived; only inside the ``with`` block that opens the part."""
-        assert self._stream is not None
+        """Append what arrived."""
+        with on_disk(self.path), self.path.open("ab") as stream:
+            stream.write(chunk)
+        self._take(chunk)
+
+    def sync(self) -> None:
+        """Bring what has arrived to the disk."""
+        with on_disk(self.path), self.path.open("rb+") as stream:
+            os.fsync(stream.fileno())
+
+    def rename(self, target: Path) -> None:
+        """Make the part the file, in one step."""
         with on_disk(self.path):
-            rest = memoryview(chunk)
-            while rest:  # an unbuffered file may take less than all
-                rest = rest[self._append(self._stream, rest) :]
-
-    def _append(self, stream: BinaryIO, rest: memoryview) -> int:
-        count = stream.write(rest)
-        self._take(bytes(rest[:count]))
-        return count
-
-    def finish(self, target: Path, before: Callable[[], object]) -> None:
-        """Make the part the file: to the disk first, then under its name in one step.
-
-        Parameters
-        ----------
-        target : Path
-            The file's name.
-        before : function
-            Called once the part is safely on the disk.
-        """
-        with on_disk(self.path):
-            with self.path.open("rb+") as stream:
-                os.fsync(stream.fileno())
-            before()
             self.path.replace(target)
             self._note.unlink(missing_ok=True)
             with suppress(OSError):  # not every system can do this with a folder

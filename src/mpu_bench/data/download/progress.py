@@ -42,18 +42,6 @@ class Progress(Protocol):
         ...
 
 
-class Silent:
-    """Shows nothing."""
-
-    @contextmanager
-    def transfer(self, label: str, total: int | None, done: int = 0) -> Iterator[Advance]:  # noqa: ARG002
-        """Follow a piece of work without showing it."""
-        yield lambda _count: None
-
-    def note(self, line: str) -> None:
-        """Drop a line."""
-
-
 class Bar:
     """A bar with rate and time left, for terminals.
 
@@ -122,6 +110,9 @@ class Lines:
     def note(self, line: str) -> None:
         """Write a line."""
         self._write(line)
+
+
+SILENT: Progress = Lines(lambda _line: None)  #: shows nothing
 
 
 def _state(done: int, total: int | None, rate: float) -> str:

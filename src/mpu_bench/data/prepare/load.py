@@ -24,7 +24,7 @@ from mpu_bench.data.cards.schema import Card, digest
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.disk import on_disk, sync_folder
 from mpu_bench.data.download.pins import read_pin
-from mpu_bench.data.download.progress import Progress, Silent
+from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.files import write_text
 
@@ -65,7 +65,6 @@ class Meta(TypedDict):
 
 _META = "meta.json"
 _COMPRESSED = (".gz", ".bz2", ".xz", ".Z")
-_SILENT = Silent()
 
 
 @dataclass(frozen=True)
@@ -157,7 +156,7 @@ def _pairs(card: Card, meta: Meta) -> tuple[int, int]:
     return sum(counts[-2:]), sum(counts[:2])
 
 
-def load_problem(card: Card, home: DataHome, progress: Progress = _SILENT) -> Problem:
+def load_problem(card: Card, home: DataHome, progress: Progress = SILENT) -> Problem:
     """Return a dataset as a problem; fetch and prepare it first where need be.
 
     Parameters

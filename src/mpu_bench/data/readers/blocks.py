@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +11,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.data.download.compression import fault_of, open_content
+from mpu_bench.data.download.compression import open_content
+from mpu_bench.data.download.errors import SourceError
 from mpu_bench.errors import DataError
 
 BLOCK_BYTES = 4 << 20
@@ -69,11 +68,8 @@ class SourceFile:
         try:
             with open_content(self.path) as stream:
                 yield stream
-        except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
-            fault = fault_of(error)
-            if fault is None:
-                raise
-            raise DataError(f"{self.path}: {fault}; delete it and fetch it again") from error
+        except SourceError as error:
+            raise DataError(f"{self.path}: {error}; delete it and fetch it again") from error
 
     def blocks(self, size: int | None = None) -> Iterator[tuple[int, bytes]]:
         """Cut the text at line ends into blocks of about ``size`` bytes.

@@ -30,6 +30,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Optimum, Solver, Status, Until
 from mpu_bench.solvers.batch.regularization import kernel_optimum, weight_of_losses
+from mpu_bench.solvers.certificates import L1_SVM
 
 
 class Work(NamedTuple):
@@ -66,6 +67,11 @@ class KeptResponses(Solver):
 
     regularization: Annotated[float, Gt(0)]
     passes: Annotated[int, Ge(1)] = 10
+
+    @classmethod
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
+        """Return the problem's name."""
+        return L1_SVM
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum:  # noqa: ARG003

@@ -16,8 +16,9 @@ the paper's Figure 3. The features, single precision, take 8 k n bytes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -31,6 +32,7 @@ from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.batch.regularization import weight_of_losses
+from mpu_bench.solvers.certificates import L1_SVM
 from mpu_bench.solvers.linear import dcd
 
 
@@ -98,6 +100,11 @@ class RFF(Solver):
     def measures(self, state: State) -> Measures:
         """Certify w on the features."""
         return self._linear(len(state.linear.signs)).measures(state.linear)
+
+    @classmethod
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
+        """Return the problem's name."""
+        return f"{L1_SVM}, random features"
 
     def _linear(self, n: int) -> dcd.DCD:
         return dcd.DCD(C=weight_of_losses(self.regularization, n), tolerance=self.tolerance)

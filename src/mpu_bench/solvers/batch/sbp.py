@@ -30,6 +30,7 @@ optimal as well (section 3.2). While f of the average is not above zero the mode
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -167,6 +168,11 @@ class SBP(Solver):
     def measures(self, state: State) -> Measures:
         """Evaluate f of the average iterate; larger is better."""
         return Measures(objective=_average(state.work, int(state.counters[PRESENTED]))[1], nu=self.nu)
+
+    @classmethod
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:
+        """Return the problem's name."""
+        return "largest f(w), with bias" if parameters.get("bias") else "largest f(w)"
 
 
 def _check_nu(nu: float, name: str, largest: float) -> None:

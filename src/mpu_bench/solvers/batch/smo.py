@@ -56,7 +56,7 @@ from mpu_bench.solvers.batch.shrinking import (
     unpermuted,
     update_bounds,
 )
-from mpu_bench.solvers.certificates import certify_kernel
+from mpu_bench.solvers.certificates import L1_SVM, certify_kernel
 
 _VARIABLES_AT_ONCE = 512  # of which the best is found in vector code; which of them it is, is looked up afterwards
 _LEAST_CURVATURE = 1e-12  # of a pair, where K_ii + K_jj - 2 K_ij is not above zero
@@ -115,6 +115,11 @@ class SMO(Solver):
         super().__post_init__()
         if self.C is not None and self.regularization is not None:
             raise ConfigError(f"{self.name}: give either C or regularization, not both: C = 1/(regularization n)")
+
+    @classmethod
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:
+        """Return the problem's name."""
+        return f"{L1_SVM}, with bias" if parameters.get("bias") else L1_SVM
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum:  # noqa: ARG003

@@ -33,7 +33,7 @@ from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import rng, shuffle
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
-from mpu_bench.solvers.certificates import certify, finite_squared_norms, hinge_sum, squared_norm
+from mpu_bench.solvers.certificates import L1_SVM, certify, finite_squared_norms, hinge_sum, squared_norm
 
 _SHRUNK_PART = 0.7  # of the gap wanted ends a round of shrunk passes: the gap over all examples is larger
 _ROUNDING = 1e-12  # projected gradients below are zero
@@ -119,6 +119,11 @@ class DCD(Solver):
     def measures(self, state: State) -> Measures:
         """Certify w by alpha."""
         return certify(state.rows, state.signs, state.weights, state.alphas, self.C)
+
+    @classmethod
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
+        """Return the problem's name."""
+        return L1_SVM
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:

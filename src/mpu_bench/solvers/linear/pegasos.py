@@ -38,7 +38,7 @@ from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
-from mpu_bench.solvers.certificates import finite_squared_norms, margin, primal, squared_norm
+from mpu_bench.solvers.certificates import L1_SVM, finite_squared_norms, margin, primal, squared_norm
 
 _PREFETCH_EXAMPLES = 6  # ahead of the one presented
 
@@ -118,6 +118,11 @@ class Pegasos(Solver):
             objective=primal(state.rows, state.signs, weights, self.C),
             margin=margin(state.rows, state.signs, weights),
         )
+
+    @classmethod
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
+        """Return the problem's name."""
+        return L1_SVM
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:

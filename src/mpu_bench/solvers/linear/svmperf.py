@@ -44,7 +44,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, add, dot, new_weights
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
-from mpu_bench.solvers.certificates import finite_squared_norms, margin, primal
+from mpu_bench.solvers.certificates import L1_SVM, finite_squared_norms, margin, primal
 
 _IDLE_ROUNDS = 50  # after which a plane is dropped
 _GAP_PART = 0.2  # of J - D, to which the small problem is solved
@@ -144,6 +144,11 @@ class SVMperf(Solver):
         objective = primal(arrays.rows, arrays.signs, weights, self.C)
         dual = float(arrays.multipliers[:m] @ arrays.offsets[:m] - weights @ weights / 2)
         return Measures.certified(objective, dual, margin=margin(arrays.rows, arrays.signs, weights))
+
+    @classmethod
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
+        """Return the problem's name."""
+        return L1_SVM
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:

@@ -32,6 +32,7 @@ up to date and not computed anew (`farthest.History`). What is asked for is coun
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -215,6 +216,11 @@ class BallSolver(Solver):
         delta2, r2 = float(state.ball.delta2[0]), float(state.ball.r2[0])
         farthest = delta2 + (delta2 - r2) - 2.0 * least_response(state.examples, _aside(state.core), state.ball[0])
         return Measures.certified(farthest, r2)
+
+    @classmethod
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
+        """Return what is the problem of the ball around the examples of the L2-SVM."""
+        return "smallest squared radius"
 
 
 def _aside(core: CoreSet) -> CoreSet:

@@ -69,6 +69,7 @@ from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import rng, shuffle
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
+from mpu_bench.solvers.certificates import L1_SVM
 from mpu_bench.solvers.mpu.hard_margin import check_shortest, guaranteed_fraction, obvious_cause, update_bound
 from mpu_bench.solvers.mpu.responses import (
     Responses,
@@ -121,6 +122,14 @@ class Thresholds(NamedTuple):
     def delta_b(self) -> float:
         """The paper's db."""
         return self.unlearn_at - self.b
+
+
+def soft_update_bound(thresholds: Thresholds, R2: float, n: int) -> float | None:
+    """Return how many updates Theorem 2 allows in soft margin, (22); None where all examples are zero."""
+    if R2 == 0.0:
+        return None
+    reach = 2.0 * thresholds.b + thresholds.delta_b
+    return n * thresholds.I_max * reach / (thresholds.delta_b - R2)
 
 
 class State(NamedTuple):
@@ -272,7 +281,13 @@ class MPU(ThresholdPerceptron):
         objective = (squared / 2 / b + self.C * float(loss)) / b
         dual = (multiplicities.sum() - exact_squared_norm(responses, multiplicities) / 2 / b) / b
         margin = float(smallest / np.sqrt(squared)) if squared > 0 else None
-        return Measures.certified(objective, float(dual), margin=margin)  # (24)
+        bound = soft_update_bound(state.thresholds, float(state.squared_norms.max()), len(multiplicities))
+        return Measures.certified(objective, float(dual), margin=margin, update_bound=bound)  # (24)
+
+    @classmethod
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:
+        """Return the problem's name."""
+        return L1_SVM if parameters.get("margin") != "hard" else ""
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:

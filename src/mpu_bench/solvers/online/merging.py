@@ -47,6 +47,10 @@ from mpu_bench.solvers.online.expansion import (
 from mpu_bench.solvers.online.maintenance import maintain
 
 _LARGEST_DISTANCE = 700.0  # gamma ||x_p - x_n||^2: exp(-700) is still a normal number
+_LEAST_SQUARED_NORM = (
+    1e-280  # ||alpha_p||^2 of a vector that is merged; below, all is lost to rounding and it is removed
+)
+_LARGEST_SQUARED_NORM = 1e30  # ||alpha_n||^2 in units of ||alpha_p||^2 where `bound` computes in single precision
 _BOUND_FACTOR = 1.0 + 1e-3  # of a loss: `bound` is in single precision
 _TIE_FACTOR = 1.0 + 1e-9  # of a loss: no worse than it
 _SOLVED_CANDIDATES = 4  # at most, without screening them
@@ -103,7 +107,7 @@ def _(merging, w, kernel, budget, counters):
     norms, inserted_at, columns, average = w.norms, w.inserted_at, w.vectors.columns, w.average
     p = smallest(norms, inserted_at, m)
     unit = norms[p]
-    if unit != 0.0:
+    if unit > _LEAST_SQUARED_NORM:
         coefficients, distances, values = w.coefficients, merging.distances, merging.values
         _distances(columns, padded(m), kernel.gamma, p, distances[0])
         _products(coefficients, p, padded(m), merging.products)
@@ -282,12 +286,13 @@ def bound(distances, products, norms, unit, m, bounds):
     With c the cosine of alpha_p and alpha_n the loss is 1 - exp(-2 g) (1 + 2 g c^2) for v -> infinity, and never less
     than v / (sqrt(v) + 1)^2 of that.
     """
-    inverse = np.float32(1.0 / unit)
+    inverse = 1.0 / unit
     one, least_number = np.float32(1.0), np.float32(1e-30)
     for j in range(np.uint64(0), np.uint64(m)):
         g2 = np.float32(2.0) * min(np.float32(distances[j]), np.float32(_LARGEST_DISTANCE))
-        v = max(np.float32(norms[j]) * inverse, one)
-        q = np.float32(products[j]) * inverse
+        # the units are taken in double: in single 1 / unit may be infinite; a smaller v only lowers the bound
+        v = np.float32(min(max(norms[j] * inverse, 1.0), _LARGEST_SQUARED_NORM))
+        q = np.float32(products[j] * inverse)
         off = max(one - q * q / v - np.float32(1e-6), np.float32(0.0))  # 1 - c^2, no more
         k2 = exp_single(-g2)
         # 1 - exp(-y) (1 + y), by its series where it would cancel

@@ -24,7 +24,7 @@ from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, to_scipy
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
-from mpu_bench.solvers.certificates import margin, primal
+from mpu_bench.solvers.certificates import L1_SVM, margin, primal
 
 
 @dataclass
@@ -108,6 +108,11 @@ class Liblinear(Solver):
             objective=primal(state.rows, state.signs, state.weights, self.C),
             margin=margin(state.rows, state.signs, state.weights),
         )
+
+    @classmethod
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
+        """Return the problem's name."""
+        return L1_SVM
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:

@@ -26,7 +26,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, to_scipy
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
-from mpu_bench.solvers.certificates import certify_kernel
+from mpu_bench.solvers.certificates import L1_SVM, certify_kernel
 
 
 @dataclass
@@ -113,6 +113,11 @@ class Libsvm(Solver):
         responses = gram.expand(matrix, state.coefficients)
         losses = np.maximum(0.0, 1.0 - state.signs * (responses + state.bias))
         return certify_kernel(state.coefficients, float(state.coefficients @ responses), losses, self.C)
+
+    @classmethod
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
+        """Return the problem's name."""
+        return f"{L1_SVM}, with bias"
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:  # noqa: ARG003

@@ -1,0 +1,230 @@
+"""The verb compare: two results folders, or two solvers, side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mpu_bench.cli.options import FAILED, console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mpu_bench.verdict.paired import Comparison
+    from mpu_bench.verdict.regression import Difference, Results
+
+
+class Form(StrEnum):
+    """How comparisons are written."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two solvers, or one of two folders, and what came of comparing them."""
+
+    first: str
+    second: str
+    rows: Sequence[Comparison]
+    only_in_first: Sequence[str]
+    only_in_second: Sequence[str]
+    without_seconds: int  #: runs that trained, and whose seconds do not compare
+    runs: int
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="FIRST", help="A results folder.")],
+    second: Annotated[
+        Path | None, typer.Argument(metavar="SECOND", help="Another, the same solvers of which are compared.")
+    ] = None,
+    solvers: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="NAME NAME",
+            help="Compare the first of these solvers, of FIRST, with the second, of SECOND or of FIRST too. "
+            'One of several settings: "bpegasos maintenance=merging budget=100".',
+        ),
+    ] = None,
+    quantity: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Compare this quantity only, a column of table.csv; may be given again."),
+    ] = None,
+    form: Annotated[Form, typer.Option("--format", help="How to write it.")] = Form.TABLE,
+) -> None:
+    """Compare two results folders, or two solvers, run by run: who is better, by how much, and whether chance does it.
+
+    Runs are paired by dataset, split, seed, and what varies within a dataset, such as the budget. On a dataset: the
+    mean difference (× marks a ratio), its 95% interval and p by the paired t test over seeds, or over splits. Over
+    datasets: the Hodges-Lehmann median, its interval and p by Wilcoxon's exact signed rank test. Seconds are those of
+    undisturbed runs.
+
+    Of two folders that have runs in common, also which of these runs are not the same.
+
+    Exit codes: 0, no run that both folders have differs; 1, some run does; 2, bad input.
+    """
+    from mpu_bench.errors import ConfigError, nearest
+    from mpu_bench.quantities import QUANTITIES
+    from mpu_bench.verdict import paired, regression
+
+    for name in quantity or ():
+        if name not in QUANTITIES:
+            raise ConfigError(f"--quantity {name}: {nearest(name, QUANTITIES)}")
+    left = regression.read(first)
+    right = left if second is None else regression.read(second)
+    wanted = quantity or paired.COMPARED
+    if solvers is not None:
+        pairs, unknown = [_pair((left, right), solvers, wanted)], list[str]()
+    elif second is not None:
+        pairs, unknown = _same_solvers(left, right, wanted)
+    else:
+        names = ", ".join(sorted(_solvers(left)))
+        raise ConfigError(f"name a second results folder, or two solvers of {first}: --solvers X Y, of {names}")
+    differences = regression.compare(left, right) if second and solvers is None and _in_common(left, right) else []
+    if form is Form.JSON:
+        typer.echo(_json(pairs, differences, unknown))
+    elif form is Form.CSV:
+        typer.echo(_csv(pairs), nl=False)
+    else:
+        _print(pairs, unknown, console())
+        if differences:
+            from mpu_bench.cli import verdicts
+
+            verdicts.print_differences(left, right, differences, console())
+    raise typer.Exit(FAILED if any(each.faults for each in differences) else 0)
+
+
+def _solvers(results: Results) -> list[str]:
+    from mpu_bench.quantities import FINISHED
+
+    return list(dict.fromkeys(each["solver"] for each in results.records if each["status"] in FINISHED))
+
+
+def _pair(both: tuple[Results, Results], solvers: tuple[str, str], quantities: Sequence[str]) -> _Pair:
+    from mpu_bench.verdict.paired import Sides, runs_of
+
+    runs = [
+        runs_of(results.records, solver, str(results.folder)) for results, solver in zip(both, solvers, strict=True)
+    ]
+    sides = Sides(*runs)
+    every = [run for side in runs for run in side]
+    in_one = both[0] is both[1]
+    return _Pair(
+        first=solvers[0] if in_one else f"{solvers[0]} of {both[0].folder}",
+        second=solvers[1] if in_one else f"{solvers[1]} of {both[1].folder}",
+        rows=sides.compare(quantities),
+        only_in_first=sides.only_in(0),
+        only_in_second=sides.only_in(1),
+        without_seconds=sum(run["train_seconds"] is not None and run["comparable_seconds"] is None for run in every),
+        runs=len(every),
+    )
+
+
+def _same_solvers(left: Results, right: Results, quantities: Sequence[str]) -> tuple[list[_Pair], list[str]]:
+    """Return the comparisons of each solver of two folders with itself, and which solvers only one has."""
+    from mpu_bench.errors import StoreError
+
+    names, others = _solvers(left), _solvers(right)
+    both = [name for name in names if name in others]
+    if not both:
+        raise StoreError(f"{left.folder} and {right.folder} have no solver in common; name one of each: --solvers X Y")
+    unknown = [f"only in {left.folder}: {name}" for name in names if name not in both]
+    unknown += [f"only in {right.folder}: {name}" for name in others if name not in both]
+    return [_pair((left, right), (name, name), quantities) for name in both], unknown
+
+
+def _in_common(left: Results, right: Results) -> bool:
+    from mpu_bench.errors import StoreError
+    from mpu_bench.verdict import regression
+
+    try:
+        return bool(regression.compare(left, right))
+    except StoreError:
+        return False
+
+
+def _json(pairs: Sequence[_Pair], differences: Sequence[Difference], unknown: Sequence[str]) -> str:
+    runs = [{"run": each.name, "differs_in": each.faults} for each in differences if each.faults]
+    return json.dumps({"pairs": [asdict(pair) for pair in pairs], "runs": runs, "remarks": unknown}, indent=2)
+
+
+def _csv(pairs: Sequence[_Pair]) -> str:
+    from mpu_bench.files import csv_text
+    from mpu_bench.verdict.paired import Comparison
+
+    named = [{"of": pair.first, "against": pair.second} | asdict(row) for pair in pairs for row in pair.rows]
+    return csv_text(named, ("of", "against", *Comparison.__dataclass_fields__))
+
+
+def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Console) -> None:
+    def line(text: str) -> None:
+        terminal.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    for pair in pairs:
+        telling = [row for row in pair.rows if row.wins or row.losses]
+        if telling:
+            terminal.print(_table(pair, telling))
+        if alike := len(pair.rows) - len(telling):
+            line(f"{pair.first} and {pair.second} are equal in every pair of {alike} rows")
+        for name, runs in ((pair.first, pair.only_in_first), (pair.second, pair.only_in_second)):
+            for text in runs:
+                line(f"no partner, only of {name}: {text}")
+        if pair.without_seconds:
+            line(
+                f"the seconds of {pair.without_seconds} of {pair.runs} runs do not compare: disturbed, or not recorded"
+            )
+    for text in unknown:
+        line(text)
+
+
+def _table(pair: _Pair, rows: Sequence[Comparison]) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=f"{pair.first} against {pair.second}", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.title_justify, table.title_style = "left", "bold"
+    has_settings = any(row.setting for row in rows)
+    for heading in ("quantity", "dataset", *(["setting"] if has_settings else [])):
+        table.add_column(heading, overflow="fold")
+    for heading in ("first", "second", "difference", "95% interval", "p", "pairs", "better"):
+        table.add_column(heading, justify="right")
+    table.add_column("remark", overflow="fold")
+    before = rows[0].quantity
+    for row in rows:
+        if row.quantity != before:
+            table.add_section()
+        before = row.quantity
+        table.add_row(*_texts(row, has_settings))
+    return table
+
+
+def _texts(row: Comparison, has_settings: bool) -> list[str]:
+    from mpu_bench.quantities import QUANTITIES
+
+    quantity = QUANTITIES[row.quantity]
+
+    def effect(value: float) -> str:
+        return f"×{value:.3g}" if row.measure == "ratio" else f"{quantity.scale * value:+.2f}"
+
+    interval = "" if row.low is None or row.high is None else f"{effect(row.low)} to {effect(row.high)}"
+    return [
+        quantity.heading,
+        row.dataset or f"all {row.pairs}",
+        *([row.setting] if has_settings else []),
+        quantity.text(row.first),
+        quantity.text(row.second),
+        effect(row.effect),
+        interval,
+        "" if row.p_value is None else f"{row.p_value:.2g}",
+        str(row.pairs),
+        f"{row.wins} of {row.pairs}" + (f", {row.ties} equal" if row.ties else ""),
+        row.remark,
+    ]

@@ -1,0 +1,77 @@
+"""What a results folder remembers of its config, and of each run whether it is as the config says."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mpu_bench import resources
+from mpu_bench.config.choices import Experiment
+from mpu_bench.errors import StoreError
+from mpu_bench.experiment.plan import as_published
+from mpu_bench.experiment.run import Run
+from mpu_bench.results.store import Store
+
+_DIGITS = 16  # of a hash
+
+
+def marks_of(experiment: Experiment, runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Return for each run of a plan the columns that say whether it is as the config says, and else what changed."""
+    return [
+        {"as_published": int(known), "overridden": "" if known else experiment.overridden}
+        for known in as_published(experiment, runs)
+    ]
+
+
+def facts_of(experiment: Experiment, folder: Path) -> dict[str, Any]:
+    """Return what the results folder of an experiment remembers of its config."""
+    return {
+        "name": experiment.name,
+        "config": _name_of(experiment),
+        "config_keys": _keys_of(experiment, folder),
+        "options": list(experiment.options),
+        "description": experiment.description,
+        "paper": experiment.paper,
+        "judging": experiment.judging.model_dump(mode="json", by_alias=True, exclude_unset=True),
+    }
+
+
+def check_config(experiment: Experiment, store: Store) -> None:
+    """Refuse a second config of one name, whose results would stand among those of the first.
+
+    An edited file is the same config still, and so is one that was moved with its results, or copied.
+
+    Raises
+    ------
+    StoreError
+        With the fix.
+    """
+    known = store.fact("config_keys")
+    if known is not None and not set(known) & set(_keys_of(experiment, store.folder)):
+        config = store.fact("config")
+        where = "of mpu-bench itself" if config == store.fact("name") else f"({config})"
+        raise StoreError(
+            f"{store.folder}: holds results of another config named {store.fact('name')} {where}; "
+            "give one of them another name:, or choose another folder with --results"
+        )
+
+
+def _name_of(experiment: Experiment) -> str:
+    """Return what a config is called on the command line: its name if it comes with the project, else its file."""
+    source = Path(experiment.source)
+    return source.stem if source.parent == resources.bundled("configs") else experiment.source
+
+
+def _keys_of(experiment: Experiment, folder: Path) -> list[str]:
+    """Return by what a config is known again: its place, seen from the results folder, and its content.
+
+    Both are hashes: a path may hold the name of a user.
+    """
+    name, source = _name_of(experiment), Path(experiment.source)
+    place = f"shipped {name}"
+    if name == experiment.source:
+        place = os.path.relpath(source.resolve(), folder.resolve())
+    return [hashlib.sha256(text).hexdigest()[:_DIGITS] for text in (place.encode(), source.read_bytes())]

@@ -1,0 +1,164 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mpu_bench.errors import ConfigError, StoreError
+from mpu_bench.quantities import RECORD_COLUMNS
+from mpu_bench.verdict.paired import Sides, runs_of
+from mpu_bench.verdict.rank_tests import LEVEL, wilcoxon
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(3)
+
+
+def run(solver, seed=0, dataset="adult", split="", budget=None, status="done", parameters=None, **measured):
+    named = {"dataset": dataset, "solver": solver, "seed": seed, "split": split, "budget_vectors": budget}
+    named |= {"parameters": json.dumps(parameters or {}), "kernel": "linear", "status": status}
+    return dict.fromkeys(RECORD_COLUMNS) | named | measured
+
+
+def side(solver, values, **more):
+    return [run(solver, seed, test_error=value, **more) for seed, value in enumerate(values)]
+
+
+def compared(records, first="a", second="b", quantities=("test_error",)):
+    return Sides(runs_of(records, first, "results/x"), runs_of(records, second, "results/x")).compare(quantities)
+
+
+def test_errors_on_one_dataset_are_compared_by_the_paired_t_test(rng):
+    a, b = rng.normal(0.10, 0.01, 8), rng.normal(0.11, 0.01, 8)
+    (row,) = compared(side("a", a) + side("b", b))
+    expected = stats.ttest_rel(a, b)
+    assert row.effect == pytest.approx((a - b).mean())
+    assert (row.low, row.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
+    assert row.p_value == pytest.approx(expected.pvalue)
+    assert (row.measure, row.test, row.pairs, row.remark) == ("difference", "paired t", 8, "")
+    assert (row.wins, row.ties, row.losses) == ((a < b).sum(), 0, (a > b).sum())
+    assert (row.first, row.second) == pytest.approx((a.mean(), b.mean()))
+
+
+def test_objectives_and_counts_are_compared_by_their_ratio(rng):
+    a, b = rng.uniform(1, 2, 7), rng.uniform(2, 3, 7)
+    records = [
+        run(solver, seed, support_vectors=value, objective=value)
+        for solver, values in (("a", a), ("b", b)) for seed, value in enumerate(values)
+    ]  # fmt: skip
+    (row,) = compared(records, quantities=("objective", "support_vectors"))  # the problems of objectives are not known
+    logs = np.log(a / b)
+    low, high = stats.ttest_1samp(logs, 0).confidence_interval(0.95)
+    assert (row.quantity, row.measure) == ("support_vectors", "ratio")
+    assert (row.effect, row.low, row.high) == pytest.approx((math.exp(logs.mean()), math.exp(low), math.exp(high)))
+    assert row.effect == pytest.approx(row.first / row.second)
+    for record in records:
+        record["problem"] = "hinge"
+    assert [each.quantity for each in compared(records, quantities=("objective",))] == ["objective"]
+
+
+def test_over_datasets_the_means_are_compared_by_signed_ranks(rng):
+    a, b = rng.normal(0.2, 0.05, (9, 4)), rng.normal(0.22, 0.05, (9, 4))
+    records = [
+        each for place in range(9)
+        for solver, values in (("a", a), ("b", b)) for each in side(solver, values[place], dataset=f"d{place}")
+    ]  # fmt: skip
+    *single, whole = compared(records)
+    differences = (a - b).mean(axis=1)
+    assert [row.dataset for row in single] == [f"d{place}" for place in range(9)]
+    assert (whole.dataset, whole.test, whole.pairs, whole.remark) == ("", "Wilcoxon", 9, "")
+    assert whole.p_value == pytest.approx(stats.wilcoxon(differences, method="exact").pvalue)
+    assert (whole.wins, whole.losses) == ((differences < 0).sum(), (differences > 0).sum())
+    for shift, is_refused in (
+        (whole.low, False),
+        (whole.low - 2e-6, True),
+        (whole.high, True),
+        (whole.high - 2e-6, False),
+    ):
+        assert (wilcoxon(differences, np.full(9, shift + 1e-6)).p_value < LEVEL) == is_refused
+    assert "too few seeds: 4; a rank test needs 6" in single[0].remark
+
+
+@pytest.mark.parametrize(
+    ("values", "remark"),
+    [
+        ([0.1], "too few seeds: 1"),
+        ([0.1] * 7, "the same difference at every seed"),
+        ([0.2] * 7, "equal at every seed"),
+        ([0.10, 0.11, 0.12, 0.13, 0.15], "too few seeds: 5; a rank test needs 6 for p < 0.05"),
+    ],
+)
+def test_what_the_seeds_cannot_tell_is_said(values, remark):
+    (row,) = compared(side("a", values) + side("b", [0.2] * len(values)))
+    assert row.remark.startswith(remark)
+    assert (row.p_value is None) == (row.low is None) == (len(set(values)) == 1)
+
+
+def test_few_datasets_have_no_interval():
+    records = [
+        each for name in "de" for solver in "ab" for each in side(solver, [0.1 + (solver == name)], dataset=name)
+    ]
+    whole = compared(records)[-1]
+    assert (whole.low, whole.high) == (None, None)
+    assert "too few datasets: 2; the test needs 6" in whole.remark
+
+
+def test_seeds_of_one_split_are_one_pair():
+    records = [
+        run(solver, seed, split=split, online_error=0.1 + 0.01 * seed + 0.02 * (solver == "b"))
+        for solver in "ab" for split in ("01", "02", "12") for seed in range(2)
+    ]  # fmt: skip
+    (row,) = compared(records, quantities=("online_error",))
+    assert row.pairs == 3
+    assert row.effect == pytest.approx(-0.02)
+
+
+def test_a_solver_without_a_budget_stands_beside_every_budget():
+    values = {None: 0.1, 200: 0.3, 400: 0.2}
+    records = [
+        run("perceptron" if budget is None else "forgetron", seed, budget=budget, test_error=value + seed / 100,
+            parameters={} if budget is None else {"vectors": budget})
+        for budget, value in values.items() for seed in range(1 if budget is None else 3)
+    ]  # fmt: skip
+    rows = compared(records, "forgetron", "perceptron")
+    assert [(row.setting, row.pairs) for row in rows] == [("budget=200", 3), ("budget=400", 3)]
+    assert [row.effect for row in rows] == pytest.approx([0.21, 0.11])
+    (row,) = compared(records, "forgetron budget=400", "perceptron")
+    assert (row.setting, row.effect) == ("", pytest.approx(0.11))
+
+
+def test_settings_that_only_one_has_are_told_with_what_has_no_partner():
+    records = [run("a", seed, parameters={"C": C}, test_error=0.1 * C) for C in (1, 2, 4) for seed in (0, 1)]
+    records += [run("b", seed, parameters={"C": C}, test_error=0.1) for C in (1, 2) for seed in (0, 2)]
+    records += [run("b", 0, dataset="web", parameters={"C": 1}, test_error=0.1), run("b", 5, status="failed")]
+    sides = Sides(runs_of(records, "a", "x"), runs_of(records, "b", "x"))
+    assert [(row.setting, row.pairs) for row in sides.compare(["test_error"])] == [("C=1", 1), ("C=2", 1)]
+    assert sides.only_in(0) == ["adult: C=1 seed=1, C=2 seed=1, C=4 seed=0, C=4 seed=1"]
+    assert sides.only_in(1) == ["adult: C=1 seed=2, C=2 seed=2", "web: C=1 seed=0"]
+
+
+def test_each_may_vary_what_the_other_has_not():
+    records = [run("rff", parameters={"pairs": pairs}, test_error=0.1) for pairs in (1, 2)]
+    records += [run("cks", budget=size, test_error=0.2) for size in (10, 20)]
+    settings = {row.setting for row in compared(records, "rff", "cks")}
+    assert settings == {"pairs=1 budget=10", "pairs=1 budget=20", "pairs=2 budget=10", "pairs=2 budget=20"}
+
+
+def test_wrong_names_are_refused_with_the_nearest():
+    records = [run("bpegasos", parameters={"maintenance": "merging"}, test_error=0.1), run("mpu", dataset="web")]
+    for solver, message in (
+        ("bpegasso", "results/x: has no finished run of a solver 'bpegasso': did you mean 'bpegasos'"),
+        ("bpegasos maintenace=merging", "bpegasos has no 'maintenace': did you mean 'maintenance'"),
+        ("bpegasos maintenance=merge", "was not run with 'maintenance=merge': did you mean 'merging'"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            runs_of(records, solver, "results/x")
+    with pytest.raises(StoreError, match="bpegasos and mpu have no dataset"):
+        compared(records, "bpegasos", "mpu")
+
+
+def test_trials_and_earlier_runs_are_no_results():
+    records = [run("a", test_error=0.1), run("a", 1, trial="validation"), run("a", 2) | {"earlier": 1}]
+    assert [each["seed"] for each in runs_of(records, "a", "x")] == [0]
