@@ -114,7 +114,7 @@ class _Kept(ResultsFolder):
         path = self.folder / ABOUT
         return _json(path) if path.is_file() else {}
 
-    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
+    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:  # noqa: ARG002 - none is kept of those
         types = {name: column.typed for name, column in RECORD_COLUMNS.items()}
         needed = ("dataset", "solver", "parameters", "kernel", "seed", "status", "test_error", "run_id")
         return [row | {"reason": row["reason"] or ""} for row in read_csv(self.folder / RUNS, types, needed)]

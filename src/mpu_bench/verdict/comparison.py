@@ -1,8 +1,8 @@
 """Published against measured: a verdict for every number of the papers' tables, and for every sentence about them.
 
 The kinds are kept apart. Values, ratios of seconds and claims say whether a paper is reproduced. Facts (sizes of
-datasets) test the cards, what is set by the config no run can miss, and what is recomputed from printed numbers tests the
-statistics: these three are listed, and counted apart. What the verdicts are, configs/published/rules.yaml says.
+datasets) test the cards, what is set by the config no run can miss, and what is recomputed from printed numbers tests
+the statistics: these three are listed, and counted apart. What the verdicts are, configs/published/rules.yaml says.
 """
 
 from __future__ import annotations
@@ -402,25 +402,26 @@ def _with_difference(cell: Cell) -> Cell:
     return replace(cell, direction=direction, judged="better" if quantity.better == direction else "worse")
 
 
-def _cited(statement: Statement) -> str | Printed | None:
+def _cited(statement: Statement) -> float | Printed | None:
     return getattr(statement, "printed", None)
 
 
 def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence) -> Cell:
     cited = _cited(statement)
-    about = (statement.quantity, getattr(statement, "against", ""))
-    cell = Cell(CLAIM, column=claim, sentence=name, timed=int(any(each.endswith("seconds") for each in about)))
+    about = f"{statement.quantity} {getattr(statement, 'against', '')}"
+    cell = Cell(CLAIM, column=claim, sentence=name, timed=int("seconds" in about))
     if isinstance(cited, Printed):
         text = published.table(cited.table)[cited.row - 1][cited.column]
         cell = replace(cell, table=cited.table, row=cited.row, published=_number(text))
     if isinstance(statement, SignificantStatement) and statement.of is not None:
         return _recomputed_cell(cell, statement)
-    if isinstance(statement, NumberStatement):
+    if isinstance(statement, NumberStatement) and statement.within is None:
         return _number_cell(cell, statement, evidence)
     return _with_points(cell, points_of(statement, evidence), getattr(statement, "most", False))
 
 
 def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
+    """Return a claim's cell with what its points say."""
     outcomes = Counter(point.outcome for point in points)
     measured = len(points) - outcomes["not measured"]
     verdict = verdict_of(points, most)
@@ -447,7 +448,10 @@ def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> 
     values = [run[statement.quantity] for run in runs if run.get(statement.quantity) is not None]
     about = rules().tables[cell.table] if cell.table else Table()
     printed = statement.printed
-    text = printed if isinstance(printed, str) else published.table(printed.table)[printed.row - 1][printed.column]
+    if isinstance(printed, Printed):
+        text = published.table(printed.table)[printed.row - 1][printed.column]
+    else:
+        text = f"{printed:g}"
     cell = replace(cell, kind=VALUE, published=float(text), count=len(values), published_runs=about.runs)
     if not values:
         return cell
