@@ -37,6 +37,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
 for (const table of document.querySelectorAll("table.filtered")) {
   const tools = table.parentElement.previousElementSibling;
   const field = tools.querySelector(".filter"), boxes = [...tools.querySelectorAll(".verdict")];
+  if (!field) continue;
   const apply = () => {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
     const chosen = new Set(boxes.filter((box) => box.checked).map((box) => box.value));
@@ -52,7 +53,7 @@ for (const table of document.querySelectorAll("table.filtered")) {
 
 // Figures: drawn from their data, again when another axis is chosen.
 const WIDTH = 360, HEIGHT = 270, WIDE = 760;
-const ROW = 16, LETTER = 5;
+const ROW = 16, LETTER = 5.8;
 const LEFT = 48, RIGHT = 18, TOP = 22, BOTTOM = 36, BOTTOM_NAMES = 70;
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -166,7 +167,8 @@ function drawSeries(svg, series, x, y, panel) {
 function drawFigure(figure, drawn) {
   const legend = document.createElement("ul");
   legend.className = "legend";
-  const entries = new Map(drawn.panels.flatMap((panel) => panel.series.map((series) => [series.label, series])));
+  const unnamed = drawn.panels.filter((panel) => !panel.names.length);
+  const entries = new Map(unnamed.flatMap((panel) => panel.series.map((series) => [series.label, series])));
   for (const [label, series] of entries) {
     const item = document.createElement("li"), { colour, dash } = series;
     const sample = element("svg", { viewBox: "0 0 28 12", "aria-hidden": "true" });
