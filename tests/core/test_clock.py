@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numba import njit
 
+from mpu_bench import usage
 from mpu_bench.core.clock import COMPILER, Clock, untimed
 
 
@@ -23,6 +24,17 @@ def test_what_is_untimed_is_left_out_once_however_it_nests():
                 spin(0.05)
     assert 0.02 <= clock.seconds <= time.perf_counter() - began - 0.1
     assert clock.cpu_seconds >= 0
+
+
+def test_what_disturbs_untimed_work_is_left_out(monkeypatch):
+    counted = iter([1.0, 2.0, 10.0, 11.0])  # at the start, where untimed work begins and ends, at the end
+    monkeypatch.setattr(usage, "_slow_counters", lambda: (next(counted), 0.0, 0.0))
+    monkeypatch.setattr(usage, "others_running", lambda: 3.0)
+    clock = Clock()
+    with clock, untimed():
+        spin(0.01)
+    assert clock.used.waiting_seconds == 2
+    assert clock.load == pytest.approx(3)
 
 
 def test_untimed_work_that_fails_is_left_out():

@@ -10,10 +10,12 @@ from mpu_bench import solvers
 from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.core.counters import UNLIMITED
 from mpu_bench.core.kernels import Gaussian, Linear
+from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Status
 from mpu_bench.experiment import bind, trace
+from mpu_bench.quantities import RECORD_COLUMNS
 from mpu_bench.solvers.linear.dcd import DCD
 from mpu_bench.solvers.online.perceptron import Perceptron
 
@@ -100,6 +102,61 @@ def test_evaluation_is_off_the_clock(problem: Problem, monkeypatch: pytest.Monke
     assert traced.checkpoints[-1]["train_seconds"] < 0.05 * len(traced.checkpoints)
 
 
+def test_the_processor_is_probed_before_and_after_training_off_the_clock(problem: Problem) -> None:
+    for stop in (Stop(), Stop(gap=0.05), Stop(passes=2)):  # each ends at another place
+        seconds = iter([1.0, 3.0])
+
+        def probe(seconds=seconds) -> float:
+            time.sleep(0.05)
+            return next(seconds)
+
+        traced = trace.train(DCD(tolerance=1e-3), problem, Linear(), 0, stop, Checkpoints(), probe=probe)
+        assert traced.measured["probe_seconds"] == 3.0
+        assert next(seconds, None) is None
+        assert traced.checkpoints[-1]["train_seconds"] < 0.05
+
+
+def test_what_may_disturb_a_run_is_counted(problem: Problem) -> None:
+    measured = run(DCD(tolerance=1e-3), problem).measured
+    counted = {"waiting_seconds", "steal_seconds", "involuntary_switches", "load", "probe_seconds"}
+    by_class = {"constant_error", "balanced_error", "positives_found"}
+    assert set(measured) == counted | by_class <= set(RECORD_COLUMNS)
+    assert all(measured[name] >= 0 or np.isnan(measured[name]) for name in counted)
+
+
+def test_errors_by_class() -> None:
+    labels = np.array([0] * 8 + [1] * 2, np.int32)
+    always_no, half = np.zeros(10, np.int32), np.array([1] + [0] * 8 + [1], np.int32)
+    assert trace.errors_by_class(always_no, labels, 2) == pytest.approx(
+        {"constant_error": 0.2, "balanced_error": 0.5, "positives_found": 0.0}
+    )
+    assert trace.errors_by_class(half, labels, 2) == pytest.approx(
+        {"constant_error": 0.2, "balanced_error": (1 / 8 + 1 / 2) / 2, "positives_found": 0.5}
+    )
+
+
+def test_errors_by_class_where_classes_are_several_or_missing() -> None:
+    labels = np.array([0, 0, 3, 3], np.int32)  # of five classes
+    several = trace.errors_by_class(np.array([0, 1, 3, 3], np.int32), labels, 5)
+    assert several == {"constant_error": 0.5, "balanced_error": 0.25, "positives_found": None}
+    no_positive = trace.errors_by_class(np.array([0, 1], np.int32), np.array([0, 0], np.int32), 2)
+    assert no_positive == {"constant_error": 0.0, "balanced_error": 0.5, "positives_found": None}
+    assert set(trace.errors_by_class(None, labels[:0], 2).values()) == {None}
+
+
+def test_the_test_rows_are_predicted_once_a_checkpoint(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    predict, asked = LinearModel.labels, []
+
+    def counted(model: LinearModel, rows: object) -> object:
+        asked.append(rows is problem.test)
+        return predict(model, rows)
+
+    monkeypatch.setattr(LinearModel, "labels", counted)
+    traced = run(DCD(tolerance=1e-3), problem)
+    assert sum(asked) == len(traced.checkpoints)
+    assert traced.measured["balanced_error"] is not None
+
+
 def test_a_diverged_run_says_so(problem: Problem) -> None:
     solvers.load_plugin(PLUGIN)
     traced = run(solvers.load("misbehaving")(how="not-finite"), problem)
@@ -142,3 +199,4 @@ def test_classes_may_come_later_than_the_first_block():
     traced = trace.train(solver, problem, Gaussian(0.1), 0, Stop(), Checkpoints())
     assert traced.checkpoints[-1]["test_error"] < 0.1
     assert traced.checkpoints[-1]["train_error"] is None
+    assert traced.measured["balanced_error"] < 0.1

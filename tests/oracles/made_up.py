@@ -17,7 +17,8 @@ JUDGING = {
 }  # fmt: skip
 
 
-def results(folder, name="made-up", error=0.15):
+def results(folder, name="made-up", error=0.15, disturbed=""):
+    """Make a results folder; ``disturbed`` says why the first of its runs was."""
     with Store(folder / name, create=True) as store:
         planned = [dict.fromkeys(RECORD_COLUMNS) | {
             "experiment": name, "dataset": "adult", "n": 100, "solver": solver, "parameters": "{}",
@@ -31,5 +32,6 @@ def results(folder, name="made-up", error=0.15):
                 "test_error": 1 / k, "support_vectors": k,
             } for k in (10, 100, 1000)]  # fmt: skip
             result = {"status": "done", "reason": "", "test_error": error + place / 100, "train_seconds": 1.0 + place}
+            result |= {"threads": 1, "disturbed": "" if place else disturbed}
             store.save(each | result, points, describe(1))
     return folder / name

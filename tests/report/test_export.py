@@ -27,6 +27,15 @@ def test_tables_in_other_forms(tmp_path):
         export.export(folder, "parquet", None)
 
 
+def test_disturbed_rows_are_marked(tmp_path):
+    folder = made_up.results(tmp_path, disturbed="waited 31% of its wall seconds")
+    text = export.export(folder, "md", None)
+    assert text.startswith("| dataset | solver (†: disturbed) |")
+    assert "| sbp † |" in text
+    assert "| libsvm |" in text
+    assert r"sbp \dag{} &" in export.export(folder, "tex", None)
+
+
 def test_numbers_are_written_as_their_quantities_say(tmp_path):
     text = export.export(made_up.results(tmp_path), "md", None)
     headings = text.splitlines()[0]

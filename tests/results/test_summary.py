@@ -24,6 +24,48 @@ def test_what_follows_from_a_row_is_summed_up_as_well():
     assert row["examples_mean"] == 1000
 
 
+def timed(**values):
+    return record(**{"threads": 1, "train_seconds": 3.0, "cpu_seconds": 1.0} | values)
+
+
+def test_seconds_that_may_be_compared():
+    disturbed = timed(seed=1, disturbed="waited 31% of its wall seconds", cpu_seconds=9.0)
+    (row,) = summary.summarize([timed(), disturbed], [])
+    assert (row["comparable_seconds_mean"], row["cpu_seconds_mean"], row["disturbed"]) == (1.0, 5.0, 1)
+    (row,) = summary.summarize([timed(threads=2)], [])
+    assert (row["comparable_seconds_mean"], row["disturbed"]) == (3.0, 0)
+    (row,) = summary.summarize([timed(threads=None)], [])  # of before it was recorded
+    assert (row["comparable_seconds_mean"], row["disturbed"]) == (None, None)
+
+
+def test_disturbed_runs_are_told_in_a_line():
+    assert summary.disturbed_remark([timed(), timed(disturbed="waited", status="crashed")]) == ""
+    runs = [timed(), timed(seed=1, disturbed="waited 31% of its wall seconds"), timed(trial="a", disturbed="waited")]
+    assert summary.disturbed_remark(runs) == (
+        "† disturbed: 1 of 2 runs (adult mpu seed=1: waited 31% of its wall seconds); their seconds are not judged"
+    )
+
+
 def test_every_quantity_has_a_mean_and_a_standard_deviation():
     (row,) = summary.summarize([record(), record(seed=1)], None)
     assert {f"{name}_{end}" for name in QUANTITIES for end in ("mean", "std")} <= set(row)
+
+
+PRINTED = {"published_objective", "published_train_seconds"}
+
+
+def test_a_published_number_stands_only_beside_what_is_as_published():
+    for values, is_published in [
+        ({"as_published": 1}, True),
+        ({"as_published": 0}, False),
+        ({"as_published": 1, "experiment": "mpu-table1-ci"}, True),
+        ({"experiment": "mpu-table1"}, True),  # kept before anything said so
+        ({"experiment": "mpu-table1-ci"}, False),
+    ]:
+        (row,) = summary.summarize([record(**values)], "mpu-table1")
+        assert (set(row) >= PRINTED, row["as_published"]) == (is_published, int(is_published))
+
+
+def test_earlier_runs_are_no_part_of_the_means_of_others():
+    rows = summary.summarize([record(), record(seed=1, objective=1.0, earlier=1)], None)
+    assert [(row["earlier"], row["count"], row["objective_mean"]) for row in rows] == [(None, 1, 11434.4), (1, 1, 1.0)]

@@ -50,11 +50,16 @@ def reproduce(
     from mpu_bench.cli import reproduction, verdicts
     from mpu_bench.cli.live import Display
     from mpu_bench.cli.options import memory
+    from mpu_bench.experiment import disturbance
     from mpu_bench.experiment.pool.local import LocalPool
     from mpu_bench.report import overview, page
 
     home = replace(data_home(data_folder, mirror, offline), limit=memory(data_limit, "--data-limit"))
     experiments, failures = reproduction.experiments(papers or [], profile, say)
+    if busy := disturbance.warning(
+        disturbance.load_of_others(), max((each.threads for each in experiments), default=1)
+    ):
+        say(busy)
     code = 0
     try:
         with LocalPool() as pool:

@@ -68,10 +68,11 @@ def run(
     Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130, interrupted.
     """
     from mpu_bench.config.read import read_config
-    from mpu_bench.experiment import plan
+    from mpu_bench.experiment import disturbance, plan
     from mpu_bench.experiment.pool.local import LocalPool
 
     home = data_home(data_folder, mirror, offline)
+    load = disturbance.load_of_others()  # while this process has no workers yet
     with LocalPool(0 if dry_run else jobs, threads or 1) as pool:  # workers import while the config is read
         experiment = read_config(
             config,
@@ -91,6 +92,8 @@ def run(
             listing.print_plan(chosen, home, folder, console())
             return
         pool.use_threads(experiment.threads)
+        if busy := disturbance.warning(load, jobs * experiment.threads):
+            say(busy)
         if jobs > 1:
             say(f"{jobs} runs at once share this machine: do not compare their seconds with those of single runs")
         raise typer.Exit(_execute(experiment, runs, chosen, home, folder, pool, force))

@@ -15,7 +15,7 @@ from rich.table import Table
 from mpu_bench.quantities import FINISHED, QUANTITIES, RunStatus, format_number
 from mpu_bench.results import naming, problems
 from mpu_bench.results.problems import Shown
-from mpu_bench.results.summary import Summary, summarize
+from mpu_bench.results.summary import Summary, disturbed_remark, summarize
 
 
 class _Rule(NamedTuple):
@@ -152,6 +152,8 @@ def remarks(
         lines.append(f"{missing} of {len(records)} runs are not done yet")
     if len({json.dumps([each["processor"], each["cores"], each["threads"]]) for each in machines}) > 1:
         lines.append("these runs used different machines or numbers of threads: do not compare their seconds")
+    if remark := disturbed_remark(records):
+        lines.append(f"{remark}; run them again with --force when the machine is quiet")
     if published and any(record["status"] in FINISHED and record["as_published"] != 0 for record in records):
         lines.append(
             f"published: the numbers of {', '.join(published)}; their seconds are those of the paper's machine"

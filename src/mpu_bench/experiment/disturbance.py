@@ -133,6 +133,6 @@ def warning(load: float, wanted: int) -> str:
     if not load > max(0, processors - wanted):
         return ""
     return (
-        f"this machine is busy: others want {load:.0f} of its {processors} processors, and these runs {wanted}; runs "
-        "that this disturbs are marked †, and their seconds are not judged"
+        f"this machine is busy: on its {processors} processors {load:.0f} others run beside the {wanted} wanted here; "
+        "runs that this disturbs are marked †, and their seconds are not judged"
     )

@@ -77,7 +77,7 @@ def _lines(rows: Sequence[summary.Summary]) -> list[Line]:
     varied = naming.varying(rows)
     columns = [
         ["dataset", *(row["dataset"] for row in rows)],
-        ["solver", *(naming.solver_text(row, varied) for row in rows)],
+        [_solver_heading(rows), *(naming.solver_text(row, varied) for row in rows)],
     ]
     for column in problems.columns(rows, _SHOWN):
         if column.says_something(rows):
@@ -86,6 +86,10 @@ def _lines(rows: Sequence[summary.Summary]) -> list[Line]:
         if any(number is not None for number in published):
             columns.append([f"{column.heading}, published", *map(format_number, published)])
     return list(zip(*columns, strict=True))
+
+
+def _solver_heading(rows: Sequence[summary.Summary]) -> str:
+    return f"solver ({naming.DISTURBED}: disturbed)" if any(row["disturbed"] for row in rows) else "solver"
 
 
 def markdown(rows: Sequence[summary.Summary]) -> str:
@@ -113,7 +117,7 @@ def latex_lines(lines: Sequence[Line], columns: str) -> str:
 
 _ESCAPES = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
-    | {"±": r"$\pm$", "\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
+    | {"±": r"$\pm$", naming.DISTURBED: r"\dag{}", "\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
 )
 
 

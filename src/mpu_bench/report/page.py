@@ -218,6 +218,7 @@ def _experiment(folder: Path) -> dict[str, Any]:
         "rows": [_row(row, columns, varied, repeat, bool(kernel)) for row in every],
         "finished": sum(record["status"] in FINISHED for record in records),
         "planned": len(records),
+        "disturbed": summary.disturbed_remark(records),
         "missing": _missing(records),
         "machines": [{name: _text(value) for name, value in machine.items()} for machine in machines],
     }

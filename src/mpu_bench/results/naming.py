@@ -8,6 +8,8 @@ from typing import Any
 
 from mpu_bench.scaled import from_json, short
 
+DISTURBED = "†"  #: marks a row of which some run was disturbed
+
 
 def varying(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
     """Return, for each solver, the parameters that do not have one value throughout.
@@ -38,6 +40,8 @@ def solver_text(row: Mapping[str, Any], varied: Mapping[str, set[str]]) -> str:
         words.append(f"chosen: {row['chosen']}")
     if row.get("earlier"):
         words.append("(earlier run)")
+    if row.get("disturbed"):
+        words.append(DISTURBED)
     return " ".join([row["solver"], *words])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from mpu_bench.quantities import FINISHED, QUANTITIES
-from mpu_bench.results import matching, problems
+from mpu_bench.results import matching, naming, problems
 from mpu_bench.scaled import from_json
 
 GROUP = (
@@ -45,7 +45,7 @@ def summarize(records: Sequence[Mapping[str, Any]], published: Sequence[str]) ->
     list of dict
         The keys of `GROUP`; ``count`` finished of ``planned`` runs; ``<quantity>_mean`` and ``_std`` (the sample
         standard deviation, None for one run) for `QUANTITIES`; ``published_<quantity>``; ``status`` and ``reason``
-        of what did not finish.
+        of what did not finish; ``disturbed``, how many finished runs were (None: not recorded).
     """
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for record in records:
@@ -61,12 +61,27 @@ def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], tables: S
     summary["status"] = ", ".join(dict.fromkeys(run["status"] for run in (failed or runs)))
     summary["chosen"] = " or ".join(dict.fromkeys(run["chosen"] for run in finished if run["chosen"]))
     summary["reason"] = "; ".join(dict.fromkeys(run["reason"] for run in runs if run["reason"]))
+    recorded = [run for run in finished if run["threads"] is not None]
+    summary["disturbed"] = sum(bool(run["disturbed"]) for run in recorded) if recorded else None
     summary |= moments(finished, QUANTITIES)
     summary["problem"] = "" if summary["objective_mean"] is None else problems.problem_in(group)
     summary["as_published"] = int(is_as_published(runs[0]))
     key = summary | {"parameters": json.loads(group["parameters"], object_hook=from_json)}
     published = matching.published_beside(tables, key)
     return summary | {f"published_{name}": value for name, value in published.items()}
+
+
+def disturbed_remark(records: Sequence[Mapping[str, Any]]) -> str:
+    """Return in a line how many runs were disturbed and what that means; nothing if none was."""
+    finished = [run for run in records if run["status"] in FINISHED and not run["trial"]]
+    disturbed = [run for run in finished if run["disturbed"]]
+    if not disturbed:
+        return ""
+    first = disturbed[0]
+    return (
+        f"{naming.DISTURBED} disturbed: {len(disturbed)} of {len(finished)} runs ({first['dataset']} {first['solver']} "
+        f"seed={first['seed']}: {first['disturbed']}); their seconds are not judged"
+    )
 
 
 def with_derived(run: Mapping[str, Any]) -> dict[str, Any]:

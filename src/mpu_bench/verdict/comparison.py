@@ -413,8 +413,8 @@ def _cited(statement: Statement) -> float | Printed | None:
 
 def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence) -> Cell:
     cited = _cited(statement)
-    about = (statement.quantity, getattr(statement, "against", ""))
-    cell = Cell(CLAIM, column=claim, sentence=name, timed=int(any(each.endswith("seconds") for each in about)))
+    about = f"{statement.quantity} {getattr(statement, 'against', '')}"
+    cell = Cell(CLAIM, column=claim, sentence=name, timed=int("seconds" in about))
     if isinstance(cited, Printed):
         text = published.table(cited.table)[cited.row - 1][cited.column]
         cell = replace(cell, table=cited.table, row=cited.row, published=_number(text))
@@ -453,9 +453,10 @@ def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> 
     values = [run[statement.quantity] for run in runs if run.get(statement.quantity) is not None]
     about = rules().tables[cell.table] if cell.table else Table()
     printed = statement.printed
-    text = f"{printed:g}"
     if isinstance(printed, Printed):
         text = published.table(printed.table)[printed.row - 1][printed.column]
+    else:
+        text = f"{printed:g}"
     cell = replace(cell, kind=VALUE, published=float(text), count=len(values), published_runs=about.runs)
     if not values:
         return cell

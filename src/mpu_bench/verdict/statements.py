@@ -94,10 +94,10 @@ def _peers(than: Sequence[Where]) -> list[tuple[Where, str]]:
 
 
 def _words(where: Where) -> str:
-    words = [where.solver or "", *(str(value) for value in where.parameters.values())]
-    words += [f"B={where.budget}" if where.budget else "", f"on {where.dataset}" if where.dataset else ""]
-    words += [f"in {where.experiment}" if where.experiment else ""]
-    words += [f"after {where.after.passes:g} passes" if where.after else ""]
+    words = [where.solver or where.dataset or where.experiment or "", *map(str, where.parameters.values())]
+    words += [f"B={where.budget}"] if where.budget else []
+    words += [f"on {where.dataset}"] if where.dataset and where.solver else []
+    words += [f"after {where.after.passes:g} passes"] if where.after else []
     return " ".join(filter(None, words))
 
 
