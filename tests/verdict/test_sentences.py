@@ -18,7 +18,7 @@ from mpu_bench.verdict.points import Evidence
 from mpu_bench.verdict.sentences import of_experiment, sentences
 
 PAPERS = ("bpegasos-2010", "forgetron-2005", "frank-wolfe-2012", "mpu-2010", "sbp-2012")
-PLACES = ("section", "figure", "table", "page", "theorem", "abstract")
+PLACES = ("abstract", "section", "appendix", "figure", "table", "equation", "theorem", "lemma", "page")
 LONGEST = 30  # words of a paper that are quoted at once
 
 SENTENCE = """
