@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import platformdirs
+
 from mpu_bench import files
 from mpu_bench.data.download.disk import disk_error
 from mpu_bench.data.download.remote_file import RemoteFile
@@ -56,12 +58,12 @@ class DataHome:
         FetchError
             If the mirror is of an unknown kind.
         """
-        chosen = folder or os.environ.get("MPU_BENCH_DATA") or _platform_folder()
+        default = platformdirs.user_data_dir("mpu-bench", appauthor=False)
+        chosen = folder or os.environ.get("MPU_BENCH_DATA") or default
         mirror = mirror or os.environ.get("MPU_BENCH_MIRROR")
-        home = cls(Path(chosen).expanduser(), (mirror,) if mirror else (), offline)
-        for named in home.mirrors:
-            mirror_folder(named)
-        return home
+        if mirror:
+            mirror_folder(mirror)
+        return cls(Path(chosen).expanduser(), (mirror,) if mirror else (), offline)
 
     def process_lock(self, name: str, waiting: Callable[[], object]) -> AbstractContextManager[None]:
         """Return a lock that keeps other processes from the work called ``name``.
@@ -95,12 +97,6 @@ class DataHome:
     def _beside(self, file: RemoteFile, ending: str) -> Path:
         path = self.path(file)
         return path.with_name(path.name + ending)
-
-
-def _platform_folder() -> str:
-    import platformdirs
-
-    return platformdirs.user_data_dir("mpu-bench", appauthor=False)
 
 
 def is_web(address: str) -> bool:
