@@ -17,7 +17,7 @@ from mpu_bench.config.read import config_names, read_config
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.prepare.load import describe
+from mpu_bench.data.prepare.load import describe, prepared_folder
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.run import Run
 from mpu_bench.scaled import short
@@ -119,7 +119,7 @@ def dataset_facts(card: Card, home: DataHome) -> Table:
         rows += [
             ("rows", f"{described.n} x {described.d} for training, {described.n_test} for testing"),
             ("classes", ", ".join(described.classes)),
-            ("folder", str(described.folder)),
+            ("folder", str(prepared_folder(card, home))),
         ]
     return _table(("", ""), rows)
 
