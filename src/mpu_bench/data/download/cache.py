@@ -82,11 +82,12 @@ class DataHome:
 
     def pin_path(self, file: RemoteFile) -> Path:
         """Return where the hashes of a file are pinned."""
-        return self._beside(file, ".lock.json")
+        return self.folder / "files" / f"{file.name}.lock.json"
 
     def partial_path(self, file: RemoteFile, address: str) -> Path:
         """Return where the first part of a file from an address is kept until it is complete."""
-        return self._beside(file, f".{hashlib.sha256(address.encode()).hexdigest()[:8]}.part")
+        of_address = hashlib.sha256(address.encode()).hexdigest()[:8]
+        return self.folder / "files" / f"{file.name}.{of_address}.part"
 
     def partials(self, file: RemoteFile) -> list[Path]:
         """List what unfinished downloads of a file have left, from any address."""
@@ -94,14 +95,15 @@ class DataHome:
         ours = re.compile(re.escape(path.name) + r"\.[0-9a-f]{8}\.part(\.json)?")
         return sorted(part for part in path.parent.glob("*.part*") if ours.fullmatch(part.name))
 
-    def _beside(self, file: RemoteFile, ending: str) -> Path:
-        path = self.path(file)
-        return path.with_name(path.name + ending)
-
 
 def is_web(address: str) -> bool:
     """Return whether an address is on the web, not a folder."""
     return address.lower().startswith(("http://", "https://"))
+
+
+def shown(address: str | Path) -> str:
+    """Write an address without the user name and password that one on the web may contain."""
+    return re.sub(r"^(\w+://)[^/?#]*@", r"\1", str(address))
 
 
 def mirror_folder(mirror: str) -> Path | None:
