@@ -62,3 +62,17 @@ def test_a_table_with_a_ragged_line_is_told(line, tmp_path, monkeypatch) -> None
     monkeypatch.setattr(resources, "bundled", lambda _: tmp_path)
     with pytest.raises(StoreError, match=r"torn.csv, line 3: must have as many cells"):
         published.table("torn")
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "printed"),
+    [
+        ("bpegasos-table1", "d", ""),
+        ("bpegasos-table1", "accuracy_percent", "0.3"),
+        ("bpegasos-table1", "support_vectors", ""),
+        ("fw-table8", "seconds", "36.9"),
+        ("mpu-table1", "seconds", ""),
+    ],
+)
+def test_a_printed_deviation_is_that_of_the_number_left_of_it(name: str, column: str, printed: str) -> None:
+    assert published.deviation(published.table(name)[0], column) == printed

@@ -137,8 +137,7 @@ def _accuracy_percent(run: Mapping[str, Any]) -> float | None:
 
 
 def _support_vectors_percent(run: Mapping[str, Any]) -> float | None:
-    vectors = run["support_vectors"]
-    return None if vectors is None or not run["n"] else 100 * vectors / run["n"]
+    return None if run["support_vectors"] is None or not run["n"] else float(100 * run["support_vectors"] / run["n"])
 
 
 def _examples(run: Mapping[str, Any]) -> float | None:
@@ -221,9 +220,8 @@ _MEASURED = (
     Quantity("passes", "REAL", "examples presented / n", format=".3g", held="count", in_curves=True),
     Quantity("support_vectors", "INTEGER", "vectors of the model; none of a linear one", format=".0f", held="count",
              published="support_vectors", in_curves=True),
-    Quantity("support_vectors_percent", "REAL", "support vectors, in percent of the training examples",
-             unit="percent", title="support vectors, % of examples", format=".1f", in_runs=False,
-             derive=_support_vectors_percent),
+    _percent("support_vectors_percent", "support_vectors", "support vectors, %", "support vectors in percent of n",
+             derive=_support_vectors_percent, better=""),
     Quantity("objective", "REAL", "primal objective of the model", format=".7g", better="lower", held="value",
              published="objective", in_curves=True),
     Quantity("dual_objective", "REAL", "dual objective, a lower bound of the optimum", format=".7g", in_curves=True),

@@ -203,3 +203,37 @@ def test_two_processes_do_not_run_into_one_folder(place: Path, mpu_bench: Called
         second = mpu_bench("run", "held.yaml")
     assert second.returncode == 2
     assert "another mpu-bench is running into this folder" in second.stderr
+
+
+def test_other_parameters_leave_the_earlier_rows_in_the_table(mpu_bench: Called, rows: Rows) -> None:
+    mpu_bench("run", "tried.yaml", "--repeats", "1")
+    changed = mpu_bench("run", "tried.yaml", "--repeats", "1", "--set", "solvers.mpu.C=10")
+    assert "mpu C=10" in changed.stdout
+    assert "mpu C=1 (earlier run)" in changed.stdout
+    assert "changed from the config: solvers.mpu.C = 10 (in rows of mpu)" in changed.stdout
+    assert [(row["solver"], row["as_published"], row["earlier"]) for row in rows()] == [
+        ("dcd", "1", ""), ("mpu", "0", ""), ("mpu", "1", "1"),
+    ]  # fmt: skip
+    mpu_bench("run", "tried.yaml", "--repeats", "1")
+    assert [(row["solver"], row["as_published"], row["earlier"]) for row in rows()] == [
+        ("dcd", "1", ""), ("mpu", "1", ""), ("mpu", "0", "1"),
+    ]  # fmt: skip
+
+
+def test_what_was_not_asked_for_is_one_line(mpu_bench: Called) -> None:
+    told = mpu_bench("run", "tried.yaml", "--only", "solver=mpu", "--repeats", "1")
+    assert "mpu" in told.stdout
+    assert "dcd" not in told.stdout
+    assert "other runs of this experiment, not asked for: 1; mpu-bench show results/tried prints" in told.stdout
+    assert "dcd" in mpu_bench("show", "results/tried").stdout
+
+
+def test_another_config_of_the_same_name_is_refused(place: Path, mpu_bench: Called, rows: Rows) -> None:
+    mpu_bench("run", "tried.yaml", "--repeats", "1")
+    before = rows()
+    text = (place / "tried.yaml").read_text(encoding="utf-8")
+    (place / "copy.yaml").write_text(text.replace("passes: 100", "passes: 50"), encoding="utf-8")
+    refused = mpu_bench("run", "copy.yaml")
+    assert refused.returncode == 2
+    assert "results/tried: holds results of another config named tried (tried.yaml)" in refused.stderr
+    assert rows() == before

@@ -94,3 +94,26 @@ def test_headings_are_the_titles_of_the_quantities_in_short_lines() -> None:
     assert "kernel" in lines[2]
     assert "evaluations" in lines[3]
     assert "error, %" in lines[3]
+
+
+def test_what_was_changed_is_said_once_and_has_no_published_number() -> None:
+    changed = record(
+        parameters=json.dumps({"C": 10.0}), objective=114243.4, as_published=0, overridden="solvers.mpu.C = 10"
+    )
+    records = [changed, record(solver="dcd", as_published=1), record(earlier=1, as_published=1)]
+    lines = printed(records, 150, "mpu-table1").splitlines()
+    (row,) = [line for line in lines if "114243" in line]
+    assert row.startswith("mpu C=10")
+    assert "11434.4" not in row
+    assert any(line.startswith("mpu C=1 (earlier run)") and line.count("11434.4") == 2 for line in lines)
+    remarks = table.remarks(records, [], "mpu-table1")
+    assert "changed from the config: solvers.mpu.C = 10 (in rows of mpu)" in remarks
+    assert sum("earlier run: of an earlier plan of this folder, 1 in all" in line for line in remarks) == 1
+    assert not any("published" in line for line in table.remarks([changed], [], "mpu-table1"))
+
+
+def test_objectives_of_two_problems_have_two_columns() -> None:
+    smo = record(solver="smo", parameters=json.dumps({"C": 1, "bias": True}), objective=59.8)
+    lines = printed([record(), smo], 150).splitlines()
+    assert sum(line.count("objective:") for line in lines) == 2
+    assert not any("11434.4" in line and "59.8" in line for line in lines)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mpu_bench.report import page
+from mpu_bench.results.store import Store
 from mpu_bench.verdict.comparison import Cell
 from oracles import made_up
 
@@ -168,3 +169,21 @@ def test_a_phone_is_wide_enough(browser):
     phone = {"width": 375, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 375
+
+
+def test_earlier_runs_and_changes_are_marked_and_have_no_command(tmp_path):
+    folder = made_up.results(tmp_path)
+    with Store(folder) as store:
+        sbp = next(row for row in store.records() if row["solver"] == "sbp")
+        keys = ("experiment", "dataset", "n", "solver", "parameters", "kernel", "seed", "run_id")
+        planned = {key: sbp[key] for key in keys} | {
+            "solver": "sdca",
+            "run_id": "other",
+            "overridden": "stop.passes = 3",
+        }
+        store.save_plan([planned], {})
+    text = page.write([folder], tmp_path / "page").read_text()
+    assert text.count("(earlier run)") == 2
+    assert text.count("changed: stop.passes = 3") == 1
+    assert text.count("<summary>command</summary>") == 1
+    assert ">0</small> of 1" in text or "0 of 1" in text

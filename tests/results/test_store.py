@@ -235,3 +235,23 @@ def test_a_reader_makes_nothing(tmp_path: Path) -> None:
         Store(tmp_path)
     assert (tmp_path / FILE).read_bytes() == b""
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
+
+
+def test_finished_runs_of_an_earlier_plan_stay_marked_until_a_plan_has_them_again(store: Store) -> None:
+    store.save_plan([planned("a", parameters='{"C": 1}', as_published=1), planned("b"), planned("t", trial="fold")], {})
+    for name in "abt":
+        store.save(record(name, status="error" if name == "b" else "done"), [POINT], MACHINE)
+    changed = planned("c", parameters='{"C": 10}', as_published=0, overridden="solvers.mpu.C = 10")
+    for _ in range(2):
+        store.save_plan([changed], {})
+        rows = store.records(earlier=True)
+        assert [(row["run_id"], row["earlier"], row["as_published"]) for row in rows] == [("c", None, 0), ("a", 1, 1)]
+        assert [row["run_id"] for row in store.records()] == ["c"]
+        assert store.checkpoints() == []
+    csv_files.write(store)
+    assert [row["run_id"] for row in rows_of(store.folder / "runs.csv")] == ["c", "a"]
+    assert [row["earlier"] for row in rows_of(store.folder / "table.csv")] == ["", "1"]
+    assert [row["overridden"] for row in rows_of(store.folder / "table.csv")] == ["solvers.mpu.C = 10", ""]
+    store.save(record("c"), [POINT], MACHINE)
+    store.save_plan([planned("a")], {})
+    assert [(row["run_id"], row["earlier"]) for row in store.records(earlier=True)] == [("a", None), ("c", 1)]

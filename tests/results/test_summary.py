@@ -49,3 +49,23 @@ def test_disturbed_runs_are_told_in_a_line():
 def test_every_quantity_has_a_mean_and_a_standard_deviation():
     (row,) = summary.summarize([record(), record(seed=1)], None)
     assert {f"{name}_{end}" for name in QUANTITIES for end in ("mean", "std")} <= set(row)
+
+
+PRINTED = {"published_objective", "published_train_seconds"}
+
+
+def test_a_published_number_stands_only_beside_what_is_as_published():
+    for values, is_published in [
+        ({"as_published": 1}, True),
+        ({"as_published": 0}, False),
+        ({"as_published": 1, "experiment": "mpu-table1-ci"}, True),
+        ({"experiment": "mpu-table1"}, True),  # kept before anything said so
+        ({"experiment": "mpu-table1-ci"}, False),
+    ]:
+        (row,) = summary.summarize([record(**values)], "mpu-table1")
+        assert (set(row) >= PRINTED, row["as_published"]) == (is_published, int(is_published))
+
+
+def test_earlier_runs_are_no_part_of_the_means_of_others():
+    rows = summary.summarize([record(), record(seed=1, objective=1.0, earlier=1)], None)
+    assert [(row["earlier"], row["count"], row["objective_mean"]) for row in rows] == [(None, 1, 11434.4), (1, 1, 1.0)]

@@ -19,6 +19,7 @@ from mpu_bench.core.models import LinearModel
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import UserError
+from mpu_bench.solvers.multiclass import Multiclass
 from oracles import toys
 from oracles.toys import more
 
@@ -71,6 +72,14 @@ def test_is_described(solver):
     assert sys.modules[type(solver).__module__].__doc__
     assert solver.kernels in {"linear", "any"}
     assert solver.classes in {"two", "any"}
+
+
+def test_says_of_which_problem_its_objective_is(solver, kernel):
+    if isinstance(solver, Multiclass):
+        pytest.skip("as the solver of its machines")
+    state, _ = run(solver, kernel, toys.problem(*toys.binary(agree=True), "dense"))
+    parameters = {field.name: getattr(solver, field.name) for field in fields(solver)}
+    assert bool(solver.objective_of(parameters)) == (solver.measures(state).objective is not None)
 
 
 def test_is_a_function_of_the_seed(solver, kernel, problem):

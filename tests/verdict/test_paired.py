@@ -48,7 +48,7 @@ def test_objectives_and_counts_are_compared_by_their_ratio(rng):
         run(solver, seed, support_vectors=value, objective=value)
         for solver, values in (("a", a), ("b", b)) for seed, value in enumerate(values)
     ]  # fmt: skip
-    (row,) = compared(records, quantities=("objective", "support_vectors"))  # the problems of objectives are not known
+    (row,) = compared(records, quantities=("objective", "support_vectors"))  # a and b name no problem: each has its own
     logs = np.log(a / b)
     low, high = stats.ttest_1samp(logs, 0).confidence_interval(0.95)
     assert (row.quantity, row.measure) == ("support_vectors", "ratio")
@@ -57,6 +57,9 @@ def test_objectives_and_counts_are_compared_by_their_ratio(rng):
     for record in records:
         record["problem"] = "hinge"
     assert [each.quantity for each in compared(records, quantities=("objective",))] == ["objective"]
+    for record in records:
+        record["parameters"] = json.dumps({"C": 1 if record["solver"] == "a" else 2})
+    assert compared(records, quantities=("objective",)) == []
 
 
 def test_over_datasets_the_means_are_compared_by_signed_ranks(rng):
@@ -78,7 +81,7 @@ def test_over_datasets_the_means_are_compared_by_signed_ranks(rng):
         (whole.high - 2e-6, False),
     ):
         assert (wilcoxon(differences, np.full(9, shift + 1e-6)).p_value < LEVEL) == is_refused
-    assert "too few seeds: 4; a rank test needs 6" in single[0].remark
+    assert "too few seeds: 4 of 6 needed" in single[0].remark
 
 
 @pytest.mark.parametrize(
@@ -87,7 +90,7 @@ def test_over_datasets_the_means_are_compared_by_signed_ranks(rng):
         ([0.1], "too few seeds: 1"),
         ([0.1] * 7, "the same difference at every seed"),
         ([0.2] * 7, "equal at every seed"),
-        ([0.10, 0.11, 0.12, 0.13, 0.15], "too few seeds: 5; a rank test needs 6 for p < 0.05"),
+        ([0.10, 0.11, 0.12, 0.13, 0.15], "too few seeds: 5 of 6 needed"),
     ],
 )
 def test_what_the_seeds_cannot_tell_is_said(values, remark):
@@ -102,17 +105,18 @@ def test_few_datasets_have_no_interval():
     ]
     whole = compared(records)[-1]
     assert (whole.low, whole.high) == (None, None)
-    assert "too few datasets: 2; the test needs 6" in whole.remark
+    assert "too few datasets: 2 of 6 needed" in whole.remark
 
 
 def test_seeds_of_one_split_are_one_pair():
     records = [
-        run(solver, seed, split=split, online_error=0.1 + 0.01 * seed + 0.02 * (solver == "b"))
-        for solver in "ab" for split in ("01", "02", "12") for seed in range(2)
+        run(solver, seed, split=split, online_error=0.1 + 0.01 * seed + 0.02 * place * (solver == "b"))
+        for solver in "ab" for place, split in enumerate(("01", "02", "12")) for seed in range(2)
     ]  # fmt: skip
     (row,) = compared(records, quantities=("online_error",))
-    assert row.pairs == 3
+    assert (row.pairs, row.ties) == (3, 1)
     assert row.effect == pytest.approx(-0.02)
+    assert row.remark == "too few splits: 3 of 6 needed; splits share examples, so p is too small"
 
 
 def test_a_solver_without_a_budget_stands_beside_every_budget():
@@ -135,8 +139,15 @@ def test_settings_that_only_one_has_are_told_with_what_has_no_partner():
     records += [run("b", 0, dataset="web", parameters={"C": 1}, test_error=0.1), run("b", 5, status="failed")]
     sides = Sides(runs_of(records, "a", "x"), runs_of(records, "b", "x"))
     assert [(row.setting, row.pairs) for row in sides.compare(["test_error"])] == [("C=1", 1), ("C=2", 1)]
-    assert sides.only_in(0) == ["adult: C=1 seed=1, C=2 seed=1, C=4 seed=0, C=4 seed=1"]
-    assert sides.only_in(1) == ["adult: C=1 seed=2, C=2 seed=2", "web: C=1 seed=0"]
+    assert sides.only_in(0) == ["adult (C=1 seed=1, C=2 seed=1, C=4 seed=0, C=4 seed=1)"]
+    assert sides.only_in(1) == ["adult (C=1 seed=2, C=2 seed=2)", "web"]
+
+
+def test_parameters_that_are_not_alike_are_told():
+    records = [run("a", dataset=name, parameters={"C": 1, "eps": 0.1}, test_error=0.1) for name in ("adult", "web")]
+    records += [run("b", dataset=name, parameters={"C": 2, "stop": 1}, test_error=0.1) for name in ("adult", "web")]
+    sides = Sides(runs_of(records, "a", "x"), runs_of(records, "b", "x"))
+    assert sides.unlike() == ["C: 1 and 2 (adult, web)"]
 
 
 def test_each_may_vary_what_the_other_has_not():

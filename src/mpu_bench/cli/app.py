@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from mpu_bench import __version__
-from mpu_bench.cli import compare, data, info, reproduce, results, run
+from mpu_bench.cli import check, compare, data, info, reproduce, results, run
 from mpu_bench.cli.options import BAD_INPUT, FAILED, TERMINATED
 from mpu_bench.errors import UserError
 
@@ -24,7 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in (
-    run.run, results.show, results.check, reproduce.reproduce, results.plot, results.report, compare.compare,
+    run.run, results.show, check.check, reproduce.reproduce, results.plot, results.report, compare.compare,
     results.export, results.clean,
 ):  # fmt: skip
     app.command()(verb)

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from mpu_bench.verdict.regression import Difference, Results
 
 
+_WIDEST = 20  # letters of a name that heads a column
+_NEAR_ONE = 0.01  # how near to 1 a ratio has six digits, such as those of objectives
+
+
 class Form(StrEnum):
     """How comparisons are written."""
 
@@ -37,6 +41,7 @@ class _Pair:
     rows: Sequence[Comparison]
     only_in_first: Sequence[str]
     only_in_second: Sequence[str]
+    unlike: Sequence[str]  #: parameters that both have, and that differ
     without_seconds: int  #: runs that trained, and whose seconds do not compare
     runs: int
 
@@ -123,6 +128,7 @@ def _pair(both: tuple[Results, Results], solvers: tuple[str, str], quantities: S
         rows=sides.compare(quantities),
         only_in_first=sides.only_in(0),
         only_in_second=sides.only_in(1),
+        unlike=sides.unlike(),
         without_seconds=sum(run["train_seconds"] is not None and run["comparable_seconds"] is None for run in every),
         runs=len(every),
     )
@@ -165,24 +171,32 @@ def _csv(pairs: Sequence[_Pair]) -> str:
 
 
 def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Console) -> None:
+    from mpu_bench.quantities import QUANTITIES
+    from mpu_bench.verdict.paired import FEW
+    from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL
+
     def line(text: str) -> None:
         terminal.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    for pair in pairs:
-        telling = [row for row in pair.rows if row.wins or row.losses]
-        if telling:
-            terminal.print(_table(pair, telling))
-        if alike := len(pair.rows) - len(telling):
-            line(f"{pair.first} and {pair.second} are equal in every pair of {alike} rows")
+    telling = [[row for row in pair.rows if row.wins or row.losses] for pair in pairs]
+    for pair, rows in zip(pairs, telling, strict=True):
+        if rows:
+            terminal.print(_table(pair, rows))
+        if len(rows) < len(pair.rows):
+            quantities = dict.fromkeys(QUANTITIES[row.quantity].heading for row in pair.rows if row not in rows)
+            line(f"{pair.first} and {pair.second}: the rest is equal in every pair ({'; '.join(quantities)})")
+        if pair.unlike:
+            line(f"{pair.first} and {pair.second} have not the same {'; '.join(pair.unlike)}")
         for name, runs in ((pair.first, pair.only_in_first), (pair.second, pair.only_in_second)):
-            for text in runs:
-                line(f"no partner, only of {name}: {text}")
-        if pair.without_seconds:
-            line(
-                f"the seconds of {pair.without_seconds} of {pair.runs} runs do not compare: disturbed, or not recorded"
-            )
+            if runs:
+                line(f"only {name} has {', '.join(runs)}")
     for text in unknown:
         line(text)
+    if any(row.remark.startswith(FEW) for rows in telling for row in rows):
+        line(f"{FEW}: below {LEAST_PAIRS} pairs a rank test cannot reach p < {LEVEL:g}, whatever the differences are")
+    every, without = sum(pair.runs for pair in pairs), sum(pair.without_seconds for pair in pairs)
+    if without:
+        line(f"{without} of {every} runs have no seconds to compare: disturbed, or not recorded")
 
 
 def _table(pair: _Pair, rows: Sequence[Comparison]) -> Any:
@@ -194,7 +208,10 @@ def _table(pair: _Pair, rows: Sequence[Comparison]) -> Any:
     has_settings = any(row.setting for row in rows)
     for heading in ("quantity", "dataset", *(["setting"] if has_settings else [])):
         table.add_column(heading, overflow="fold")
-    for heading in ("first", "second", "difference", "95% interval", "p", "pairs", "better"):
+    names = [
+        name if len(name) <= _WIDEST else place for place, name in (("first", pair.first), ("second", pair.second))
+    ]
+    for heading in (*names, "difference", "95% interval", "p", "pairs", "better"):
         table.add_column(heading, justify="right")
     table.add_column("remark", overflow="fold")
     before = rows[0].quantity
@@ -212,12 +229,14 @@ def _texts(row: Comparison, has_settings: bool) -> list[str]:
     quantity = QUANTITIES[row.quantity]
 
     def effect(value: float) -> str:
-        return f"×{value:.3g}" if row.measure == "ratio" else f"{quantity.scale * value:+.2f}"
+        if row.measure == "difference":
+            return f"{quantity.scale * value:+.2f}".replace("-0.00", "+0.00")
+        return f"×{value:.6g}" if abs(value - 1) < _NEAR_ONE else f"×{value:.3g}"
 
     interval = "" if row.low is None or row.high is None else f"{effect(row.low)} to {effect(row.high)}"
     return [
         quantity.heading,
-        row.dataset or f"all {row.pairs}",
+        row.dataset or "all datasets",
         *([row.setting] if has_settings else []),
         quantity.text(row.first),
         quantity.text(row.second),

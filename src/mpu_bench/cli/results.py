@@ -1,4 +1,4 @@
-"""The verbs on results folders: show, check, plot, report, export, clean."""
+"""The verbs on results folders: show, plot, report, export, clean."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def print_results(results: folder.ResultsFolder, asked: Collection[int] | None =
     for line in table.remarks(records, results.environments(), tables):
         terminal.print(line, markup=False, highlight=False, soft_wrap=True)
     if asked is not None and (rest := sum(not each["trial"] for each in every) - len(records)) > 0:
-        line = f"not asked for: {rest} other runs of this experiment; mpu-bench show {results.folder} prints them all"
+        line = f"other runs of this experiment, not asked for: {rest}; mpu-bench show {results.folder} prints them all"
         terminal.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -53,35 +53,6 @@ def show(results: ResultsFolder) -> None:
 
     with open_results(results) as opened:
         print_results(opened)
-
-
-def check(
-    results: ResultsFolders = None,
-    everything: Annotated[bool, typer.Option("--all", help="List every number, not only those that differ.")] = False,
-    against: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Compare with earlier results instead, such as those in results/baseline."),
-    ] = None,
-) -> None:
-    """Compare measured with published numbers; exit 1 if any is out of tolerance.
-
-    With --against, compare with earlier results of this project instead: counts, errors and objectives must be equal
-    on the same kind of processor and close on another, and no solver may be three times slower than it was, in units
-    of the first solver.
-
-    Exit codes: 0, all agree; 1, some differ; 2, bad input.
-    """
-    from mpu_bench.cli import verdicts
-    from mpu_bench.verdict import baseline, folders
-
-    chosen = results or folders.results_folders(Path("results"))
-    if against is not None:
-        held, unknown = baseline.hold(chosen, against)
-        verdicts.print_held(held, unknown, against, console())
-        raise typer.Exit(FAILED if any(each.differs for each in held) else 0)
-    cells = folders.of_folders(chosen)
-    verdicts.print_cells(cells, everything, console())
-    raise typer.Exit(0)
 
 
 def plot(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich import box
 from rich.console import Console
@@ -12,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from mpu_bench.quantities import format_number
+from mpu_bench.report import checked
 from mpu_bench.report.overview import PaperTable, besides, by_paper, overview_rows
 from mpu_bench.verdict import judge
-from mpu_bench.verdict.baseline import Held
+from mpu_bench.verdict.baseline import Check
 from mpu_bench.verdict.comparison import VERDICTS, Cell
 from mpu_bench.verdict.folders import (
     CellsByExperiment,
@@ -23,7 +23,7 @@ from mpu_bench.verdict.folders import (
     summarize_verdicts,
     verdict_text,
 )
-from mpu_bench.verdict.regression import ELSEWHERE, Difference, Results, same_processor
+from mpu_bench.verdict.regression import Difference, Results, same_machine
 
 _STYLES = {
     **dict.fromkeys((judge.AGREES, judge.HOLDS), "green"),
@@ -76,16 +76,6 @@ def print_overview(tables: Sequence[PaperTable], console: Console) -> None:
         console.print(text, markup=False, highlight=False)
 
 
-def print_held(held: Sequence[Held], unknown: Sequence[Path], baseline: Path, console: Console) -> None:
-    """Print how results differ from what the baseline keeps of them."""
-    for each in held:
-        print_differences(each.now, each.kept, each.differences, console)
-        for line in each.slower:
-            console.print(f"slower: {line}", style="bold red", markup=False, highlight=False)
-    for folder in unknown:
-        console.print(f"{folder}: {baseline} keeps nothing of it", markup=False, highlight=False, soft_wrap=True)
-
-
 def print_differences(left: Results, right: Results, differences: Sequence[Difference], console: Console) -> None:
     """Print the runs that differ, and a line on seconds."""
     faulty = [each for each in differences if each.faults]
@@ -95,12 +85,22 @@ def print_differences(left: Results, right: Results, differences: Sequence[Diffe
             table.add_row(each.name, "; ".join(each.faults), "" if each.ratio is None else f"{each.ratio:.2f}")
         console.print(table)
     words = (
-        "the same kind of processor and the same versions: counts and errors must be equal"
-        if same_processor(left, right)
-        else f"another processor, or other versions: counts and objectives may differ by {100 * ELSEWHERE:g}%, "
-        "errors by chance"
+        "the same instructions and the same versions of libraries: counts and errors must be equal"
+        if same_machine(left, right)
+        else "other instructions, or other versions of libraries: counts may differ as far as rounding can move them"
     )
     console.print(f"{left.folder} and {right.folder}: {words}", markup=False, highlight=False, soft_wrap=True)
     ratios = [each.ratio for each in differences if each.ratio is not None]
     median = f"; seconds are {statistics.median(ratios):.2f} times those of the second (median)" if ratios else ""
     console.print(f"{len(differences)} runs in both, {len(faulty)} differ{median}", markup=False, highlight=False)
+
+
+def print_changes(checks: Sequence[Check], console: Console) -> None:
+    """Print what is not as the baseline keeps it: runs, verdicts, seconds; and a line for each experiment."""
+    table = Table("experiment", "what", "change", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, what, words, is_fault in (line for each in checks for line in checked.lines(each)):
+        table.add_row(name, Text(what), Text(words, _STYLES[judge.DIFFERS] if is_fault else "dim"))
+    if table.row_count:
+        console.print(table)
+    for each in checks:
+        console.print(checked.summary(each), markup=False, highlight=False, soft_wrap=True)

@@ -25,30 +25,28 @@ def _list(given: Any) -> Any:
     return given if isinstance(given, list) or given is None else [given]
 
 
-class Where(Strict):
-    """Selects result rows; an omitted key matches anything."""
-
-    experiment: str | None = None
-    dataset: str | None = None
-    solver: str | None = None
-    budget: int | None = None
-    kernel: str | None = None
-    parameters: dict[str, Any] = {}
-
-
 class After(Strict):
-    """The checkpoint after so many passes, instead of the end of a run."""
+    """A place on the axis of a curve: where the run had made so many passes."""
 
     passes: Positive
 
 
-class Peer(Where):
-    """Rows that a statement compares with; ``after`` some passes instead of at the end."""
+class Where(Strict):
+    """Selects result rows; an omitted key matches anything.
 
+    ``after``: what is meant is not the end of the runs but the place on their curve.
+    """
+
+    dataset: str | None = None
+    solver: str | None = None
+    budget: int | None = None
+    kernel: str | None = None
+    experiment: str | None = None
+    parameters: dict[str, Any] = {}
     after: After | None = None
 
 
-Peers = Annotated[list[Peer], Field(min_length=1), BeforeValidator(_list)]
+Wheres = Annotated[list[Where], Field(min_length=1), BeforeValidator(_list)]
 
 #: ``{dataset: [a1a, a2a], C: 2}``: every combination is a point
 Range = dict[str, str | int | float | list[str | int | float]]
@@ -84,12 +82,14 @@ class Explained(Where):
 class _Statement(Strict):
     """What all kinds say: the quantity, and over which points the statement ranges.
 
-    ``each`` lists the points, whole, as the paper says it: mappings of ``dataset``, ``budget``, ``kernel`` or a
-    parameter to a value or a list of values, whose combinations are points.
+    ``each`` lists the points, whole, as the paper says it: mappings of ``dataset``, ``solver``, ``budget``, ``kernel``
+    or a parameter to a value or a list of values, whose combinations are points. What ``of`` and ``than`` name
+    themselves holds before the point. With ``most`` the statement is of more than half of the points, not of all.
     """
 
     quantity: str
     each: Annotated[list[Range], Field(min_length=1), BeforeValidator(_list)]
+    most: bool = False
 
     def points(self) -> Iterator[dict[str, Any]]:
         """Yield the points, each a value for each of its keys."""
@@ -102,31 +102,30 @@ class _Statement(Strict):
 class OrderStatement(_Statement):
     """``quantity`` of ``of`` is lower, or higher, than that of each of ``than``; at least ``by_factor`` times.
 
-    Up to ``slack``, in the unit of the quantity, where the paper says so. With ``over``, how many times larger the
-    quantity of ``over`` is: a speed-up. ``most``: at more than half of the points.
+    Up to ``slack``, in the quantity's unit, where the paper gives one. With ``over``, it is said of how many times
+    larger the quantity of ``over`` is, on the same dataset: a speed-up.
     """
 
     kind: Literal["lower", "higher"]
-    of: Where
-    than: Peers
+    of: Where = Where()
+    than: Wheres
     over: Where | None = None
     by_factor: Positive = 1.0
     slack: Annotated[float, Field(ge=0)] = 0.0
-    most: bool = False
 
 
 class AlikeStatement(_Statement):
-    """``quantity`` of ``of`` is that of each of ``than``, as near as rules.yaml asks.
+    """``quantity`` of ``of`` is that of each of ``than``: as near as rules.yaml asks.
 
-    Or within ``within``, in its unit, or ``within_factor``, times, where the paper says so.
+    Or ``within`` so much, where the paper says how much, or within ``within_factor``.
     """
 
     kind: Literal["alike"]
-    of: Where
-    than: Peers
+    of: Where = Where()
+    than: Wheres
     within: Positive | None = None
     within_factor: Annotated[float, Field(gt=1)] | None = None
-    printed: Printed | None = None
+    printed: Printed | None = None  #: the number of the paper that is said so
 
 
 class TrendStatement(_Statement):
@@ -136,13 +135,13 @@ class TrendStatement(_Statement):
     """
 
     kind: Literal["rising", "falling"]
-    of: Where
+    of: Where = Where()
     over: Where | None = None
     along: str
 
 
 class Extent(Strict):
-    """A place on an axis: so many times the number of training examples n, or n^2, or the end of the curve."""
+    """A place on an axis: so many times the number of training examples n, n^2, or the place where the curve ends."""
 
     examples: Positive | None = None
     examples_squared: Positive | None = None
@@ -150,13 +149,15 @@ class Extent(Strict):
 
     @model_validator(mode="after")
     def _says_one(self) -> Extent:
-        if [self.examples, self.examples_squared, self.end].count(None) != 2:
-            raise ValueError("give one of examples, examples_squared and end")
+        if [self.examples, self.examples_squared, self.end].count(None) != 2:  # one is given
+            raise ValueError("give one of examples, examples_squared, end")
         return self
 
     def of(self, n: int, end: float) -> float:
-        """Return the place for n examples and a curve that ends there."""
-        return (self.examples or 0.0) * n + (self.examples_squared or 0.0) * n * n + (self.end or 0.0) * end
+        """Return the place for n examples and a curve that ends at ``end``."""
+        if self.end is not None:
+            return self.end * end
+        return self.examples * n if self.examples is not None else (self.examples_squared or 0.0) * n * n
 
 
 Place = Annotated[float, Field(ge=0)] | Extent
@@ -167,7 +168,7 @@ class CurveStatement(_Statement):
 
     kind: Literal["below", "above", "near"]
     of: Where
-    than: Peers
+    than: Wheres
     against: str = "kernel_evaluations"
     start: Place | None = Field(default=None, alias="from")
     up_to: Place | None = None
@@ -176,12 +177,12 @@ class CurveStatement(_Statement):
 class SlopeStatement(_Statement):
     """The slope of log ``quantity`` against log ``against`` lies in ``between``.
 
-    Over the rows of each point, or along their curve from ``from`` to ``up_to`` where ``against`` is ``presented``. With
-    ``over``, that of how many times larger the quantity of ``over`` is, on the same dataset.
+    Over the rows of each point, or along their curve from ``from`` to ``up_to`` where ``against`` is ``presented``.
+    With ``over``, that of how many times larger the quantity of ``over`` is, on the same dataset.
     """
 
     kind: Literal["slope"]
-    of: Where
+    of: Where = Where()
     over: Where | None = None
     against: str
     between: Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -190,22 +191,32 @@ class SlopeStatement(_Statement):
 
 
 class BoundStatement(_Statement):
-    """In every run of ``of``, ``quantity`` is at most ``against``: a number, another quantity, a product of some."""
+    """In every run of ``of``, ``quantity`` is at most ``against``.
+
+    That is another quantity, or a parameter, of that run, or a number; of several, their product.
+    """
 
     kind: Literal["bound"]
     of: Where
-    against: str | Positive | list[str]
+    against: Annotated[list[str | float], Field(min_length=1), BeforeValidator(_list)]
 
 
 class NumberStatement(_Statement):
     """The mean of ``quantity`` of ``of`` is ``printed``, as near as rules.yaml asks.
 
-    A number is given as text, whose last digit says how exact it is: ``"6e1"`` is 60 to the ten.
+    Or at every point ``within`` so much, where the paper gives a number roughly.
     """
 
     kind: Literal["number"]
-    of: Where
-    printed: str | Printed
+    of: Where = Where()
+    printed: float | Printed
+    within: Positive | None = None
+
+    @model_validator(mode="after")
+    def _is_rough_in_the_text(self) -> NumberStatement:
+        if self.within is not None and isinstance(self.printed, Printed):
+            raise ValueError("within is for a number in the text; the rule for a table's cell is in rules.yaml")
+        return self
 
 
 class SignificantStatement(Strict):
@@ -232,7 +243,7 @@ class SignificantStatement(Strict):
     def _is_whole(self) -> SignificantStatement:
         if len(self.solvers) < (3 if self.test == "friedman" else 2):
             raise ValueError("a test needs the solvers it compares: two, or for friedman three or more")
-        if (self.of is None) == (not self.datasets) or (self.of is not None and self.printed is None):
+        if (self.of is None) != (self.printed is None) or (self.of is None) == (not self.datasets):
             raise ValueError("give the datasets, or a published table with of: and the number that is printed:")
         return self
 
@@ -276,7 +287,7 @@ class Sentence(Strict):
         if (self.statement is None) == (self.no_statement is None):
             raise ValueError("give a statement, or in no_statement the reason why there is none")
         if self.statement is not None and not (self.experiments and self.claim):
-            raise ValueError("a statement needs its claim in words, and the experiments that answer it")
+            raise ValueError("a statement needs a claim, what it says in few words, and the experiments that answer it")
         return self
 
 
@@ -327,12 +338,13 @@ def check_statement(statement: Any, node: Node, labels: Collection[str] | None) 
     for below in (*_entries(node["each"]), node):
         _check_names(below["dataset"], "dataset", labels)
         _check_names(below["datasets"], "dataset", labels)
+        _check_names(below["solver"], "solver", solvers.SOLVERS)
     _check_names(node["solvers"], "solver", solvers.SOLVERS)
     if isinstance(statement, SignificantStatement) and statement.of is not None:
         check_column(statement.of, statement.quantity, node["quantity"], node["of"])
     else:
         _check_names(node["quantity"], "quantity", QUANTITIES)
-    if not isinstance(node["against"].value, float):
+    if not isinstance(statement, BoundStatement):  # whose bound may be a parameter
         _check_names(node["against"], "quantity", _AXES)
     if isinstance(getattr(statement, "printed", None), Printed):
         _check_printed(statement.printed, node["printed"])

@@ -87,6 +87,8 @@ class Solver(ABC):
     online : whether it takes its examples one by one from a `Stream`, so that they need not all be in memory.
     sliceable : False for peers, whose one advance runs to the end whatever ``until`` says.
     deterministic : whether nothing in it is random, so that one run on given data says all.
+    rounding : by how much, relative, a count or the objective may differ where a machine rounds sums otherwise, by the
+        quantity's name; what is not named is the same everywhere, but for the last digits of an objective.
     version : raised by hand when results come out otherwise; those of earlier versions are then made again.
     """
 
@@ -97,6 +99,7 @@ class Solver(ABC):
     online: ClassVar[bool] = False
     sliceable: ClassVar[bool] = True
     deterministic: ClassVar[bool] = False
+    rounding: ClassVar[Mapping[str, float]] = {}
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:

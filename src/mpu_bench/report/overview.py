@@ -31,6 +31,9 @@ _BESIDES = {  # what says nothing of a paper, in words
 }
 
 
+_NO_EVIDENCE = Evidence()
+
+
 @dataclass(frozen=True)
 class ExperimentCells:
     """The cells of one experiment, and the paper it belongs to."""
@@ -39,7 +42,7 @@ class ExperimentCells:
     experiment: str
     cells: Sequence[Cell]
     config: str = ""
-    evidence: Evidence = Evidence()
+    evidence: Evidence = _NO_EVIDENCE
     explained: Sequence[Explained] = ()
 
 

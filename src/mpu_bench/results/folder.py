@@ -40,9 +40,19 @@ class ResultsFolder(ABC):
         """The name of the experiment."""
         return self.fact("name") or self.folder.name
 
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What is known of the experiment, such as its ``config``, ``paper`` and ``options``."""
+        own = self._own_facts()
+        return own | _judged_by(own)
+
     @abstractmethod
+    def _own_facts(self) -> dict[str, Any]:
+        """Return the facts that the folder holds."""
+
     def fact(self, name: str) -> Any:
-        """Return what is known of the experiment, such as its ``config``, ``paper``, ``options``; None if nothing."""
+        """Return one of the facts, or None."""
+        return self.facts.get(name)
 
     @abstractmethod
     def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
@@ -73,12 +83,8 @@ class _WithDatabase(ResultsFolder):
         super().__init__(store.folder)
         self._store = store
 
-    def fact(self, name: str) -> Any:
-        return self._judging.get(name, self._store.fact(name))
-
-    @cached_property
-    def _judging(self) -> dict[str, Any]:
-        return _judged_by({name: self._store.fact(name) for name in ("config", "options")})
+    def _own_facts(self) -> dict[str, Any]:
+        return self._store.facts()
 
     def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
         return self._store.records(earlier=earlier)
@@ -104,16 +110,11 @@ class _WithDatabase(ResultsFolder):
 class _Kept(ResultsFolder):
     is_kept = True
 
-    def fact(self, name: str) -> Any:
-        return self._facts.get(name)
-
-    @cached_property
-    def _facts(self) -> dict[str, Any]:
+    def _own_facts(self) -> dict[str, Any]:
         path = self.folder / ABOUT
-        facts = _json(path) if path.is_file() else {}
-        return facts | _judged_by(facts)
+        return _json(path) if path.is_file() else {}
 
-    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
+    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:  # noqa: ARG002 - none is kept of those
         types = {name: column.typed for name, column in RECORD_COLUMNS.items()}
         needed = ("dataset", "solver", "parameters", "kernel", "seed", "status", "test_error", "run_id")
         return [row | {"reason": row["reason"] or ""} for row in read_csv(self.folder / RUNS, types, needed)]

@@ -209,10 +209,13 @@ class Store:
             if run_id not in planned
         ]
 
+    def facts(self) -> dict[str, Any]:
+        """Return the facts that `save_plan` was given."""
+        return {row["name"]: json.loads(row["value"]) for row in self._database.execute("SELECT * FROM facts")}
+
     def fact(self, name: str) -> Any:
-        """Return a fact that `save_plan` was given, or None."""
-        row = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-        return json.loads(row[0]) if row else None
+        """Return one of the facts, or None."""
+        return self.facts().get(name)
 
     def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
         """Return the planned runs in order, each with its result or as ``not run``.

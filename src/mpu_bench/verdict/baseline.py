@@ -1,35 +1,40 @@
 """The project's own last numbers, results/baseline: what of a results folder is kept there, and held against later.
 
-Of each run that has a result its row is kept (runs.csv), with the machines (environment.json), the verdicts
-(comparison.csv), and what the results are and what they lack (about.json).
+Kept are the row of every planned run (runs.csv), the mean curves (mean_curves.csv.xz), the machines (environment.json),
+what the results are and what they lack (about.json), and the verdicts as they were accepted (comparison.csv). A kept
+folder is read like any other. `check` holds later results to it: their counts, objectives and errors (regression.py),
+and their verdicts, but for those of seconds.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from mpu_bench.errors import StoreError
-from mpu_bench.files import csv_text, read_csv, write_text
+from mpu_bench.files import csv_text, read_csv, write_compressed, write_text
 from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
-from mpu_bench.results.folder import open_results
-from mpu_bench.results.store import FILE
+from mpu_bench.results.folder import ABOUT, CURVES, MACHINES, RUNS, ResultsFolder, open_results
 from mpu_bench.verdict import comparison, regression
-from mpu_bench.verdict.comparison import Cell
+from mpu_bench.verdict.comparison import COLUMNS, RATIO, Cell
+from mpu_bench.verdict.judge import DIFFERS, NOT_RUN, REFUTED
 from mpu_bench.verdict.regression import Difference, Results
 
-ABOUT = "about.json"
-_FACTS = ("name", "paper", "config", "options", "description")
+VERDICTS = "comparison.csv"
+_SAME = 1e-12  # relative: of a number that was only written and read again
 
 
 def accept(folder: Path, baseline: Path) -> Path:
     """Keep a results folder as ``baseline/<name>``, in place of what was kept there.
+
+    Of a folder that is kept there already the verdicts are accepted as they are by today's rules.
 
     Raises
     ------
@@ -37,24 +42,37 @@ def accept(folder: Path, baseline: Path) -> Path:
         If the folder holds no results, or none that is finished, or the baseline cannot be written.
     """
     with open_results(folder) as results:
-        records, cells = results.records(), comparison.of_results(results)
-        facts = {name: results.fact(name) for name in _FACTS}
-        machines = results.environments()
+        place = baseline / results.name
+        if not results.finished():
+            raise StoreError(f"{folder}: no run has a result; there is nothing to keep")
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            if folder.resolve() != place.resolve():
+                _keep(results, place)
+            with open_results(place) as kept:
+                cells = comparison.of_results(kept)
+            write_text(place / VERDICTS, csv_text([asdict(cell) for cell in cells], COLUMNS))
+        except OSError as error:
+            raise StoreError(f"{place}: cannot be written: {error.strerror}") from None
+    return place
+
+
+def _keep(results: ResultsFolder, place: Path) -> None:
+    records = [record | {"reason": _without_paths(record["reason"])} for record in results.records()]
+    used = {record["machine"] for record in records if record["status"] in FINISHED}
+    machines = [machine for machine in results.environments() if results.is_kept or machine["id"] in used]
+    about = results.facts if results.is_kept else results.facts | _about(records)
+    write_text(place / RUNS, csv_text(records, RECORD_COLUMNS))
+    write_text(place / MACHINES, _json({"machines": machines}))
+    write_text(place / ABOUT, _json(about))
+    if curves := results.mean_curves():
+        write_compressed(place / CURVES, csv_text(curves))
+    else:
+        (place / CURVES).unlink(missing_ok=True)
+
+
+def _about(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     finished = [record for record in records if record["status"] in FINISHED]
-    if not finished:
-        raise StoreError(f"{folder}: no run has a result; there is nothing to keep")
-    used = {record["machine"] for record in finished}
-    cells = [replace(cell, remark=_without_paths(cell.remark)) for cell in cells]
-    texts = {
-        "runs.csv": csv_text(finished, RECORD_COLUMNS),
-        "environment.json": _json({"machines": [machine for machine in machines if machine["id"] in used]}),
-        "comparison.csv": csv_text([asdict(cell) for cell in cells], comparison.COLUMNS),
-        ABOUT: _json(facts | _about(records, finished)),
-    }
-    return _write(texts, baseline / str(facts["name"]))
-
-
-def _about(records: Sequence[Mapping[str, Any]], finished: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "hours": round(sum(record["train_seconds"] or 0.0 for record in finished) / 3600, 5),
@@ -68,20 +86,10 @@ def _json(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent=2) + "\n"
 
 
-def _write(texts: Mapping[str, str], folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            write_text(folder / name, text)
-    except OSError as error:
-        raise StoreError(f"{folder}: cannot be written: {error.strerror}") from None
-    return folder
-
-
 def missing(records: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return of which dataset how many runs have no result, and why: the first sentence of each reason."""
     failed = Counter(
-        (record["dataset"], record["status"], _without_paths(record["reason"] or "").partition(". ")[0])
+        (record["dataset"], record["status"], (record["reason"] or "").partition(". ")[0])
         for record in records
         if record["status"] not in FINISHED
     )
@@ -106,32 +114,37 @@ def about(folder: Path) -> dict[str, Any]:
     StoreError
         If the folder holds none, or those of another version.
     """
-    try:
-        facts: dict[str, Any] = json.loads((folder / ABOUT).read_text("utf-8"))
-        return {name: facts[name] for name in ("name", "paper", "date", "hours", "runs", "planned", "missing")}
-    except FileNotFoundError:
-        raise StoreError(f"{folder}: holds no results: neither {FILE} nor {ABOUT}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{folder / ABOUT}: cannot be read ({error}); accept the results again") from None
+    with open_results(folder) as results:
+        try:
+            known = {name: results.facts[name] for name in ("name", "date", "hours", "runs", "planned", "missing")}
+        except KeyError as error:
+            raise StoreError(f"{folder / ABOUT}: has no {error}; accept the results again") from None
+        return known | {name: results.fact(name) for name in ("paper", "options")}
 
 
 def cells(folder: Path) -> list[Cell]:
-    """Return the verdicts of kept results.
+    """Return the verdicts of kept results, as they were accepted.
 
     Raises
     ------
     StoreError
         If they are missing, or of another version.
     """
-    path = folder / "comparison.csv"
+    path = folder / VERDICTS
     if not path.is_file():
-        raise StoreError(f"{folder}: {path.name} is missing; accept the results again")
-    types: dict[str, Callable[[str], Any]] = {"str": str, "int": int, "float | None": _float_or_none}
-    return [Cell(**row) for row in read_csv(path, {field.name: types[str(field.type)] for field in fields(Cell)})]
-
-
-def _float_or_none(text: str) -> float | None:
-    return float(text) if text else None
+        raise StoreError(f"{path}: is missing; accept the results again")
+    types: dict[str, Callable[[str], Any]] = {
+        "str": str,
+        "int": int,
+        "int | None": lambda text: int(text) if text else None,
+        "float | None": lambda text: float(text) if text else None,
+    }
+    return [
+        Cell(**row)
+        for row in read_csv(
+            path, {field.name: types[str(field.type)] for field in fields(Cell) if field.name in COLUMNS}
+        )
+    ]
 
 
 def folders(baseline: Path) -> list[Path]:
@@ -140,40 +153,154 @@ def folders(baseline: Path) -> list[Path]:
 
 
 @dataclass(frozen=True)
-class Held:
-    """Results beside what is kept of them: how runs differ, and sentences on solvers that are slower."""
+class Change:
+    """A verdict, or a printed number, that is not what was kept.
 
-    now: Results
-    kept: Results
-    differences: Sequence[Difference]
-    slower: Sequence[str]
+    Attributes
+    ----------
+    cell : Cell
+        As it is now; of one that is gone, as it was.
+    words : str
+        What has changed.
+    is_fault : bool
+        False where another machine's rounding, or another number of runs, accounts for it.
+    """
+
+    cell: Cell
+    words: str
+    is_fault: bool
+
+
+@dataclass(frozen=True)
+class Check:
+    """A results folder beside print and beside what is kept of it.
+
+    Attributes
+    ----------
+    folder, name : the folder and its experiment.
+    cells : the verdicts, by today's rules.
+    kept : where the baseline keeps it; None if it does not, or was not asked.
+    runs : how each run that both have differs, and `exact`, whether the machines leave no room for that.
+    changes : verdicts that are others than those kept.
+    slower : which runs have become slower, and by how much; no fault.
+    """
+
+    folder: Path
+    name: str
+    cells: Sequence[Cell]
+    kept: Path | None = None
+    exact: bool = False
+    runs: Sequence[Difference] = ()
+    changes: Sequence[Change] = ()
+    slower: Sequence[tuple[str, str]] = ()
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether a run or a verdict is not what the baseline keeps."""
+        return any(run.faults for run in self.runs) or any(change.is_fault for change in self.changes)
 
     @property
     def differs(self) -> bool:
-        """Whether any run differs, or any solver is slower."""
-        return bool(self.slower) or any(difference.faults for difference in self.differences)
+        """Whether any number differs from print, or any claim is refuted."""
+        return any(is_off(cell) for cell in self.cells)
 
 
-def hold(results: Sequence[Path], baseline: Path) -> tuple[list[Held], list[Path]]:
-    """Return results folders beside what is kept of them, and the folders of which nothing is kept.
+def is_off(cell: Cell) -> bool:
+    """Return whether a cell differs from print, or is a claim that is refuted."""
+    return cell.verdict in (DIFFERS, REFUTED)
+
+
+def check(folder: Path, baseline: Path | None) -> Check:
+    """Judge a results folder, and hold it to what the baseline keeps of its experiment.
 
     Raises
     ------
     StoreError
-        If nothing is kept of any of them, or a folder cannot be read.
+        If the folder holds no results, or it or what is kept of it cannot be read.
     """
-    kept = {folder: baseline / _name(folder) for folder in results}
-    unknown = [folder for folder, place in kept.items() if not place.is_dir()]
-    if len(unknown) == len(results):
-        raise StoreError(f"{baseline}: keeps nothing of {', '.join(place.name for place in kept.values())}")
-    return [_held(folder, place) for folder, place in kept.items() if folder not in unknown], unknown
-
-
-def _held(folder: Path, place: Path) -> Held:
-    now, kept = regression.read(folder), regression.read(place)
-    return Held(now, kept, regression.compare(now, kept), regression.slower(now, kept))
-
-
-def _name(folder: Path) -> str:
     with open_results(folder) as results:
-        return results.name
+        name, judged = results.name, comparison.of_results(results)
+        now = Results(folder, results.records(), results.environments())
+    place = baseline / name if baseline is not None else None
+    if place is None or not (place / RUNS).is_file():
+        return Check(folder, name, judged)
+    kept = regression.read(place)
+    exact, runs = regression.same_machine(now, kept), regression.differences(now, kept)
+    changes = changed(judged, cells(place), runs, exact)
+    return Check(folder, name, judged, place, exact, runs, changes, regression.slower(now, kept))
+
+
+def changed(now: Sequence[Cell], kept: Sequence[Cell], runs: Sequence[Difference], exact: bool) -> list[Change]:
+    """Return which verdicts are others than those kept; those of seconds change with the machine and the hour.
+
+    Parameters
+    ----------
+    now, kept : sequence of Cell
+    runs : sequence of Difference
+        Of the results that ``now`` judges, from those that are kept.
+    exact : bool
+        Whether both are from machines that round alike.
+    """
+    before: dict[Any, list[Cell]] = {}
+    for cell in kept:
+        before.setdefault(_identity(cell), []).append(cell)
+    pairs = [(cell, before[_identity(cell)].pop(0) if before.get(_identity(cell)) else None) for cell in now]
+    gone = [cell for cells_left in before.values() for cell in cells_left]
+    found = [change for cell, old in pairs if old is not None for change in _change(cell, old, runs, exact)]
+    known, present = ({_printed_at(cell) for cell in each} for each in (kept, now))
+    new = [cell for cell, old in pairs if old is None and _printed_at(cell) not in known]
+    found += [Change(cell, "the baseline has no verdict on it", True) for cell in new if cell.verdict != NOT_RUN]
+    lost = [cell for cell in gone if _printed_at(cell) not in present and not _is_timed(cell)]
+    return found + [Change(cell, f"is judged no more; was: {_verdict(cell)}", True) for cell in lost]
+
+
+def _identity(cell: Cell) -> tuple[Any, ...]:
+    return (*_printed_at(cell), cell.solver, cell.budget, cell.parameters)
+
+
+def _printed_at(cell: Cell) -> tuple[Any, ...]:
+    """Return which number or claim a cell is about, whatever answers it."""
+    return cell.table, cell.row, cell.sentence or cell.column.partition(" / ")[0], cell.dataset
+
+
+def _is_timed(cell: Cell) -> bool:
+    return cell.kind == RATIO or bool(cell.timed)
+
+
+def _verdict(cell: Cell) -> str:
+    return " ".join(filter(None, [cell.verdict, cell.direction]))
+
+
+def _change(now: Cell, old: Cell, runs: Sequence[Difference], exact: bool) -> Iterable[Change]:
+    if not _is_near(now.published, old.published):
+        yield Change(now, f"published is {now.published:g}, was {old.published:g}", True)
+        return
+    if _is_timed(now) or (now.kind, _verdict(now)) == (old.kind, _verdict(old)):
+        return
+    if NOT_RUN in (now.verdict, old.verdict) and not (now.count and old.count):
+        return  # measured in one of both only
+    words = f"{_verdict(now)}, was: {_verdict(old)}"
+    if now.kind != old.kind:
+        words += f" (as a {now.kind}, was a {old.kind})"
+    if (now.count, now.points_measured) != (old.count, old.points_measured):
+        yield Change(now, f"{words}; from {_size(now)}, was from {_size(old)}", False)
+        return
+    its_runs = [
+        run for run in runs if now.dataset in ("", run.record["dataset"]) and now.solver in ("", run.record["solver"])
+    ]
+    if _is_near(now.measured, old.measured) and not any(run.is_other for run in its_runs):
+        yield Change(now, f"{words}; measured is the same: the rule, or print, is another", True)
+        return
+    is_lost = now.measured is None and old.measured is not None
+    is_fault = exact or is_lost or any(run.faults for run in its_runs)
+    yield Change(now, words if is_fault else f"{words}; by the other machine's rounding", is_fault)
+
+
+def _size(cell: Cell) -> str:
+    return f"{cell.points_measured} of {cell.points} points" if cell.points else f"{cell.count} runs"
+
+
+def _is_near(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=_SAME)

@@ -1,8 +1,8 @@
 """Published against measured: a verdict for every number of the papers' tables, and for every sentence about them.
 
 The kinds are kept apart. Values, ratios of seconds and claims say whether a paper is reproduced. Facts (sizes of
-datasets) test the cards, what is set by the config no run can miss, and what is recomputed from printed numbers tests the
-statistics: these three are listed, and counted apart. What the verdicts are, configs/published/rules.yaml says.
+datasets) test the cards, what is set by the config no run can miss, and what is recomputed from printed numbers tests
+the statistics: these three are listed, and counted apart. What the verdicts are, configs/published/rules.yaml says.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, NOT_RUN, Sample
 from mpu_bench.verdict.points import Evidence, Point, selected
 from mpu_bench.verdict.rules import Table, rules
 from mpu_bench.verdict.sentences import of_experiment
+from mpu_bench.verdict.sentences import sentences as of_paper
 from mpu_bench.verdict.statements import points_of, verdict_of
 
 VALUE, RATIO, CLAIM = COUNTED = ("value", "ratio", "claim")  #: the kinds that say whether a paper is reproduced
@@ -78,6 +79,8 @@ class Cell:
         Why it does not come out, and what shows it; they change no verdict.
     points, points_measured, contradicted : int
         Of a claim: over how many it ranges, how many are measured, how many contradict it.
+    timed : int
+        Of a claim, 1 where it is about seconds, which no other machine or hour repeats.
     outcomes : tuple of Point
         Of a claim, what each of them says.
     """
@@ -109,6 +112,7 @@ class Cell:
     points: int = 0
     points_measured: int = 0
     contradicted: int = 0
+    timed: int = 0
     outcomes: tuple[Point, ...] = field(default=(), compare=False)
 
 
@@ -120,6 +124,7 @@ def compare(
     evidence: Evidence,
     judging: Judging,
     sentences: Sequence[Sentence] = (),
+    elsewhere: Sequence[Sentence] = (),
 ) -> list[Cell]:
     """Judge results.
 
@@ -133,6 +138,8 @@ def compare(
         What the config says.
     sentences : sequence of Sentence
         Of the paper, those that these results answer.
+    elsewhere : sequence of Sentence
+        Those that other results answer; the numbers that they are about have no cell here.
 
     Returns
     -------
@@ -140,7 +147,7 @@ def compare(
         One for each published number of the tables named under ``published`` and each row of results that answers it,
         and one for each claim. A number that a claim is about has no other.
     """
-    said: list[Sentence | Claim] = [*sentences, *judging.claims]
+    said: list[Sentence | Claim] = [*sentences, *elsewhere, *judging.claims]
     statements = [each.statement for each in said if each.statement is not None]
     claimed = {cited for statement in statements if isinstance(cited := _cited(statement), Printed)}
     cells = [
@@ -172,8 +179,9 @@ def of_results(results: ResultsFolder) -> list[Cell]:
 
 def of_rows(results: ResultsFolder, rows: Sequence[Summary]) -> list[Cell]:
     """Return the same where the rows of table.csv were read before."""
-    sentences = of_experiment(results.fact("paper") or "", experiment_of(results))
-    return compare(rows, evidence_of(results), judging_of(results), sentences)
+    paper = results.fact("paper") or ""
+    own = of_experiment(paper, experiment_of(results))
+    return compare(rows, evidence_of(results), judging_of(results), own, of_paper(paper))
 
 
 def experiment_of(results: ResultsFolder) -> str:
@@ -229,11 +237,7 @@ def _answers(row: Mapping[str, str], column: str, rows: Sequence[Summary]) -> Se
     if column in FACTS:
         same = [each for each in rows if each["dataset"] == row.get("dataset") and _is_counted(each)]
         return [each for each in same if each.get(column) is not None and (column != "n" or _is_as_long(each, row))]
-    return [
-        each
-        for each in rows
-        if each.get("as_published") != 0 and matching.answers(row, _with_parameters(each)) and _is_as_long(each, row)
-    ]
+    return [each for each in rows if matching.answers(row, _with_parameters(each)) and _is_as_long(each, row)]
 
 
 def _is_counted(row: Summary) -> bool:
@@ -267,7 +271,7 @@ def _why_not_run(row: Mapping[str, str], rows: Sequence[Summary], column: str) -
     other = [each for each in same_dataset if not _is_as_long(each, row)]
     if other:
         return f"run on {other[0]['n']} rows instead"
-    if any(matching.answers(row, _with_parameters(each)) for each in same_dataset):
+    if any(matching.answers(row, _with_parameters(each) | {"as_published": None}) for each in same_dataset):
         return "run with other settings than those of the config"
     return "no run answers this row"
 
@@ -349,7 +353,7 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     named = [each for each in published.table(cell.table) if _is_peer(each, printed, peer)]
     if len(named) != 1:
         return replace(cell, remark=f"{peer} is not printed beside it")
-    others = [each for each in rows if each.get("as_published") != 0 and _answers_peer(each, named[0], row)]
+    others = [each for each in rows if _answers_peer(each, named[0], row)]
     if not others or not others[0]["count"]:
         return replace(cell, remark=f"{peer} was not run")
     interval = judge.printed_ratio(printed[cell.column], named[0][cell.column])
@@ -399,24 +403,26 @@ def _with_difference(cell: Cell) -> Cell:
     return replace(cell, direction=direction, judged="better" if quantity.better == direction else "worse")
 
 
-def _cited(statement: Statement) -> str | Printed | None:
+def _cited(statement: Statement) -> float | Printed | None:
     return getattr(statement, "printed", None)
 
 
 def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence) -> Cell:
     cited = _cited(statement)
-    cell = Cell(CLAIM, column=claim, sentence=name)
+    about = f"{statement.quantity} {getattr(statement, 'against', '')}"
+    cell = Cell(CLAIM, column=claim, sentence=name, timed=int("seconds" in about))
     if isinstance(cited, Printed):
         text = published.table(cited.table)[cited.row - 1][cited.column]
         cell = replace(cell, table=cited.table, row=cited.row, published=_number(text))
     if isinstance(statement, SignificantStatement) and statement.of is not None:
         return _recomputed_cell(cell, statement)
-    if isinstance(statement, NumberStatement):
+    if isinstance(statement, NumberStatement) and statement.within is None:
         return _number_cell(cell, statement, evidence)
     return _with_points(cell, points_of(statement, evidence), getattr(statement, "most", False))
 
 
 def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
+    """Return a claim's cell with what its points say."""
     outcomes = Counter(point.outcome for point in points)
     measured = len(points) - outcomes["not measured"]
     verdict = verdict_of(points, most)
@@ -443,7 +449,10 @@ def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> 
     values = [run[statement.quantity] for run in runs if run.get(statement.quantity) is not None]
     about = rules().tables[cell.table] if cell.table else Table()
     printed = statement.printed
-    text = printed if isinstance(printed, str) else published.table(printed.table)[printed.row - 1][printed.column]
+    if isinstance(printed, Printed):
+        text = published.table(printed.table)[printed.row - 1][printed.column]
+    else:
+        text = f"{printed:g}"
     cell = replace(cell, kind=VALUE, published=float(text), count=len(values), published_runs=about.runs)
     if not values:
         return cell

@@ -7,17 +7,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mpu_bench.errors import StoreError
-from mpu_bench.results.folder import open_results
+from mpu_bench.results.folder import RUNS
 from mpu_bench.results.store import FILE
-from mpu_bench.verdict import comparison
 from mpu_bench.verdict.comparison import COUNTED, Cell, counts
 from mpu_bench.verdict.judge import DIFFERS, HOLDS, REFUTED
+
+BASELINE = "baseline"  #: the folder among results that holds the project's own last numbers
 
 CellsByExperiment = Mapping[str, Sequence[Cell]]
 
 
 def results_folders(below: Path) -> list[Path]:
-    """Return the results folders below a folder.
+    """Return the results folders below a folder; where nothing was run, as in a fresh checkout, those of the baseline.
 
     Raises
     ------
@@ -25,24 +26,10 @@ def results_folders(below: Path) -> list[Path]:
         If there is none.
     """
     results = sorted(path.parent for path in below.glob(f"*/{FILE}"))
+    results = results or sorted(path.parent for path in below.glob(f"{BASELINE}/*/{RUNS}"))
     if not results:
         raise StoreError(f"{below}: holds no results; run a config first: mpu-bench run CONFIG")
     return results
-
-
-def of_folders(results: Sequence[Path]) -> dict[str, list[Cell]]:
-    """Return the cells of results folders by experiment, each judged by what its config says.
-
-    Raises
-    ------
-    StoreError
-        If a folder holds no results, or those of another version.
-    """
-    cells = {}
-    for folder in results:
-        with open_results(folder) as opened:
-            cells[opened.name] = comparison.of_results(opened)
-    return cells
 
 
 def do_not_come_out(cells: Sequence[Cell]) -> list[Cell]:

@@ -148,7 +148,7 @@ def _cap(published: float, tolerance: Tolerance) -> float:
 
 
 def printed_ratio(above: str, below: str) -> tuple[float, float]:
-    """Return the interval of the ratio of two numbers as they are printed; from 0, or without end, where one may be 0."""
+    """Return the interval of the ratio of two printed numbers; from 0, or without end, where one may be 0."""
     (a, half_a), (b, half_b) = ((float(text), half_unit(text)) for text in (above, below))
     return max(a - half_a, 0.0) / (b + half_b), (a + half_a) / (b - half_b) if b > half_b else math.inf
 

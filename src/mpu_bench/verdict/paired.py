@@ -25,6 +25,7 @@ from scipy import stats
 
 from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.quantities import FINISHED, QUANTITIES
+from mpu_bench.results.problems import problem_in
 from mpu_bench.results.summary import with_derived
 from mpu_bench.scaled import from_json, short
 from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL, typical, wilcoxon
@@ -33,6 +34,8 @@ Record = Mapping[str, Any]
 
 #: the quantities that are compared where none is named
 COMPARED = ("test_error", "balanced_error", "online_error", "objective", "nu", "support_vectors", "comparable_seconds")
+_OF_OBJECTIVE = ("C", "regularization", "kernel")  # beside the problem, what makes an objective another function
+FEW = "too few"  #: begins the remark on a row of fewer than `LEAST_PAIRS` pairs
 _ROUNDING = 1e-9  # relative: what two numbers may differ by and be tied
 _PERCENT = 100.0
 
@@ -189,7 +192,7 @@ class Sides:
             yield " ".join(f"{name}={value}" for name, value in setting), (first, second)
 
     def only_in(self, side: Literal[0, 1]) -> list[str]:
-        """Return which runs of one side have no partner, as sentences by dataset."""
+        """Return which runs of one side have no partner: datasets, or settings and seeds of one."""
         paired = {id(run) for both in self._blocks.values() for run in _partners(*both)[side]}
         alone: dict[str, list[str]] = {}
         for run in self._sides[side]:
@@ -199,7 +202,21 @@ class Sides:
                 if run["split"]:
                     words.insert(0, f"split={run['split']}")
                 alone.setdefault(run["dataset"], []).append(" ".join(words))
-        return [f"{dataset}: {_shortened(words)}" for dataset, words in alone.items()]
+        common = {dataset for dataset, _ in self._blocks}
+        return [
+            f"{dataset} ({_shortened(words)})" if dataset in common else dataset for dataset, words in alone.items()
+        ]
+
+    def unlike(self) -> list[str]:
+        """Return which parameters, or kernels, both have that are not the same: ``"C: 1 and 10 (adult)"``."""
+        found: dict[str, dict[str, None]] = {}
+        for (dataset, _), (first, second) in self._blocks.items():
+            settings = _settings(first[0]), _settings(second[0])
+            for name, value in settings[0].items():
+                other = settings[1].get(name, value)
+                if other != value:
+                    found.setdefault(f"{name}: {value} and {other}", {})[dataset] = None
+        return [f"{words} ({_shortened(list(datasets))})" for words, datasets in found.items()]
 
     def compare(self, quantities: Collection[str]) -> list[Comparison]:
         """Return the comparisons in these quantities, as far as both have them: by dataset, then over datasets."""
@@ -234,9 +251,11 @@ def _varying(runs: Sequence[Record], settings: Mapping[int, Mapping[str, str]]) 
 
 
 def _have_one_problem(first: Record, second: Record) -> bool:
-    """Return whether two objectives are values of one problem; of runs that do not tell, whether the solver is one."""
-    problems = first.get("problem"), second.get("problem")
-    return problems[0] == problems[1] and (bool(problems[0]) or first["solver"] == second["solver"])
+    """Return whether two objectives are values of one function."""
+    settings = _settings(first), _settings(second)
+    return problem_in(first) == problem_in(second) and all(
+        settings[0].get(name) == settings[1].get(name) for name in _OF_OBJECTIVE
+    )
 
 
 def _shortened(words: Sequence[str], most: int = 5) -> str:
@@ -280,16 +299,19 @@ def _is_difference(quantity: str) -> bool:
 def _on_dataset(dataset: str, setting: str, quantity: str, pairs: _Array, unit: str) -> Comparison:
     differences = _differences(quantity, pairs)
     mean, low, high, p_value = float(differences.mean()), None, None, None
-    count, remark = len(pairs), ""
-    if count > 1 and np.ptp(differences) > _ROUNDING * np.abs(differences).max():
+    count, remarks = len(pairs), []
+    is_constant = count > 1 and np.ptp(differences) <= _ROUNDING * np.abs(differences).max()
+    if is_constant:
+        remarks.append(f"{'the same difference' if differences.any() else 'equal'} at every {unit}")
+    elif count < LEAST_PAIRS:
+        remarks.append(f"{FEW} {unit}s: {count} of {LEAST_PAIRS} needed")
+    if count > 1 and not is_constant:
         test = stats.ttest_1samp(differences, 0.0)
         low, high = (float(end) for end in test.confidence_interval(1 - LEVEL))
         p_value = float(test.pvalue)
-    elif count > 1:
-        remark = f"{'the same difference' if differences.any() else 'equal'} at every {unit}"
-    if count < LEAST_PAIRS and not remark:
-        remark = f"too few {unit}s: {count}; a rank test needs {LEAST_PAIRS} for p < {LEVEL:g}"
-    return _row(dataset, setting, quantity, pairs, (mean, low, high, p_value), remark)
+        if unit == "split":
+            remarks.append("splits share examples, so p is too small")
+    return _row(dataset, setting, quantity, pairs, (mean, low, high, p_value), "; ".join(remarks))
 
 
 def _over_datasets(setting: str, quantity: str, rows: Sequence[Comparison]) -> Comparison:
@@ -299,7 +321,7 @@ def _over_datasets(setting: str, quantity: str, rows: Sequence[Comparison]) -> C
         differences = np.log(differences)
     middle = typical(differences) or (float(np.median(differences)), None, None)
     p_value = wilcoxon(differences, np.zeros(len(rows))).p_value
-    few = f"too few datasets: {len(rows)}; the test needs {LEAST_PAIRS} for p < {LEVEL:g}"
+    few = f"{FEW} datasets: {len(rows)} of {LEAST_PAIRS} needed"
     return _row("", setting, quantity, pairs, (*middle, p_value), few if len(rows) < LEAST_PAIRS else "")
 
 

@@ -76,19 +76,15 @@ def selected(rows: Iterable[Row], where: Where, point: Mapping[str, Any]) -> lis
     return [row for row in rows if _matches(row, where, point)]
 
 
-_COLUMNS = {"budget": "budget_vectors"}
-
-
 def _matches(row: Row, where: Where, point: Mapping[str, Any]) -> bool:
     parameters = json.loads(row["parameters"])
-    columns = {name: row[_COLUMNS.get(name, name)] for name in ("experiment", "dataset", "budget", "kernel")}
+    columns = {name: row[name] for name in ("dataset", "solver", "kernel", "experiment") if name in row}
+    columns["budget"] = row["budget_vectors"]
     wanted = {name: value for name, value in point.items() if name in columns or name in parameters}
     wanted |= {name: getattr(where, name) for name in columns if getattr(where, name) is not None} | where.parameters
     if _has_no_budget(row, wanted):
         wanted.pop("budget")
-    return where.solver in (None, row["solver"]) and all(
-        columns.get(name, parameters.get(name)) == value for name, value in wanted.items()
-    )
+    return all(columns.get(name, parameters.get(name)) == value for name, value in wanted.items())
 
 
 def _has_no_budget(row: Row, wanted: Mapping[str, Any]) -> bool:
@@ -98,7 +94,7 @@ def _has_no_budget(row: Row, wanted: Mapping[str, Any]) -> bool:
 
 def name_of(point: Mapping[str, Any], *more: str) -> str:
     """Return what a point is called: its values, with the names of parameters."""
-    words = [str(value) if name == "dataset" else f"{name} {value}" for name, value in point.items()]
+    words = [str(value) if name in ("dataset", "solver") else f"{name} {value}" for name, value in point.items()]
     return ", ".join([*words, *filter(None, more)])
 
 
@@ -130,46 +126,24 @@ class Difference(NamedTuple):
         return math.copysign(max(abs(self.mean) - rules().statements.standard_errors * self.error, 0.0), self.mean)
 
 
-class Mean(NamedTuple):
-    """A mean over seeds, and its standard error; None where one run says nothing of it."""
-
-    mean: float
-    error: float | None
-
-
-Values = Mapping[Any, float] | Mean  #: a quantity by split and seed, or a point of a mean curve
-
-
-def mean_of(values: Values) -> Mean:
-    """Return the mean of values with its standard error."""
-    if isinstance(values, Mean):
-        return values
-    error = stdev(values.values()) / math.sqrt(len(values)) if len(values) > 1 else None
-    return Mean(fmean(values.values()), error)
-
-
-def difference(of: Values | None, than: Values | None, deterministic: bool) -> Difference | None:
+def difference(of: Mapping[Any, float], than: Mapping[Any, float], deterministic: bool) -> Difference | None:
     """Return ``than`` - ``of``, paired over splits and seeds; by the means alone where they have none in common.
 
     One that has a single run of a split stands beside all seeds of the other.
     """
     if not of or not than:
         return None
-    if isinstance(of, Mean) or isinstance(than, Mean):
-        return unpaired(of, than, deterministic)
-    spread_of, spread_than = _spread(of, than), _spread(than, of)
-    pairs = [spread_than[key] - spread_of[key] for key in spread_of if key in spread_than]
+    of, than = _spread(of, than), _spread(than, of)
+    pairs = [than[key] - of[key] for key in of if key in than]
     if not pairs:
-        return unpaired(of, than, deterministic)
+        errors = [stdev(each.values()) / math.sqrt(len(each)) if len(each) > 1 else None for each in (of, than)]
+        known = None not in errors
+        return Difference(
+            fmean(than.values()) - fmean(of.values()),
+            math.hypot(*errors) if known else None,  # type: ignore[arg-type]
+        )
     error = 0.0 if deterministic else stdev(pairs) / math.sqrt(len(pairs)) if len(pairs) > 1 else None
     return Difference(fmean(pairs), error)
-
-
-def unpaired(of: Values, than: Values, deterministic: bool = False) -> Difference:
-    """Return ``than`` - ``of`` by the means alone."""
-    (mean, error), (other, other_error) = mean_of(of), mean_of(than)
-    known = None if error is None or other_error is None else math.hypot(error, other_error)
-    return Difference(other - mean, 0.0 if deterministic else known)
 
 
 def _spread(values: Mapping[Any, float], beside: Mapping[Any, float]) -> Mapping[Any, float]:

@@ -1,13 +1,12 @@
-"""Two sets of results side by side: counts exactly, accuracies by a test, seconds as a ratio.
+"""Two sets of results side by side: counts exactly, or as rounding allows, errors, objectives, seconds as a ratio.
 
-On one kind of processor the same code gives the same bits, so counts, errors and objectives must be equal. On another,
-sums may be rounded otherwise and a solver may take another path: counts and objectives may then differ by
-`ELSEWHERE`, and errors by what chance allows for that many rows.
+Where both were made by the same instructions and versions of libraries, the same code gives the same bits, and counts,
+errors and objectives must be equal. Elsewhere sums may be rounded otherwise. Most solvers count the same even so; one
+that compares sums which are nearly equal says by how much its counts may then differ (`Solver.rounding`).
 
 Seconds differ from machine to machine and from hour to hour; what can be held to earlier ones is a solver's ratio to
 its peer, the first solver of the same dataset and seed that both folders have. Where both took `_MEASURABLE` seconds or
-more in both folders, a ratio that is `_SLOWER` times the earlier one is a fault of `check --against`; `compare` shows
-ratios only.
+more in both folders, undisturbed, a ratio that is `_SLOWER` times the earlier one is told.
 """
 
 from __future__ import annotations
@@ -19,20 +18,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mpu_bench import solvers
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import DECLARED, FINISHED, Quantity
+from mpu_bench.quantities import DECLARED, FINISHED, QUANTITIES, Quantity, RunStatus
 from mpu_bench.results.folder import open_results
 
 _KEY = ("dataset", "split", "solver", "parameters", "kernel", "budget_vectors", "seed", "tuned", "trial")
 _COUNTS, _VALUES, _ERRORS = (
     [quantity for quantity in DECLARED.values() if quantity.held == held] for held in ("count", "value", "error")
 )
-ELSEWHERE = 0.02  #: relative: how far counts and values of another processor may be
 _SLOWER = 3.0  # times the earlier ratio of seconds
 _MEASURABLE = 0.2  # seconds
-_ROUNDING = 1e-12  # relative
+_WRITTEN = 1e-12  # relative: of numbers that are equal but for how they were written
+_LAST_DIGITS = 1e-8  # relative: objectives of equal counts, where sums are rounded otherwise, some in single precision
 _STANDARD_DEVIATIONS = 3.0  # of a difference of two errors, beyond which it is not chance
-_PROCESSOR = ("processor", "versions")  # on what results may depend bit by bit
+_BROKEN = (RunStatus.CRASHED, RunStatus.ERROR, RunStatus.DIVERGED)  # what no other machine excuses
 
 Record = Mapping[str, Any]
 
@@ -51,8 +51,10 @@ class Difference:
     """One run, as it is in both: what differs, and by which ratio the seconds do."""
 
     name: str
+    record: Record  #: of the first
     faults: tuple[str, ...]
     ratio: float | None
+    is_other: bool = False  #: not the same in every count, objective and error, whether that may be or not
 
 
 def read(folder: Path) -> Results:
@@ -67,34 +69,47 @@ def read(folder: Path) -> Results:
         return Results(folder, results.records(), results.environments())
 
 
-def same_processor(left: Results, right: Results) -> bool:
-    """Return whether all runs of both were made on one kind of processor, with the same versions."""
-    kinds = {json.dumps([machine.get(name) for name in _PROCESSOR]) for machine in (*left.machines, *right.machines)}
-    return len(kinds) == 1
+def same_machine(left: Results, right: Results) -> bool:
+    """Return whether all runs of both were made with the same instructions and the same versions of libraries."""
+    kinds = {_kind_of(machine) for machine in (*left.machines, *right.machines)}
+    return len(kinds) == 1 and "" not in kinds
+
+
+def _kind_of(machine: Mapping[str, Any]) -> str:
+    """Return what of a machine bits may depend on; nothing where it was not recorded."""
+    if not machine.get("instruction_set"):
+        return ""
+    libraries = {name: each for name, each in (machine.get("versions") or {}).items() if name != "mpu-bench"}
+    return json.dumps([machine["instruction_set"], machine.get("blas"), libraries], sort_keys=True)
 
 
 def compare(left: Results, right: Results) -> list[Difference]:
-    """Return how the runs that both have finished differ.
+    """Return how the runs of the first differ from those that the second has finished.
 
     Raises
     ------
     StoreError
         If they have none in common.
     """
-    exact = same_processor(left, right)
-    differences = [_difference(record, other, exact) for record, other in _pairs(left, right)]
-    if not differences:
+    found = differences(left, right)
+    if not found:
         raise StoreError(f"{left.folder} and {right.folder} have no finished run in common")
-    return differences
+    return found
+
+
+def differences(left: Results, right: Results) -> list[Difference]:
+    """Return the same; nothing if they have no run in common."""
+    exact = same_machine(left, right)
+    return [_difference(record, other, exact) for record, other in _pairs(left, right)]
 
 
 def _pairs(left: Results, right: Results) -> list[tuple[Record, Record]]:
-    """Return the runs that both have finished."""
+    """Return the runs that the second has finished, and the first has finished or could not finish."""
     others = {_key(record): record for record in right.records if record["status"] in FINISHED}
     return [
         (record, others[_key(record)])
         for record in left.records
-        if record["status"] in FINISHED and _key(record) in others
+        if record["status"] in (*FINISHED, *_BROKEN) and _key(record) in others
     ]
 
 
@@ -103,15 +118,30 @@ def _key(record: Record) -> tuple[Any, ...]:
 
 
 def _difference(left: Record, right: Record, exact: bool) -> Difference:
-    if _ended_by_clock(left) or _ended_by_clock(right):
-        exact, faults = False, []
+    if left["status"] in _BROKEN:
+        faults = [f"{left['status']}: {left['reason']}"]
+    elif _ended_by_clock(left) or _ended_by_clock(right):
+        faults = _errors(left, right, by_chance=True)
     else:
-        faults = [fault for quantity in _COUNTS for fault in _count(left, right, exact, quantity)]
-        faults += [fault for quantity in _VALUES for fault in _value(left, right, exact, quantity)]
-    faults += [fault for quantity in _ERRORS for fault in _error(left, right, exact, quantity)]
+        faults = _faults(left, right, None if exact else rounding_of(left["solver"]))
     seconds = left.get("train_seconds"), right.get("train_seconds")
     ratio = seconds[0] / seconds[1] if seconds[0] and seconds[1] else None
-    return Difference(_name(left), tuple(faults), ratio)
+    is_other = bool(faults or _faults(left, right, None))
+    return Difference(_name(left), left, tuple(faults), ratio, is_other)
+
+
+def rounding_of(solver: str) -> Mapping[str, float]:
+    """Return by how much, relative, each quantity of a solver may differ where sums are rounded otherwise."""
+    return solvers.load(solver).rounding if solver in solvers.SOLVERS else {}
+
+
+def _faults(left: Record, right: Record, rounding: Mapping[str, float] | None) -> list[str]:
+    """Return what differs by more than it may; without a rounding to allow for, all must be equal."""
+    faults = []
+    for quantity in (*_COUNTS, *_VALUES):
+        least = 0.0 if quantity.held == "count" else _WRITTEN if rounding is None else _LAST_DIGITS
+        faults += _number(left, right, quantity, max(least, (rounding or {}).get(quantity.name, 0.0)))
+    return faults + _errors(left, right, by_chance=bool(rounding))
 
 
 def _name(record: Record) -> str:
@@ -126,39 +156,45 @@ def _ended_by_clock(record: Record) -> bool:
     return "seconds" in (record.get("reason") or "")
 
 
-def _count(left: Record, right: Record, exact: bool, quantity: Quantity) -> list[str]:
-    a, b = left.get(quantity.name) or 0, right.get(quantity.name) or 0
-    allowed = 0.0 if exact else ELSEWHERE
-    return [f"{quantity.heading} {a:g} and {b:g}"] if abs(a - b) > allowed * max(abs(a), abs(b)) else []
-
-
-def _value(left: Record, right: Record, exact: bool, quantity: Quantity) -> list[str]:
+def _number(left: Record, right: Record, quantity: Quantity, allowed: float) -> list[str]:
     a, b = left.get(quantity.name), right.get(quantity.name)
-    if a is None or b is None or abs(a - b) <= (_ROUNDING if exact else ELSEWHERE) * max(abs(a), abs(b)):
+    if a is None or b is None or abs(a - b) <= allowed * max(abs(a), abs(b)):
         return []
-    return [f"{quantity.heading} {a:.8g} and {b:.8g}"]
+    form = "g" if f"{a:g}" != f"{b:g}" else ".17g"
+    return [f"{quantity.heading} {a:{form}} and {b:{form}}"]
 
 
-def _error(left: Record, right: Record, exact: bool, quantity: Quantity) -> list[str]:
-    a, b, n = left.get(quantity.name), right.get(quantity.name), left.get(quantity.rows)
-    if a is None or b is None or not (exact or n):
-        return []
-    mean = (a + b) / 2
-    chance = 0.0 if exact else _STANDARD_DEVIATIONS * math.sqrt(2 * mean * (1 - mean) / n)
-    title = quantity.heading.removesuffix(", %")
-    return [f"{title} {100 * a:.4g}% and {100 * b:.4g}%"] if abs(a - b) > chance + _ROUNDING else []
+def _errors(left: Record, right: Record, by_chance: bool) -> list[str]:
+    """Return the errors that differ, or that differ by more than chance lets so many rows do."""
+    faults = []
+    for quantity in _ERRORS:
+        a, b, n = left.get(quantity.name), right.get(quantity.name), left.get(quantity.rows)
+        if a is None or b is None or (by_chance and not n):
+            continue
+        mean = (a + b) / 2
+        allowed = _STANDARD_DEVIATIONS * math.sqrt(2 * mean * (1 - mean) / n) if by_chance else 0.0
+        if abs(a - b) > allowed + _WRITTEN:
+            faults.append(f"{quantity.heading.removesuffix(', %')} {100 * a:.4g}% and {100 * b:.4g}%")
+    return faults
 
 
-def slower(left: Results, right: Results) -> list[str]:
-    """Return which solvers have become slower, as a ratio to the peer, than they were in the second folder."""
+def slower(left: Results, right: Results) -> list[tuple[str, str]]:
+    """Return which runs have become slower, as a ratio to the peer, than in the second folder, and by how much."""
     peers: dict[tuple[Any, ...], tuple[Record, Record]] = {}
     lines = []
     for now, before in _pairs(left, right):
         peer = peers.setdefault((now["dataset"], now["split"], now["seed"], now["trial"]), (now, before))
-        seconds = [record["train_seconds"] or 0.0 for record in (now, before, *peer)]
+        seconds = [_seconds(record) for record in (now, before, *peer)]
         if now is peer[0] or min(seconds) < _MEASURABLE:
             continue
         ratio, earlier = seconds[0] / seconds[2], seconds[1] / seconds[3]
         if ratio > _SLOWER * earlier:
-            lines.append(f"{_name(now)}: seconds are {ratio:.3g} times {peer[0]['solver']}'s, before {earlier:.3g}")
+            lines.append((_name(now), f"seconds are {ratio:.3g} times {peer[0]['solver']}'s, were {earlier:.3g}"))
     return lines
+
+
+def _seconds(record: Record) -> float:
+    """Return the seconds of a run that was not disturbed, else 0."""
+    derive = QUANTITIES["comparable_seconds"].derive
+    assert derive is not None
+    return derive(record) or 0.0

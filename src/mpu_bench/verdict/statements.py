@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import singledispatch
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,8 @@ from mpu_bench.config.rules import (
     BoundStatement,
     CurveStatement,
     Extent,
+    NumberStatement,
     OrderStatement,
-    Peer,
     Place,
     SignificantStatement,
     SlopeStatement,
@@ -39,18 +38,14 @@ from mpu_bench.verdict.points import (
     UNCLEAR,
     Difference,
     Evidence,
-    Mean,
     Point,
     Row,
-    Values,
     by_pair,
     difference,
     is_deterministic,
-    mean_of,
     name_of,
     outcome,
     selected,
-    unpaired,
 )
 from mpu_bench.verdict.rules import rules
 
@@ -68,21 +63,18 @@ def points_of(statement: Any, evidence: Evidence) -> list[Point]:
 def verdict_of(points: Sequence[Point], most: bool = False) -> str:
     """Return the verdict on a statement: one point that contradicts it refutes it; else all must be measured.
 
-    Where it is said of ``most`` points, half of them refute it and more than half carry it.
+    One of ``most`` points is refuted by half of them, and holds where more than half of those measured support it.
     """
-    outcomes = Counter(point.outcome for point in points)
-    measured = len(points) - outcomes[NOT_MEASURED]
+    outcomes = [point.outcome for point in points]
+    measured = [each for each in outcomes if each != NOT_MEASURED]
     if not measured:
         return judge.NOT_RUN
-    if outcomes[CONTRADICTS] >= (len(points) / 2 if most else 1):
+    if 2 * measured.count(CONTRADICTS) >= len(outcomes) or (CONTRADICTS in measured and not most):
         return judge.REFUTED
-    if most:
-        if 2 * outcomes[SUPPORTS] > len(points):
-            return judge.HOLDS
-        return judge.SO_FAR if measured < len(points) and 2 * outcomes[SUPPORTS] > measured else judge.UNDECIDED
-    if outcomes[UNCLEAR] or not outcomes[SUPPORTS]:
+    is_supported = 2 * measured.count(SUPPORTS) > len(measured) if most else SUPPORTS in measured
+    if not is_supported or (UNCLEAR in measured and not most):
         return judge.UNDECIDED
-    return judge.HOLDS if measured == len(points) else judge.SO_FAR
+    return judge.HOLDS if len(measured) == len(outcomes) else judge.SO_FAR
 
 
 def _number(value: float, quantity: str) -> str:
@@ -90,18 +82,112 @@ def _number(value: float, quantity: str) -> str:
     return declared.text(value) if declared is not None else f"{value:.4g}"
 
 
-def _both(of: Values, than: Values, quantity: str, peer: str) -> str:
-    return f"{_number(mean_of(of).mean, quantity)} to {peer}'s {_number(mean_of(than).mean, quantity)}"
+def _both(of: _Sample, than: _Sample, statement: OrderStatement | AlikeStatement, peer: str) -> str:
+    is_ratio = isinstance(statement, OrderStatement) and statement.over is not None
+    means = [f"{each.mean:.4g}" if is_ratio else _number(each.mean, statement.quantity) for each in (of, than)]
+    return f"{means[0]} to {peer}'s {means[1]}"
 
 
-def _words(where: Peer) -> str:
-    words = [
-        where.solver or where.dataset or where.experiment or "",
-        *(str(value) for value in where.parameters.values()),
-    ]
+def _peers(than: Sequence[Where]) -> list[tuple[Where, str]]:
+    """Return those that are compared with, each with what tells it apart."""
+    return [(where, _words(where)) for where in than]
+
+
+def _words(where: Where) -> str:
+    words = [where.solver or where.dataset or where.experiment or "", *map(str, where.parameters.values())]
     words += [f"B={where.budget}"] if where.budget else []
+    words += [f"on {where.dataset}"] if where.dataset and where.solver else []
     words += [f"after {where.after.passes:g} passes"] if where.after else []
     return " ".join(filter(None, words))
+
+
+@points_of.register
+def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
+    sign = 1.0 if statement.kind == "lower" else -1.0
+    found = []
+    for point, (where, peer) in itertools.product(list(statement.points()), _peers(statement.than)):
+        of, than = (_sample(statement, each, evidence, point) for each in (statement.of, where))
+        if sign > 0:
+            of = _scaled(of, statement.by_factor)
+        else:
+            than = _scaled(than, statement.by_factor)
+        apart = _apart(of, than)
+        signed = apart and Difference(sign * apart.mean + statement.slack, apart.error)
+        words = _both(of, than, statement, peer) if apart else ""
+        found.append(Point(name_of(point, peer if len(statement.than) > 1 else ""), outcome(signed), words))
+    return found
+
+
+class _Sample(NamedTuple):
+    """What a quantity comes to: by split and seed, or where it was read off a mean curve, the mean and its error."""
+
+    values: Mapping[Any, float]
+    certain: bool
+    dataset: str
+    error: float | None = None
+    is_of_curve: bool = False
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.values.values())
+
+
+def _sample(
+    statement: OrderStatement | AlikeStatement, where: Where, evidence: Evidence, point: Mapping[str, Any]
+) -> _Sample:
+    dataset = where.dataset or point.get("dataset", "")
+    if where.after is not None:
+        return _read_off(statement.quantity, where, where.after.passes, evidence, point)
+    over = statement.over if isinstance(statement, OrderStatement) else None
+    rows = selected(evidence.runs, where, point)
+    values = _over(by_pair(rows, statement.quantity), over, statement.quantity, evidence, {**point, "dataset": dataset})
+    return _Sample(values, _is_certain(statement.quantity, rows), dataset)
+
+
+def _read_off(quantity: str, where: Where, passes: float, evidence: Evidence, point: Mapping[str, Any]) -> _Sample:
+    """Return what a mean curve stands at after so many passes: it keeps its last value until the next checkpoint."""
+    rows = [
+        row
+        for row in selected(evidence.curves, where, point)
+        if row.get(f"{quantity}_mean") is not None and (row.get("passes_mean") or math.inf) <= passes * (1 + 1e-12)
+    ]
+    dataset = where.dataset or point.get("dataset", "")
+    if not rows:
+        return _Sample({}, False, dataset, is_of_curve=True)
+    last = max(rows, key=lambda row: row["presented"])
+    certain = _is_certain(quantity, rows)
+    return _Sample({0: last[f"{quantity}_mean"]}, certain, dataset, _error(last, quantity, certain), is_of_curve=True)
+
+
+def _error(row: Row, quantity: str, certain: bool) -> float | None:
+    """Return the standard error of a row of mean curves; None where one run says nothing of it."""
+    deviation = row.get(f"{quantity}_std")
+    return 0.0 if certain else None if deviation is None else deviation / math.sqrt(row["count"])
+
+
+def _scaled(sample: _Sample, factor: float) -> _Sample:
+    values = {key: factor * value for key, value in sample.values.items()}
+    return sample._replace(values=values, error=None if sample.error is None else factor * sample.error)
+
+
+def _apart(of: _Sample, than: _Sample) -> Difference | None:
+    """Return ``than`` - ``of``: paired, unless they are of other data or one was read off a mean curve."""
+    if not of.values or not than.values:
+        return None
+    if of.dataset == than.dataset and not of.is_of_curve and not than.is_of_curve:
+        return difference(of.values, than.values, of.certain and than.certain)
+    errors = [_error_of(each) for each in (of, than)]
+    known = None not in errors
+    return Difference(than.mean - of.mean, math.hypot(*errors) if known else None)  # type: ignore[arg-type]
+
+
+def _error_of(sample: _Sample) -> float | None:
+    if sample.is_of_curve:
+        return sample.error
+    if sample.certain:
+        return 0.0
+    values = list(sample.values.values())
+    return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
 
 
 def _is_certain(quantity: str, rows: Sequence[Row]) -> bool:
@@ -109,96 +195,39 @@ def _is_certain(quantity: str, rows: Sequence[Row]) -> bool:
     return "seconds" not in quantity and is_deterministic(rows)
 
 
-def _values(evidence: Evidence, where: Where, point: Mapping[str, Any], quantity: str) -> Values | None:
-    if isinstance(where, Peer) and where.after is not None:
-        rows = [
-            row
-            for row in selected(evidence.curves, where, point)
-            if (row.get("passes_mean") or 0.0) <= where.after.passes * (1 + 1e-9)
-            and row.get(f"{quantity}_mean") is not None
-        ]
-        if not rows:
-            return None
-        last = max(rows, key=lambda row: row["presented"])
-        deviation = last.get(f"{quantity}_std")
-        return Mean(last[f"{quantity}_mean"], None if deviation is None else deviation / math.sqrt(last["count"]))
-    return by_pair(selected(evidence.runs, where, point), quantity)
-
-
-@dataclass(frozen=True)
-class _Comparison:
-    """Two solvers at one point of a statement."""
-
-    name: str
-    peer: str
-    of: Values | None
-    than: Values | None
-    certain: bool
-
-
-def _comparisons(statement: OrderStatement | AlikeStatement, evidence: Evidence) -> Iterator[_Comparison]:
-    over = statement.over if isinstance(statement, OrderStatement) else None
-    for point, where in itertools.product(list(statement.points()), statement.than):
-        found = [_values(evidence, each, point, statement.quantity) for each in (statement.of, where)]
-        if over is not None:
-            places = [point, point | ({"dataset": where.dataset} if where.dataset else {})]
-            found = [
-                _ratios(_values(evidence, over, place, statement.quantity), each)
-                for place, each in zip(places, found, strict=True)
-            ]
-        rows = [*selected(evidence.runs, statement.of, point), *selected(evidence.runs, where, point)]
-        peer = _words(where)
-        name = name_of(point, peer if len(statement.than) > 1 else "")
-        yield _Comparison(name, peer, found[0], found[1], _is_certain(statement.quantity, rows))
-
-
-def _ratios(over: Values | None, of: Values | None) -> Values | None:
-    if not isinstance(over, Mapping) or not isinstance(of, Mapping):
-        return None
-    return {key: over[key] / of[key] for key in of if key in over and of[key] > 0}
-
-
-def _scaled(values: Values, factor: float, slack: float) -> Values:
-    if isinstance(values, Mean):
-        return Mean(factor * values.mean + slack, None if values.error is None else factor * values.error)
-    return {key: factor * value + slack for key, value in values.items()}
-
-
-@points_of.register
-def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
-    found = []
-    for each in _comparisons(statement, evidence):
-        if not each.of or not each.than:
-            found.append(Point(each.name, NOT_MEASURED))
-            continue
-        low, high = (each.of, each.than) if statement.kind == "lower" else (each.than, each.of)
-        between = difference(_scaled(low, statement.by_factor, -statement.slack), high, each.certain)
-        found.append(Point(each.name, outcome(between), _both(each.of, each.than, statement.quantity, each.peer)))
-    return found
-
-
 @points_of.register
 def _(statement: AlikeStatement, evidence: Evidence) -> list[Point]:
     found = []
-    for each in _comparisons(statement, evidence):
-        if not each.of or not each.than:
-            found.append(Point(each.name, NOT_MEASURED))
-            continue
+    for point, (where, peer) in itertools.product(list(statement.points()), _peers(statement.than)):
+        of, than = (_sample(statement, each, evidence, point) for each in (statement.of, where))
         if statement.within_factor is not None:
-            allowed = math.log(statement.within_factor)
-            between = difference(_logs(each.of), _logs(each.than), each.certain)
+            apart, allowed = _apart(_logarithms(of), _logarithms(than)), math.log(statement.within_factor)
         else:
-            allowed = statement.within or _tolerance(statement.quantity, mean_of(each.than).mean)
-            between = difference(each.of, each.than, each.certain)
-        words = _both(each.of, each.than, statement.quantity, each.peer)
-        found.append(Point(each.name, _near(between, allowed), words))
+            apart = _apart(of, than)
+            allowed = statement.within or (_tolerance(statement.quantity, than.mean) if than.values else 0.0)
+        words = _both(of, than, statement, peer) if apart else ""
+        found.append(Point(name_of(point, peer if len(statement.than) > 1 else ""), _near(apart, allowed), words))
     return found
 
 
-def _logs(values: Values) -> Values:
-    if isinstance(values, Mean):
-        return Mean(math.log(values.mean), None if values.error is None else values.error / values.mean)
-    return {key: math.log(value) for key, value in values.items() if value > 0}
+def _logarithms(sample: _Sample) -> _Sample:
+    return sample._replace(values={key: math.log(value) for key, value in sample.values.items() if value > 0})
+
+
+@points_of.register
+def _(statement: NumberStatement, evidence: Evidence) -> list[Point]:
+    """Set each point beside a number that the text gives roughly."""
+    assert isinstance(statement.printed, float)
+    assert statement.within is not None
+    found = []
+    for point in statement.points():
+        rows = selected(evidence.runs, statement.of, point)
+        values = by_pair(rows, statement.quantity)
+        given = dict.fromkeys(values, statement.printed)
+        apart = difference(values, given, _is_certain(statement.quantity, rows))
+        words = f"{_number(fmean(values.values()), statement.quantity)}" if values else ""
+        found.append(Point(name_of(point), _near(apart, statement.within), words))
+    return found
 
 
 def _near(between: Difference | None, allowed: float) -> str:
@@ -227,15 +256,15 @@ def _tolerance(quantity: str, value: float) -> float:
 @points_of.register
 def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
     sign = 1.0 if statement.kind == "rising" else -1.0
-    series: dict[str, list[tuple[dict[str, Any], dict[Any, float]]]] = {}
+    series: dict[str, list[_Entry]] = {}
     for point in statement.points():
         rest = {name: value for name, value in point.items() if name != statement.along}
         series.setdefault(name_of(rest), []).append((point, _speed_up(statement, evidence, point)))
     found = []
     for name, entries in series.items():
-        for (before, low), (after, high) in itertools.pairwise(entries):
+        for (before, low), (after, high) in _steps(entries):
             step = f"{before[statement.along]} to {after[statement.along]}"
-            between = unpaired(low, high) if low and high else None
+            between = _unpaired(low, high) if low and high else None
             signed = between and Difference(sign * between.mean, between.error)
             means = [fmean(each.values()) for each in (low, high) if each]
             words = " to ".join(f"{mean:.4g}" for mean in means) if between else ""
@@ -243,19 +272,48 @@ def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
     return found
 
 
+_Entry = tuple[Mapping[str, Any], Mapping[Any, float]]
+
+
+def _steps(entries: Sequence[_Entry]) -> Iterator[tuple[_Entry, _Entry]]:
+    """Yield each entry of a series with the last before it that has values: what rises, rises across a gap, too."""
+    before = entries[0]
+    for entry in entries[1:]:
+        yield before, entry
+        if entry[1] or not before[1]:
+            before = entry
+
+
 def _speed_up(statement: TrendStatement | SlopeStatement, evidence: Evidence, point: Mapping[str, Any]) -> Any:
     of = by_pair(selected(evidence.runs, statement.of, point), statement.quantity)
-    if statement.over is None:
+    return _over(of, statement.over, statement.quantity, evidence, point)
+
+
+def _over(
+    of: Mapping[Any, float], over: Where | None, quantity: str, evidence: Evidence, point: Mapping[str, Any]
+) -> Mapping[Any, float]:
+    """Return how many times larger a quantity is of ``over``, by split and seed; the quantity itself of None."""
+    if over is None:
         return of
-    return _ratios(by_pair(selected(evidence.runs, statement.over, point), statement.quantity), of)
+    others = by_pair(selected(evidence.runs, over, point), quantity)
+    return {key: others[key] / of[key] for key in of if key in others and of[key] > 0}
+
+
+def _unpaired(low: Mapping[Any, float], high: Mapping[Any, float]) -> Difference:
+    """Return the difference of two entries of a series: other data, so seeds are no pairs."""
+    squares = [
+        float(np.var(list(each.values()), ddof=1)) / len(each) if len(each) > 1 else math.nan for each in (low, high)
+    ]
+    error = math.sqrt(sum(squares))
+    return Difference(fmean(high.values()) - fmean(low.values()), None if math.isnan(error) else error)
 
 
 @points_of.register
 def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
     """Compare step curves: each keeps its last value until the next checkpoint."""
     found = []
-    for point, where in itertools.product(list(statement.points()), statement.than):
-        name = name_of(point, _words(where))
+    for point, (where, peer) in itertools.product(list(statement.points()), _peers(statement.than)):
+        name = name_of(point, peer)
         of, than = (_curve(statement, evidence, each, point) for each in (statement.of, where))
         n = max((run["n"] or 0 for run in selected(evidence.runs, Where(), point)), default=0)
         if of is None or than is None or not n:
@@ -263,7 +321,7 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
             continue
         end = float(of[0][-1])
         first = max(of[0][0], than[0][0], _place(statement.start, n, end) or 0.0)
-        last = min(of[0][-1], than[0][-1], _place(statement.up_to, n, end) or math.inf)
+        last = min(end, than[0][-1], _place(statement.up_to, n, end) or math.inf)
         if first >= last:
             found.append(Point(name, NOT_MEASURED, "the curves have no part of the axis in common"))
             continue
@@ -285,9 +343,8 @@ def _curve(statement: CurveStatement, evidence: Evidence, where: Where, point: M
     places = {}
     for row in sorted(rows, key=lambda row: row["presented"]):
         place = row["presented"] if against == "presented" else along(row, against) or 0.0
-        deviation = row.get(f"{quantity}_std")
-        error = 0.0 if certain else math.nan if deviation is None else deviation / math.sqrt(row["count"])
-        places[place] = row[f"{quantity}_mean"], error
+        error = _error(row, quantity, certain)
+        places[place] = row[f"{quantity}_mean"], math.nan if error is None else error
     kept = sorted((place, *values) for place, values in places.items() if place > 0)
     if not kept:
         return None
@@ -310,7 +367,7 @@ def _along_the_axis(statement: CurveStatement, of: Curve, than: Curve, grid: Arr
     unknown = bool(np.isnan(errors[wrong > 0]).any())
     beyond = float(np.mean(wrong > rules().statements.standard_errors * np.nan_to_num(errors, nan=math.inf)))
     words = (
-        f"{100 * float(np.mean(wrong <= 0)):.0f}% of the axis as stated, {100 * beyond:.0f}% against it beyond noise"
+        f"{100 * float(np.mean(wrong <= 0)):.1f}% of the axis as stated, {100 * beyond:.1f}% against it beyond noise"
     )
     if beyond > 0:
         return CONTRADICTS, words
@@ -321,22 +378,21 @@ def _along_the_axis(statement: CurveStatement, of: Curve, than: Curve, grid: Arr
 
 @points_of.register
 def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
-    """Fit the slope for each seed: their scatter is its standard error."""
+    """Fit the slope for each seed: their scatter is its standard error. All points of one fit say what it says."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for point in statement.points():
         rest = {name: value for name, value in point.items() if name not in _PLACES.get(statement.against, ())}
         groups.setdefault(name_of(rest), []).append(point)
     found = []
-    for name, points in groups.items():
-        slopes = [slope for x, y in _log_log(statement, evidence, points) if (slope := _fitted(x, y)) is not None]
-        if not slopes:
-            found.append(Point(name, NOT_MEASURED))
-            continue
+    for members in groups.values():
+        slopes = [slope for x, y in _log_log(statement, evidence, members) if (slope := _fitted(x, y)) is not None]
         low, high = statement.between
-        mean = fmean(slopes)
+        mean = fmean(slopes) if slopes else math.nan
         error = float(np.std(slopes, ddof=1)) / math.sqrt(len(slopes)) if len(slopes) > 1 else None
-        inside = min(mean - low, high - mean)
-        found.append(Point(name, outcome(Difference(inside, error)), f"slope {mean:.3f}"))
+        result = outcome(Difference(min(mean - low, high - mean), error)) if slopes else NOT_MEASURED
+        for member in members:
+            is_there = slopes and selected(evidence.runs, statement.of, member)
+            found.append(Point(name_of(member), result if is_there else NOT_MEASURED, f"slope {mean:.3f}"))
     return found
 
 
@@ -379,7 +435,7 @@ def _(statement: BoundStatement, evidence: Evidence) -> list[Point]:
     found = []
     for point in statement.points():
         rows = selected(evidence.runs, statement.of, point)
-        pairs = [(row.get(statement.quantity), _bound(row, statement.against)) for row in rows]
+        pairs = [(row.get(statement.quantity), _bound(statement.against, row)) for row in rows]
         ratios = [low / high for low, high in pairs if low is not None and high]
         most = max(ratios, default=math.nan)
         result = NOT_MEASURED if not ratios else SUPPORTS if most <= 1 + 1e-12 else CONTRADICTS
@@ -388,11 +444,11 @@ def _(statement: BoundStatement, evidence: Evidence) -> list[Point]:
     return found
 
 
-def _bound(row: Row, against: str | float | list[str]) -> float | None:
-    if isinstance(against, float):
-        return against
-    factors = [row.get(name) for name in ([against] if isinstance(against, str) else against)]
-    return None if None in factors else math.prod(factors)  # type: ignore[arg-type]
+def _bound(against: Sequence[str | float], row: Row) -> float | None:
+    """Return the product of numbers, quantities and parameters of a run; None where it has not all of them."""
+    known = json.loads(row["parameters"]) | row
+    factors = [known.get(factor) if isinstance(factor, str) else factor for factor in against]
+    return math.prod(factors) if None not in factors else None
 
 
 @points_of.register

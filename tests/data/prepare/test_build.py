@@ -10,7 +10,7 @@ from tests.datasets_of_user import SVMLIGHT, TABLE
 
 from mpu_bench.core.rows import Dense, Ones, Sparse
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.prepare import load
+from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.data.readers import blocks
 from mpu_bench.errors import DataError
@@ -82,7 +82,7 @@ def test_memory_stays_bounded(world, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 17)
     text = SVMLIGHT.replace("features: 4", "features: 40\nstorage: sparse")
     card = world.card(text.replace(", storage", ""))
-    load._fetch(card, world.home, load._SILENT)
+    fetch(*card.remote_files, world.home)
     size = (world.mirror / "points").stat().st_size
     tracemalloc.start()
     load_problem(card, world.home)

@@ -20,7 +20,6 @@ import hashlib
 import json
 import re
 import struct
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -41,28 +40,14 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _texts(value: Any) -> Any:
-    if isinstance(value, str | int):
-        value = (value,)
-    return tuple(_text(item) for item in value) if isinstance(value, list | tuple) else value
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _listed(value: Any) -> Any:
+    """YAML has no tuples, and one item may stand for a list of one."""
+    return tuple(value) if isinstance(value, list) else (value,) if isinstance(value, str | int) else value
 
 
 def _classes(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return {_text(name): (_text(name),) for name in value}
-    return {_text(name): _texts(labels) for name, labels in value.items()} if isinstance(value, Mapping) else value
-
-
-def _named(value: Any) -> Any:
-    return {_text(name): item for name, item in value.items()} if isinstance(value, Mapping) else value
-
-
-def _categories(value: Any) -> Any:
-    return {column: _texts(names) for column, names in value.items()} if isinstance(value, Mapping) else value
+    """Let a list name classes that are called as their labels are."""
+    return {str(name): (name,) for name in value} if isinstance(value, list) else value
 
 
 def _whole(value: Any) -> Any:
@@ -70,10 +55,11 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
-Columns = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_tuple)]
+Text = Annotated[str, BeforeValidator(_text)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
+Columns = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_listed)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Digests = Annotated[tuple[Digest, ...], BeforeValidator(_texts)]
+Digests = Annotated[tuple[Digest, ...], BeforeValidator(_listed)]
 Count = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -98,7 +84,7 @@ class Part(Strict):
     """What a part must come to: its rows, and how many of each class where that is known."""
 
     rows: Count
-    classes: Annotated[dict[str, Count], BeforeValidator(_named)] = {}
+    classes: dict[Text, Count] = {}
 
     @model_validator(mode="after")
     def _adds_up(self) -> Part:
@@ -153,7 +139,7 @@ class DelimitedColumns(Strict):
     separator: Literal[",", ";", "blank"] = ","
     skip: Columns = ()
     categorical: Columns = ()
-    categories: Annotated[dict[int, tuple[str, ...]], BeforeValidator(_categories)] = {}
+    categories: dict[int, Texts] = {}
 
 
 class Topic(Strict):
@@ -177,7 +163,7 @@ class _Card(Strict):
     options: Texts = ()
     expect: Expectation = Expectation()
 
-    classes: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_classes), Field(min_length=2)]
+    classes: Annotated[dict[Text, Texts], BeforeValidator(_classes), Field(min_length=2)]
     positive: Texts | None = None
     features: Annotated[int, Field(ge=1)]
     kept_features: Annotated[int, Field(ge=1)] | None = None
@@ -250,6 +236,11 @@ class _Card(Strict):
     def positives(self) -> tuple[str, ...]:
         """The classes that make the positive one, in the order of the card; none if all classes are kept."""
         return tuple(name for name in self.classes if name in (self.positive or ()))
+
+    @property
+    def merged(self) -> tuple[int, ...]:
+        """The class of the problem that each class of the card is in."""
+        return tuple(i if self.positive is None else int(name in self.positive) for i, name in enumerate(self.classes))
 
     @property
     def total(self) -> Part | None:

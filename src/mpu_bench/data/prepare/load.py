@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shutil
 import time
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from mpu_bench.data.cards.schema import Card, digest
+from mpu_bench.data.download import fetch
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.disk import on_disk, sync_folder
 from mpu_bench.data.download.pins import read_pin
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from mpu_bench.core.problem import Problem
     from mpu_bench.core.rows import Rows
-    from mpu_bench.data.download.fetch import Fetched
 
 State = Literal["prepared", "fetched", "missing", "embedded", "generated"]
 
@@ -121,7 +120,7 @@ def describe(card: Card, home: DataHome) -> Description:
     home : DataHome
     """
     meta = _valid_meta(card, home)
-    missing = () if meta else _missing(card, home)
+    missing = () if meta else tuple(file for file in card.remote_files if not fetch.have(file, home))
     state: State = "prepared" if meta else "missing" if missing else "fetched"
     if state == "fetched" and card.kind in ("embedded", "generated"):
         state = "embedded" if card.kind == "embedded" else "generated"
@@ -149,8 +148,8 @@ def describe(card: Card, home: DataHome) -> Description:
 
 def _pairs(card: Card, meta: Meta) -> tuple[int, int]:
     """Count the training rows of the two largest classes of the problem, and of the two smallest."""
-    rows = dict.fromkeys(_class_of_each(card).tolist(), 0)
-    for index, count in zip(_class_of_each(card).tolist(), meta["counts"]["train"], strict=True):
+    rows = dict.fromkeys(card.merged, 0)
+    for index, count in zip(card.merged, meta["counts"]["train"], strict=True):
         rows[index] += count
     counts = sorted(rows.values())
     return sum(counts[-2:]), sum(counts[:2])
@@ -178,12 +177,10 @@ def load_problem(card: Card, home: DataHome, progress: Progress = SILENT) -> Pro
     FetchError
         If a source file cannot be had, or the disk refuses.
     """
-    meta = _valid_meta(card, home)
-    if meta is not None and _is_sound(prepared_folder(card, home), meta):
+    if meta := _sound_meta(card, home):
         with contextlib.suppress(FileNotFoundError):  # another process may be making it anew
-            return _problem(card, prepared_folder(card, home), meta)
-    meta = _prepare(card, home, progress)
-    return _problem(card, prepared_folder(card, home), meta)
+            return _problem(card, home, meta)
+    return _problem(card, home, _prepare(card, home, progress))
 
 
 def clean_prepared(card: Card, home: DataHome) -> int:
@@ -191,22 +188,12 @@ def clean_prepared(card: Card, home: DataHome) -> int:
 
     Files that no address serves stay: the user put them there by hand.
     """
-    from mpu_bench.data.download.fetch import clean as clean_file
-
-    freed = 0
-    ours = re.compile(re.escape(card.name) + r"-[0-9a-f]{12}")
+    freed = sum(fetch.clean(file, home) for file in card.remote_files if file.urls)
     with on_disk(home.folder):
-        for path in sorted((home.folder / "prepared").glob(f"{card.name}-*")):
-            if ours.fullmatch(path.name) and path.is_dir():
-                freed += sum(file.stat().st_size for file in path.iterdir())
-                _remove(path)
-    return freed + sum(clean_file(file, home) for file in card.remote_files if file.urls)
-
-
-def _missing(card: Card, home: DataHome) -> tuple[RemoteFile, ...]:
-    from mpu_bench.data.download.fetch import have
-
-    return tuple(file for file in card.remote_files if not have(file, home))
+        for path in sorted((home.folder / "prepared").glob(f"{card.name}-{'[0-9a-f]' * 12}/")):
+            freed += sum(file.stat().st_size for file in path.iterdir())
+            _remove(path)
+    return freed
 
 
 def _fingerprint(card: Card, content: Mapping[str, str] | None) -> str | None:
@@ -243,37 +230,30 @@ def _valid_meta(card: Card, home: DataHome) -> Meta | None:
     return meta if complete and same else None
 
 
-def _is_sound(folder: Path, meta: Meta) -> bool:
-    from mpu_bench.data.prepare.npy import checksum
-
+def _sound_meta(card: Card, home: DataHome) -> Meta | None:
+    """Read what a prepared folder holds; None, too, if the content of an array is not what it was."""
+    meta = _valid_meta(card, home)
     try:
-        return all(checksum(folder / name) == entry["checksum"] for name, entry in meta["arrays"].items())
+        return meta if meta and meta["arrays"] == _entries(prepared_folder(card, home)) else None
     except OSError:
-        return False
+        return None
 
 
 def _prepare(card: Card, home: DataHome, progress: Progress) -> Meta:
     """Fetch, build and store, unless another process has just done so."""
-    fetched = _fetch(card, home, progress)
+    fetched = {file.name: fetch.fetch(file, home, progress) for file in card.remote_files}
     folder = prepared_folder(card, home)
     busy = f"{card.name}: another process is preparing it; waiting for that"
     with on_disk(folder), home.process_lock(f"{folder.name}.prepared", lambda: progress.note(busy)):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        meta = _valid_meta(card, home)
-        if meta is not None and _is_sound(folder, meta):
+        if meta := _sound_meta(card, home):
             return meta
         for left in folder.parent.glob(f".{folder.name}.*"):
             _remove(left)
         return _store(card, home, fetched, progress)
 
 
-def _fetch(card: Card, home: DataHome, progress: Progress) -> dict[str, Fetched]:
-    from mpu_bench.data.download.fetch import fetch
-
-    return {file.name: fetch(file, home, progress) for file in card.remote_files}
-
-
-def _store(card: Card, home: DataHome, fetched: Mapping[str, Fetched], progress: Progress) -> Meta:
+def _store(card: Card, home: DataHome, fetched: Mapping[str, fetch.Fetched], progress: Progress) -> Meta:
     """Build into a folder of another name and rename it; whatever goes wrong, nothing is left half-written."""
     from mpu_bench.data.prepare.build import build
     from mpu_bench.data.readers.blocks import SourceFile
@@ -301,7 +281,8 @@ def _store(card: Card, home: DataHome, fetched: Mapping[str, Fetched], progress:
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - before, 3),
         }
-        _write_meta(temporary, meta)
+        write_text(temporary / _META, json.dumps(meta, indent=1))
+        sync_folder(temporary)
         _remove(folder)
         temporary.rename(folder)
         sync_folder(folder.parent)
@@ -325,11 +306,6 @@ def _entries(folder: Path) -> dict[str, dict[str, int]]:
     return {path.name: {"bytes": path.stat().st_size, "checksum": checksum(path)} for path in arrays}
 
 
-def _write_meta(folder: Path, meta: Meta) -> None:
-    write_text(folder / _META, json.dumps(meta, indent=1))
-    sync_folder(folder)
-
-
 def _remove(folder: Path) -> None:
     """Remove a folder so that no half of it is ever seen under its name; open memory maps live on."""
     if not folder.is_dir():
@@ -340,10 +316,11 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(doomed)
 
 
-def _problem(card: Card, folder: Path, meta: Meta) -> Problem:
+def _problem(card: Card, home: DataHome, meta: Meta) -> Problem:
     from mpu_bench.core.problem import Problem
 
-    test, features = _rows(folder, "test", meta), meta["features"]
+    folder, features = prepared_folder(card, home), meta["features"]
+    test = _rows(folder, "test", meta)
     train = test if card.stream else _rows(folder, "train", meta)
     if card.augment is not None:
         from mpu_bench.data.prepare.augment import augment
@@ -364,7 +341,7 @@ def _problem(card: Card, folder: Path, meta: Meta) -> Problem:
         return whole
     from mpu_bench.data.prepare import streams
 
-    return streams.problem(whole, card, meta["measured"], meta["counts"]["train"], _class_of_each(card))
+    return streams.problem(whole, card, meta["measured"], meta["counts"]["train"])
 
 
 def _rows(folder: Path, part: str, meta: Meta) -> Rows:
@@ -377,15 +354,9 @@ def _rows(folder: Path, part: str, meta: Meta) -> Rows:
 
 
 def _labels(card: Card, folder: Path, part: str) -> NDArray[np.int32]:
+    import numpy as np
+
     from mpu_bench.data.prepare.npy import open_array
 
     labels: NDArray[np.int32] = open_array(folder / f"{part}-labels.npy")
-    return labels if card.positive is None else _class_of_each(card)[labels]
-
-
-def _class_of_each(card: Card) -> NDArray[np.int32]:
-    """Return the class of the problem that each class of the card is in."""
-    import numpy as np
-
-    names = list(card.classes)
-    return np.array([i if card.positive is None else name in card.positive for i, name in enumerate(names)], np.int32)
+    return labels if card.positive is None else np.array(card.merged, np.int32)[labels]

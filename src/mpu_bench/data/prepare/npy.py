@@ -136,25 +136,20 @@ class PartWriter:
         self.counts += np.bincount(chunk.labels, minlength=len(self.counts))
 
     def _append_sparse(self, chunk: Chunk, values: NDArray[np.float32]) -> None:
-        if chunk.columns is None or chunk.lengths is None:
-            raise TypeError("dense rows for a sparse part")
+        assert chunk.columns is not None
+        assert chunk.lengths is not None
         ends = self._values.length + np.cumsum(chunk.lengths)
         if len(ends) and ends[-1] > MAX_PAIRS:
             raise DataError(f"the rows hold more than {MAX_PAIRS:,} values, the most that can be stored")
         self.only_ones = self.only_ones and bool((values == 1).all())
         self._values.append(values)
         self._columns.append(chunk.columns)
-        self._begin_starts()
-        self._starts.append(ends)
-
-    def _begin_starts(self) -> None:
-        """Write where the first row starts; not earlier, when a fault would leave the files open."""
-        if self._dense is None and not self._starts.length:
-            self._starts.append(np.zeros(1, np.uint32))
+        self._starts.append(ends - chunk.lengths)
 
     def close(self, keep_values: bool = True) -> None:
         """Complete the files; ``keep_values`` is False for rows whose every value is one."""
-        self._begin_starts()
+        if self._dense is None:
+            self._starts.append(np.array([self._values.length]))
         for file in self._files:
             if file is self._values and not keep_values:
                 file.discard()

@@ -107,7 +107,6 @@ def problem(
     card: GeneratedCard,
     measured: Mapping[str, list[float]],
     counts: list[int],
-    classes: NDArray[np.int32],
 ) -> StreamedProblem:
     """Make a stream of a problem that has everything but training rows.
 
@@ -120,10 +119,8 @@ def problem(
         What `measure` returned.
     counts : list of int
         The examples of every class of the card.
-    classes : array of int32
-        The class of the problem that each class of the card is in.
     """
-    streamed = Streamed(card, scaling(card, measured))
+    streamed, classes = Streamed(card, scaling(card, measured)), np.array(card.merged, np.int32)
 
     def make(number: int) -> tuple[Rows, NDArray[np.int32]]:
         values, labels = streamed.block(number)

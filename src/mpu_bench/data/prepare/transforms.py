@@ -25,8 +25,8 @@ class Splitter:
     """
 
     def __init__(self, card: Card) -> None:
-        if card.split is None or card.total is None:
-            raise TypeError(f"{card.name} has no split")
+        assert card.split is not None
+        assert card.total is not None
         total, size = card.total.rows, card.split.train_rows(card.total.rows)
         self._train = np.zeros(total, bool)
         if card.split.seed is None:

@@ -89,16 +89,14 @@ class SourceFile:
                 end = piece.rfind(b"\n") + 1
                 if not end:
                     rest += piece
-                    self._check_line(line, len(rest))
+                    if len(rest) > _LONGEST_LINE_BYTES:
+                        raise DataError(
+                            f"{self.path}, line {line}: has more than {_LONGEST_LINE_BYTES:,} bytes; "
+                            "this is not a text of examples"
+                        )
                     continue
                 block, rest = rest + piece[:end], piece[end:]
                 yield line, block
                 line += block.count(b"\n")
         if rest:
             yield line, rest
-
-    def _check_line(self, line: int, length: int) -> None:
-        if length > _LONGEST_LINE_BYTES:
-            raise DataError(
-                f"{self.path}, line {line}: has more than {_LONGEST_LINE_BYTES:,} bytes; this is not a text of examples"
-            )

@@ -16,7 +16,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,28 +138,21 @@ def _parse(text: bytes, rules: Rules) -> Chunk:
         warnings.simplefilter("ignore")
         matrix, numbers = load_svmlight_file(io.BytesIO(text), dtype=np.float64, zero_based=True)
     labels = rules.labels.of_numbers(numbers)
-    values, columns = matrix.data, matrix.indices.astype(np.int64) - rules.first_index
-    _check(labels, values, columns, rules)
-    chunk = Chunk(labels, values, columns, np.diff(matrix.indptr).astype(np.int64))
-    return chunk if values.all() else _without_zeros(chunk, matrix.indptr)
+    _check(labels, matrix.data, matrix.indices, rules)
+    matrix.eliminate_zeros()
+    columns = matrix.indices.astype(np.int64) - rules.first_index
+    return Chunk(labels, matrix.data, columns, np.diff(matrix.indptr).astype(np.int64))
 
 
-def _check(labels: NDArray[np.int32], values: NDArray[np.float64], columns: NDArray[np.int64], rules: Rules) -> None:
+def _check(labels: NDArray[np.int32], values: NDArray[np.float64], indices: NDArray[np.int32], rules: Rules) -> None:
     if len(labels) and labels.min() < 0:
         raise ValueError("a label has no class")
     if not len(values):
         return
     if not np.abs(values).max() <= LARGEST_VALUE:  # written so that NaN fails too
         raise ValueError("a value is not finite")
-    if columns.min() < 0 or columns.max() >= rules.features:
+    if indices.min() < rules.first_index or indices.max() >= rules.features + rules.first_index:
         raise ValueError("an index is out of range")
-
-
-def _without_zeros(chunk: Chunk, starts: NDArray[Any]) -> Chunk:
-    kept = chunk.values != 0
-    before = np.concatenate([[0], np.cumsum(kept)])
-    columns = None if chunk.columns is None else chunk.columns[kept]
-    return Chunk(chunk.labels, chunk.values[kept], columns, np.diff(before[starts]).astype(np.int64))
 
 
 def _without_repeated(text: bytes) -> bytes:

@@ -1,0 +1,80 @@
+"""``mpu-bench check``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mpu_bench.cli.options import FAILED, ResultsFolders, console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mpu_bench.verdict.baseline import Check
+
+_BASELINE = Path("results/baseline")
+
+
+class CheckFormat(StrEnum):
+    """What becomes of the outcome of a check."""
+
+    TABLE = "table"
+    JSON = "json"
+    JUNIT = "junit"
+
+
+def check(
+    results: ResultsFolders = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="What to hold the results to: earlier ones. By default results/baseline, if it is there.",
+            show_default=False,
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 1 as well if a number differs from print or a claim is refuted.")
+    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="List every number, not only those that differ.")] = False,
+    form: Annotated[CheckFormat, typer.Option("--format", help="How to write it.")] = CheckFormat.TABLE,
+    against: Annotated[Path | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Compare results with what the papers print, and with what this project measured before.
+
+    Lists the numbers that differ from print and the claims that are refuted: they are results, and no failure. What
+    fails is a change: a run that counts otherwise, or comes to another error or objective, than the one that the
+    baseline keeps, or a verdict that is another. Where the machine rounds otherwise, counts may differ as far as each
+    solver says. Verdicts of seconds are never held to earlier ones. Without RESULTS and where nothing was run, the
+    kept results themselves are judged again.
+
+    Exit codes: 0, nothing has changed; 1, something has, or with --strict something differs; 2, bad input.
+    """
+    from mpu_bench.errors import ConfigError, StoreError
+    from mpu_bench.report import checked
+    from mpu_bench.verdict import folders
+    from mpu_bench.verdict.baseline import check as check_folder
+
+    if against is not None:
+        raise ConfigError(f"--against is --baseline now: mpu-bench check --baseline {against}")
+    if baseline is not None and not baseline.is_dir():
+        raise StoreError(f"--baseline {baseline}: there is no such folder")
+    kept = baseline or (_BASELINE if _BASELINE.is_dir() else None)
+    checks = [check_folder(folder, kept) for folder in results or folders.results_folders(Path("results"))]
+    if form is CheckFormat.TABLE:
+        _print(checks, everything, console())
+    else:
+        typer.echo(checked.json_text(checks) if form is CheckFormat.JSON else checked.junit_text(checks, strict))
+    failed = any(each.has_changed or (strict and each.differs) for each in checks)
+    raise typer.Exit(FAILED if failed else 0)
+
+
+def _print(checks: Sequence[Check], everything: bool, terminal: Console) -> None:
+    from mpu_bench.cli import verdicts
+
+    verdicts.print_cells({each.name: each.cells for each in checks}, everything, terminal)
+    verdicts.print_changes(checks, terminal)

@@ -1,0 +1,124 @@
+"""The outcome of ``mpu-bench check`` in words for people, in JSON for programs, in JUnit's XML for CI services."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import NamedTuple
+from xml.etree import ElementTree as ET
+
+from mpu_bench.verdict import comparison
+from mpu_bench.verdict.baseline import Check, is_off
+from mpu_bench.verdict.comparison import COLUMNS, Cell
+from mpu_bench.verdict.folders import solver_text, verdict_text
+from mpu_bench.verdict.judge import NOT_JUDGED, NOT_RUN
+
+
+class Line(NamedTuple):
+    """What is not as the baseline keeps it: of which experiment, which run or verdict, how; whether it fails."""
+
+    experiment: str
+    what: str
+    words: str
+    is_fault: bool
+
+
+def lines(check: Check) -> list[Line]:
+    """Return what of a folder is not as the baseline keeps it; first what fails."""
+    found = [Line(check.name, run.name, "; ".join(run.faults), True) for run in check.runs if run.faults]
+    found += [Line(check.name, cell_text(each.cell), each.words, each.is_fault) for each in check.changes]
+    found += [Line(check.name, run, words, False) for run, words in check.slower]
+    return sorted(found, key=lambda line: not line.is_fault)
+
+
+def cell_text(cell: Cell) -> str:
+    """Return what a verdict is on: the dataset, the solver, the column of a table or the words of a claim."""
+    table = f"{cell.table} row {cell.row}" if cell.table and cell.row else cell.table
+    return ", ".join(filter(None, [table, cell.dataset, solver_text(cell).strip(), cell.column]))
+
+
+def summary(check: Check) -> str:
+    """Return in a sentence how a folder stands beside the baseline."""
+    if check.kept is None:
+        return f"{check.name}: the baseline keeps nothing of it"
+    room = "counts must be equal" if check.exact else "made by other instructions or libraries"
+    runs, verdicts = sum(bool(run.faults) for run in check.runs), sum(change.is_fault for change in check.changes)
+    outcome = f"{runs} runs and {verdicts} verdicts have changed" if runs or verdicts else "nothing has changed"
+    return f"{check.name}: {len(check.runs)} runs held to {check.kept} ({room}): {outcome}"
+
+
+def json_text(checks: Sequence[Check]) -> str:
+    """Return the outcome as JSON: an object per experiment, with its verdicts and its changes."""
+    return json.dumps([_object(each) for each in checks], indent=2)
+
+
+def _object(check: Check) -> dict[str, object]:
+    return {
+        "experiment": check.name,
+        "folder": check.folder.as_posix(),
+        "baseline": None if check.kept is None else check.kept.as_posix(),
+        "changed": check.has_changed,
+        "differs": check.differs,
+        "counts": comparison.counts(check.cells),
+        "verdicts": [{name: value for name, value in asdict(cell).items() if name in COLUMNS} for cell in check.cells],
+        "runs": len(check.runs),
+        "changes": [line._asdict() for line in lines(check)],
+    }
+
+
+def junit_text(checks: Sequence[Check], strict: bool) -> str:
+    """Return the outcome as JUnit's XML: a suite per experiment, a case per run and verdict; changes are failures.
+
+    Parameters
+    ----------
+    checks : sequence of Check
+    strict : bool
+        What differs from print, or is refuted, is a failure as well.
+    """
+    root = ET.Element("testsuites", name="mpu-bench check")
+    for check in checks:
+        cases = list(_cases(check, strict))
+        counts = {kind: str(sum(case.find(kind) is not None for case in cases)) for kind in ("failure", "skipped")}
+        suite = ET.SubElement(
+            root, "testsuite", name=check.name, tests=str(len(cases)), failures=counts["failure"],
+            skipped=counts["skipped"], errors="0",
+        )  # fmt: skip
+        suite.extend(cases)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True)
+
+
+def _cases(check: Check, strict: bool) -> Iterable[ET.Element]:
+    for run in check.runs:
+        case = ET.Element("testcase", classname=f"{check.name}.runs", name=run.name)
+        if run.faults:
+            ET.SubElement(case, "failure", message=_plain("; ".join(run.faults)), type="changed")
+        yield case
+    changed = {id(each.cell): each.words for each in check.changes if each.is_fault}
+    gone = [each.cell for each in check.changes if id(each.cell) not in {id(cell) for cell in check.cells}]
+    for cell in [*check.cells, *gone]:
+        case = ET.Element("testcase", classname=f"{check.name}.{cell.kind}", name=_plain(cell_text(cell)))
+        if id(cell) in changed:
+            ET.SubElement(case, "failure", message=_plain(changed[id(cell)]), type="changed")
+        elif strict and is_off(cell):
+            ET.SubElement(case, "failure", message=_plain(_with_numbers(cell)), type=cell.verdict)
+        elif cell.verdict in (NOT_RUN, NOT_JUDGED):
+            ET.SubElement(case, "skipped", message=_plain(cell.remark or cell.verdict))
+        else:
+            ET.SubElement(case, "system-out").text = _plain(_with_numbers(cell))
+        yield case
+
+
+def _with_numbers(cell: Cell) -> str:
+    numbers = f": published {cell.published:.6g}, measured {cell.measured:.6g}" if _has_numbers(cell) else ""
+    return f"{verdict_text(cell)}{numbers}"
+
+
+def _has_numbers(cell: Cell) -> bool:
+    return cell.published is not None and cell.measured is not None
+
+
+def _plain(text: str) -> str:
+    """Return a text without the control characters that XML cannot hold."""
+    return "".join(character for character in text if character.isprintable() or character in "\n\t")

@@ -1,0 +1,106 @@
+"""compare: two results folders, or two solvers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from mpu_bench.quantities import RECORD_COLUMNS
+from mpu_bench.results.store import Store
+
+MACHINE = {"id": "here", "versions": {}, "instruction_set": "x"}
+
+
+def results(folder: Path, seeds: int = 7, better: float = 0.0, **more: object) -> None:
+    """Make a results folder of two solvers on two datasets; the seconds of the last seed are disturbed."""
+    records = [
+        dict.fromkeys(RECORD_COLUMNS)
+        | {
+            "experiment": "x",
+            "dataset": dataset,
+            "solver": solver,
+            "parameters": "{}",
+            "kernel": "linear",
+            "seed": seed,
+        }
+        | {"n": 100, "n_test": 100, "run_id": f"{dataset} {solver} {seed}", "status": "done", "reason": ""}
+        | {"test_error": 0.2 + 0.01 * (seed % 3) + 0.05 * (solver == "dcd") - better, "train_seconds": 2.0 + seed}
+        | {"cpu_seconds": (1.0 + seed % 3) * (3 if solver == "dcd" else 1), "threads": 1}
+        | {"disturbed": "waited" if seed == seeds - 1 else ""}
+        | more
+        for dataset in ("adult", "web")
+        for solver in ("mpu", "dcd")
+        for seed in range(seeds)
+    ]
+    with Store(folder, create=True) as store:
+        store.save_plan(records, {"name": "x"})
+        for record in records:
+            store.save(record, [], MACHINE)
+
+
+def test_two_solvers_of_one_folder(called, place: Path) -> None:
+    results(place / "x")
+    code, written = called("compare", "x", "--solvers", "mpu", "dcd")
+    assert code == 0
+    assert "mpu against dcd" in written
+    assert "-5.00" in written
+    assert "×0.333" in written  # of comparable seconds, 6 seeds of 7
+    assert "the same difference at every seed" in written
+    assert "too few datasets: 2 of 6 needed" in written
+    assert "4 of 28 runs have no seconds to compare: disturbed, or not recorded" in written
+
+
+def test_two_folders_of_one_experiment(called, place: Path) -> None:
+    results(place / "x")
+    results(place / "y", seeds=5, better=0.01)
+    code, written = called("compare", "x", "y")
+    assert code == 1  # the errors of runs that both have differ
+    assert "mpu of x against mpu of y" in written
+    assert "only mpu of x has adult (seed=5, seed=6), web (seed=5, seed=6)" in written
+    assert "only dcd of y" not in written
+    assert "20 runs in both, 20 differ" in written
+    code, written = called("compare", "x", "x")
+    assert code == 0
+    assert "equal in every pair" in written
+
+
+def test_json_and_csv_say_the_same(called, place: Path) -> None:
+    results(place / "x")
+    arguments = ("compare", "x", "--solvers", "mpu", "dcd", "--quantity", "test_error", "--format")
+    (pair,) = json.loads(called(*arguments, "json")[1])["pairs"]
+    rows = list(csv.DictReader(io.StringIO(called(*arguments, "csv")[1])))
+    assert [row["dataset"] for row in rows] == [row["dataset"] for row in pair["rows"]] == ["adult", "web", ""]
+    assert (rows[0]["of"], rows[0]["against"]) == (pair["first"], pair["second"]) == ("mpu", "dcd")
+    assert float(rows[0]["effect"]) == pytest.approx(pair["rows"][0]["effect"]) == pytest.approx(-0.05)
+    assert (rows[0]["low"], pair["rows"][0]["low"]) == ("", None)
+    assert rows[0]["wins"] == "7"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name a second results folder, or two solvers of x: --solvers X Y, of dcd, mpu"),
+        (("--solvers", "mpus", "dcd"), "no finished run of a solver 'mpus': did you mean 'mpu'?"),
+        (("--solvers", "mpu", "dcd", "--quantity", "test_eror"), "did you mean 'test_error'?"),
+        (("nowhere",), "holds no results"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_message(arguments, message, called, place: Path) -> None:
+    results(place / "x")
+    code, written = called("compare", "x", *arguments)
+    assert code == 2
+    assert message in written
+    assert "Traceback" not in written
+
+
+def test_folders_without_a_solver_in_common(called, place: Path) -> None:
+    results(place / "x", solver="mpu")
+    results(place / "y", solver="dcd")
+    code, written = called("compare", "x", "y")
+    assert code == 2
+    assert "no solver in common" in written
+    assert called("compare", "x", "y", "--solvers", "mpu", "dcd")[0] == 0

@@ -1,0 +1,48 @@
+"""Objectives of different problems never stand in one column."""
+
+from __future__ import annotations
+
+import json
+
+from mpu_bench.quantities import RECORD_COLUMNS
+from mpu_bench.results import problems, summary
+
+
+def row(solver: str, objective: float | None = 1.5, **values: object) -> dict[str, object]:
+    """Return a row of results as `summary.summarize` makes it."""
+    parameters = values.pop("parameters", {})
+    record = dict.fromkeys(RECORD_COLUMNS) | {
+        "dataset": "adult", "solver": solver, "parameters": json.dumps(parameters), "kernel": "linear", "seed": 0,
+        "status": "done", "reason": "", "objective": objective,
+    }  # fmt: skip
+    (made,) = summary.summarize([record | values], None)
+    return made
+
+
+def objectives(*rows: dict[str, object]) -> dict[str, list[str]]:
+    return {column.heading: [column.text(each) for each in rows] for column in problems.columns(rows, ["objective"])}
+
+
+def test_objectives_of_one_problem_share_a_column() -> None:
+    assert objectives(row("mpu"), row("dcd", 2.5), row("perceptron", None)) == {"objective": ["1.5", "2.5", ""]}
+
+
+def test_every_other_problem_has_a_column_of_its_own() -> None:
+    rows = [row("mpu"), row("smo", 2.5, parameters={"bias": True}), row("sbp", 0.5), row("fw", 3.0), row("dcd", 4.0)]
+    assert objectives(*rows) == {
+        "objective: w.w/2 + C sum hinge": ["1.5", "", "", "", "4"],
+        "objective: w.w/2 + C sum hinge, with bias": ["", "2.5", "", "", ""],
+        "objective: largest f(w)": ["", "", "0.5", "", ""],
+        "objective: smallest squared radius": ["", "", "", "3", ""],
+    }
+
+
+def test_the_sum_over_machines_is_another_problem_for_another_reduction() -> None:
+    each, all_pairs = ({"multiclass": name} for name in ("one-against-rest", "one-against-one"))
+    assert len(objectives(row("dcd", parameters=each), row("dcd", parameters=all_pairs))) == 2
+
+
+def test_a_solver_of_the_users_own_shares_a_column_if_it_says_so() -> None:
+    known, unknown = row("mine", problem="w.w/2 + C sum hinge"), row("mine")
+    assert list(objectives(row("mpu"), known)) == ["objective"]
+    assert list(objectives(row("mpu"), unknown)) == ["objective: w.w/2 + C sum hinge", "objective: that of mine"]

@@ -1,0 +1,213 @@
+"""Statements that papers make, of rows made up here."""
+
+import json
+
+import pytest
+from pydantic import TypeAdapter
+
+from mpu_bench.config.rules import SignificantStatement, Statement
+from mpu_bench.published import table
+from mpu_bench.verdict.judge import HOLDS, NOT_RUN, REFUTED, SO_FAR, UNDECIDED
+from mpu_bench.verdict.points import Evidence, Point
+from mpu_bench.verdict.sentences import sentences
+from mpu_bench.verdict.statements import points_of, verdict_of
+
+
+def run(dataset="a", solver="fw", seed=0, experiment="one", parameters=None, **quantities):
+    named = {"dataset": dataset, "solver": solver, "seed": seed, "experiment": experiment, "split": "", "n": 100}
+    return named | {"parameters": json.dumps(parameters or {}), "kernel": "linear", "budget_vectors": None} | quantities
+
+
+def runs(values, quantity="train_seconds", **named):
+    """Three seeds of each (dataset, solver), a hundredth apart."""
+    return [
+        run(dataset, solver, seed, **{quantity: value + 0.01 * seed}, **named)
+        for (dataset, solver), value in values.items()
+        for seed in range(3)
+    ]
+
+
+def curve(values, solver="sbp", count=10, std=0.001):
+    return [
+        {
+            "dataset": "a",
+            "solver": solver,
+            "parameters": "{}",
+            "kernel": "linear",
+            "budget_vectors": None,
+            "count": count,
+        }
+        | {
+            "experiment": "one",
+            "presented": 100 * passes,
+            "passes_mean": passes,
+            "kernel_evaluations_mean": 1e4 * passes,
+        }
+        | {"test_error_mean": value, "test_error_std": std}
+        for passes, value in values.items()
+    ]
+
+
+def judged(statement, runs=(), curves=()):
+    parsed = TypeAdapter(Statement).validate_python(statement)
+    points = points_of(parsed, Evidence(list(runs), list(curves)))
+    return verdict_of(points, getattr(parsed, "most", False)), points
+
+
+ORDER = {"kind": "lower", "quantity": "train_seconds", "than": {"solver": "cvm"}}
+
+
+def test_most_is_more_than_half():
+    datasets = ["a", "b", "c"]
+    values = {("a", "fw"): 1, ("a", "cvm"): 2, ("b", "fw"): 1, ("b", "cvm"): 2, ("c", "fw"): 5, ("c", "cvm"): 2}
+    statement = ORDER | {"of": {"solver": "fw"}, "each": {"dataset": datasets}}
+    assert judged(statement, runs(values))[0] == REFUTED
+    assert judged(statement | {"most": True}, runs(values))[0] == HOLDS
+    values["b", "fw"] = 5
+    assert judged(statement | {"most": True}, runs(values))[0] == REFUTED
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "verdict"),
+    [
+        ("++-", HOLDS),
+        ("++.", SO_FAR),
+        ("+..", SO_FAR),
+        ("+-.", UNDECIDED),
+        ("+--", REFUTED),
+        ("-..", UNDECIDED),
+        ("--..", REFUTED),
+        ("...", NOT_RUN),
+    ],
+)
+def test_what_is_not_measured_may_still_decide_most(outcomes, verdict):
+    words = {"+": "supports", "-": "contradicts", ".": "not measured"}
+    assert verdict_of([Point("", words[each]) for each in outcomes], most=True) == verdict
+
+
+def test_one_statement_speaks_of_several_solvers():
+    values = {("a", "fw"): 1, ("a", "mfw"): 3, ("a", "cvm"): 2}
+    verdict, points = judged(ORDER | {"each": {"solver": ["fw", "mfw"], "dataset": "a"}}, runs(values))
+    assert verdict == REFUTED
+    assert [(point.name, point.outcome) for point in points] == [("fw, a", "supports"), ("mfw, a", "contradicts")]
+
+
+def test_a_speed_up_on_one_dataset_beside_that_on_another():
+    values = {("a", "fw"): 1, ("a", "cvm"): 10, ("b", "fw"): 1, ("b", "cvm"): 3}
+    statement = {"kind": "higher", "quantity": "train_seconds", "over": {"solver": "cvm"}, "than": {"dataset": "b"}}
+    verdict, points = judged(statement | {"each": {"solver": "fw", "dataset": "a"}}, runs(values))
+    assert verdict == HOLDS
+    assert points[0].words == "9.911 to b's 2.98"
+
+
+@pytest.mark.parametrize(
+    ("more", "verdict"), [({}, REFUTED), ({"by_factor": 0.4}, HOLDS), ({"by_factor": 0.6}, REFUTED)]
+)
+def test_an_advantage_may_be_limited(more, verdict):
+    """Of CVM that is twice as fast: it is never more than 1/0.4 times as fast, and is more than 1/0.6 times."""
+    statement = {"kind": "higher", "quantity": "train_seconds", "of": {"solver": "cvm"}, "than": {"solver": "fw"}}
+    values = {("a", "fw"): 2, ("a", "cvm"): 1}
+    assert judged(statement | {"each": {"dataset": "a"}} | more, runs(values))[0] == verdict
+
+
+def test_slack_is_in_the_unit_of_the_quantity():
+    values = {("a", "fw"): 96.5, ("a", "cvm"): 97}
+    statement = {
+        "kind": "lower",
+        "quantity": "test_accuracy_percent",
+        "of": {"solver": "cvm"},
+        "than": {"solver": "fw"},
+    }
+    rows = runs(values, "test_accuracy_percent")
+    assert judged(statement | {"each": {"dataset": "a"}}, rows)[0] == REFUTED
+    assert judged(statement | {"each": {"dataset": "a"}, "slack": 1.0}, rows)[0] == HOLDS
+
+
+@pytest.mark.parametrize(("within", "verdict"), [(0.94, HOLDS), (0.4, REFUTED)])
+def test_alike_within_what_the_paper_says(within, verdict):
+    rows = runs({("a", "fw"): 96.5, ("a", "cvm"): 97}, "test_accuracy_percent")
+    statement = {
+        "kind": "alike",
+        "quantity": "test_accuracy_percent",
+        "of": {"solver": "fw"},
+        "than": {"solver": "cvm"},
+    }
+    assert judged(statement | {"each": {"dataset": "a"}, "within": within}, rows)[0] == verdict
+
+
+def test_rows_of_one_experiment_beside_those_of_another():
+    rows = runs({("a", "fw"): 2}, experiment="one") + runs({("a", "fw"): 9}, experiment="two")
+    statement = {
+        "kind": "lower",
+        "quantity": "train_seconds",
+        "of": {"experiment": "one"},
+        "than": {"experiment": "two"},
+    }
+    verdict, points = judged(statement | {"each": {"solver": "fw", "dataset": "a"}}, rows)
+    assert verdict == HOLDS
+    assert points[0].words == "2.01 to two's 9.01"
+
+
+@pytest.mark.parametrize(("end", "verdict"), [(0.10, HOLDS), (0.30, REFUTED)])
+def test_the_end_of_a_run_beside_its_curve_after_some_passes(end, verdict):
+    statement = {"kind": "lower", "quantity": "test_error", "of": {"solver": "sbp"}}
+    statement |= {"than": {"solver": "sbp", "after": {"passes": 1}}, "each": {"dataset": "a"}}
+    rows = [run(solver="sbp", seed=seed, test_error=end) for seed in range(3)]
+    verdict_found, points = judged(statement, rows, curve({0.1: 0.5, 1.0: 0.2, 10.0: end}))
+    assert verdict_found == verdict
+    assert "after 1 passes's 20.00" in points[0].words
+
+
+def test_a_place_on_a_curve_that_ends_there():
+    """SMO lies above up to half of its run, and below in the end."""
+    smo, sbp = curve({1: 0.5, 5: 0.5, 6: 0.1, 10: 0.1}, "smo"), curve({1: 0.2, 10: 0.2})
+    statement = {"kind": "above", "quantity": "test_error", "of": {"solver": "smo"}, "than": {"solver": "sbp"}}
+    statement |= {"each": {"dataset": "a"}}
+    rows = [run(solver="smo", test_error=0.1), run(solver="sbp", test_error=0.2)]
+    assert judged(statement | {"up_to": {"end": 0.5}}, rows, smo + sbp)[0] == HOLDS
+    assert judged(statement, rows, smo + sbp)[0] == REFUTED
+
+
+def test_what_rises_is_asked_across_a_gap():
+    statement = {"kind": "rising", "quantity": "train_seconds", "over": {"solver": "cvm"}, "along": "dataset"}
+    statement |= {"each": {"solver": "fw", "dataset": ["a", "b", "c"]}}
+    values = {("a", "fw"): 1, ("a", "cvm"): 5, ("c", "fw"): 1, ("c", "cvm"): 9}
+    verdict, points = judged(statement, runs(values))
+    assert verdict == SO_FAR
+    assert [(point.name, point.outcome) for point in points] == [
+        ("fw, a to b", "not measured"),
+        ("fw, a to c", "supports"),
+    ]
+
+
+def test_a_slope_says_what_it_says_of_the_datasets_it_has():
+    statement = {"kind": "slope", "quantity": "train_seconds", "against": "n", "between": [0, float("inf")]}
+    statement |= {"of": {"solver": "fw"}, "each": {"dataset": ["a", "b", "c"]}}
+    rows = [row | {"n": 10 if row["dataset"] == "a" else 90} for row in runs({("a", "fw"): 1, ("b", "fw"): 4})]
+    verdict, points = judged(statement, rows)
+    assert verdict == SO_FAR
+    assert [point.outcome for point in points] == ["supports", "supports", "not measured"]
+
+
+@pytest.mark.parametrize(
+    ("against", "verdict"),
+    [("examples", REFUTED), (["n", "examples"], HOLDS), (10.0, HOLDS), (4.0, REFUTED)],
+)
+def test_a_bound_is_a_number_a_quantity_or_a_product(against, verdict):
+    rows = [run(support_vectors=10, examples=8.0)]
+    statement = {"kind": "bound", "quantity": "support_vectors", "against": against, "of": {}, "each": {"dataset": "a"}}
+    assert judged(statement, rows)[0] == verdict
+
+
+def test_the_decisions_of_table_7_are_those_that_are_printed():
+    asked = [
+        sentence.statement
+        for sentence in sentences("frank-wolfe-2012")
+        if sentence.at.startswith("Table 7") and isinstance(sentence.statement, SignificantStatement)
+    ]
+    printed = [
+        (row["quantity"], row["pair"].split(" vs "), "not shown" if "not" in row["decision"] else "shown")
+        for row in table("fw-table7")
+    ]
+    words = {"comparable_seconds": "seconds", "test_accuracy_percent": "accuracy"}
+    assert [(words[each.quantity], each.solvers, each.decision) for each in asked] == printed
