@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -55,6 +56,21 @@ def test_force_does_everything_again(mpu_bench: Called, rows: Rows) -> None:
     forced = mpu_bench("run", "tried.yaml", "--repeats", "1", "--force")
     assert "kept" not in forced.stderr
     assert len(rows()) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.cpu_count() > 8, reason="makes a busy machine, and looks into /proc")
+def test_a_busy_machine_is_warned_of_at_the_start(mpu_bench: Called) -> None:
+    hog = ["nice", "-n", "19", sys.executable, "-c", "while True: pass"]  # it wants much and gets little
+    hogs = [subprocess.Popen(hog) for _ in range(os.cpu_count() + 1)]
+    try:
+        told = mpu_bench("run", "tried.yaml", "--repeats", "1", "--only", "solver=dcd")
+    finally:
+        for each in hogs:
+            each.kill()
+            each.wait()
+    assert told.returncode == 0
+    assert told.stderr.count("this machine is busy: ") == 1
+    assert told.stderr.index("this machine is busy: ") < told.stderr.index("1/1")
 
 
 def test_a_dry_run_does_nothing(place: Path, mpu_bench: Called) -> None:

@@ -33,7 +33,7 @@ def record(**values: object) -> dict[str, object]:
 
 def printed(records: list[dict[str, object]], width: int, published: str | None = None) -> str:
     text = io.StringIO()
-    table.print_table(records, published, Console(file=text, width=width))
+    table.print_table(records, [published] if published else [], Console(file=text, width=width))
     return text.getvalue()
 
 
@@ -73,11 +73,11 @@ def test_a_group_without_a_result_shows_its_status() -> None:
 def test_remarks_tell_failures_what_is_missing_and_mixed_machines() -> None:
     machines = [{"processor": name, "cores": 2, "threads": 1} for name in ("a", "b")]
     records = [record(status="crashed", reason="its process was ended"), record(status="not run"), record()]
-    lines = "\n".join(table.remarks(records, machines, None))
+    lines = "\n".join(table.remarks(records, machines, []))
     assert "adult mpu seed=0: crashed: its process was ended" in lines
     assert "1 of 3 runs are not done yet" in lines
     assert "different machines" in lines
-    assert table.remarks([record()], machines[:1], None) == []
+    assert table.remarks([record()], machines[:1], []) == []
 
 
 def test_a_disturbed_row_is_marked_and_the_mark_explained() -> None:
@@ -106,10 +106,10 @@ def test_what_was_changed_is_said_once_and_has_no_published_number() -> None:
     assert row.startswith("mpu C=10")
     assert "11434.4" not in row
     assert any(line.startswith("mpu C=1 (earlier run)") and line.count("11434.4") == 2 for line in lines)
-    remarks = table.remarks(records, [], "mpu-table1")
+    remarks = table.remarks(records, [], ["mpu-table1"])
     assert "changed from the config: solvers.mpu.C = 10 (in rows of mpu)" in remarks
     assert sum("earlier run: of an earlier plan of this folder, 1 in all" in line for line in remarks) == 1
-    assert not any("published" in line for line in table.remarks([changed], [], "mpu-table1"))
+    assert not any("published" in line for line in table.remarks([changed], [], ["mpu-table1"]))
 
 
 def test_objectives_of_two_problems_have_two_columns() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ class MadeUpPool(Pool):
         self.jobs, self.ends = jobs, ends or {}
         self.under_way: list[Task] = []
         self.log: list[str] = []
+        self.fastest_probes: list[float] = []
         self.closed = False
 
     @property
@@ -37,6 +39,7 @@ class MadeUpPool(Pool):
     def submit(self, task: Task) -> None:
         assert self.has_room
         self.log.append(f"begins {task.run.solver.name}")
+        self.fastest_probes.append(task.fastest_probe)
         self.under_way.append(task)
 
     def next_outcome(self, on_news) -> Outcome:
@@ -213,6 +216,28 @@ def test_a_run_starts_as_soon_as_what_it_needs_is_there(tmp_path: Path, read, jo
     assert len(pool.log) == 6
     if jobs > 1:
         assert begun["begins dcd"] < begun["ends mpu"]
+
+
+def test_a_run_learns_of_the_fastest_probe_of_this_machine(tmp_path: Path, read) -> None:
+    pool, text = MadeUpPool(1), SMALL + "solvers: [dcd]\n"
+    run_made_up(tmp_path, read, pool, text)
+    with Store(tmp_path / "results") as store:
+        (record,), (machine,) = store.records(), store.environments()
+        store.save(record | {"probe_seconds": 0.016}, [], machine)
+    run_made_up(tmp_path, read, pool, text.replace("[dcd]", "[dcd, liblinear]"))
+    assert pool.fastest_probes == [math.inf, 0.016]
+
+
+def test_a_run_carries_what_tells_whether_it_was_disturbed(execute) -> None:
+    (record,), _ = execute(SMALL + "solvers: [dcd]\n")
+    assert record["threads"] == 1
+    assert 1e-3 < record["probe_seconds"] < 1
+    counted = [record[name] for name in ("waiting_seconds", "steal_seconds", "involuntary_switches", "load")]
+    assert all(number is None or number >= 0 for number in counted)
+    assert record["disturbed"] is None or "seconds" in record["disturbed"] or "slower" in record["disturbed"]
+    assert 0 < record["constant_error"] <= 0.5
+    assert 0 <= record["balanced_error"] <= 0.5
+    assert 0 <= record["positives_found"] <= 1
 
 
 def test_an_exception_ends_what_is_under_way(tmp_path: Path, read, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ def row(solver: str, objective: float | None = 1.5, **values: object) -> dict[st
         "dataset": "adult", "solver": solver, "parameters": json.dumps(parameters), "kernel": "linear", "seed": 0,
         "status": "done", "reason": "", "objective": objective,
     }  # fmt: skip
-    (made,) = summary.summarize([record | values], None)
+    (made,) = summary.summarize([record | values], [])
     return made
 
 

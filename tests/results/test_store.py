@@ -145,9 +145,9 @@ def test_csv_files_hold_what_the_store_holds(store: Store) -> None:
 
 
 def test_published_numbers_stand_beside_the_measured(store: Store) -> None:
-    store.save_plan([planned("a")], {"published": "mpu-table1"})
+    store.save_plan([planned("a")], {})
     store.save(record("a", objective=11434.4, train_seconds=0.2), [POINT], MACHINE)
-    (row,) = summary.summarize(store.records(), "mpu-table1")
+    (row,) = summary.summarize(store.records(), ["mpu-table1"])
     assert row["published_objective"] == 11434.4
     assert row["published_train_seconds"] == 0.4
 
@@ -248,7 +248,7 @@ def test_finished_runs_of_an_earlier_plan_stay_marked_until_a_plan_has_them_agai
         assert [(row["run_id"], row["earlier"], row["as_published"]) for row in rows] == [("c", None, 0), ("a", 1, 1)]
         assert [row["run_id"] for row in store.records()] == ["c"]
         assert store.checkpoints() == []
-    csv_files.write(store)
+    write_csv(store)
     assert [row["run_id"] for row in rows_of(store.folder / "runs.csv")] == ["c", "a"]
     assert [row["earlier"] for row in rows_of(store.folder / "table.csv")] == ["", "1"]
     assert [row["overridden"] for row in rows_of(store.folder / "table.csv")] == ["solvers.mpu.C = 10", ""]

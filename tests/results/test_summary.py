@@ -11,13 +11,13 @@ def record(**values):
 
 
 def test_a_failed_run_is_no_part_of_a_mean():
-    (row,) = summary.summarize([record(), record(status="diverged", objective=float("inf"), seed=1)], None)
+    (row,) = summary.summarize([record(), record(status="diverged", objective=float("inf"), seed=1)], [])
     assert (row["count"], row["planned"], row["objective_mean"]) == (1, 2, 11434.4)
     assert row["status"] == "diverged"
 
 
 def test_what_follows_from_a_row_is_summed_up_as_well():
-    (row,) = summary.summarize([record(), record(seed=1, test_error=0.25, online_error=0.5)], None)
+    (row,) = summary.summarize([record(), record(seed=1, test_error=0.25, online_error=0.5)], [])
     assert row["test_error_percent_mean"] == 20
     assert row["test_accuracy_percent_mean"] == 80
     assert row["online_error_percent_mean"] == 50
@@ -47,7 +47,7 @@ def test_disturbed_runs_are_told_in_a_line():
 
 
 def test_every_quantity_has_a_mean_and_a_standard_deviation():
-    (row,) = summary.summarize([record(), record(seed=1)], None)
+    (row,) = summary.summarize([record(), record(seed=1)], [])
     assert {f"{name}_{end}" for name in QUANTITIES for end in ("mean", "std")} <= set(row)
 
 
@@ -62,10 +62,10 @@ def test_a_published_number_stands_only_beside_what_is_as_published():
         ({"experiment": "mpu-table1"}, True),  # kept before anything said so
         ({"experiment": "mpu-table1-ci"}, False),
     ]:
-        (row,) = summary.summarize([record(**values)], "mpu-table1")
+        (row,) = summary.summarize([record(**values)], ["mpu-table1"])
         assert (set(row) >= PRINTED, row["as_published"]) == (is_published, int(is_published))
 
 
 def test_earlier_runs_are_no_part_of_the_means_of_others():
-    rows = summary.summarize([record(), record(seed=1, objective=1.0, earlier=1)], None)
+    rows = summary.summarize([record(), record(seed=1, objective=1.0, earlier=1)], [])
     assert [(row["earlier"], row["count"], row["objective_mean"]) for row in rows] == [(None, 1, 11434.4), (1, 1, 1.0)]
