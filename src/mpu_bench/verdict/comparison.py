@@ -38,6 +38,7 @@ from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, NOT_RUN, Sample
 from mpu_bench.verdict.points import Evidence, Point, selected
 from mpu_bench.verdict.rules import Table, rules
 from mpu_bench.verdict.sentences import of_experiment
+from mpu_bench.verdict.sentences import sentences as of_paper
 from mpu_bench.verdict.statements import points_of, verdict_of
 
 VALUE, RATIO, CLAIM = COUNTED = ("value", "ratio", "claim")  #: the kinds that say whether a paper is reproduced
@@ -123,6 +124,7 @@ def compare(
     evidence: Evidence,
     judging: Judging,
     sentences: Sequence[Sentence] = (),
+    elsewhere: Sequence[Sentence] = (),
 ) -> list[Cell]:
     """Judge results.
 
@@ -136,6 +138,8 @@ def compare(
         What the config says.
     sentences : sequence of Sentence
         Of the paper, those that these results answer.
+    elsewhere : sequence of Sentence
+        Those that other results answer; the numbers that they are about have no cell here.
 
     Returns
     -------
@@ -143,7 +147,7 @@ def compare(
         One for each published number of the tables named under ``published`` and each row of results that answers it,
         and one for each claim. A number that a claim is about has no other.
     """
-    said: list[Sentence | Claim] = [*sentences, *judging.claims]
+    said: list[Sentence | Claim] = [*sentences, *elsewhere, *judging.claims]
     statements = [each.statement for each in said if each.statement is not None]
     claimed = {cited for statement in statements if isinstance(cited := _cited(statement), Printed)}
     cells = [
@@ -175,8 +179,9 @@ def of_results(results: ResultsFolder) -> list[Cell]:
 
 def of_rows(results: ResultsFolder, rows: Sequence[Summary]) -> list[Cell]:
     """Return the same where the rows of table.csv were read before."""
-    sentences = of_experiment(results.fact("paper") or "", experiment_of(results))
-    return compare(rows, evidence_of(results), judging_of(results), sentences)
+    paper = results.fact("paper") or ""
+    own = of_experiment(paper, experiment_of(results))
+    return compare(rows, evidence_of(results), judging_of(results), own, of_paper(paper))
 
 
 def experiment_of(results: ResultsFolder) -> str:
@@ -232,11 +237,7 @@ def _answers(row: Mapping[str, str], column: str, rows: Sequence[Summary]) -> Se
     if column in FACTS:
         same = [each for each in rows if each["dataset"] == row.get("dataset") and _is_counted(each)]
         return [each for each in same if each.get(column) is not None and (column != "n" or _is_as_long(each, row))]
-    return [
-        each
-        for each in rows
-        if each.get("as_published") != 0 and matching.answers(row, _with_parameters(each)) and _is_as_long(each, row)
-    ]
+    return [each for each in rows if matching.answers(row, _with_parameters(each)) and _is_as_long(each, row)]
 
 
 def _is_counted(row: Summary) -> bool:
@@ -270,7 +271,7 @@ def _why_not_run(row: Mapping[str, str], rows: Sequence[Summary], column: str) -
     other = [each for each in same_dataset if not _is_as_long(each, row)]
     if other:
         return f"run on {other[0]['n']} rows instead"
-    if any(matching.answers(row, _with_parameters(each)) for each in same_dataset):
+    if any(matching.answers(row, _with_parameters(each) | {"as_published": None}) for each in same_dataset):
         return "run with other settings than those of the config"
     return "no run answers this row"
 
@@ -352,7 +353,7 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     named = [each for each in published.table(cell.table) if _is_peer(each, printed, peer)]
     if len(named) != 1:
         return replace(cell, remark=f"{peer} is not printed beside it")
-    others = [each for each in rows if each.get("as_published") != 0 and _answers_peer(each, named[0], row)]
+    others = [each for each in rows if _answers_peer(each, named[0], row)]
     if not others or not others[0]["count"]:
         return replace(cell, remark=f"{peer} was not run")
     interval = judge.printed_ratio(printed[cell.column], named[0][cell.column])
