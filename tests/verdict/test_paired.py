@@ -129,8 +129,9 @@ def test_a_solver_without_a_budget_stands_beside_every_budget():
     rows = compared(records, "forgetron", "perceptron")
     assert [(row.setting, row.pairs) for row in rows] == [("budget=200", 3), ("budget=400", 3)]
     assert [row.effect for row in rows] == pytest.approx([0.21, 0.11])
-    (row,) = compared(records, "forgetron budget=400", "perceptron")
-    assert (row.setting, row.effect) == ("", pytest.approx(0.11))
+    for name in ("budget", "vectors"):  # as its parameter is called
+        (row,) = compared(records, f"forgetron {name}=400", "perceptron")
+        assert (row.setting, row.effect) == ("", pytest.approx(0.11))
 
 
 def test_settings_that_only_one_has_are_told_with_what_has_no_partner():

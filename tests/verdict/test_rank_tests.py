@@ -8,7 +8,7 @@ from scipy import stats
 
 from mpu_bench import published
 from mpu_bench.errors import StoreError
-from mpu_bench.verdict.rank_tests import critical_difference, friedman, matched, wilcoxon
+from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL, critical_difference, friedman, matched, typical, wilcoxon
 
 
 @pytest.mark.parametrize(
@@ -169,3 +169,27 @@ def test_the_critical_difference_is_that_of_demsars_table():
     for solvers, q in ((3, 2.343), (5, 2.728), (10, 3.164)):
         expected = q * (solvers * (solvers + 1) / (6 * 14)) ** 0.5
         assert critical_difference(solvers, 14) == pytest.approx(expected, rel=1e-3)
+
+
+def test_the_typical_difference_is_that_of_hollander_and_wolfe():
+    """The depression scale factors of "Nonparametric Statistical Methods", chapter 3."""
+    before = np.array([1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30])
+    after = np.array([0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29])
+    assert typical(after - before) == pytest.approx((-0.46, -0.786, -0.010), abs=1e-9)
+    assert wilcoxon(after, before, "less").p_value == pytest.approx(0.0195, abs=5e-5)
+
+
+@given(st.lists(st.integers(-100, 100), min_size=6, max_size=12, unique_by=abs))
+def test_the_interval_holds_the_shifts_that_are_not_refused(numbers):
+    differences = np.array(numbers, float)
+    middle, low, high = typical(differences)
+    assert low <= middle <= high
+    for shift in (low - 0.3, low + 0.3, middle, high - 0.3, high + 0.3):
+        refused = wilcoxon(differences, np.full(len(numbers), shift)).p_value < LEVEL
+        assert refused == (not low <= shift <= high)
+
+
+def test_few_differences_have_no_interval():
+    assert typical(np.arange(1.0, LEAST_PAIRS)) is None
+    assert wilcoxon(np.arange(1.0, LEAST_PAIRS), np.zeros(LEAST_PAIRS - 1)).p_value > LEVEL
+    assert wilcoxon(np.arange(1.0, LEAST_PAIRS + 1), np.zeros(LEAST_PAIRS)).p_value <= LEVEL

@@ -184,7 +184,8 @@ def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Console) ->
             terminal.print(_table(pair, rows))
         if len(rows) < len(pair.rows):
             quantities = dict.fromkeys(QUANTITIES[row.quantity].heading for row in pair.rows if row not in rows)
-            line(f"{pair.first} and {pair.second}: the rest is equal in every pair ({'; '.join(quantities)})")
+            what = "the rest is" if rows else "they are"
+            line(f"{pair.first} and {pair.second}: {what} equal in every pair ({'; '.join(quantities)})")
         if pair.unlike:
             line(f"{pair.first} and {pair.second} have not the same {'; '.join(pair.unlike)}")
         for name, runs in ((pair.first, pair.only_in_first), (pair.second, pair.only_in_second)):

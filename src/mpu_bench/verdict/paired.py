@@ -35,6 +35,7 @@ Record = Mapping[str, Any]
 #: the quantities that are compared where none is named
 COMPARED = ("test_error", "balanced_error", "online_error", "objective", "nu", "support_vectors", "comparable_seconds")
 _OF_OBJECTIVE = ("C", "regularization", "kernel")  # beside the problem, what makes an objective another function
+_SAME_AS_BUDGET = {"vectors"}
 FEW = "too few"  #: begins the remark on a row of fewer than `LEAST_PAIRS` pairs
 _ROUNDING = 1e-9  # relative: what two numbers may differ by and be tied
 _PERCENT = 100.0
@@ -140,7 +141,6 @@ def _settings(run: Record) -> dict[str, str]:
     parameters = json.loads(run["parameters"], object_hook=from_json)
     settings = {name: short(value) for name, value in parameters.items()} | {"kernel": str(run["kernel"])}
     if run["budget_vectors"] is not None:
-        settings.pop("vectors", None)  # the same
         settings["budget"] = str(run["budget_vectors"])
     return settings
 
@@ -163,6 +163,7 @@ class Sides:
         self._sides = first, second
         made_with = {id(run): _settings(run) for side in self._sides for run in side}
         names = {name for side in self._sides for name in _varying(side, made_with)}
+        names -= _SAME_AS_BUDGET if "budget" in names else set()
         self._settings = {
             run: {name: value for name, value in settings.items() if name in names}
             for run, settings in made_with.items()
@@ -214,7 +215,7 @@ class Sides:
             settings = _settings(first[0]), _settings(second[0])
             for name, value in settings[0].items():
                 other = settings[1].get(name, value)
-                if other != value:
+                if other != value and name not in _SAME_AS_BUDGET:
                     found.setdefault(f"{name}: {value} and {other}", {})[dataset] = None
         return [f"{words} ({_shortened(list(datasets))})" for words, datasets in found.items()]
 
