@@ -1,10 +1,11 @@
 """Accept results folders as results/baseline, and write results/baseline/README.md anew.
 
-    python scripts/accept.py results/mpu-table1 results/sbp-table2
+    python scripts/accept.py results/mpu-table1 results/sbp-table2    # what full runs came to
+    python scripts/accept.py results/ci/*-ci                          # what CI holds its own runs to
+    python scripts/accept.py results/baseline/*/                      # verdicts anew, after a rule or a sentence changed
     python scripts/accept.py                                          # README.md alone
 
-For maintainers: what is kept is what `mpu-bench check --against results/baseline` holds later results to. Commit it
-with the change that made it.
+For maintainers: what is kept is what `mpu-bench check` holds later results to. Commit it with the change that made it.
 """
 
 from __future__ import annotations
@@ -22,26 +23,28 @@ from mpu_bench.verdict import baseline
 
 BASELINE = Path(__file__).parents[1] / "results" / "baseline"
 
-HEAD = """# What full runs came to
+HEAD = """# What this project came to
 
-The last numbers of this project itself, which `mpu-bench check --against results/baseline` holds later results to.
-`scripts/accept.py` keeps a results folder here and writes this file. How many cells of each published table, and how
-many claims, have which verdict:
+Its own last numbers, which `mpu-bench check` holds later results to. `mpu-bench show`, `plot`, `report` and `export`
+read the folders here like any other. `scripts/accept.py` keeps a results folder here and writes this file. How many of
+the published values and ratios, and of the papers' sentences, the full runs give which verdict:
 """
+RUNS = "The runs behind it (what is without a result, and why, is in each `about.json`):"
+SHORT = "Of the ci profiles, minutes of each experiment, which CI holds its runs to (they are judged only where nothing is cut):"
 
 
 def readme(root: Path) -> str:
     """Return the text of the baseline's README: the overview, and where, when and how long it was measured."""
-    folders = baseline.folders(root)
-    facts = {folder: baseline.about(folder) for folder in folders}
-    lines = [_line(facts[folder], _machines(folder)) for folder in folders]
+    about = {folder: baseline.about(folder) for folder in baseline.folders(root)}
+    full = [folder for folder in about if "--profile" not in (about[folder]["options"] or [])]
+    lines = [_line(about[folder], _machines(folder)) for folder in full]
     every = {experiment.name for experiment in reproduction.experiments([], None, print)[0]}
-    absent = sorted(every - {each["name"] for each in facts.values()})
+    absent = sorted(every - {about[folder]["name"] for folder in full})
     if absent:
         lines.append(f"- not run in full so far: {', '.join(f'`{name}`' for name in absent)}")
-    table = overview.markdown(overview.by_table(map(overview.of_folder, folders)))
-    runs = "The runs behind it (what is without a result, and why, is in each `about.json`):"
-    return "\n".join([HEAD, table, runs, "", *lines, ""])
+    table = overview.markdown(overview.by_table(map(overview.of_folder, full)))
+    short = [_line(about[folder], _machines(folder)) for folder in about if folder not in full]
+    return "\n".join([HEAD, table, RUNS, "", *lines, *(["", SHORT, "", *short] if short else []), ""])
 
 
 def _machines(folder: Path) -> dict[str, list[str]]:

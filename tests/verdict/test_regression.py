@@ -1,75 +1,131 @@
-import csv
 import json
+from pathlib import Path
 
 import pytest
 
+from mpu_bench import solvers
 from mpu_bench.errors import StoreError
-from mpu_bench.report import csv_files
-from mpu_bench.results.folder import open_results
-from mpu_bench.verdict import regression
+from mpu_bench.quantities import RECORD_COLUMNS
+from mpu_bench.verdict import baseline, regression
+from mpu_bench.verdict.regression import Results
 from oracles import made_up
 
-
-def kept_of(folder, to):
-    """Keep a results folder as results/baseline does: as CSV and JSON."""
-    with open_results(folder) as results:
-        csv_files.write(results)
-    to.mkdir()
-    for name in ("runs.csv", "environment.json"):
-        (to / name).write_bytes((folder / name).read_bytes())
-    return to
+HERE = {"instruction_set": "znver4 1", "blas": ["openblas 0.3.31 SkylakeX"], "versions": {"mpu-bench": "1", "numpy": "2"}}
+RECORD = dict.fromkeys(RECORD_COLUMNS) | {
+    "dataset": "adult", "solver": "mpu", "parameters": "{}", "kernel": "linear", "seed": 0, "status": "done",
+    "reason": "", "n": 1000, "n_test": 16281, "updates": 1000, "kernel_evaluations": 10000, "objective": 2.0,
+    "test_error": 0.15, "threads": 1, "cpu_seconds": 1.0,
+}  # fmt: skip
 
 
-def edit(folder, **changes):
-    path = folder / "runs.csv"
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(row | changes for row in rows)
+def results(*changes, machine=HERE):
+    return Results(Path("here"), [RECORD | each for each in changes or ({},)], [machine])
 
 
-def faults(left, right):
-    found = regression.compare(regression.read(left), regression.read(right))
-    return [fault for each in found for fault in each.faults]
+def faults(now, kept, machine=HERE, solver="mpu"):
+    left, right = results(now | {"solver": solver}), results(kept | {"solver": solver}, machine=machine)
+    return [fault for each in regression.compare(left, right) for fault in each.faults]
 
 
-def test_a_folder_agrees_with_what_is_kept_of_it(tmp_path):
+ELSEWHERE = HERE | {"instruction_set": "haswell 2"}
+
+
+def test_one_machine_is_one_set_of_instructions_and_one_of_libraries():
+    assert regression.same_machine(results(), results(machine=HERE | {"processor": "another name", "cores": 64}))
+    assert regression.same_machine(results(), results(machine=HERE | {"versions": {"mpu-bench": "2", "numpy": "2"}}))
+    for change in (
+        {"instruction_set": "haswell 2"},
+        {"blas": ["openblas 0.3.31 Haswell"]},
+        {"versions": {"numpy": "3"}},
+        {"instruction_set": None},
+    ):
+        assert not regression.same_machine(results(), results(machine=HERE | change))
+    unknown = HERE | {"instruction_set": None}
+    assert not regression.same_machine(results(machine=unknown), results(machine=unknown))
+
+
+@pytest.mark.parametrize("change", [{"updates": 1001}, {"objective": 2.0000001}, {"test_error": 0.1501}], ids=str)
+def test_on_one_machine_all_is_equal_or_it_is_a_fault(change):
+    for solver in ("mpu", "mfw"):
+        assert faults({}, {}, solver=solver) == []
+        assert len(faults(change, {}, solver=solver)) == 1
+
+
+def test_elsewhere_most_solvers_count_the_same():
+    assert faults({"objective": 2.0 + 1e-9}, {}, ELSEWHERE) == []
+    assert faults({"updates": 1001}, {}, ELSEWHERE) == ["updates 1001 and 1000"]
+    assert faults({"test_error": 0.1501}, {}, ELSEWHERE) == ["test error 15.01% and 15%"]
+    assert faults({"objective": 2.00001}, {}, ELSEWHERE) == ["objective 2.00001 and 2"]
+
+
+def test_elsewhere_a_count_may_differ_by_what_its_solver_says():
+    rounding = regression.rounding_of("mfw")["updates"]
+    nearly, too_far = round(1000 / (1 - 0.9 * rounding)), round(1000 / (1 - 1.1 * rounding))
+    assert faults({"updates": nearly}, {}, ELSEWHERE, "mfw") == []
+    assert len(faults({"updates": too_far}, {}, ELSEWHERE, "mfw")) == 1
+    assert faults({"test_error": 0.155}, {}, ELSEWHERE, "mfw") == []  # 1.3 of its standard deviations
+    assert len(faults({"test_error": 0.17}, {}, ELSEWHERE, "mfw")) == 1
+
+
+def test_what_a_solver_says_of_rounding_is_about_quantities_that_are_held():
+    held = {each.name for each in (*regression._COUNTS, *regression._VALUES)}
+    for name in solvers.SOLVERS:
+        rounding = regression.rounding_of(name)
+        assert set(rounding) <= held
+        assert all(0 < allowed < 1 for allowed in rounding.values())
+    assert regression.rounding_of("a plugin's") == {}
+
+
+def test_a_run_that_its_seconds_ended_is_held_to_its_errors_alone():
+    ended = {"status": "stopped", "reason": "seconds >= 10"}
+    assert faults(ended | {"updates": 5}, ended) == []
+    assert faults(ended | {"test_error": 0.5}, ended) == ["test error 50% and 15%"]
+
+
+@pytest.mark.parametrize(
+    ("now", "slower"),
+    [((10, 25), False), ((1, 2.5), False), ((1, 6.5), True), ((0.1, 0.65), False), ((10, 1), False)],
+    ids=["a slower machine", "a little", "another algorithm", "too short to tell", "faster"],
+)
+def test_seconds_are_held_to_those_of_the_first_solver(now, slower):
+    left, right = (
+        results({"cpu_seconds": seconds[0]}, {"solver": "dcd", "cpu_seconds": seconds[1]}) for seconds in (now, (1, 2))
+    )
+    assert bool(regression.slower(left, right)) == slower
+
+
+@pytest.mark.parametrize("change", [{"disturbed": "waited 31% of its wall seconds"}, {"threads": None}], ids=str)
+def test_disturbed_seconds_are_held_to_nothing(change):
+    left, right = (
+        results({"cpu_seconds": 1} | change, {"solver": "dcd", "cpu_seconds": seconds}) for seconds in (6.5, 2)
+    )
+    assert regression.slower(left, right) == []
+
+
+def test_a_kept_folder_is_held_to_like_any_other(tmp_path):
     folder = made_up.results(tmp_path)
-    assert faults(folder, kept_of(folder, tmp_path / "kept")) == []
-
-
-def test_on_one_processor_counts_and_errors_are_equal_or_it_is_a_fault(tmp_path):
-    folder = made_up.results(tmp_path)
-    kept = kept_of(folder, tmp_path / "kept")
-    edit(kept, updates="1001", test_error="0.1501", n_test="100")
-    edit(folder, n_test="100")
-    with open_results(folder) as results:
-        csv_files.write(results)
-    found = faults(folder, kept)
-    assert any("updates" in fault for fault in found)
-
-
-def test_on_another_processor_errors_differ_by_chance(tmp_path):
-    left, right = (kept_of(made_up.results(tmp_path, name), tmp_path / f"{name} kept") for name in "ab")
-    for folder, error in ((left, 0.15), (right, 0.155)):
-        edit(folder, n_test="16281", test_error=error, experiment="x")
-    (right / "environment.json").write_text(json.dumps({"machines": [{"processor": "another", "versions": {}}]}))
-    assert faults(left, right) == []  # 0.5 of a deviation of 0.4 points
-    edit(right, test_error=0.17)
-    assert len(faults(left, right)) == 2
+    kept = baseline.accept(folder, tmp_path / "kept")
+    assert [each.faults for each in regression.compare(regression.read(folder), regression.read(kept))] == [(), ()]
 
 
 def test_what_cannot_be_compared_is_one_message(tmp_path):
-    folder = kept_of(made_up.results(tmp_path), tmp_path / "kept")
     with pytest.raises(StoreError, match="holds no results"):
         regression.read(tmp_path)
-    other = kept_of(made_up.results(tmp_path, "other"), tmp_path / "other kept")
-    edit(other, dataset="web")
     with pytest.raises(StoreError, match="in common"):
-        faults(folder, other)
-    lines = (folder / "runs.csv").read_text().replace("test_error", "error").splitlines()
-    (folder / "runs.csv").write_text("\n".join(lines))
+        regression.compare(results(), results({"dataset": "web"}))
+    place = baseline.accept(made_up.results(tmp_path), tmp_path / "kept")
+    lines = (place / "runs.csv").read_text().replace("test_error", "error").splitlines()
+    (place / "runs.csv").write_text("\n".join(lines))
     with pytest.raises(StoreError, match="no column 'test_error'"):
-        regression.read(folder)
+        regression.read(place)
+
+
+def test_a_machine_of_an_earlier_version_is_another(tmp_path):
+    folder = made_up.results(tmp_path)
+    kept = baseline.accept(folder, tmp_path / "kept")
+    machines = json.loads((kept / "environment.json").read_text())
+    for machine in machines["machines"]:
+        del machine["instruction_set"]
+    (kept / "environment.json").write_text(json.dumps(machines))
+    assert regression.same_machine(regression.read(folder), regression.read(folder))
+    assert not regression.same_machine(regression.read(folder), regression.read(kept))

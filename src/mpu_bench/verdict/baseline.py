@@ -116,11 +116,10 @@ def about(folder: Path) -> dict[str, Any]:
     """
     with open_results(folder) as results:
         try:
-            return {
-                name: results.facts[name] for name in ("name", "paper", "date", "hours", "runs", "planned", "missing")
-            }
+            known = {name: results.facts[name] for name in ("name", "date", "hours", "runs", "planned", "missing")}
         except KeyError as error:
             raise StoreError(f"{folder / ABOUT}: has no {error}; accept the results again") from None
+        return known | {name: results.fact(name) for name in ("paper", "options")}
 
 
 def cells(folder: Path) -> list[Cell]:
@@ -292,7 +291,8 @@ def _change(now: Cell, old: Cell, runs: Sequence[Difference], exact: bool) -> It
     if _is_near(now.measured, old.measured) and not any(run.is_other for run in its_runs):
         yield Change(now, f"{words}; measured is the same: the rule, or print, is another", True)
         return
-    is_fault = exact or any(run.faults for run in its_runs)
+    is_lost = now.measured is None and old.measured is not None
+    is_fault = exact or is_lost or any(run.faults for run in its_runs)
     yield Change(now, words if is_fault else f"{words}; by the other machine's rounding", is_fault)
 
 

@@ -42,6 +42,11 @@ class CVM(BallSolver):
     name = "cvm"
 
     keeps_history: ClassVar[bool] = False
+    # as with the others (ball.py), but a step solves the whole core set anew, and forgets the path to it
+    rounding: ClassVar = dict.fromkeys(("updates", "passes", "support_vectors"), 0.2) | {
+        "kernel_evaluations": 0.4,
+        "objective": 1e-3,
+    }
 
     def check_diagonal(self, problem: Problem, kernel: Kernel, diagonal: NDArray[np.float64]) -> None:
         """Refuse a kernel with which K(x, x) is not constant."""

@@ -28,7 +28,7 @@ partner and what they become). A step with a loss is one step and one update.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -115,6 +115,7 @@ class BPegasos(OnlineSolver):
 
     name = "bpegasos"
     paper = "bpegasos-2010"
+    rounding: ClassVar = {"kernel_evaluations": 1e-3, "updates": 5e-3}  # projection: of a Gram matrix near singular
 
     vectors: Annotated[int, Ge(1)] = 100
     maintenance: Literal["merging", "projection", "smallest", "random"] = "merging"

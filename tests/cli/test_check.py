@@ -1,0 +1,108 @@
+"""``mpu-bench check``: exit codes, what it says, what it writes for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from mpu_bench.cli.app import app
+from mpu_bench.errors import ConfigError, StoreError
+from mpu_bench.verdict import baseline
+from oracles import made_up
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a working folder with results that its baseline keeps."""
+    monkeypatch.chdir(tmp_path)
+    folder = made_up.results(Path("results"))
+    baseline.accept(folder, Path("results/baseline"))
+    return folder
+
+
+def check(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["check", *map(str, arguments)])
+
+
+def changed(results: Path) -> Path:
+    """Return other results of the same experiment."""
+    return made_up.results(results.parent / "later", error=0.2)
+
+
+def test_what_differs_from_print_is_listed_and_no_failure_but_a_strict_one(results: Path) -> None:
+    done = check()
+    assert done.exit_code == 0, done.output
+    assert "libsvm" in done.output
+    assert "made-up: 2 runs held to results/baseline/made-up (counts must be equal): nothing has changed" in done.output
+    assert check("--strict").exit_code == 1
+
+
+def test_a_change_is_a_failure(results: Path) -> None:
+    done = check(changed(results))
+    assert done.exit_code == 1
+    words = " ".join(done.output.split())
+    assert "adult sbp seed=0 test error 20% and 15%" in words
+    assert "undecided higher, was: agrees" in words
+    assert "2 runs and 1 verdicts have changed" in words
+
+
+def test_where_nothing_was_run_the_kept_results_are_judged_again(results: Path) -> None:
+    (results / "runs.sqlite").unlink()
+    (results / "runs.sqlite").parent.rename("elsewhere")
+    done = check()
+    assert done.exit_code == 0, done.output
+    assert "held to results/baseline/made-up" in done.output
+
+
+def test_results_without_a_baseline_are_no_failure(results: Path) -> None:
+    other = made_up.results(Path("results"), "other")
+    done = check(other)
+    assert done.exit_code == 0
+    assert "other: the baseline keeps nothing of it" in done.output
+    Path("results/baseline").rename("kept")
+    assert check(other).exit_code == 0
+    assert check(results, "--baseline", "kept").exit_code == 0
+
+
+def test_bad_input_is_one_message(results: Path, tmp_path: Path) -> None:
+    assert "there is no such folder" in str(check("--baseline", "nowhere").exception)
+    renamed = check("--against", "results/baseline").exception
+    assert isinstance(renamed, ConfigError)
+    assert "--against is --baseline now" in str(renamed)
+    results.parent.rename("away")
+    empty = check().exception
+    assert isinstance(empty, StoreError)
+    assert "holds no results; run a config first" in str(empty)
+
+
+def test_json_says_all_that_the_table_says(results: Path) -> None:
+    done = check(changed(results), "--format", "json")
+    assert done.exit_code == 1
+    (found,) = json.loads(done.output)
+    assert (found["experiment"], found["changed"], found["differs"], found["runs"]) == ("made-up", True, True, 2)
+    assert found["verdicts"][0]["verdict"] == "differs"
+    assert {"experiment", "what", "words", "is_fault"} == set(found["changes"][0])
+
+
+def test_junit_is_a_case_for_each_run_and_verdict(results: Path) -> None:
+    def suite(*arguments: str | Path) -> tuple[ET.Element, dict[str, Any]]:
+        (found,) = ET.fromstring(check(*arguments, "--format", "junit").output)
+        failures = {case.get("name"): case[0].get("message") for case in found if case.find("failure") is not None}
+        assert (len(found), len(failures)) == (int(found.get("tests", 0)), int(found.get("failures", 0)))
+        return found, failures
+
+    same, failures = suite()
+    assert failures == {}
+    assert {case.get("classname") for case in same} >= {"made-up.runs", "made-up.value", "made-up.claim"}
+    _, failures = suite("--strict")
+    assert failures == {
+        "sbp-runtime row 1, adult, libsvm, test_error_percent": "differs (higher, worse): published 14.9, measured 16"
+    }
+    _, failures = suite(changed(results))
+    assert failures["adult sbp seed=0"] == "test error 20% and 15%"
+    assert len(failures) == 3
