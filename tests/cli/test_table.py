@@ -52,7 +52,9 @@ def test_the_published_number_stands_beside_the_measured_one() -> None:
 
 @pytest.mark.parametrize("width", [55, 60, 80, 120])
 def test_a_narrow_screen_loses_columns_never_letters(width: int) -> None:
-    text = printed([record(), record(solver="dcd"), record(status="crashed", solver="liblinear")], width, ["mpu-table1"])
+    text = printed(
+        [record(), record(solver="dcd"), record(status="crashed", solver="liblinear")], width, ["mpu-table1"]
+    )
     for word in ("mpu", "dcd", "liblinear", "error, %", "15.00", "seconds", "0.1"):
         assert word in text
     assert "…" not in text
