@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 
 import pytest
 from rich.console import Console
@@ -31,7 +32,7 @@ def record(**values: object) -> dict[str, object]:
     return dict.fromkeys(RECORD_COLUMNS) | known | values
 
 
-def printed(records: list[dict[str, object]], width: int, published: str | None = None) -> str:
+def printed(records: list[dict[str, object]], width: int, published: Sequence[str] = ()) -> str:
     text = io.StringIO()
     table.print_table(records, [published] if published else [], Console(file=text, width=width))
     return text.getvalue()
@@ -44,14 +45,16 @@ def test_means_and_deviations_over_seeds() -> None:
 
 
 def test_the_published_number_stands_beside_the_measured_one() -> None:
-    text = printed([record()], 150, "mpu-table1")
+    text = printed([record()], 150, ["mpu-table1"])
     assert "published" in text
     assert "11434.4" in text
 
 
 @pytest.mark.parametrize("width", [55, 60, 80, 120])
 def test_a_narrow_screen_loses_columns_never_letters(width: int) -> None:
-    text = printed([record(), record(solver="dcd"), record(status="crashed", solver="liblinear")], width, "mpu-table1")
+    text = printed(
+        [record(), record(solver="dcd"), record(status="crashed", solver="liblinear")], width, ["mpu-table1"]
+    )
     for word in ("mpu", "dcd", "liblinear", "error, %", "15.00", "seconds", "0.1"):
         assert word in text
     assert "…" not in text
@@ -101,7 +104,7 @@ def test_what_was_changed_is_said_once_and_has_no_published_number() -> None:
         parameters=json.dumps({"C": 10.0}), objective=114243.4, as_published=0, overridden="solvers.mpu.C = 10"
     )
     records = [changed, record(solver="dcd", as_published=1), record(earlier=1, as_published=1)]
-    lines = printed(records, 150, "mpu-table1").splitlines()
+    lines = printed(records, 150, ["mpu-table1"]).splitlines()
     (row,) = [line for line in lines if "114243" in line]
     assert row.startswith("mpu C=10")
     assert "11434.4" not in row
