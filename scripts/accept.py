@@ -44,7 +44,7 @@ def readme(root: Path) -> str:
         lines.append(f"- not run in full so far: {', '.join(f'`{name}`' for name in absent)}")
     table = overview.markdown(overview.by_table(map(overview.of_folder, full)))
     short = [_line(about[folder], _machines(folder)) for folder in about if folder not in full]
-    return "\n".join([HEAD, table, RUNS, "", *lines, *(["", SHORT, "", *short] if short else []), ""])
+    return "\n".join([HEAD, table, "", RUNS, "", *lines, *(["", SHORT, "", *short] if short else []), ""])
 
 
 def _machines(folder: Path) -> dict[str, list[str]]:

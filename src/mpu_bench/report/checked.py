@@ -42,6 +42,9 @@ def summary(check: Check) -> str:
     """Return in a sentence how a folder stands beside the baseline."""
     if check.kept is None:
         return f"{check.name}: the baseline keeps nothing of it"
+    if check.is_kept:
+        outcome = f"{len(check.changes)} verdicts have changed" if check.changes else "nothing has changed"
+        return f"{check.name}: kept in {check.kept}, judged by today's rules: {outcome}"
     room = "counts must be equal" if check.exact else "made by other instructions or libraries"
     runs, verdicts = sum(bool(run.faults) for run in check.runs), sum(change.is_fault for change in check.changes)
     outcome = f"{runs} runs and {verdicts} verdicts have changed" if runs or verdicts else "nothing has changed"
