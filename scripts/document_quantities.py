@@ -19,8 +19,8 @@ This page is written by `scripts/document_quantities.py` from `src/mpu_bench/qua
 
 A results folder holds one row a run in `runs.csv`, one row a checkpoint of a run in `curves.csv`, and means over seeds
 and splits in `table.csv` and `mean_curves.csv`: there, a quantity `x` is the columns `x_mean` and `x_std` (the sample
-standard deviation; empty for one run), and `published_x` is the number of the published table beside it. An empty cell
-means that the number does not exist for this solver, or was not measured.
+standard deviation; empty for one run), `published_x` is the number of the published table beside it, and `disturbed`
+says how many of its runs were. An empty cell means that the number does not exist for this solver, or was not measured.
 """
 
 

@@ -3,97 +3,80 @@ from __future__ import annotations
 import pytest
 
 HEAD = "name: tried\ndataset: {checkerboard: {rows: 100, test_rows: 50}}\n"
-CLAIM = "claims: [{claim: x, "
+CLAIM = "claims: [{claim: x, statement: {each: {dataset: checkerboard}, "
+LOWER = CLAIM + "kind: lower, quantity: test_error, of: {solver: mpu}, than: {solver: dcd}"
+RECOMPUTED = "claims: [{claim: x, statement: {kind: significant, test: wilcoxon, solvers: [fw, cvm], "
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("compare: {mpu-table3: {}}", "compare.mpu-table3: there is no table 'mpu-table3'; did you mean"),
-        ("compare: {mpu-table1: {objectiv: {relative: 1}}}", "mpu-table1 has no column 'objectiv'; did you mean 'obj"),
-        ("compare: {fw-tables5-6: {statistic: {relative: 1}}}", "fw-tables5-6 has no column 'dataset'"),
-        (
-            "compare: {mpu-table1: {seconds: {ratio_to: dcb, factor: 2}}}",
-            "ratio_to: there is no solver 'dcb'; did you mean 'dcd'",
-        ),
-        ("compare: {mpu-table1: {seconds: {}}}", "give relative, absolute"),
+        ("published: mpu-table3", "published: there is no table 'mpu-table3'; did you mean"),
+        ("published: [mpu-table1, fw-tabel2]", "there is no table 'fw-tabel2'; did you mean 'fw-table2'"),
         ("paper: mpu-2011", "paper"),
-        ("known: [{claim: x, reason: y}]", "known.claim: there is no claim 'x'"),
+        (LOWER + ", by: 3}}]", "line 4: claims.statement.by: unknown key"),
+        (LOWER + ", slac: 0.2}}]", "line 4: claims.statement.slac: unknown key; did you mean 'slack'?"),
+        (CLAIM + "kind: lowr, quantity: nu}}]", "there is no kind 'lowr'; did you mean 'lower'?"),
+        (CLAIM + "quantity: nu}}]", "claims.statement.kind: this key is missing"),
+        (CLAIM + "kind: lower, quantity: nu, of: {}}}]", "claims.statement.than: this key is missing"),
+        (LOWER.replace("dcd", "dce") + "}}]", "than.solver: there is no solver 'dce'; did you mean 'dcd'?"),
+        (LOWER.replace("mpu", "mpv") + "}}]", "of.solver: there is no solver 'mpv'; did you mean 'mpu'?"),
         (
-            CLAIM
-            + "kind: number, rule: {relative: 1}, quantity: nu, printed: {table: sbp-table2, row: 9, column: nu}}]",
+            LOWER.replace("checkerboard", "chequerboard") + "}}]",
+            "no dataset 'chequerboard'; did you mean 'checkerboard'",
+        ),
+        (LOWER.replace("checkerboard", "[checkerboard, adult]") + "}}]", "there is no dataset 'adult'"),
+        (LOWER.replace("test_error", "test_eror") + "}}]", "there is no quantity 'test_eror'; did you mean"),
+        (CLAIM + "kind: slope, quantity: nu, of: {}, against: m, between: [0, 1]}}]", "there is no quantity 'm'"),
+        (
+            CLAIM + "kind: slope, quantity: nu, of: {}, over: {solver: mpv}, against: n, between: [0, 1]}}]",
+            "over.solver: there is no solver 'mpv'",
+        ),
+        (
+            CLAIM + "kind: number, quantity: nu, of: {}, printed: {table: sbp-table2, row: 9, column: nu}}}]",
             "row 9 of sbp-table2 prints no nu",
         ),
         (
-            CLAIM + "kind: rises, by: 1, quantity: test_eror}]",
-            "claims.quantity: there is no quantity 'test_eror'; did you mean",
+            CLAIM + "kind: below, quantity: nu, of: {}, than: {solver: mpu}, up_to: {examples: 1, end: 1}}}]",
+            "give one of examples, examples_squared, end",
         ),
-        (CLAIM + "kind: bound, quantity: updates, against: bound}]", "claims.against: there is no quantity 'bound'"),
         (
-            CLAIM + "kind: statistic, rule: {relative: 1}, test: wilcoxon, solvers: [fw, cvm], of: fw-table3, "
-            "quantity: minutes, printed: 1}]",
+            RECOMPUTED + "of: fw-table3, quantity: minutes, "
+            "printed: {table: fw-tables5-6, row: 1, column: statistic}}}]",
             "fw-table3 has no column 'minutes'",
         ),
+        (RECOMPUTED + "quantity: nu}}]", "give the datasets, or a published table"),
         (
-            CLAIM
-            + "kind: statistic, rule: {relative: 1}, test: friedman, solvers: [fw, cvm], quantity: nu, printed: 1}]",
+            "claims: [{claim: x, statement: {kind: significant, test: friedman, solvers: [fw, cvm], quantity: nu, "
+            "datasets: [checkerboard]}}]",
             "three or more",
         ),
+        ("explained: [{because: x, evidence: adult}]", "name the column of a published table, or the sentence"),
+        ("explained: [{column: nu, solver: mpv, because: x, evidence: adult}]", "explained.solver: there is no solver"),
+        ("explained: [{column: nu, table: t, because: x, evidence: adult}]", "explained.table: there is no table 't'"),
+        ("explained: [{column: nux, table: sbp-table2, because: x, evidence: y}]", "sbp-table2 has no column 'nux'"),
+        ("explained: [{column: nu, because: x}]", "explained.evidence: this key is missing"),
     ],
 )
-def test_what_is_compared_must_be_there(refused, text: str, message: str) -> None:
-    told = refused(HEAD + f"solvers: [mpu]\n{text}\n")
-    assert message in told
-    assert len(told.splitlines()) == 1
-
-
-ORDER = CLAIM + "kind: order, quantity: test_error, rows: [{solver: mpu}, {solver: dcd}]"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (ORDER + ", by: 3, share: 0.2}]", "line 4: claims.by: unknown key; choose from claim, datasets, kind"),
-        (ORDER + ", slac: 0.2}]", "line 4: claims.slac: unknown key; did you mean 'slack'?"),
-        (CLAIM + "kind: ordr, quantity: nu}]", "line 4: claims.kind: there is no kind 'ordr'; did you mean 'order'?"),
-        (CLAIM + "quantity: nu}]", "line 4: claims.kind: this key is missing"),
-        (CLAIM + "kind: rises, quantity: test_error}]", "line 4: claims.by: this key is missing"),
-        (CLAIM + "kind: order, quantity: nu, rows: []}]", "line 4: claims.rows: must hold 1 at least"),
-        (ORDER + ", where: {solver: mpv}}]", "claims.where.solver: there is no solver 'mpv'; did you mean 'mpu'?"),
-        (ORDER.replace("dcd", "dce") + "}]", "claims.rows.solver: there is no solver 'dce'; did you mean 'dcd'?"),
-        (
-            ORDER + ", where: {dataset: chequerboard}}]",
-            "there is no dataset 'chequerboard'; did you mean 'checkerboard'?",
-        ),
-        (ORDER + ", datasets: [adult]}]", "claims.datasets: there is no dataset 'adult'; choose from checkerboard"),
-        (
-            CLAIM + "kind: slope, quantity: nu, against: m, between: [0, 1]}]",
-            "claims.against: there is no quantity 'm'",
-        ),
-        (
-            CLAIM + "kind: slope, quantity: nu, speed_up_over: {solver: mpv}, between: [0, 1]}]",
-            "claims.speed_up_over.solver: there is no solver 'mpv'",
-        ),
-        ("known: [{column: nu, solver: mpv, measured: 1, relative: 1, reason: x}]", "known.solver: there is no solver"),
-        ("known: [{column: nu, table: t, measured: 1, relative: 1, reason: x}]", "no table under compare 't'"),
-        (
-            "compare: {mpu-table1: {seconds: {relative: 1, overrides: [{datasets: [adlut], relative: 1}]}}}",
-            "compare.mpu-table1.seconds.overrides.datasets: there is no dataset 'adlut'; did you mean 'adult'?",
-        ),
-        (
-            "compare: {mpu-table1: {seconds: {relative: 1, overrides: [{solvers: [mpv], relative: 1}]}}}",
-            "there is no solver 'mpv'; did you mean 'mpu'?",
-        ),
-    ],
-)
-def test_a_name_that_does_not_exist_and_a_key_of_another_kind_are_refused(refused, text: str, message: str) -> None:
+def test_what_does_not_exist_or_says_nothing_is_refused(refused, text: str, message: str) -> None:
     told = refused(HEAD + f"solvers: [mpu]\n{text}\n")
     assert message in told
     assert "tried.yaml, line 4: " in told
 
 
 def test_a_claim_may_be_about_a_dataset_of_a_profile(read) -> None:
-    text = HEAD + "solvers: [mpu]\n" + ORDER + ", where: {dataset: small}}]\n"
+    text = HEAD + "solvers: [mpu]\n" + LOWER.replace("checkerboard", "small") + "}}]\n"
     profiles = "profiles: {ci: {dataset: {checkerboard: {rows: 50, test_rows: 50, as: small}}}}\n"
     for profile in (None, "ci"):
-        assert read(text + profiles, profile=profile).judging.claims[0].where.dataset == "small"
+        statement = read(text + profiles, profile=profile).judging.claims[0].statement
+        assert list(statement.points()) == [{"dataset": "small"}]
+
+
+def test_every_combination_is_a_point(read) -> None:
+    each = "each: [{dataset: checkerboard, budget: [10, 20]}, {dataset: checkerboard, C: 1.0}]"
+    text = LOWER.replace("each: {dataset: checkerboard}", each) + "}}]\n"
+    assert list(read(HEAD + "solvers: [mpu]\n" + text).judging.claims[0].statement.points()) == [
+        {"dataset": "checkerboard", "budget": 10},
+        {"dataset": "checkerboard", "budget": 20},
+        {"dataset": "checkerboard", "C": 1.0},
+    ]

@@ -36,7 +36,7 @@ TUNED = """
 name: tuned
 dataset: {digits: {positive: ['8']}}
 solvers: [dcd]
-tune: {values: {C: [1, 10]}, holdout: 0.3}
+tune: {C: [1, 10], holdout: 0.3}
 """
 
 
@@ -91,7 +91,7 @@ def test_the_values_that_are_tried_belong_to_the_settings(tmp_path: Path) -> Non
     path = tmp_path / "tuned.yaml"
     path.write_text(TUNED, encoding="utf-8")
     for values, known in (("[1, 10]", 1), ("[1, 10, 100]", 0)):
-        experiment = read_config(path, settings=[f"tune.values.C={values}"])
+        experiment = read_config(path, settings=[f"tune.C={values}"])
         runs = plan.plan(experiment)
         marks = facts.marks_of(experiment, runs)
         assert [mark["as_published"] for run, mark in zip(runs, marks, strict=True) if run.trial is None] == [known]

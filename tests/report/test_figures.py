@@ -133,11 +133,37 @@ def test_accuracy_and_seconds_against_a_parameter():
 
 
 def test_average_ranks_with_the_critical_difference():
-    seconds, accuracy = figure_data.make("ranks", SERIES, []).panels
-    assert "F = inf" in seconds.title
+    timed = [each | {"comparable_seconds_mean": each["train_seconds_mean"]} for each in SERIES]
+    seconds, accuracy = figure_data.make("ranks", timed, []).panels
+    assert seconds.title == "seconds, Friedman p = 0"
     ranks = {each.label: each.x[1] for each in seconds.series}
     assert ranks == {"fw": 1, "mfw": 2, "cvm": 3}
+    assert seconds.names == ("fw", "mfw", "cvm")
     assert {each.label: each.x[1] for each in accuracy.series} == {"cvm": 1, "mfw": 2, "fw": 3}
     low, _, high = seconds.series[0].x
     assert high - low == pytest.approx(critical_difference(3, 3))
     assert figure_data.make("ranks", SERIES + SERIES, []) is None  # which of the rows is a solver's is not said
+    assert [panel.title[:8] for panel in figure_data.make("ranks", SERIES, []).panels] == ["accuracy"]
+
+
+def test_budgets_and_parameters_are_ranked_apart_on_two_datasets_or_more():
+    kinds = [(None, "none"), (100, "merging"), (100, "removal"), (500, "merging")]
+    rows = [
+        row(name, "bpegasos", budget=budget, parameters={"maintenance": kind}, test_accuracy_percent=90.0 + place)
+        for name in ("usps", "letter") for place, (budget, kind) in enumerate(kinds)
+    ]  # fmt: skip
+    (panel,) = figure_data.make("ranks", rows, []).panels
+    best = ("bpegasos merging B=500", "bpegasos removal B=100", "bpegasos merging B=100", "bpegasos none")
+    assert panel.names == best
+    assert figure_data.make("ranks", rows[:4], []) is None
+
+
+def test_ranks_leave_out_who_was_not_measured_on_most_datasets():
+    rows = [
+        row(name, solver, test_accuracy_percent=90.0 + place)
+        for name in "abcdef" for place, solver in enumerate(("fw", "mfw", "cvm", "late"))
+        if solver != "late" or name in "ab"
+    ]  # fmt: skip
+    (panel,) = figure_data.make("ranks", rows, []).panels
+    assert panel.names == ("cvm", "mfw", "fw")
+    assert panel.x_label == "average rank over 6 datasets (1 is best)"

@@ -74,10 +74,10 @@ def test_is_described(solver):
     assert solver.classes in {"two", "any"}
 
 
-def test_says_of_which_problem_its_objective_is(solver, kernel, problem):
+def test_says_of_which_problem_its_objective_is(solver, kernel):
     if isinstance(solver, Multiclass):
         pytest.skip("as the solver of its machines")
-    state, _ = run(solver, kernel, problem)
+    state, _ = run(solver, kernel, toys.problem(*toys.binary(agree=True), "dense"))
     parameters = {field.name: getattr(solver, field.name) for field in fields(solver)}
     assert bool(solver.objective_of(parameters)) == (solver.measures(state).objective is not None)
 

@@ -43,7 +43,7 @@ def print_results(results: folder.ResultsFolder, asked: Collection[int] | None =
     for line in table.remarks(records, results.environments(), tables):
         terminal.print(line, markup=False, highlight=False, soft_wrap=True)
     if asked is not None and (rest := sum(not each["trial"] for each in every) - len(records)) > 0:
-        line = f"not asked for: {rest} other runs of this experiment; mpu-bench show {results.folder} prints them all"
+        line = f"other runs of this experiment, not asked for: {rest}; mpu-bench show {results.folder} prints them all"
         terminal.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

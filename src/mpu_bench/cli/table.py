@@ -152,7 +152,7 @@ def remarks(
         lines.append(f"{missing} of {len(records)} runs are not done yet")
     if len({json.dumps([each["processor"], each["cores"], each["threads"]]) for each in machines}) > 1:
         lines.append("these runs used different machines or numbers of threads: do not compare their seconds")
-    if remark := disturbed_remark(records):
+    if remark := disturbed_remark([*records, *earlier]):
         lines.append(f"{remark}; run them again with --force when the machine is quiet")
     if published and any(record["status"] in FINISHED and record["as_published"] != 0 for record in records):
         lines.append(

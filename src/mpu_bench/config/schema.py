@@ -20,8 +20,6 @@ RENAMED = {
     "reference": "optimum",
     "kernel-reference": "kernel-optimum",
     "deviation": "suboptimality",
-    "deviations": "standard_deviations",
-    "but": "overrides",
     "splits": "bipartitions",
     "compare": "published",
     "known": "explained",

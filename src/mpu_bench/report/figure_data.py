@@ -43,6 +43,7 @@ class Panel:
     x_log: bool = True
     y_log: bool = False
     categories: tuple[str, ...] = ()  #: what stands at x = 0, 1, ... where x is no number
+    names: tuple[str, ...] = ()  #: what stands at y = 0, 1, ... from the top, where y is no number
 
 
 @dataclass(frozen=True)
@@ -354,34 +355,58 @@ def _parameter_panel(dataset: str, rows: Sequence[Row], name: str, quantity: str
 _COMPARED = {"train_seconds": "seconds", "test_accuracy_percent": "accuracy"}
 
 
+#: what solvers are ranked in over datasets, and the titles of the panels
+_RANKED = {"comparable_seconds": "seconds", "test_accuracy_percent": "accuracy", "online_error": "online error"}
+_LEAST_SOLVERS, _LEAST_DATASETS = 3, 2  # of ranks that say more than a number for each
+
+
 def _ranks(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
-    """Return average ranks over datasets; solvers differ by Nemenyi's test where their intervals do not meet."""
-    without_budget = [row for row in rows if not row["budget_vectors"]]
-    solvers = list(dict.fromkeys(row["solver"] for row in without_budget))
-    panels = []
-    for quantity, title in _COMPARED.items():
-        try:
-            values = rank_tests.matched(without_budget, f"{quantity}_mean", solvers)
-            outcome = rank_tests.friedman(values, "highest" if DECLARED[quantity].better == "higher" else "lowest")
-        except StoreError:
-            continue
-        if len(solvers) >= 3 and outcome.datasets >= 3:
-            panels.append(_rank_panel(title, solvers, outcome))
-    words = f"average ranks; intervals that do not meet differ at {rank_tests.LEVEL:g} (Nemenyi)"
-    return Figure("", words, tuple(panels)) if panels else None
+    """Return average ranks over datasets, with Nemenyi's critical difference."""
+    varied = _varying(rows)
+    named = [{**row, "solver": _entrant(row, varied)} for row in rows]
+    panels = [_rank_panel(quantity, title, named) for quantity, title in _RANKED.items()]
+    words = f"average ranks; solvers whose bars do not meet differ at {rank_tests.LEVEL:g} (Nemenyi)"
+    return Figure("", words, tuple(panel for panel in panels if panel is not None))
 
 
-def _rank_panel(title: str, solvers: Sequence[str], outcome: rank_tests.Friedman) -> Panel:
+def _entrant(row: Row, varied: Mapping[str, set[str]]) -> str:
+    """Return what a solver is called that is ranked: one with another parameter, budget or kernel is another."""
+    return " ".join([_label(row, varied), *([row["kernel"]] if "kernel" in varied.get(row["solver"], ()) else [])])
+
+
+def _rank_panel(quantity: str, title: str, rows: Sequence[Row]) -> Panel | None:
+    measured = [row for row in rows if row.get(f"{quantity}_mean") is not None]
+    solvers = _ranked_solvers(measured)
+    if not solvers:
+        return None
+    try:
+        values = rank_tests.matched(measured, f"{quantity}_mean", solvers)
+    except StoreError:  # which of several rows is a solver's is not said
+        return None
+    outcome = rank_tests.friedman(values, "highest" if DECLARED[quantity].better == "higher" else "lowest")
     half = rank_tests.critical_difference(len(solvers), outcome.datasets) / 2
-    places = {
-        solver: place for place, (_, solver) in enumerate(sorted(zip(outcome.average_ranks, solvers, strict=True)))
-    }
+    ranked = sorted(zip(outcome.average_ranks, solvers, strict=True))
     series = tuple(
-        Series(solver, (rank - half, rank, rank + half), (places[solver] + 1.0,) * 3)
-        for solver, rank in zip(solvers, outcome.average_ranks, strict=True)
+        Series(solver, (rank - half, rank, rank + half), (float(place),) * 3)
+        for place, (rank, solver) in enumerate(ranked)
     )
-    label = f"average rank over {outcome.datasets} datasets, 1 is best"
-    return Panel(f"{title}, F = {outcome.statistic:.3f}", label, "order", series, x_log=False)
+    label = f"average rank over {outcome.datasets} datasets (1 is best)"
+    names = tuple(solver for _, solver in ranked)
+    return Panel(f"{title}, Friedman p = {outcome.p_value:.2g}", label, "", series, x_log=False, names=names)
+
+
+def _ranked_solvers(rows: Sequence[Row]) -> list[str]:
+    """Return the solvers of the largest table without holes, found by leaving out who has the fewest datasets."""
+    datasets: dict[str, set[str]] = {}
+    for row in rows:
+        datasets.setdefault(row["solver"], set()).add(row["dataset"])
+    left, best, most = list(datasets), list[str](), 0
+    while len(left) >= _LEAST_SOLVERS:
+        common = len(set.intersection(*(datasets[solver] for solver in left)))
+        if common >= _LEAST_DATASETS and common * len(left) > most:
+            best, most = list(left), common * len(left)
+        left.remove(min(reversed(left), key=lambda solver: len(datasets[solver])))
+    return best
 
 
 def _bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _COLUMNS = 3  # of panels
 _FEW_POINTS = 12  # of a line: only these have markers
 _PANEL = (3.6, 2.9)  # inches
+_ROW, _LETTER = 0.18, 0.06  # inches, of a name at the side
 _STYLE: Any = {
     "font.size": 8,
     "axes.spines.top": False,
@@ -106,15 +107,20 @@ def draw(figure: Figure) -> Drawing:
     columns = 1 if wide else min(_COLUMNS, len(figure.panels))
     lines = math.ceil(len(figure.panels) / columns)
     width, height = (7.2, 2.6) if wide else _PANEL
+    height = max(height, 1.0 + _ROW * max(len(panel.names) for panel in figure.panels))
+    width += _LETTER * max(len(name) for panel in figure.panels for name in (*panel.names, ""))
     styles = figure.styles()
     per_line = max(1, int(columns * width / 1.7))
-    legend = 0.18 * math.ceil(len(styles) / per_line) + 0.1
+    has_legend = not all(panel.names for panel in figure.panels)
+    legend = 0.18 * math.ceil(len(styles) / per_line) + 0.1 if has_legend else 0.0
     drawing = Drawing(figsize=(columns * width, lines * height + legend), layout="constrained")
     axes = drawing.subplots(lines, columns, squeeze=False).ravel()
     for place, panel in zip(axes, figure.panels, strict=False):
         _draw_panel(place, panel, styles)
     for place in axes[len(figure.panels) :]:
         place.set_visible(False)
+    if not has_legend:
+        return drawing
     handles = {handle.get_label(): handle for place in axes for handle in place.get_legend_handles_labels()[0]}
     drawing.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=per_line)
     return drawing
@@ -130,11 +136,16 @@ def _draw_panel(place: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
         place.set_yscale("log")
     if panel.categories:
         place.set_xticks(range(len(panel.categories)), panel.categories, rotation=45, ha="right")
+    if panel.names:
+        place.set_yticks(range(len(panel.names)), panel.names)
+        place.invert_yaxis()
+        place.margins(y=0.5 / len(panel.names))
     for series in panel.series:
-        _draw_series(place, series, styles[series.label])
+        _draw_series(place, series, styles[series.label], [1] if panel.names else None)
 
 
-def _draw_series(place: Axes, series: Series, number: int) -> None:
+def _draw_series(place: Axes, series: Series, number: int, marked: list[int] | None) -> None:
+    """Draw a series with markers at some of its points, by default all."""
     colour = style.COLOURS[number % len(style.COLOURS)]
     if series.published:
         place.plot(series.x, series.y, linestyle="", marker="x", color=colour, markersize=6, label=series.label)
@@ -142,7 +153,7 @@ def _draw_series(place: Axes, series: Series, number: int) -> None:
     has_markers = not series.line or len(series.x) < _FEW_POINTS
     marker = style.MARKERS[number % len(style.MARKERS)] if has_markers else ""
     dashes = style.DASHES[number % len(style.DASHES)]
-    line: Any = ((0, dashes) if dashes else "-") if series.line else ""
-    place.plot(series.x, series.y, linestyle=line, marker=marker, color=colour, label=series.label)
+    line: Any = ((0, dashes) if dashes and marked is None else "-") if series.line else ""
+    place.plot(series.x, series.y, linestyle=line, marker=marker, markevery=marked, color=colour, label=series.label)
     if series.low:
         place.fill_between(series.x, series.low, series.high, color=colour, alpha=0.15, linewidth=0)

@@ -190,6 +190,7 @@ def _experiment(folder: Path) -> dict[str, Any]:
     with open_results(folder) as results:
         records, every = results.records(), summary.summaries(results, earlier=True)
         rows, means = [row for row in every if not row["earlier"]], results.mean_curves()
+        disturbed = summary.disturbed_remark(results.records(earlier=True))
         cells = comparison.of_rows(results, rows)
         judged = overview.of_results(results, cells)
         facts = {name: results.fact(name) or "" for name in ("config", "description", "paper")}
@@ -218,7 +219,7 @@ def _experiment(folder: Path) -> dict[str, Any]:
         "rows": [_row(row, columns, varied, repeat, bool(kernel)) for row in every],
         "finished": sum(record["status"] in FINISHED for record in records),
         "planned": len(records),
-        "disturbed": summary.disturbed_remark(records),
+        "disturbed": disturbed,
         "missing": _missing(records),
         "machines": [{name: _text(value) for name, value in machine.items()} for machine in machines],
     }

@@ -232,11 +232,7 @@ def _answers(row: Mapping[str, str], column: str, rows: Sequence[Summary]) -> Se
     if column in FACTS:
         same = [each for each in rows if each["dataset"] == row.get("dataset") and _is_counted(each)]
         return [each for each in same if each.get(column) is not None and (column != "n" or _is_as_long(each, row))]
-    return [
-        each
-        for each in rows
-        if each.get("as_published") != 0 and matching.answers(row, _with_parameters(each)) and _is_as_long(each, row)
-    ]
+    return [each for each in rows if matching.answers(row, _with_parameters(each)) and _is_as_long(each, row)]
 
 
 def _is_counted(row: Summary) -> bool:
@@ -270,7 +266,7 @@ def _why_not_run(row: Mapping[str, str], rows: Sequence[Summary], column: str) -
     other = [each for each in same_dataset if not _is_as_long(each, row)]
     if other:
         return f"run on {other[0]['n']} rows instead"
-    if any(matching.answers(row, _with_parameters(each)) for each in same_dataset):
+    if any(matching.answers(row, _with_parameters(each) | {"as_published": None}) for each in same_dataset):
         return "run with other settings than those of the config"
     return "no run answers this row"
 
@@ -352,7 +348,7 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     named = [each for each in published.table(cell.table) if _is_peer(each, printed, peer)]
     if len(named) != 1:
         return replace(cell, remark=f"{peer} is not printed beside it")
-    others = [each for each in rows if each.get("as_published") != 0 and _answers_peer(each, named[0], row)]
+    others = [each for each in rows if _answers_peer(each, named[0], row)]
     if not others or not others[0]["count"]:
         return replace(cell, remark=f"{peer} was not run")
     interval = judge.printed_ratio(printed[cell.column], named[0][cell.column])

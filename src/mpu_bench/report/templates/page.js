@@ -37,6 +37,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
 for (const table of document.querySelectorAll("table.filtered")) {
   const tools = table.parentElement.previousElementSibling;
   const field = tools.querySelector(".filter"), boxes = [...tools.querySelectorAll(".verdict")];
+  if (!field) continue;
   const apply = () => {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
     const chosen = new Set(boxes.filter((box) => box.checked).map((box) => box.value));
@@ -52,6 +53,7 @@ for (const table of document.querySelectorAll("table.filtered")) {
 
 // Figures: drawn from their data, again when another axis is chosen.
 const WIDTH = 360, HEIGHT = 270, WIDE = 760;
+const ROW = 16, LETTER = 5.8;
 const LEFT = 48, RIGHT = 18, TOP = 22, BOTTOM = 36, BOTTOM_NAMES = 70;
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -106,34 +108,36 @@ function mark(kind, x, y, colour) {
 }
 
 function drawPanel(panel) {
-  const names = panel.categories, wide = names.length > 0;
+  const names = panel.categories, wide = names.length > 0, rows = panel.names;
+  const left = Math.max(LEFT, 14 + LETTER * Math.max(0, ...rows.map((name) => name.length)));
   const width = wide ? WIDE : WIDTH, bottom = wide ? BOTTOM_NAMES : BOTTOM;
+  const height = Math.max(HEIGHT, TOP + bottom + ROW * rows.length);
   const all = (key) => panel.series.flatMap((series) => series[key]);
   const xs = wide ? [-0.5, names.length - 0.5] : extent(all("x"), panel.x_log);
-  const ys = extent([...all("y"), ...all("low"), ...all("high")], panel.y_log);
-  const x = scale(xs, [LEFT, width - RIGHT], panel.x_log && !wide), y = scale(ys, [HEIGHT - bottom, TOP], panel.y_log);
+  const ys = rows.length ? [rows.length - 0.5, -0.5] : extent([...all("y"), ...all("low"), ...all("high")], panel.y_log);
+  const x = scale(xs, [left, width - RIGHT], panel.x_log && !wide), y = scale(ys, [height - bottom, TOP], panel.y_log);
   const label = `${panel.title} ${panel.y_label} against ${panel.x_label || "datasets"}`;
-  const svg = element("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label, class: wide ? "wide" : "" });
+  const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: wide ? "wide" : "" });
   const text = (words, at) => svg.append(element("text", at, words));
-  for (const value of ticks(ys, panel.y_log)) {
-    svg.append(element("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }));
-    text(written(value), { x: LEFT - 4, y: y(value) + 3, "text-anchor": "end" });
+  for (const value of rows.length ? rows.keys() : ticks(ys, panel.y_log)) {
+    svg.append(element("line", { class: "grid", x1: left, x2: width - RIGHT, y1: y(value), y2: y(value) }));
+    text(rows.length ? rows[value] : written(value), { x: left - 4, y: y(value) + 3, "text-anchor": "end" });
   }
   if (wide) {
     names.forEach((name, place) => text(name, {
-      x: x(place), y: HEIGHT - bottom + 12, "text-anchor": "end", transform: `rotate(-45 ${x(place)} ${HEIGHT - bottom + 12})`,
+      x: x(place), y: height - bottom + 12, "text-anchor": "end", transform: `rotate(-45 ${x(place)} ${height - bottom + 12})`,
     }));
   } else {
     for (const value of ticks(xs, panel.x_log)) {
-      svg.append(element("line", { class: "grid", x1: x(value), x2: x(value), y1: TOP, y2: HEIGHT - bottom }));
-      text(written(value), { x: x(value), y: HEIGHT - bottom + 12, "text-anchor": "middle" });
+      svg.append(element("line", { class: "grid", x1: x(value), x2: x(value), y1: TOP, y2: height - bottom }));
+      text(written(value), { x: x(value), y: height - bottom + 12, "text-anchor": "middle" });
     }
   }
-  svg.append(element("path", { class: "axis", fill: "none", d: `M${LEFT} ${TOP}V${HEIGHT - bottom}H${width - RIGHT}` }));
-  text(panel.title, { x: (LEFT + width - RIGHT) / 2, y: 12, "text-anchor": "middle", "font-weight": "bold" });
-  text(panel.x_label, { x: (LEFT + width - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" });
-  text(panel.y_label, { x: 10, y: (TOP + HEIGHT - bottom) / 2, "text-anchor": "middle",
-    transform: `rotate(-90 10 ${(TOP + HEIGHT - bottom) / 2})` });
+  svg.append(element("path", { class: "axis", fill: "none", d: `M${left} ${TOP}V${height - bottom}H${width - RIGHT}` }));
+  text(panel.title, { x: (left + width - RIGHT) / 2, y: 12, "text-anchor": "middle", "font-weight": "bold" });
+  text(panel.x_label, { x: (left + width - RIGHT) / 2, y: height - 6, "text-anchor": "middle" });
+  text(panel.y_label, { x: 10, y: (TOP + height - bottom) / 2, "text-anchor": "middle",
+    transform: `rotate(-90 10 ${(TOP + height - bottom) / 2})` });
   for (const series of panel.series) drawSeries(svg, series, x, y, panel);
   return svg;
 }
@@ -149,12 +153,12 @@ function drawSeries(svg, series, x, y, panel) {
   }
   if (series.line) {
     svg.append(element("path", { d: `M${path(points).join("L")}`, fill: "none", stroke: series.colour, "stroke-width": 1.6,
-      "stroke-dasharray": series.dash }));
+      "stroke-dasharray": panel.names.length ? "" : series.dash }));
   }
   if (!series.line || points.length < 12) {
-    for (const point of points.filter(fits)) {
+    for (const point of panel.names.length ? [points[1]] : points.filter(fits)) {
       const made = mark(series.published ? "published" : "measured", x(point[0]), y(point[1]), series.colour);
-      made.append(element("title", {}, `${series.label}: ${written(point[1])}`));
+      made.append(element("title", {}, `${series.label}: ${written(point[panel.names.length ? 0 : 1])}`));
       svg.append(made);
     }
   }
@@ -163,7 +167,8 @@ function drawSeries(svg, series, x, y, panel) {
 function drawFigure(figure, drawn) {
   const legend = document.createElement("ul");
   legend.className = "legend";
-  const entries = new Map(drawn.panels.flatMap((panel) => panel.series.map((series) => [series.label, series])));
+  const unnamed = drawn.panels.filter((panel) => !panel.names.length);
+  const entries = new Map(unnamed.flatMap((panel) => panel.series.map((series) => [series.label, series])));
   for (const [label, series] of entries) {
     const item = document.createElement("li"), { colour, dash } = series;
     const sample = element("svg", { viewBox: "0 0 28 12", "aria-hidden": "true" });

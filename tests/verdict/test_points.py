@@ -1,0 +1,82 @@
+"""Two solvers at one point: what is paired, what noise is, and what a difference says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpu_bench.config.rules import Where
+from mpu_bench.verdict import points
+from mpu_bench.verdict.points import (
+    CONTRADICTS,
+    NOISE,
+    NOT_MEASURED,
+    SUPPORTS,
+    UNCLEAR,
+    Difference,
+    difference,
+    outcome,
+)
+
+
+def by_seed(*values: float) -> dict[tuple[str, int], float]:
+    return {("", seed): value for seed, value in enumerate(values)}
+
+
+def test_runs_of_one_seed_are_pairs() -> None:
+    found = difference(by_seed(1.0, 2.0, 3.0), by_seed(1.1, 2.1, 3.1), deterministic=False)
+    assert found is not None
+    assert found.mean == pytest.approx(0.1)
+    assert found.error == pytest.approx(0.0, abs=1e-12)  # the seeds differ, the pairs do not
+
+
+def test_one_run_of_a_split_stands_beside_all_seeds_of_the_other() -> None:
+    found = difference(by_seed(1.0), {("", 3): 2.0, ("", 4): 4.0}, deterministic=False)
+    assert found == Difference(2.0, pytest.approx(1.0))  # type: ignore[arg-type]
+
+
+def test_means_stand_beside_each_other_where_no_seed_is_common() -> None:
+    found = difference({("", 0): 1.0, ("", 1): 3.0}, {("", 2): 5.0, ("", 3): 7.0}, deterministic=False)
+    assert found == Difference(4.0, pytest.approx(2**0.5))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("difference", "expected"),
+    [
+        (None, NOT_MEASURED),
+        (Difference(1.0, None), SUPPORTS),
+        (Difference(0.0, None), NOISE),
+        (Difference(-1.0, None), UNCLEAR),  # one run of something random
+        (Difference(-1.0, 0.6), NOISE),
+        (Difference(-1.0, 0.4), CONTRADICTS),
+        (Difference(-1.0, 0.0), CONTRADICTS),
+    ],
+)
+def test_only_what_goes_beyond_noise_contradicts(difference: Difference | None, expected: str) -> None:
+    assert outcome(difference) == expected
+
+
+@given(st.lists(st.floats(-5, 5), min_size=2, max_size=20))
+def test_what_contradicts_one_order_supports_the_other(values: list[float]) -> None:
+    zero = by_seed(*[0.0] * len(values))
+    one, other = (
+        difference(*pair, deterministic=False) for pair in ((zero, by_seed(*values)), (by_seed(*values), zero))
+    )
+    if outcome(one) == CONTRADICTS:
+        assert outcome(other) == SUPPORTS
+    assert not outcome(one) == outcome(other) == SUPPORTS
+
+
+def test_rows_are_selected_by_columns_and_parameters_and_a_solver_without_budget_stands_at_each() -> None:
+    def row(solver: str, budget: int | None, **parameters: object) -> dict[str, object]:
+        named = {"experiment": "e", "dataset": "adult", "solver": solver, "kernel": "k", "budget_vectors": budget}
+        return named | {"parameters": json.dumps(parameters)}
+
+    rows = [row("cvm", None, C=1.0), row("cvm", None, C=2.0), row("cks", 10), row("cks", 20)]
+    assert points.selected(rows, Where(solver="cvm"), {"dataset": "adult", "C": 2}) == [rows[1]]
+    assert points.selected(rows, Where(solver="cks"), {"dataset": "adult", "budget": 20}) == [rows[3]]
+    assert points.selected(rows, Where(solver="cvm", parameters={"C": 1.0}), {"budget": 20}) == [rows[0]]
+    assert points.selected(rows, Where(dataset="web"), {"dataset": "adult"}) == []
