@@ -2,7 +2,7 @@
 
     python scripts/accept.py results/mpu-table1 results/sbp-table2    # what full runs came to
     python scripts/accept.py results/ci/*-ci                          # what CI holds its own runs to
-    python scripts/accept.py results/baseline/*/                      # verdicts anew, after a rule or a sentence changed
+    python scripts/accept.py results/baseline/*/                      # verdicts anew, when a rule has changed
     python scripts/accept.py                                          # README.md alone
 
 For maintainers: what is kept is what `mpu-bench check` holds later results to. Commit it with the change that made it.
@@ -30,7 +30,7 @@ read the folders here like any other. `scripts/accept.py` keeps a results folder
 the published values and ratios, and of the papers' sentences, the full runs give which verdict:
 """
 RUNS = "The runs behind it (what is without a result, and why, is in each `about.json`):"
-SHORT = "Of the ci profiles, minutes of each experiment, which CI holds its runs to (they are judged only where nothing is cut):"
+SHORT = "Minutes of each experiment (their profile `ci`), judged only where nothing is cut, which CI holds its runs to:"
 
 
 def readme(root: Path) -> str:

@@ -1,7 +1,7 @@
-"""What is broken on purpose turns exactly its own cells of ``mpu-bench check`` red: a solver, a number, a rule, a claim.
+"""What is broken on purpose turns its own cells of ``mpu-bench check`` red: a solver, a number, a rule, a sentence.
 
-Solvers run in plain Python (NUMBA_DISABLE_JIT), where nothing need be compiled for a copy of the sources; the bodies are
-the same. For the others nothing is run: what the baseline keeps is judged again.
+Solvers run in plain Python (NUMBA_DISABLE_JIT), where nothing need be compiled for a copy of the sources; the bodies
+are the same. For the others nothing is run: what the baseline keeps is judged again.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def test_a_change_is_a_failure(results: Path) -> None:
     words = " ".join(done.output.split())
     assert "adult sbp seed=0 test error 20% and 15%" in words
     assert "undecided higher, was: agrees" in words
-    assert "2 runs and 1 verdicts have changed" in words
+    assert "2 runs and 1 verdict have changed" in words
 
 
 def test_where_nothing_was_run_the_kept_results_are_judged_again(results: Path) -> None:

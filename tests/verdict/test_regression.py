@@ -10,7 +10,11 @@ from mpu_bench.verdict import baseline, regression
 from mpu_bench.verdict.regression import Results
 from oracles import made_up
 
-HERE = {"instruction_set": "znver4 1", "blas": ["openblas 0.3.31 SkylakeX"], "versions": {"mpu-bench": "1", "numpy": "2"}}
+HERE = {
+    "instruction_set": "znver4 1",
+    "blas": ["openblas 0.3.31 SkylakeX"],
+    "versions": {"mpu-bench": "1", "numpy": "2"},
+}
 RECORD = dict.fromkeys(RECORD_COLUMNS) | {
     "dataset": "adult", "solver": "mpu", "parameters": "{}", "kernel": "linear", "seed": 0, "status": "done",
     "reason": "", "n": 1000, "n_test": 16281, "updates": 1000, "kernel_evaluations": 10000, "objective": 2.0,
