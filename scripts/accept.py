@@ -2,7 +2,7 @@
 
     python scripts/accept.py results/mpu-table1 results/sbp-table2    # what full runs came to
     python scripts/accept.py results/ci/*-ci                          # what CI holds its own runs to
-    python scripts/accept.py results/baseline/*/                      # verdicts anew, when a rule has changed
+    python scripts/accept.py results/baseline/*/                      # verdicts anew, after a rule has changed
     python scripts/accept.py                                          # README.md alone
 
 For maintainers: what is kept is what `mpu-bench check` holds later results to. Commit it with the change that made it.
@@ -30,7 +30,7 @@ read the folders here like any other. `scripts/accept.py` keeps a results folder
 the published values and ratios, and of the papers' sentences, the full runs give which verdict:
 """
 RUNS = "The runs behind it (what is without a result, and why, is in each `about.json`):"
-SHORT = "Minutes of each experiment (their profile `ci`), judged only where nothing is cut, which CI holds its runs to:"
+SHORT = "Of the ci profiles, which CI holds its runs to (judged only where nothing is cut):"
 
 
 def readme(root: Path) -> str:
@@ -44,7 +44,7 @@ def readme(root: Path) -> str:
         lines.append(f"- not run in full so far: {', '.join(f'`{name}`' for name in absent)}")
     table = overview.markdown(overview.by_table(map(overview.of_folder, full)))
     short = [_line(about[folder], _machines(folder)) for folder in about if folder not in full]
-    return "\n".join([HEAD, table, "", RUNS, "", *lines, *(["", SHORT, "", *short] if short else []), ""])
+    return "\n".join([HEAD, table, RUNS, "", *lines, *(["", SHORT, "", *short] if short else []), ""])
 
 
 def _machines(folder: Path) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ import filelock
 import pytest
 
 from mpu_bench.errors import StoreError, UserError
-from mpu_bench.files import csv_text, process_lock, read_csv, write_bytes, write_text, written_whole
+from mpu_bench.files import csv_text, process_lock, read_csv, write_all, write_text, written_whole
 
 
 def explained(error: OSError) -> UserError:
@@ -24,15 +24,15 @@ def test_a_text_is_written_as_it_is(tmp_path: Path) -> None:
     assert (tmp_path / "table.csv").read_bytes() == "naïve\nline\r\n".encode()
 
 
-def test_bytes_take_the_place_of_what_was_there(tmp_path: Path) -> None:
+def test_a_text_takes_the_place_of_what_was_there(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old and longer")
-    write_bytes(tmp_path / "file", b"new")
+    write_text(tmp_path / "file", "new")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"new")]
 
 
 def test_others_may_read_what_is_written(tmp_path: Path) -> None:
     (tmp_path / "plain").touch()
-    write_bytes(tmp_path / "whole", b"")
+    write_text(tmp_path / "whole", "")
     assert stat.S_IMODE((tmp_path / "whole").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
 
 
@@ -55,6 +55,17 @@ def test_a_file_has_its_name_only_when_it_is_complete(tmp_path: Path) -> None:
         stream.write(b"content")
         assert not (tmp_path / "file").exists()
     assert (tmp_path / "file").read_bytes() == b"content"
+
+
+def test_all_texts_are_written_into_a_folder_that_is_made(tmp_path: Path) -> None:
+    write_all(tmp_path / "a" / "b", {"one": "1", "two": "2"})
+    assert {path.name: path.read_text() for path in (tmp_path / "a" / "b").iterdir()} == {"one": "1", "two": "2"}
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match=r"file: cannot be written: File exists"):
+        write_all(tmp_path / "file", {"one": "1"})
 
 
 def test_a_lock_is_had_again_after_the_work(tmp_path: Path) -> None:

@@ -200,21 +200,13 @@ def parse(
     """Parse YAML text whose top is a mapping; see `read`."""
     try:
         loader = Loader(text)
-    except yaml.YAMLError as problem:  # a character that YAML forbids
-        raise error(f"{source}: not YAML: {problem}") from None
-    try:
         node = loader.get_single_node()
-        locations: dict[Key, str] = {}
-        if node is not None:
-            for key, line in _walk(node, (), source, error):
-                locations[key] = f"{source}, line {line}"
-        data = loader.construct_document(node) if node is not None else None
+        locations = {key: f"{source}, line {line}" for key, line in _walk(node, (), source, error)}
+        data = loader.construct_document(node) if node else None
     except yaml.MarkedYAMLError as problem:
         raise error(_syntax_message(problem, text, source)) from None
-    except yaml.YAMLError as problem:
+    except yaml.YAMLError as problem:  # a character that YAML forbids
         raise error(f"{source}: not YAML: {problem}") from None
-    finally:
-        loader.dispose()
     if not isinstance(data, dict):
         raise error(f"{source}: must hold keys and values (key: value), but holds {_kind(data)}")
     return Document(_unshared(data), source, error, locations, renamed)
@@ -235,7 +227,7 @@ def _unshared(value: Any) -> Any:
     return [_unshared(each) for each in value] if isinstance(value, list) else value
 
 
-def _walk(node: yaml.Node, key: Key, source: str, error: type[UserError]) -> Iterator[tuple[Key, int]]:
+def _walk(node: yaml.Node | None, key: Key, source: str, error: type[UserError]) -> Iterator[tuple[Key, int]]:
     if isinstance(node, yaml.MappingNode):
         seen: dict[Any, int] = {}
         for name_node, child in node.value:

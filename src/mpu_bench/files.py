@@ -25,12 +25,8 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] | None = 
         columns = dict.fromkeys(name for row in rows for name in row)
     writer = csv.DictWriter(text, list(columns), restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    writer.writerows(rows)
     return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    return "" if value is None else value
 
 
 def read_csv(
@@ -98,20 +94,38 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, as `written_whole` does."""
-    with written_whole(path) as stream:
-        stream.write(content)
-
-
 def write_text(path: Path, text: str) -> None:
     """Write a text file in UTF-8 whole or not at all, its line ends as they are."""
-    write_bytes(path, text.encode())
+    with written_whole(path) as stream:
+        stream.write(text.encode())
+
+
+def write_all(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write text files into a folder, which is made if need be, each file whole or not at all.
+
+    Parameters
+    ----------
+    folder : Path
+    texts : mapping of str to str
+        Name of a file -> its text.
+
+    Raises
+    ------
+    StoreError
+        If the folder or a file cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            write_text(folder / name, text)
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be written: {error.strerror}") from None
 
 
 def write_compressed(path: Path, text: str) -> None:
     """Write a text as .xz, whole or not at all; the same text gives the same bytes."""
-    write_bytes(path, lzma.compress(text.encode(), preset=9))
+    with written_whole(path) as stream:
+        stream.write(lzma.compress(text.encode(), preset=9))
 
 
 @contextmanager

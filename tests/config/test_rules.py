@@ -47,8 +47,7 @@ RECOMPUTED = "claims: [{claim: x, statement: {kind: significant, test: wilcoxon,
         ),
         (RECOMPUTED + "quantity: nu}}]", "give the datasets, or a published table"),
         (
-            "claims: [{claim: x, statement: {kind: significant, test: friedman, solvers: [fw, cvm], quantity: nu, "
-            "datasets: [checkerboard]}}]",
+            RECOMPUTED.replace("wilcoxon", "friedman") + "quantity: nu, datasets: [checkerboard]}}]",
             "three or more",
         ),
         ("explained: [{because: x, evidence: adult}]", "name the column of a published table, or the sentence"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from mpu_bench.config.read import config_names, read_config
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.prepare.load import describe
+from mpu_bench.data.prepare.load import describe, prepared_folder
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.run import Run
 from mpu_bench.scaled import short
@@ -28,7 +28,7 @@ def names(kind: str) -> list[str]:
     known = {
         "solvers": lambda: sorted(solvers.SOLVERS),
         "datasets": catalog.names,
-        "kernels": lambda: sorted(schema.KERNELS),
+        "kernels": lambda: list(schema.KERNELS),
         "configs": config_names,
     }
     return known[kind]()
@@ -36,24 +36,28 @@ def names(kind: str) -> list[str]:
 
 def table(kind: str) -> Table:
     """Describe everything of one kind: solvers, datasets, kernels or configs."""
-    makers = {"solvers": _solvers, "datasets": _datasets, "kernels": _kernels, "configs": _configs}
-    return makers[kind]()
+    headings, describe_one = {
+        "solvers": (("solver", "paper", "kernels", "classes", "parameters"), _solver),
+        "datasets": (("dataset", "train", "test", "features", "classes", "papers", "description"), _dataset),
+        "kernels": (("kernel", "parameters", "description"), _kernel),
+        "configs": (("config", "datasets", "solvers", "description"), _config),
+    }[kind]
+    return _table(headings, [(name, *describe_one(name)) for name in names(kind)])
 
 
-def _table(*headings: str) -> Table:
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     listed = Table(box=None, pad_edge=False)
     for heading in headings:
         listed.add_column(heading, overflow="fold")
+    for row in rows:
+        listed.add_row(*row)
     return listed
 
 
-def _solvers() -> Table:
-    listed = _table("solver", "paper", "kernels", "classes", "parameters")
-    for name in names("solvers"):
-        solver = solvers.load(name)
-        parameters = ", ".join(_parameter(field) for field in dataclasses.fields(solver))
-        listed.add_row(name, solver.paper, solver.kernels, solver.classes, parameters)
-    return listed
+def _solver(name: str) -> Sequence[str]:
+    solver = solvers.load(name)
+    parameters = ", ".join(_parameter(field) for field in dataclasses.fields(solver))
+    return solver.paper, solver.kernels, solver.classes, parameters
 
 
 def _parameter(field: dataclasses.Field[Any]) -> str:
@@ -61,36 +65,24 @@ def _parameter(field: dataclasses.Field[Any]) -> str:
     return field.name if required else f"{field.name}={short(field.default)}"
 
 
-def _datasets() -> Table:
-    listed = _table("dataset", "train", "test", "features", "classes", "papers", "description")
-    for name in names("datasets"):
-        card = catalog.card(name)
-        train, test = card.expected_rows()
-        features = card.kept_features or card.features
-        counts = ["" if number is None else str(number) for number in (train, test, features, len(card.class_names))]
-        listed.add_row(name, *counts, ", ".join(card.papers), card.title)
-    return listed
+def _dataset(name: str) -> Sequence[str]:
+    card = catalog.card(name)
+    counts = (*card.expected_rows(), card.kept_features or card.features, len(card.class_names))
+    return *("" if count is None else str(count) for count in counts), ", ".join(card.papers), card.title
 
 
-def _kernels() -> Table:
-    listed = _table("kernel", "parameters", "description")
-    for name, model in schema.KERNELS.items():
-        parameters = ", ".join(model.model_fields)
-        listed.add_row(name, parameters, (model.__doc__ or "").split("\n")[0])
-    return listed
+def _kernel(name: str) -> Sequence[str]:
+    model = schema.KERNELS[name]
+    return ", ".join(model.model_fields), (model.__doc__ or "").split("\n")[0]
 
 
-def _configs() -> Table:
-    listed = _table("config", "datasets", "solvers", "description")
-    for name in names("configs"):
-        try:
-            experiment = read_config(Path(name))
-        except ConfigError as fault:
-            listed.add_row(name, "", "", str(fault))
-            continue
-        used = ", ".join(dict.fromkeys(choice.name for choice in experiment.solvers))
-        listed.add_row(name, ", ".join(choice.label for choice in experiment.datasets), used, experiment.description)
-    return listed
+def _config(name: str) -> Sequence[str]:
+    try:
+        experiment = read_config(Path(name))
+    except ConfigError as fault:
+        return "", "", str(fault)
+    used = ", ".join(dict.fromkeys(choice.name for choice in experiment.solvers))
+    return ", ".join(choice.label for choice in experiment.datasets), used, experiment.description
 
 
 def facts(home: DataHome) -> Table:
@@ -98,37 +90,38 @@ def facts(home: DataHome) -> Table:
     from mpu_bench.core import cache
     from mpu_bench.experiment import environment
 
-    listed = _table("", "")
     machine = environment.describe(threads=1)
-    listed.add_row("memory", f"{machine['memory_gb']} GiB")
-    for name in ("processor", "cores", "system", "python", "commit"):
-        listed.add_row(name, str(machine[name]))
-    for package, version in machine["versions"].items():
-        listed.add_row(package, version or "not installed")
-    listed.add_row("datasets", str(home.folder))
-    listed.add_row("mirror", ", ".join(home.mirrors) or "none")
-    listed.add_row("compiled code", str(cache.cache_folder()))
-    return listed
+    return _table(
+        ("", ""),
+        [
+            ("memory", f"{machine['memory_gb']} GiB"),
+            *((name, str(machine[name])) for name in ("processor", "cores", "system", "python", "commit")),
+            *((package, version or "not installed") for package, version in machine["versions"].items()),
+            ("datasets", str(home.folder)),
+            ("mirror", ", ".join(home.mirrors) or "none"),
+            ("compiled code", str(cache.cache_folder())),
+        ],
+    )
 
 
 def dataset_facts(card: Card, home: DataHome) -> Table:
     """Describe one dataset: its files and their addresses, and whether it is on this machine."""
     described = describe(card, home)
-    listed = _table("", "")
-    listed.add_row(card.name, card.title)
-    listed.add_row("papers", ", ".join(card.papers))
-    for words in (card.cite, card.note):
-        if words:
-            listed.add_row("", words)
-    listed.add_row("state", described.state)
-    listed.add_row("options", ", ".join([*card.options, *UNIVERSAL_OPTIONS]))
-    for file in card.remote_files:
-        listed.add_row(file.name, "\n".join([*file.urls, *([file.by_hand] if file.by_hand else [])]))
+    rows = [
+        (card.name, card.title),
+        ("papers", ", ".join(card.papers)),
+        *(("", words) for words in (card.cite, card.note) if words),
+        ("state", described.state),
+        ("options", ", ".join([*card.options, *UNIVERSAL_OPTIONS])),
+        *((file.name, "\n".join(filter(None, [*file.urls, file.by_hand]))) for file in card.remote_files),
+    ]
     if described.fingerprint:
-        listed.add_row("rows", f"{described.n} x {described.d} for training, {described.n_test} for testing")
-        listed.add_row("classes", ", ".join(described.classes))
-        listed.add_row("folder", str(described.folder))
-    return listed
+        rows += [
+            ("rows", f"{described.n} x {described.d} for training, {described.n_test} for testing"),
+            ("classes", ", ".join(described.classes)),
+            ("folder", str(prepared_folder(card, home))),
+        ]
+    return _table(("", ""), rows)
 
 
 def print_plan(chosen: Sequence[Run], home: DataHome, folder: Path, console: Console) -> None:
@@ -140,16 +133,17 @@ def print_plan(chosen: Sequence[Run], home: DataHome, folder: Path, console: Con
     if (folder / FILE).is_file():
         with Store(folder) as store:
             finished = store.finished()
-    listed = _table("run", "state")
     planned = runner.inspect(chosen, home)
-    for each in planned:
-        state = "has a result" if each.run_id in finished else "to do"
-        listed.add_row(str(each.run), f"unavailable: {each.unavailable}" if each.unavailable else state)
-    console.print(listed)
+    states = {True: "has a result", False: "to do"}
+    rows = [
+        (str(each.run), f"unavailable: {each.unavailable}" if each.unavailable else states[each.run_id in finished])
+        for each in planned
+    ]
+    console.print(_table(("run", "state"), rows))
     missing = {file.name: file for each in planned if each.description for file in each.description.missing}
     for file in missing.values():
         size = "size unknown" if file.bytes is None else decimal(file.bytes)
-        where = ", else ".join([*home.mirrors, *file.urls[:1], *([file.by_hand] if file.by_hand else [])])
+        where = ", else ".join(filter(None, [*home.mirrors, *file.urls[:1], file.by_hand]))
         console.print(f"to download: {file.name} ({size}) from {where}", highlight=False, markup=False, soft_wrap=True)
     done = sum(each.run_id in finished for each in planned)
     console.print(

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError, ValidationInfo, create_model, field_validator
+from pydantic import ConfigDict, ValidationInfo, create_model, field_validator
 
 from mpu_bench import solvers
 from mpu_bench.config.choices import Candidate, DatasetChoice, KernelChoice, SolverChoice, Tuning, ValidationSplit
 from mpu_bench.config.schema import KERNELS, RENAMED, File, Stop, Tune
 from mpu_bench.data.cards import catalog
-from mpu_bench.document import Document, Node, Positive, Strict
+from mpu_bench.document import Document, Node, Strict
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.scaled import Derived, Scaled, parse
 from mpu_bench.solvers.multiclass import Reduction
@@ -176,20 +177,13 @@ class Parameters(Strict):
         return check(given)
 
 
-_POSITIVE = TypeAdapter(Positive)
-
-
 def _check_derived(parameter: str | None, regularization: Any) -> None:
     if parameter != "nu":
         raise ValueError("only nu can be derived from-regularization")
     over_n = isinstance(regularization, Scaled) and regularization.by == "n"
     number = regularization.factor if over_n else regularization
-    try:
-        _POSITIVE.validate_python(number, strict=True)
-    except ValidationError:
-        raise ValueError(
-            f"from-regularization must be a number above 0 or {{over-examples: 1}}, not {number!r}"
-        ) from None
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < math.inf:
+        raise ValueError(f"from-regularization must be a number above 0 or {{over-examples: 1}}, not {number!r}")
 
 
 @cache

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from mpu_bench.errors import StoreError
-from mpu_bench.files import csv_text, write_text
+from mpu_bench.files import csv_text, write_all
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
 from mpu_bench.results.curves import IDENTITY
 from mpu_bench.results.folder import ResultsFolder
@@ -32,8 +31,4 @@ def write(results: ResultsFolder) -> None:
         "comparison.csv": csv_text([asdict(cell) for cell in cells], comparison.COLUMNS),
         "environment.json": json.dumps({"machines": results.environments()}, indent=2) + "\n",
     }
-    try:
-        for name, text in texts.items():
-            write_text(results.folder / name, text)
-    except OSError as error:
-        raise StoreError(f"{results.folder}: the tables cannot be written: {error.strerror}") from None
+    write_all(results.folder, texts)

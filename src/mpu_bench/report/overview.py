@@ -9,8 +9,7 @@ from typing import Any
 
 from mpu_bench.config.rules import Explained
 from mpu_bench.config.schema import PAPERS
-from mpu_bench.errors import StoreError
-from mpu_bench.files import csv_text, write_text
+from mpu_bench.files import csv_text, write_all
 from mpu_bench.quantities import format_number
 from mpu_bench.report import export
 from mpu_bench.results.folder import ResultsFolder, open_results
@@ -158,12 +157,7 @@ def write(tables: Sequence[PaperTable], out: Path) -> None:
         texts[f"{table.file}.csv"] = csv_text([asdict(cell) for cell in table.cells], comparison.COLUMNS)
         texts[f"{table.file}.md"] = export.markdown_lines(lines)
         texts[f"{table.file}.tex"] = export.latex_lines(lines, "llllrrrrll")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            write_text(out / name, text)
-    except OSError as error:
-        raise StoreError(f"{out}: the tables cannot be written: {error.strerror}") from None
+    write_all(out, texts)
 
 
 def _line(cell: Cell) -> export.Line:

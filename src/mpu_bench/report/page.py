@@ -14,8 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from mpu_bench import __version__
-from mpu_bench.errors import StoreError
-from mpu_bench.files import write_text
+from mpu_bench.files import write_all
 from mpu_bench.quantities import FINISHED, format_number
 from mpu_bench.report import figure_data, overview, style
 from mpu_bench.results import naming, problems, summary
@@ -103,13 +102,7 @@ def write(results: Sequence[Path], out: Path) -> Path:
         dark_colours=style.DARK_COLOURS,
         figures=Markup(_json({name: data for each in experiments for name, data in each["drawn"].items()})),
     )
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name in _COPIED:
-            write_text(out / name, (_TEMPLATES / name).read_text("utf-8"))
-        write_text(out / "index.html", text)
-    except OSError as error:
-        raise StoreError(f"{out}: the page cannot be written: {error.strerror}") from None
+    write_all(out, {name: (_TEMPLATES / name).read_text("utf-8") for name in _COPIED} | {"index.html": text})
     return out / "index.html"
 
 

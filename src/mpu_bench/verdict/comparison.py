@@ -38,6 +38,7 @@ from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, NOT_RUN, Sample
 from mpu_bench.verdict.points import Evidence, Point, selected
 from mpu_bench.verdict.rules import Table, rules
 from mpu_bench.verdict.sentences import of_experiment
+from mpu_bench.verdict.sentences import sentences as of_paper
 from mpu_bench.verdict.statements import points_of, verdict_of
 
 VALUE, RATIO, CLAIM = COUNTED = ("value", "ratio", "claim")  #: the kinds that say whether a paper is reproduced
@@ -123,6 +124,7 @@ def compare(
     evidence: Evidence,
     judging: Judging,
     sentences: Sequence[Sentence] = (),
+    elsewhere: Sequence[Sentence] = (),
 ) -> list[Cell]:
     """Judge results.
 
@@ -136,6 +138,8 @@ def compare(
         What the config says.
     sentences : sequence of Sentence
         Of the paper, those that these results answer.
+    elsewhere : sequence of Sentence
+        Those that other results answer; the numbers that they are about have no cell here.
 
     Returns
     -------
@@ -143,7 +147,7 @@ def compare(
         One for each published number of the tables named under ``published`` and each row of results that answers it,
         and one for each claim. A number that a claim is about has no other.
     """
-    said: list[Sentence | Claim] = [*sentences, *judging.claims]
+    said: list[Sentence | Claim] = [*sentences, *elsewhere, *judging.claims]
     statements = [each.statement for each in said if each.statement is not None]
     claimed = {cited for statement in statements if isinstance(cited := _cited(statement), Printed)}
     cells = [
@@ -175,8 +179,9 @@ def of_results(results: ResultsFolder) -> list[Cell]:
 
 def of_rows(results: ResultsFolder, rows: Sequence[Summary]) -> list[Cell]:
     """Return the same where the rows of table.csv were read before."""
-    sentences = of_experiment(results.fact("paper") or "", experiment_of(results))
-    return compare(rows, evidence_of(results), judging_of(results), sentences)
+    paper = results.fact("paper") or ""
+    own = of_experiment(paper, experiment_of(results))
+    return compare(rows, evidence_of(results), judging_of(results), own, of_paper(paper))
 
 
 def experiment_of(results: ResultsFolder) -> str:

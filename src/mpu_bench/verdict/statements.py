@@ -367,7 +367,7 @@ def _along_the_axis(statement: CurveStatement, of: Curve, than: Curve, grid: Arr
     unknown = bool(np.isnan(errors[wrong > 0]).any())
     beyond = float(np.mean(wrong > rules().statements.standard_errors * np.nan_to_num(errors, nan=math.inf)))
     words = (
-        f"{100 * float(np.mean(wrong <= 0)):.0f}% of the axis as stated, {100 * beyond:.0f}% against it beyond noise"
+        f"{100 * float(np.mean(wrong <= 0)):.1f}% of the axis as stated, {100 * beyond:.1f}% against it beyond noise"
     )
     if beyond > 0:
         return CONTRADICTS, words

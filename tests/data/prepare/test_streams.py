@@ -12,7 +12,7 @@ from mpu_bench.core.problem import StreamedProblem
 from mpu_bench.core.stream import Stream
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.prepare.load import describe, load_problem
+from mpu_bench.data.prepare.load import describe, load_problem, prepared_folder
 from mpu_bench.errors import DataError
 from mpu_bench.experiment.bind import mean_squared_distance
 
@@ -57,8 +57,9 @@ def test_the_training_part_is_not_stored(home):
     described = describe(card, home)
     assert described.state == "prepared"
     assert (described.n, described.n_test) == (5000, 100)
-    assert not list(described.folder.glob("train*"))
-    meta = json.loads((described.folder / "meta.json").read_text())
+    folder = prepared_folder(card, home)
+    assert not list(folder.glob("train*"))
+    meta = json.loads((folder / "meta.json").read_text())
     assert sum(meta["counts"]["train"]) == 5000
     assert len(meta["measured"]["shift"]) == 21
 

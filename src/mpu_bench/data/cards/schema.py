@@ -186,12 +186,10 @@ class _Card(Strict):
 
     @model_validator(mode="after")
     def _has_both_signs(self) -> Self:
-        if self.positive is None:
-            return self
-        for name in self.positive:
+        for name in self.positive or ():
             if name not in self.classes:
                 raise MisfitError("positive", f"there is no class '{name}'; choose from {', '.join(self.classes)}")
-        if not self.positive or set(self.positive) == set(self.classes):
+        if self.positive is not None and set(self.positive) in (set(), set(self.classes)):
             raise MisfitError("positive", "must name some of the classes, but not all")
         return self
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import platformdirs
+
 from mpu_bench import files
 from mpu_bench.data.download.disk import disk_error
 from mpu_bench.data.download.remote_file import RemoteFile
@@ -56,12 +58,12 @@ class DataHome:
         FetchError
             If the mirror is of an unknown kind.
         """
-        chosen = folder or os.environ.get("MPU_BENCH_DATA") or _platform_folder()
+        default = platformdirs.user_data_dir("mpu-bench", appauthor=False)
+        chosen = folder or os.environ.get("MPU_BENCH_DATA") or default
         mirror = mirror or os.environ.get("MPU_BENCH_MIRROR")
-        home = cls(Path(chosen).expanduser(), (mirror,) if mirror else (), offline)
-        for named in home.mirrors:
-            mirror_folder(named)
-        return home
+        if mirror:
+            mirror_folder(mirror)
+        return cls(Path(chosen).expanduser(), (mirror,) if mirror else (), offline)
 
     def process_lock(self, name: str, waiting: Callable[[], object]) -> AbstractContextManager[None]:
         """Return a lock that keeps other processes from the work called ``name``.
@@ -80,11 +82,12 @@ class DataHome:
 
     def pin_path(self, file: RemoteFile) -> Path:
         """Return where the hashes of a file are pinned."""
-        return self._beside(file, ".lock.json")
+        return self.folder / "files" / f"{file.name}.lock.json"
 
     def partial_path(self, file: RemoteFile, address: str) -> Path:
         """Return where the first part of a file from an address is kept until it is complete."""
-        return self._beside(file, f".{hashlib.sha256(address.encode()).hexdigest()[:8]}.part")
+        of_address = hashlib.sha256(address.encode()).hexdigest()[:8]
+        return self.folder / "files" / f"{file.name}.{of_address}.part"
 
     def partials(self, file: RemoteFile) -> list[Path]:
         """List what unfinished downloads of a file have left, from any address."""
@@ -92,20 +95,15 @@ class DataHome:
         ours = re.compile(re.escape(path.name) + r"\.[0-9a-f]{8}\.part(\.json)?")
         return sorted(part for part in path.parent.glob("*.part*") if ours.fullmatch(part.name))
 
-    def _beside(self, file: RemoteFile, ending: str) -> Path:
-        path = self.path(file)
-        return path.with_name(path.name + ending)
-
-
-def _platform_folder() -> str:
-    import platformdirs
-
-    return platformdirs.user_data_dir("mpu-bench", appauthor=False)
-
 
 def is_web(address: str) -> bool:
     """Return whether an address is on the web, not a folder."""
     return address.lower().startswith(("http://", "https://"))
+
+
+def shown(address: str | Path) -> str:
+    """Write an address without the user name and password that one on the web may contain."""
+    return re.sub(r"^(\w+://)[^/?#]*@", r"\1", str(address))
 
 
 def mirror_folder(mirror: str) -> Path | None:

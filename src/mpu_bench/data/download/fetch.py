@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from rich.filesize import decimal
 
-from mpu_bench.data.download.cache import DataHome, is_web, mirror_folder
+from mpu_bench.data.download.cache import DataHome, is_web, mirror_folder, shown
 from mpu_bench.data.download.compression import chunks_of
 from mpu_bench.data.download.disk import on_disk
 from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable
@@ -182,8 +182,8 @@ def _download(file: RemoteFile, home: DataHome, progress: Progress, policy: Poli
         try:
             return _from(address, file, home, progress, policy)
         except SourceError as error:
-            failures.append((_shown(address), error))
-            progress.note(f"{file.name}: {_shown(address)}: {error}")
+            failures.append((shown(address), error))
+            progress.note(f"{file.name}: {shown(address)}: {error}")
     raise FetchError(_nowhere(file, home, failures))
 
 
@@ -205,12 +205,6 @@ def _addresses(file: RemoteFile, home: DataHome) -> list[str | Path]:
     return [address for address in addresses if isinstance(address, Path) or not home.offline]
 
 
-def _shown(address: str | Path) -> str:
-    from mpu_bench.data.download.http import shown
-
-    return shown(address) if isinstance(address, str) else str(address)
-
-
 def _from(address: str | Path, file: RemoteFile, home: DataHome, progress: Progress, policy: Policy | None) -> Fetched:
     """Download from one address, verify, then rename into place."""
     partial = PartialDownload(file, home, str(address))
@@ -226,7 +220,7 @@ def _from(address: str | Path, file: RemoteFile, home: DataHome, progress: Progr
         _fill(address, file, partial, progress, policy)
         digest = _digest_partial(partial, file, home, progress)
     partial.sync()
-    fetched = _pin(file, home, digest, _shown(address), partial.path)
+    fetched = _pin(file, home, digest, shown(address), partial.path)
     partial.rename(home.path(file))
     with on_disk(home.path(file)):
         for left in home.partials(file):
@@ -284,7 +278,7 @@ def _nowhere(file: RemoteFile, home: DataHome, failures: Sequence[tuple[str, Sou
     tried = f" Tried {'; '.join(reasons)}." if reasons else ""
     by_hand = f" {file.by_hand.rstrip('.')}." if file.by_hand else ""
     if home.offline:
-        source = f", for example from {_shown(file.urls[0])}" if file.urls else ""
+        source = f", for example from {shown(file.urls[0])}" if file.urls else ""
         return (
             f"{name} is not in the data home, and --offline (or MPU_BENCH_OFFLINE) forbids fetching it.{tried} "
             f"Put it at {path} by hand{source}, or run once without --offline.{by_hand}"

@@ -15,6 +15,7 @@ import requests
 import urllib3
 from rich.filesize import decimal
 
+from mpu_bench.data.download.cache import shown
 from mpu_bench.data.download.compression import HEAD_BYTES, looks_like_a_page
 from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable, TransientError
 from mpu_bench.data.download.partial import PartialDownload, Validators
@@ -94,11 +95,6 @@ class Policy:
     read_timeout: float = 60.0
     sleep: Callable[[float], None] = time.sleep
     chance: Callable[[], float] = random.random
-
-
-def shown(address: str) -> str:
-    """Write a web address without the user name and password it may contain."""
-    return re.sub(r"^(\w+://)[^/?#]*@", r"\1", address)
 
 
 def download(url: str, label: str, partial: PartialDownload, progress: Progress, policy: Policy) -> None:

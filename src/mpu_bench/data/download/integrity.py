@@ -107,7 +107,9 @@ def verify_digest(file: RemoteFile, digest: Digest, pin: PinnedHash | None) -> N
     if is_accepted(file, digest):
         return
     if expected := file.hashes:
-        raise SourceError(f"wrong hash: {_found_hashes(digest)} where {' or '.join(sorted(expected))} is expected")
+        content = f" (of its content {digest.content_sha256})" if digest.compression else ""
+        wanted = " or ".join(sorted(expected))
+        raise SourceError(f"wrong hash: sha256 {digest.sha256}{content} where {wanted} is expected")
     if pin and {pin.sha256, pin.content_sha256}.isdisjoint({digest.sha256, digest.content_sha256}):
         raise SourceError(
             f"wrong hash: sha256 {digest.sha256} where {pin.sha256} was pinned "
@@ -130,9 +132,3 @@ def _verify_form(file: RemoteFile, digest: Digest) -> None:
         raise SourceError(f"the file does not begin like one that {promised} wrote; it is damaged, or not the file")
     if file.content_bytes not in (None, digest.content_bytes):
         raise SourceError(f"the content has {digest.content_bytes:,} bytes where {file.content_bytes:,} are expected")
-
-
-def _found_hashes(digest: Digest) -> str:
-    if digest.compression is None:
-        return f"sha256 {digest.sha256}"
-    return f"sha256 {digest.sha256} (of its content {digest.content_sha256})"

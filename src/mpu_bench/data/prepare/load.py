@@ -72,7 +72,6 @@ class Description:
 
     Attributes
     ----------
-    name, title : str
     state : str
         ``prepared``; ``fetched``: the source files are there; ``missing``: some are not; ``embedded`` and
         ``generated``: not prepared yet, but no file is needed.
@@ -84,16 +83,10 @@ class Description:
         The classes' names by index.
     missing : tuple of RemoteFile
         The files that `load` would fetch.
-    nbytes : int
-        The size of the prepared arrays on disk, 0 if they are not there.
-    folder : Path
-        Where the prepared arrays are, or would be.
     pairs : tuple of int
         Training rows of the two largest and of the two smallest classes; empty if they are not counted yet.
     """
 
-    name: str
-    title: str
     state: State
     fingerprint: str | None
     n: int | None
@@ -101,8 +94,6 @@ class Description:
     n_test: int | None
     classes: tuple[str, ...]
     missing: tuple[RemoteFile, ...]
-    nbytes: int
-    folder: Path
     pairs: tuple[int, ...] = ()
 
 
@@ -129,10 +120,7 @@ def describe(card: Card, home: DataHome) -> Description:
     if d and card.augment is not None:
         d += 1
     fingerprint = _fingerprint(card, meta["content"] if meta else _known_content(card, home))
-    nbytes = sum(entry["bytes"] for entry in meta["arrays"].values()) if meta else 0
     return Description(
-        name=card.name,
-        title=card.title,
         state=state,
         fingerprint=fingerprint,
         n=n,
@@ -140,8 +128,6 @@ def describe(card: Card, home: DataHome) -> Description:
         n_test=n_test,
         classes=card.class_names,
         missing=missing,
-        nbytes=nbytes,
-        folder=prepared_folder(card, home),
         pairs=_pairs(card, meta) if meta else (),
     )
 

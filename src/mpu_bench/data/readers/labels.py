@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,37 +36,25 @@ class Labels:
         import pandas as pd
 
         codes, distinct = pd.factorize(pd.Index(labels), use_na_sentinel=False)
-        indices = np.array([self.index(str(label)) for label in distinct], np.int32)
-        return indices[codes]
+        return self._of_distinct(distinct)[codes]
 
     def of_numbers(self, labels: NDArray[np.float64]) -> NDArray[np.int32]:
         """Return the classes of many numeric labels, shape (m,); -1 where there is none."""
-        numbers, classes = self._by_number
-        if not len(numbers):
-            return np.full(len(labels), self._other, np.int32)
-        nearest = np.minimum(np.searchsorted(numbers, labels), len(numbers) - 1)
-        return np.where(numbers[nearest] == labels, classes[nearest], self._other).astype(np.int32)
+        distinct, codes = np.unique(labels, return_inverse=True)
+        return self._of_distinct(distinct)[codes]
+
+    def _of_distinct(self, labels: Iterable[Any]) -> NDArray[np.int32]:
+        return np.array([self.index(str(label)) for label in labels], np.int32)
 
     def unknown(self, label: str) -> str:
         """Return a message that a label belongs to no class."""
         known = ", ".join(sorted(self._by_text)[:30])
         return f"the label '{label}' is none of the card's classes ({known})"
 
-    @cached_property
-    def _by_number(self) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        pairs = sorted((float(text), i) for text, i in self._by_text.items() if _is_number(text))
-        return np.array([number for number, _ in pairs], float), np.array([i for _, i in pairs], np.int32)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
 
 def _plain(label: str) -> str:
     """Return a label that is a number in its shortest form, others without blanks around."""
-    text = label.strip()
-    return f"{float(text):.17g}" if _is_number(text) else text
+    try:
+        return f"{float(label):.17g}"
+    except ValueError:
+        return label.strip()

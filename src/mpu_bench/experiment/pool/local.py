@@ -85,7 +85,9 @@ class LocalPool(Pool):
     def __init__(self, jobs: int = 1, threads: int = 1) -> None:
         self.jobs = jobs
         self.threads = threads
-        self._workers = [self._start() for _ in range(jobs)]
+        self._workers: list[WorkerHandle] = []
+        for _ in range(jobs):
+            self._start()
 
     def close(self) -> None:  # noqa: D102 - the interface says it
         for each in self._workers:
@@ -104,11 +106,11 @@ class LocalPool(Pool):
     def submit(self, task: Task) -> None:  # noqa: D102
         idle = next((each for each in self._workers if each.task is None), None)
         try:
-            (idle or self._add()).send(task)
+            (idle or self._start()).send(task)
         except (BrokenPipeError, ConnectionResetError):  # it died while it waited
             assert idle is not None
             self._discard(idle)
-            self._add().send(task)
+            self._start().send(task)
 
     def next_outcome(self, on_news: OnNews) -> Outcome:  # noqa: D102
         while busy := [each for each in self._workers if each.task is not None]:
@@ -122,13 +124,10 @@ class LocalPool(Pool):
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=worker.serve, args=(theirs, os.getpid(), self.jobs), daemon=True)
-        with _environment(dict.fromkeys(_THREAD_VARIABLES, str(self.threads))), _deaf_to_interruption():
+        with _thread_variables(self.threads), _deaf_to_interruption():
             process.start()
         theirs.close()
-        return WorkerHandle(process, ours)
-
-    def _add(self) -> WorkerHandle:
-        self._workers.append(self._start())
+        self._workers.append(WorkerHandle(process, ours))
         return self._workers[-1]
 
     def _discard(self, broken: WorkerHandle) -> int | None:
@@ -212,14 +211,13 @@ def _deaf_to_interruption() -> Iterator[None]:
 
 
 @contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
+def _thread_variables(threads: int) -> Iterator[None]:
+    """Let a process that is started here have so many threads: it settles that when it starts."""
+    before = {name: os.environ[name] for name in _THREAD_VARIABLES if name in os.environ}
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(threads)))
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in _THREAD_VARIABLES:
+            del os.environ[name]
+        os.environ.update(before)

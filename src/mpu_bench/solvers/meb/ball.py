@@ -117,8 +117,8 @@ class BallSolver(Solver):
 
     paper: ClassVar[str] = "frank-wolfe-2012"
     kernels: ClassVar = "any"
-    # The sums that pick a point are compared to the last digit, so that another one may be picked; and where a sample
-    # is believed, chance ends the run, earlier or later. Of 40 runs on other processors one took 2.3 times the work.
+    # The sums that pick a point are compared to the last digit, so that another may be picked; and where a sample is
+    # believed, chance ends the run, earlier or later. Of 40 runs on other processors one took 2.3 times the work.
     rounding: ClassVar = dict.fromkeys(("kernel_evaluations", "updates", "passes"), 0.75) | {
         "support_vectors": 0.3,
         "objective": 1e-3,
