@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -58,3 +59,14 @@ def test_every_shipped_config_and_verb_named_in_the_readme_is_there() -> None:
     makefile = (README.parent / "Makefile").read_text(encoding="utf-8")
     for verb in re.findall(r"^make ([a-z-]+)", text, re.MULTILINE):
         assert f"\n{verb}:" in makefile
+
+
+def test_the_readme_of_the_baseline_shows_what_is_kept() -> None:
+    path = README.parent / "scripts" / "accept.py"
+    specification = importlib.util.spec_from_file_location("accept", path)
+    assert specification is not None
+    assert specification.loader is not None
+    accept = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(accept)
+    kept = (accept.BASELINE / "README.md").read_text(encoding="utf-8")
+    assert kept == accept.readme(accept.BASELINE), "run scripts/accept.py"

@@ -1,10 +1,12 @@
-"""A solver that is broken on purpose turns ``mpu-bench check --against`` red.
+"""What is broken on purpose turns its own cells of ``mpu-bench check`` red: a solver, a number, a rule, a sentence.
 
-In plain Python (NUMBA_DISABLE_JIT), where nothing need be compiled for a copy of the sources; the bodies are the same.
+Solvers run in plain Python (NUMBA_DISABLE_JIT), where nothing need be compiled for a copy of the sources; the bodies
+are the same. For the others nothing is run: what the baseline keeps is judged again.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -76,8 +78,59 @@ def test_what_is_broken_is_red(solver: str, file: str, right: str, wrong: str, k
     assert not solver or text.count(right) == 1
     path.write_text(text.replace(right, wrong) if solver else text, encoding="utf-8")
     run(tmp_path / "place", sources)
-    checked = mpu_bench(tmp_path / "place", sources, "check", "results/small", "--against", str(kept))
+    checked = mpu_bench(tmp_path / "place", sources, "check", "results/small", "--baseline", str(kept))
     assert checked.returncode == (1 if solver else 0), checked.stdout + checked.stderr
     told = [line for line in checked.stdout.splitlines() if "checkerboard" in line]
     assert all(f"checkerboard {solver}" in line for line in told)
     assert bool(told) == bool(solver)
+
+
+KEPT = ("bpegasos-table1", "mpu-hard-margin", "sbp-table2")
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "wrong", "red"),
+    [
+        ("rules.yaml", "", "", {}),
+        (
+            "bpegasos-table1.csv",
+            "usps,7291,256,10,100,bpegasos-random,78.3",
+            "usps,7291,256,10,100,bpegasos-random,87.3",
+            {"bpegasos-table1 row 3, usps, bpegasos random B=100, accuracy_percent": "published is 87.3, was 78.3"},
+        ),
+        (
+            "rules.yaml",
+            "nu: {relative: 0.005}",
+            "nu: {relative: 0.5}",
+            {
+                "sbp-table2 row 1, reuters-money-fx, smo, nu": "agrees, was: differs higher; measured is the same: "
+                "the rule, or print, is another"
+            },
+        ),
+        (
+            "sentences/mpu-2010.yaml",
+            "quantity: updates\n    against: update_bound   #",
+            "quantity: update_bound\n    against: updates   #",
+            {
+                "Theorem 1: no run needs more updates than (10) allows": "refuted, was: holds; measured is the same: "
+                "the rule, or print, is another"
+            },
+        ),
+    ],
+    ids=["nothing is broken", "a printed number", "a rule", "a sentence"],
+)
+def test_what_is_changed_in_print_or_rules_is_red(
+    file: str, right: str, wrong: str, red: dict[str, str], tmp_path: Path
+) -> None:
+    sources = copied(tmp_path / "copy")
+    path = tmp_path / "copy" / "configs" / "published" / file
+    text = path.read_text(encoding="utf-8")
+    assert not red or text.count(right) == 1
+    path.write_text(text.replace(right, wrong) if red else text, encoding="utf-8")
+    folders = [str(ROOT / "results" / "baseline" / name) for name in KEPT]
+    checked = mpu_bench(
+        tmp_path, sources, "check", *folders, "--baseline", str(ROOT / "results" / "baseline"), "--format", "json"
+    )
+    assert checked.returncode == int(bool(red)), checked.stderr
+    changes = [change for each in json.loads(checked.stdout) for change in each["changes"]]
+    assert {change["what"]: change["words"] for change in changes} == red

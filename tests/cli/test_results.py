@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+from typer.testing import CliRunner, Result
+
 from command_line import Called
+from mpu_bench.cli.app import app
+from mpu_bench.errors import StoreError
+from mpu_bench.results.store import FILE
+from mpu_bench.verdict import baseline
+from oracles import made_up
+
+
+def called(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in arguments])
 
 
 def test_clean_deletes_only_a_results_folder(place: Path, mpu_bench: Called) -> None:
@@ -12,3 +25,43 @@ def test_clean_deletes_only_a_results_folder(place: Path, mpu_bench: Called) -> 
     assert mpu_bench("clean", "results/tried", "--yes").returncode == 0
     assert not (place / "results" / "tried").exists()
     assert (place / "tried.yaml").exists()
+
+
+def test_kept_results_are_shown_drawn_written_and_exported_like_any_other(tmp_path: Path) -> None:
+    folder = made_up.results(tmp_path)
+    place = baseline.accept(folder, tmp_path / "baseline")
+    for verb in (["show"], ["export"], ["export", "--to", "md"], ["compare", folder]):
+        now, kept = called(*verb, folder), called(*verb, place)
+        assert now.exit_code == kept.exit_code == 0, (verb, kept.exception)
+        assert kept.output.replace(str(place), str(folder)) == now.output
+    for each in (folder, place):
+        assert called("plot", each, "--out", tmp_path / f"figures of {each.parent.name}").exit_code == 0
+        assert called("report", each, "--out", tmp_path / f"page of {each.parent.name}").exit_code == 0
+    for kind in ("figures of", "page of"):
+        now, kept = (
+            {path.name: path.read_bytes() for path in (tmp_path / f"{kind} {name}").iterdir()}
+            for name in (tmp_path.name, "baseline")
+        )
+        assert now == kept
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda data: data[: len(data) // 2], "cannot be read"),
+        (lambda _: b"no database" * 100, "cannot be read"),
+        (lambda data: data[:60] + (7).to_bytes(4, "big") + data[64:], "another version"),
+    ],
+    ids=["half", "noise", "version"],
+)
+def test_half_a_database_or_one_of_another_version_is_one_message(
+    damage: Callable[[bytes], bytes], message: str, tmp_path: Path
+) -> None:
+    folder = made_up.results(tmp_path)
+    (folder / FILE).write_bytes(damage((folder / FILE).read_bytes()))
+    for verb in (["check", folder], ["report", folder, "--out", tmp_path / "page"], ["compare", folder, folder],
+                 ["check", folder, "--baseline", tmp_path], ["export", folder], ["show", folder]):  # fmt: skip
+        fault = called(*verb).exception
+        assert isinstance(fault, StoreError), (verb, fault)
+        assert message in str(fault)
+        assert len(str(fault).splitlines()) == 1

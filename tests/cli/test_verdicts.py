@@ -8,11 +8,11 @@ from rich.console import Console
 
 from mpu_bench.cli import verdicts
 from mpu_bench.report.overview import PaperTable
-from mpu_bench.verdict import baseline
+from mpu_bench.verdict.baseline import Change, Check
 from mpu_bench.verdict.comparison import Cell
-from oracles import made_up
+from mpu_bench.verdict.regression import Difference
 
-CELL = Cell("cell", "mpu-table1", "adult", "mpu", "", "", "seconds", published=0.4, measured=0.2, count=1)
+CELL = Cell("value", "mpu-table1", 1, "adult", "mpu", column="objective", published=0.4, measured=0.2, count=1)
 
 
 def printed(function, *arguments: object) -> str:
@@ -22,26 +22,30 @@ def printed(function, *arguments: object) -> str:
 
 
 def test_only_what_does_not_come_out_is_listed_unless_all_is_asked_for() -> None:
-    cells = [replace(CELL, verdict=verdict) for verdict in ("within", "outside", "not run")]
+    cells = [replace(CELL, verdict=verdict) for verdict in ("agrees", "differs", "not run")]
     text = printed(verdicts.print_cells, {"mpu-table1": cells}, False)
     assert text.count("adult") == 1
-    assert "mpu-table1: 1 within, 1 outside, 1 not run" in text
+    assert "mpu-table1: 1 agrees, 1 differs, 1 not run" in text
     assert printed(verdicts.print_cells, {"mpu-table1": cells}, True).count("adult") == 3
 
 
 def test_the_overview_counts_verdicts_by_table() -> None:
-    table = PaperTable("mpu-2010", "table1", (replace(CELL, verdict="within"), replace(CELL, verdict="outside")))
+    table = PaperTable("mpu-2010", "table1", (replace(CELL, verdict="agrees"), replace(CELL, verdict="differs")))
     lines = printed(verdicts.print_overview, [table]).splitlines()
     assert ["mpu-2010", "table1", "1", "1"] in [line.split() for line in lines]
 
 
-def test_results_are_held_to_the_baseline(tmp_path: Path) -> None:
-    folder = made_up.results(tmp_path)
-    baseline.accept(folder, tmp_path / "baseline")
-    changed = made_up.results(tmp_path / "later", error=0.2)
-    unknown = made_up.results(tmp_path, "unknown")
-    held = baseline.hold([changed, unknown], tmp_path / "baseline")
-    text = printed(verdicts.print_held, *held, tmp_path / "baseline")
-    assert "test error 20% and 15%" in text
-    assert "2 runs in both, 2 differ; seconds are 1.00 times" in text
-    assert "keeps nothing of it" in text
+def test_what_has_changed_from_the_baseline_is_listed() -> None:
+    run = Difference("adult mpu seed=0", {}, ("updates 5 and 6",), 1.0, is_other=True)
+    changes = [Change(CELL, "differs, was: agrees", True), Change(CELL, "holds, was: refuted; by rounding", False)]
+    check = Check(Path("results/tried"), "tried", [CELL], Path("kept/tried"), False, [run], changes, [("a", "slower")])
+    text = printed(verdicts.print_changes, [check, Check(Path("results/new"), "new", [])])
+    for words in (
+        "updates 5 and 6",
+        "differs, was: agrees",
+        "holds, was: refuted; by rounding",
+        "slower",
+        "tried: 1 run held to kept/tried (made by other instructions or libraries): 1 run and 1 verdict have changed",
+        "new: the baseline keeps nothing of it",
+    ):
+        assert words in text

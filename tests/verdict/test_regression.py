@@ -71,8 +71,13 @@ def test_elsewhere_a_count_may_differ_by_what_its_solver_says():
     assert len(faults({"test_error": 0.17}, {}, ELSEWHERE, "mfw")) == 1
 
 
+def test_the_errors_of_a_last_hypothesis_may_scatter_as_far_as_its_solver_says():
+    assert faults({"test_error": 0.17}, {}, ELSEWHERE, "forgetron") == []
+    assert len(faults({"test_error": 0.21}, {}, ELSEWHERE, "forgetron")) == 1
+
+
 def test_what_a_solver_says_of_rounding_is_about_quantities_that_are_held():
-    held = {each.name for each in (*regression._COUNTS, *regression._VALUES)}
+    held = {each.name for each in (*regression._COUNTS, *regression._VALUES, *regression._ERRORS)}
     for name in solvers.SOLVERS:
         rounding = regression.rounding_of(name)
         assert set(rounding) <= held

@@ -82,7 +82,8 @@ def report(
     from mpu_bench.report import page
     from mpu_bench.verdict import folders
 
-    say(f"written: {page.write(results or folders.results_folders(Path('results')), out)}")
+    chosen = results or folders.results_folders(Path("results"), profiles=False)
+    say(f"written: {page.write(chosen, out)}")
 
 
 def export(

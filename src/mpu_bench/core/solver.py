@@ -87,8 +87,10 @@ class Solver(ABC):
     online : whether it takes its examples one by one from a `Stream`, so that they need not all be in memory.
     sliceable : False for peers, whose one advance runs to the end whatever ``until`` says.
     deterministic : whether nothing in it is random, so that one run on given data says all.
-    rounding : by how much, relative, a count or the objective may differ where a machine rounds sums otherwise, by the
-        quantity's name; what is not named is the same everywhere, but for the last digits of an objective.
+    rounding : by how much results may differ where a machine rounds sums otherwise, as measured between instruction
+        sets: the name of a count or of ``objective`` and a relative difference, or the name of an error and a share of
+        the rows. What is not named is the same, but for the last digits of an objective, and, of a solver that names
+        anything, but for chance in errors.
     version : raised by hand when results come out otherwise; those of earlier versions are then made again.
     """
 

@@ -42,10 +42,17 @@ def summary(check: Check) -> str:
     """Return in a sentence how a folder stands beside the baseline."""
     if check.kept is None:
         return f"{check.name}: the baseline keeps nothing of it"
-    room = "counts must be equal" if check.exact else "made by other instructions or libraries"
     runs, verdicts = sum(bool(run.faults) for run in check.runs), sum(change.is_fault for change in check.changes)
-    outcome = f"{runs} runs and {verdicts} verdicts have changed" if runs or verdicts else "nothing has changed"
-    return f"{check.name}: {len(check.runs)} runs held to {check.kept} ({room}): {outcome}"
+    changed = " and ".join(_counted(*each) for each in ((runs, "run"), (verdicts, "verdict")) if each[0])
+    outcome = f"{changed} {'has' if runs + verdicts == 1 else 'have'} changed" if changed else "nothing has changed"
+    if check.is_kept:
+        return f"{check.name}: kept in {check.kept}, judged by today's rules: {outcome}"
+    room = "counts must be equal" if check.exact else "made by other instructions or libraries"
+    return f"{check.name}: {_counted(len(check.runs), 'run')} held to {check.kept} ({room}): {outcome}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' if count != 1 else ''}"
 
 
 def json_text(checks: Sequence[Check]) -> str:

@@ -13,7 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -195,6 +195,11 @@ class Check:
     slower: Sequence[tuple[str, str]] = ()
 
     @property
+    def is_kept(self) -> bool:
+        """Whether the folder is the baseline's own, held to the verdicts that were accepted with it."""
+        return self.kept is not None and self.kept.resolve() == self.folder.resolve()
+
+    @property
     def has_changed(self) -> bool:
         """Whether a run or a verdict is not what the baseline keeps."""
         return any(run.faults for run in self.runs) or any(change.is_fault for change in self.changes)
@@ -224,10 +229,13 @@ def check(folder: Path, baseline: Path | None) -> Check:
     place = baseline / name if baseline is not None else None
     if place is None or not (place / RUNS).is_file():
         return Check(folder, name, judged)
+    found = Check(folder, name, judged, place, exact=True)
+    if found.is_kept:
+        return replace(found, changes=changed(judged, cells(place), [], exact=True))
     kept = regression.read(place)
     exact, runs = regression.same_machine(now, kept), regression.differences(now, kept)
-    changes = changed(judged, cells(place), runs, exact)
-    return Check(folder, name, judged, place, exact, runs, changes, regression.slower(now, kept))
+    changes, slower = changed(judged, cells(place), runs, exact), regression.slower(now, kept)
+    return replace(found, exact=exact, runs=runs, changes=changes, slower=slower)
 
 
 def changed(now: Sequence[Cell], kept: Sequence[Cell], runs: Sequence[Difference], exact: bool) -> list[Change]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from mpu_bench.config.read import config_names
 from mpu_bench.errors import StoreError
 from mpu_bench.results.folder import RUNS
 from mpu_bench.results.store import FILE
@@ -17,8 +18,14 @@ BASELINE = "baseline"  #: the folder among results that holds the project's own 
 CellsByExperiment = Mapping[str, Sequence[Cell]]
 
 
-def results_folders(below: Path) -> list[Path]:
+def results_folders(below: Path, *, profiles: bool = True) -> list[Path]:
     """Return the results folders below a folder; where nothing was run, as in a fresh checkout, those of the baseline.
+
+    Parameters
+    ----------
+    below : Path
+    profiles : bool
+        Of the baseline, those of configs with a profile as well.
 
     Raises
     ------
@@ -26,7 +33,9 @@ def results_folders(below: Path) -> list[Path]:
         If there is none.
     """
     results = sorted(path.parent for path in below.glob(f"*/{FILE}"))
-    results = results or sorted(path.parent for path in below.glob(f"{BASELINE}/*/{RUNS}"))
+    if not results:
+        kept = sorted(path.parent for path in below.glob(f"{BASELINE}/*/{RUNS}"))
+        results = [folder for folder in kept if profiles or folder.name in config_names()]
     if not results:
         raise StoreError(f"{below}: holds no results; run a config first: mpu-bench run CONFIG")
     return results

@@ -32,6 +32,7 @@ _MEASURABLE = 0.2  # seconds
 _WRITTEN = 1e-12  # relative: of numbers that are equal but for how they were written
 _LAST_DIGITS = 1e-8  # relative: objectives of equal counts, where sums are rounded otherwise, some in single precision
 _STANDARD_DEVIATIONS = 3.0  # of a difference of two errors, beyond which it is not chance
+_BY_CHANCE = {"passes": 1.0}  # the rounding of a run that the clock ended: of its counts nothing is held
 _BROKEN = (RunStatus.CRASHED, RunStatus.ERROR, RunStatus.DIVERGED)  # what no other machine excuses
 
 Record = Mapping[str, Any]
@@ -121,7 +122,7 @@ def _difference(left: Record, right: Record, exact: bool) -> Difference:
     if left["status"] in _BROKEN:
         faults = [f"{left['status']}: {left['reason']}"]
     elif _ended_by_clock(left) or _ended_by_clock(right):
-        faults = _errors(left, right, by_chance=True)
+        faults = _errors(left, right, _BY_CHANCE)
     else:
         faults = _faults(left, right, None if exact else rounding_of(left["solver"]))
     seconds = left.get("train_seconds"), right.get("train_seconds")
@@ -141,7 +142,7 @@ def _faults(left: Record, right: Record, rounding: Mapping[str, float] | None) -
     for quantity in (*_COUNTS, *_VALUES):
         least = 0.0 if quantity.held == "count" else _WRITTEN if rounding is None else _LAST_DIGITS
         faults += _number(left, right, quantity, max(least, (rounding or {}).get(quantity.name, 0.0)))
-    return faults + _errors(left, right, by_chance=bool(rounding))
+    return faults + _errors(left, right, rounding or {})
 
 
 def _name(record: Record) -> str:
@@ -164,16 +165,16 @@ def _number(left: Record, right: Record, quantity: Quantity, allowed: float) -> 
     return [f"{quantity.heading} {a:{form}} and {b:{form}}"]
 
 
-def _errors(left: Record, right: Record, by_chance: bool) -> list[str]:
-    """Return the errors that differ, or that differ by more than chance lets so many rows do."""
+def _errors(left: Record, right: Record, rounding: Mapping[str, float]) -> list[str]:
+    """Return the errors that differ; where rounding may change anything, by more than it may and chance lets them."""
     faults = []
     for quantity in _ERRORS:
         a, b, n = left.get(quantity.name), right.get(quantity.name), left.get(quantity.rows)
-        if a is None or b is None or (by_chance and not n):
+        if a is None or b is None or (rounding and not n):
             continue
         mean = (a + b) / 2
-        allowed = _STANDARD_DEVIATIONS * math.sqrt(2 * mean * (1 - mean) / n) if by_chance else 0.0
-        if abs(a - b) > allowed + _WRITTEN:
+        chance = _STANDARD_DEVIATIONS * math.sqrt(2 * mean * (1 - mean) / n) if rounding else 0.0
+        if abs(a - b) > max(chance, rounding.get(quantity.name, 0.0)) + _WRITTEN:
             faults.append(f"{quantity.heading.removesuffix(', %')} {100 * a:.4g}% and {100 * b:.4g}%")
     return faults
 

@@ -109,6 +109,10 @@ class SBP(Solver):
 
     name = "sbp"
     paper = "sbp-2012"
+    rounding: ClassVar = {
+        "support_vectors": 0.02,
+        "objective": 5e-3,
+    }  # responses near the water level, single precision
     kernels: ClassVar = "any"
 
     nu: Annotated[float, Ge(0), Lt(np.inf)]

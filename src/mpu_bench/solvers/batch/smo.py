@@ -104,6 +104,11 @@ class SMO(Solver):
     deterministic: ClassVar = True
     paper = "sbp-2012"
     kernels: ClassVar = "any"
+    # gains that are equal but for the last digits decide the working set, and so the path, to one optimum
+    rounding: ClassVar = dict.fromkeys(("kernel_evaluations", "updates", "passes"), 0.15) | {
+        "support_vectors": 0.01,
+        "objective": 1e-5,
+    }
 
     C: Annotated[float, Gt(0), Lt(np.inf)] | None = None
     regularization: Annotated[float, Gt(0), Lt(np.inf)] | None = None

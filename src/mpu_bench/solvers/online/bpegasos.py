@@ -115,7 +115,8 @@ class BPegasos(OnlineSolver):
 
     name = "bpegasos"
     paper = "bpegasos-2010"
-    rounding: ClassVar = {"kernel_evaluations": 1e-3, "updates": 5e-3}  # projection: of a Gram matrix near singular
+    # projection solves with a Gram matrix that is near singular; the other ways come out the same
+    rounding: ClassVar = {"kernel_evaluations": 5e-3, "updates": 0.02, "train_error": 0.02, "test_error": 0.02}
 
     vectors: Annotated[int, Ge(1)] = 100
     maintenance: Literal["merging", "projection", "smallest", "random"] = "merging"

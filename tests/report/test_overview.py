@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mpu_bench.report import overview
+from mpu_bench.verdict.comparison import NOT_PART_OF_RUN, Cell
+
+RATIO = Cell("ratio", "mpu-table1", 1, "adult", "mpu", column="seconds / dcd's", verdict="agrees", count=1)
+NOT_RUN = Cell("ratio", "mpu-table1", 2, "web", "mpu", column="seconds", remark=NOT_PART_OF_RUN)
+
+
+def of(paper: str, name: str, *cells: Cell) -> overview.ExperimentCells:
+    return overview.ExperimentCells(paper, name, cells)
+
+
+def test_cells_of_several_experiments_come_together() -> None:
+    found = overview.by_table([
+        of("sbp-2012", "sbp-figure2-ci", Cell("claim", column="SBP is below", verdict="refuted")),
+        of("mpu-2010", "mpu-table1", RATIO, NOT_RUN),
+        of("mpu-2010", "mpu-else", replace(NOT_RUN, row=1), replace(NOT_RUN, remark="timeout")),
+    ])  # fmt: skip
+    assert [each.file for each in found] == ["mpu-2010-table1", "sbp-2012-figure2"]
+    assert [(each.row, each.verdict, each.remark) for each in found[0].cells] == [
+        (1, "agrees", ""),
+        (2, "not run", "timeout"),
+    ]
+    rows = {(row["paper"], row["table"]): row for row in overview.overview_rows(found)}
+    assert rows["sbp-2012", "figure2"]["refuted"] == 1
+    assert (rows["mpu-2010", "table1"]["agrees"], rows["mpu-2010", "table1"]["not run"]) == (1, 1)
+
+
+def test_what_says_nothing_of_a_paper_is_counted_apart() -> None:
+    tables = overview.by_table([
+        of("mpu-2010", "mpu-table1", replace(RATIO, kind="fact"), replace(RATIO, kind="set", row=2), RATIO)
+    ])  # fmt: skip
+    assert overview.overview_rows(tables)[0]["agrees"] == 1
+    assert "sizes of datasets (1 of 1 agree), numbers that the configs set (1)" in overview.besides(tables)
