@@ -302,9 +302,7 @@ def _grid(node: Node) -> TuningGrid:
             )
     if not tried:
         raise node.error("names no parameter to try values of, such as C: [1, 10, 100]")
-    return TuningGrid(
-        how, node, tuple(dict(zip(tried, each, strict=True)) for each in itertools.product(*tried.values()))
-    )
+    return TuningGrid(how, node, tuple(expand(tried)))
 
 
 def _validation_splits(how: Tune) -> tuple[ValidationSplit, ...]:

@@ -39,6 +39,13 @@ class TestWrongContent:
         text = self.refused("a9a", page, server, home)
         assert "an HTML page came instead of data" in text
 
+    def test_an_empty_file_in_a_mirror_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "mirror").mkdir()
+        (tmp_path / "mirror" / "a9a").touch()
+        assert "the file is empty" in message(
+            RemoteFile("a9a"), DataHome(tmp_path / "home", (str(tmp_path / "mirror"),))
+        )
+
     def test_a_page_in_a_mirror_folder_or_put_by_hand(self, tmp_path: Path) -> None:
         (tmp_path / "mirror").mkdir()
         (tmp_path / "mirror" / "a9a").write_bytes(b"<!doctype html>")

@@ -13,8 +13,6 @@ from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, AnyCard, Card
 from mpu_bench.document import Document
 from mpu_bench.errors import DataError, nearest
 
-__all__ = ["Card", "bipartitions", "card", "for_published", "names"]
-
 _FIVE_AGAINST_FIVE = "five-against-five"
 _NOT_INHERITED = ("aliases", "published")
 
@@ -133,10 +131,8 @@ def _find(name: str) -> str:
     paths = _paths()
     if name in paths and paths[name].parent == resources.bundled("datasets"):
         return name
-    owners: dict[str, str] = {}
-    for owner, path in paths.items():  # the shipped cards come first
-        for alias in _texts(_readable(path).get("aliases")):
-            owners.setdefault(alias, owner)
+    cards = reversed(paths.items())  # the shipped ones last: what they call themselves stands
+    owners = {alias: owner for owner, path in cards for alias in _texts(_readable(path).get("aliases"))}
     if name in paths and paths.get(owners.get(name, ""), paths[name]) != paths[name]:
         raise DataError(
             f"{paths[name]}: '{name}' is another name of the project's dataset '{owners[name]}'; rename your card"

@@ -428,8 +428,6 @@ class _GeneratedCard(_WithoutFiles):
 class SampledCard(_GeneratedCard):
     """Rows drawn from a distribution of a paper."""
 
-    margin: ClassVar[None] = None
-
     content: Literal["checkerboard", "waveform"]
 
 

@@ -19,7 +19,7 @@ from mpu_bench.data.download.compression import chunks_of
 from mpu_bench.data.download.disk import on_disk
 from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable
 from mpu_bench.data.download.integrity import Digest, digest_file, is_accepted, verify_digest
-from mpu_bench.data.download.partial import PartialDownload
+from mpu_bench.data.download.partial import PartialDownload, Validators
 from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
@@ -243,10 +243,10 @@ def _fill(
 
 def _copy(source: Path, file: RemoteFile, partial: PartialDownload, progress: Progress) -> None:
     """Copy from a mirror folder; a link would change when the user changes his file."""
-    partial.discard()
     try:
         size = source.stat().st_size
         with source.open("rb") as stream, progress.transfer(f"copy {file.name}", size) as advance:
+            partial.restart(Validators())
             for chunk in chunks_of(stream):
                 partial.write(chunk)
                 advance(len(chunk))

@@ -112,6 +112,7 @@ class PartialDownload:
         self.validators = validators
         with on_disk(self.path):
             write_text(self._note, json.dumps(vars(validators)))
+            self.path.touch()
 
     def check_room(self) -> None:
         """Refuse at once what the disk cannot take, rather than after hours."""

@@ -121,8 +121,7 @@ def _measured(card: GeneratedCard, folder: Path, test_counts: list[int]) -> Buil
 
 
 def _generated(card: GeneratedCard) -> Iterator[tuple[str, Chunk]]:
-    name, settings = card.content, streams.settings(card)
-    generator = generators.GENERATORS[name]
+    name, generator = card.content, generators.GENERATORS[card.content]
     for key, expected, given in (
         ("features", generator.features, card.features),
         ("classes", generator.classes, len(card.classes)),
@@ -131,7 +130,7 @@ def _generated(card: GeneratedCard) -> Iterator[tuple[str, Chunk]]:
             raise DataError(f"{card.origin}: {key}: '{name}' has {expected}, not {given}")
     for part, rows in (("train", 0 if card.stream else card.rows), ("test", card.test_rows)):
         yield from (
-            (part, Chunk(labels, values)) for values, labels in generators.blocks(name, part, rows or 0, settings)
+            (part, Chunk(labels, values)) for values, labels in generators.blocks(name, part, rows or 0, dict(card))
         )
 
 

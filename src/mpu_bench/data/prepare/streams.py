@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +48,7 @@ class Streamed:
     def block(self, number: int) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
         """Make a block's rows and labels."""
         card = self.card
-        drawn, labels = generators.block(card.content, "train", number, self.shape[0], settings(card))
+        drawn, labels = generators.block(card.content, "train", number, self.shape[0], dict(card))
         values = transforms.transform_chunk(Chunk(labels, drawn), card).values.astype(np.float32, copy=False)
         return values if self.scaling is None else self.scaling(values), labels
 
@@ -70,11 +69,6 @@ class Streamed:
                 held = held[size:]
         if len(held):
             yield held
-
-
-def settings(card: GeneratedCard) -> dict[str, Any]:
-    """Return the settings that a generator needs."""
-    return {"seed": card.seed, "features": card.features, "margin": card.margin}
 
 
 def measure(card: GeneratedCard) -> dict[str, list[float]]:
