@@ -94,7 +94,7 @@ def _has(row: Row, columns: Mapping[str, Any]) -> bool:
 def _has_parameters(row: Row, named: Mapping[str, Any], of_point: Mapping[str, Any]) -> bool:
     """Return whether a run has these parameters; those of the point, as far as its solver has them at all."""
     parameters = _parameters(row["parameters"])
-    wanted = {name: value for name, value in of_point.items() if name in parameters} | named
+    wanted = {name: value for name, value in of_point.items() if name in parameters} | dict(named)
     return all(parameters.get(name) == value for name, value in wanted.items())
 
 
