@@ -115,6 +115,7 @@ class BPegasos(OnlineSolver):
 
     name = "bpegasos"
     paper = "bpegasos-2010"
+    version = 2
 
     vectors: Annotated[int, Ge(1)] = 100
     maintenance: Literal["merging", "projection", "smallest", "random"] = "merging"
