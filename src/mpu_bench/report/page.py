@@ -113,11 +113,9 @@ def headline(cells: Sequence[Cell]) -> str:
         counts = count_verdicts(cells, kinds)
         total = sum(counts.values()) - counts[NOT_RUN] - counts[judge.NOT_JUDGED]
         if total:
-            found = [
-                f"{counts[verdict]} {_VERB[verdict]}" for verdict in VERDICTS if counts[verdict] and verdict in _VERB
-            ]
-            explained = sum(cell.kind in kinds and bool(cell.explained) for cell in cells)
-            found += [f"{explained} of these explained"] if explained else []
+            found = [f"{counts[verdict]} {verb}" for verdict, verb in _VERB.items() if counts[verdict]]
+            if explained := sum(cell.kind in kinds and bool(cell.explained) for cell in cells):
+                found[-1] += f" ({explained} explained)"  # what differs or is refuted is said last
             said.append(f"Of {total} {what} that were judged, {', '.join(found)}.")
     return " ".join(said) or "None of the published numbers and sentences has been measured."
 
