@@ -54,7 +54,8 @@ def _uncounted_arrays_stay() -> Iterator[None]:
     for name, module in sorted(sys.modules.items()):
         for function in vars(module).values() if name.startswith("mpu_bench.") else ():
             if getattr(function, "targetoptions", {}).get("_nrt") is False:
-                returned = [str(signature.return_type) for signature in function.nopython_signatures]
+                signatures = [*function.nopython_signatures, *function.inner.nopython_signatures]
+                returned = [str(signature.return_type) for signature in signatures]
                 assert not any("array" in kind for kind in returned), f"{name}.{function.__name__} returns {returned}"
 
 

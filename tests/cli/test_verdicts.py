@@ -9,7 +9,7 @@ from rich.console import Console
 from mpu_bench.cli import verdicts
 from mpu_bench.report.overview import PaperTable
 from mpu_bench.verdict.baseline import Change, Check
-from mpu_bench.verdict.comparison import Cell
+from mpu_bench.verdict.cells import Cell
 from mpu_bench.verdict.regression import Difference
 
 CELL = Cell("value", "mpu-table1", 1, "adult", "mpu", column="objective", published=0.4, measured=0.2, count=1)

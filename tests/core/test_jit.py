@@ -2,6 +2,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import numpy as np
 from numba import njit
@@ -22,3 +24,33 @@ def test_functions_that_dispatch_are_cached_across_processes(tmp_path):
 
     assert run() == ["0", "1"]
     assert run() == ["1", "0"]
+
+
+BOTH_WAYS = """
+import sys
+import numpy as np
+from mpu_bench.core.jit import jit
+from mpu_bench.core.rows import Ones, squared_norms
+
+@jit(allocates=True)
+def of_jitted(rows):
+    return squared_norms(rows)[0]
+
+rows = Ones(np.zeros(1, np.uint32), np.array([0, 1], np.uint32))
+if sys.argv[1] == "jitted first":
+    print(of_jitted(rows), squared_norms(rows)[0])
+else:
+    print(squared_norms(rows)[0], of_jitted(rows))
+"""
+
+
+@pytest.mark.parametrize("orders", [("jitted first", "python first"), ("python first", "jitted first")])
+def test_a_function_is_called_from_python_and_from_jitted_code(tmp_path, orders):
+    program = tmp_path / "program.py"
+    program.write_text(BOTH_WAYS)
+    for order in orders:  # the second from the cache of the first
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        done = subprocess.run(
+            [sys.executable, str(program), order], env=environment, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.split() == ["1.0", "1.0"]

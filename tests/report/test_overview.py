@@ -3,7 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mpu_bench.report import overview
-from mpu_bench.verdict.comparison import NOT_PART_OF_RUN, Cell
+from mpu_bench.verdict.cells import Cell
+from mpu_bench.verdict.comparison import NOT_PART_OF_RUN
 
 RATIO = Cell("ratio", "mpu-table1", 1, "adult", "mpu", column="seconds / dcd's", verdict="agrees", count=1)
 NOT_RUN = Cell("ratio", "mpu-table1", 2, "web", "mpu", column="seconds", remark=NOT_PART_OF_RUN)

@@ -9,7 +9,7 @@ import pytest
 
 from mpu_bench.report import page
 from mpu_bench.results.store import Store
-from mpu_bench.verdict.comparison import Cell
+from mpu_bench.verdict.cells import Cell
 from oracles import made_up
 
 CELL = Cell("cell", "", "", "", "", "", "nu", published=1.0, measured=1.0, count=1)

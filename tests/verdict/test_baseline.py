@@ -8,7 +8,7 @@ from mpu_bench.errors import StoreError
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import Store
 from mpu_bench.verdict import baseline, comparison
-from mpu_bench.verdict.comparison import Cell
+from mpu_bench.verdict.cells import Cell
 from mpu_bench.verdict.regression import Difference
 from oracles import made_up
 

@@ -9,7 +9,7 @@ import pytest
 from mpu_bench import published
 from mpu_bench.config.rules import Judging
 from mpu_bench.verdict import comparison, judge
-from mpu_bench.verdict.comparison import FACT, RATIO, RECOMPUTED, SET, VALUE
+from mpu_bench.verdict.cells import FACT, RATIO, RECOMPUTED, SET, VALUE, count_verdicts
 from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, NOT_RUN, UNDECIDED, UNINFORMATIVE
 from mpu_bench.verdict.points import Evidence
 
@@ -66,7 +66,7 @@ def test_facts_of_the_data_are_to_be_met_and_are_no_values():
     found = judged([row("adult", "mpu", n=32560)], published="mpu-table1")
     assert (found["adult", "", "d"].kind, found["adult", "", "d"].verdict) == (FACT, AGREES)
     assert found["adult", "", "n"].verdict == DIFFERS
-    assert comparison.counts(list(found.values()))[AGREES] == 0
+    assert count_verdicts(list(found.values()))[AGREES] == 0
 
 
 def test_what_a_card_expects_is_no_fact():

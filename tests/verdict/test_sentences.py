@@ -16,6 +16,8 @@ from mpu_bench.experiment import plan
 from mpu_bench.scaled import to_json
 from mpu_bench.verdict import comparison
 from mpu_bench.verdict import sentences as module
+from mpu_bench.verdict.cells import VALUE
+from mpu_bench.verdict.claims import of_sentences
 from mpu_bench.verdict.points import Evidence, selected
 from mpu_bench.verdict.sentences import of_experiment, sentences
 
@@ -90,8 +92,8 @@ def test_every_point_of_a_statement_will_be_answered_by_a_run(paper: str, senten
 def test_a_number_of_a_sentence_has_a_rule() -> None:
     for _, each in STATED:
         if isinstance(each.statement, NumberStatement) and each.statement.within is None:
-            (cell,) = comparison.of_sentences([each], Evidence(), [])
-            assert cell.kind == comparison.VALUE
+            (cell,) = of_sentences([each], Evidence(), [])
+            assert cell.kind == VALUE
 
 
 def test_every_config_of_a_paper_is_set_against_something() -> None:

@@ -15,7 +15,7 @@ from mpu_bench.report import checked
 from mpu_bench.report.overview import PaperTable, besides, by_paper, overview_rows
 from mpu_bench.verdict import judge
 from mpu_bench.verdict.baseline import Check
-from mpu_bench.verdict.comparison import VERDICTS, Cell
+from mpu_bench.verdict.cells import VERDICTS, Cell
 from mpu_bench.verdict.folders import (
     CellsByExperiment,
     do_not_come_out,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
     when it lets go. For steps of some hundred nanoseconds on tuples of twenty arrays that was three quarters of the
     time. The arrays of an argument live as long as the call, so a function that makes no array of its own needs none
     of it: ``@jit`` switches it off (numba's internal ``_nrt``; unset, a function inherits its first caller's).
+
+    To be called from Python a function needs a wrapper that takes every array out of its tuple, and for short functions
+    that wrapper is most of the code. Jitted callers need none: they call a twin, compiled apart and without a wrapper.
 
     Parameters
     ----------
@@ -36,8 +40,28 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
 
     # nobody calls through a C function pointer: without that wrapper a solver compiles faster
     settings: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, "_nrt": allocates} | options
-    decorate = njit(**settings)
+
+    def decorate(body: Callable[..., Any]) -> Any:
+        outer = njit(**settings)(body)
+        if outer is not body:  # NUMBA_DISABLE_JIT is not set
+            inner = njit(**settings, no_cpython_wrapper=True)(_twin(body))
+            outer.get_call_template, outer.get_overload, outer.inner = (
+                inner.get_call_template,
+                inner.get_overload,
+                inner,
+            )
+        return outer
+
     return decorate if function is None else decorate(function)
+
+
+def _twin(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the same function under another name, by which numba keeps what it compiles on disk."""
+    twin = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    twin.__qualname__ = f"{function.__qualname__}_inner"
+    return twin
 
 
 def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any) -> Any:

@@ -8,9 +8,8 @@ from dataclasses import asdict
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from mpu_bench.verdict import comparison
 from mpu_bench.verdict.baseline import Check, is_off
-from mpu_bench.verdict.comparison import COLUMNS, Cell
+from mpu_bench.verdict.cells import COLUMNS, Cell, count_verdicts
 from mpu_bench.verdict.folders import solver_text, verdict_text
 from mpu_bench.verdict.judge import NOT_JUDGED, NOT_RUN
 
@@ -67,7 +66,7 @@ def _object(check: Check) -> dict[str, object]:
         "baseline": None if check.kept is None else check.kept.as_posix(),
         "changed": check.has_changed,
         "differs": check.differs,
-        "counts": comparison.counts(check.cells),
+        "counts": count_verdicts(check.cells),
         "verdicts": [{name: value for name, value in asdict(cell).items() if name in COLUMNS} for cell in check.cells],
         "runs": len(check.runs),
         "changes": [line._asdict() for line in lines(check)],

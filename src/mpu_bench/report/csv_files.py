@@ -11,6 +11,7 @@ from mpu_bench.results.curves import IDENTITY
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import comparison
+from mpu_bench.verdict.cells import COLUMNS
 
 
 def write(results: ResultsFolder) -> None:
@@ -28,7 +29,7 @@ def write(results: ResultsFolder) -> None:
         "table.csv": csv_text(rows),
         "curves.csv": csv_text(results.curves(), [*IDENTITY, *CHECKPOINT_COLUMNS, "run_id"]),
         "mean_curves.csv": csv_text(means),
-        "comparison.csv": csv_text([asdict(cell) for cell in cells], comparison.COLUMNS),
+        "comparison.csv": csv_text([asdict(cell) for cell in cells], COLUMNS),
         "environment.json": json.dumps({"machines": results.environments()}, indent=2) + "\n",
     }
     write_all(results.folder, texts)

@@ -14,7 +14,9 @@ from mpu_bench.quantities import format_number
 from mpu_bench.report import export
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.verdict import comparison
-from mpu_bench.verdict.comparison import CLAIM, COUNTED, FACT, NOT_PART_OF_RUN, RECOMPUTED, SET, VERDICTS, Cell
+from mpu_bench.verdict.cells import CLAIM, COLUMNS, COUNTED, FACT, RECOMPUTED, SET, VERDICTS, Cell, count_verdicts
+from mpu_bench.verdict.claims import of_sentences
+from mpu_bench.verdict.comparison import NOT_PART_OF_RUN
 from mpu_bench.verdict.folders import solver_text, verdict_text
 from mpu_bench.verdict.judge import AGREES, NOT_RUN
 from mpu_bench.verdict.points import Evidence
@@ -136,7 +138,7 @@ def _sentences(paper: str, experiments: Sequence[ExperimentCells]) -> list[Cell]
     present = {each.config for each in experiments}
     meant = [each for each in sentences(paper) if present & set(each.experiments)]
     evidence = sum((each.evidence for each in experiments), Evidence())
-    return comparison.of_sentences(meant, evidence, [entry for each in experiments for entry in each.explained])
+    return of_sentences(meant, evidence, [entry for each in experiments for entry in each.explained])
 
 
 def _printed_at(cell: Cell) -> tuple[str, int, str]:
@@ -154,7 +156,7 @@ def write(tables: Sequence[PaperTable], out: Path) -> None:
     texts = dict(zip(OVERVIEW, (markdown(tables), csv_text(overview_rows(tables))), strict=True))
     for table in tables:
         lines = [_HEADINGS, *map(_line, table.cells)]
-        texts[f"{table.file}.csv"] = csv_text([asdict(cell) for cell in table.cells], comparison.COLUMNS)
+        texts[f"{table.file}.csv"] = csv_text([asdict(cell) for cell in table.cells], COLUMNS)
         texts[f"{table.file}.md"] = export.markdown_lines(lines)
         texts[f"{table.file}.tex"] = export.latex_lines(lines, "llllrrrrll")
     write_all(out, texts)
@@ -172,7 +174,7 @@ def overview_rows(tables: Sequence[PaperTable]) -> list[dict[str, Any]]:
     """Return how many values, ratios and claims of each table have which verdict, and how many are explained."""
     return [
         {"paper": each.paper, "table": each.name}
-        | comparison.counts(each.cells)
+        | count_verdicts(each.cells)
         | {"explained": sum(bool(cell.explained) for cell in each.cells if cell.kind in COUNTED)}
         for each in tables
         if any(cell.kind in COUNTED for cell in each.cells)

@@ -21,7 +21,7 @@ from mpu_bench.results import naming, problems, summary
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.problems import Shown
 from mpu_bench.verdict import comparison, judge
-from mpu_bench.verdict.comparison import CLAIM, VERDICTS, Cell
+from mpu_bench.verdict.cells import CLAIM, VERDICTS, Cell, count_verdicts
 from mpu_bench.verdict.folders import summarize_verdicts, verdict_text
 from mpu_bench.verdict.judge import AGREES, DIFFERS, HOLDS, NOT_RUN, REFUTED, SO_FAR
 from mpu_bench.verdict.sentences import sentences
@@ -78,7 +78,7 @@ def write(results: Sequence[Path], out: Path) -> Path:
     )
     tables = overview.by_table(each["judged"] for each in experiments)
     cells = [cell for table in tables for cell in table.cells]
-    nothing = comparison.counts([])
+    nothing = count_verdicts([])
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
     )
@@ -91,11 +91,11 @@ def write(results: Sequence[Path], out: Path) -> Path:
         words=_WORDS,
         headline=headline(cells),
         besides=overview.besides(tables),
-        counts=comparison.counts(cells),
+        counts=count_verdicts(cells),
         papers=overview.by_paper(tables),
         refuted=_rows(_claims(tables, refuted=True)),
         sentences=_rows(_claims(tables, refuted=False)),
-        tables=[_table(table, experiments) for table in tables if comparison.counts(table.cells) != nothing],
+        tables=[_table(table, experiments) for table in tables if count_verdicts(table.cells) != nothing],
         missed=_missed(experiments),
         experiments=experiments,
         colours=style.COLOURS,
@@ -110,14 +110,12 @@ def headline(cells: Sequence[Cell]) -> str:
     """Return in two sentences what the verdicts come to."""
     said = []
     for kinds, what in ((("value", "ratio"), "printed numbers"), ((CLAIM,), "sentences")):
-        counts = comparison.counts(cells, kinds)
+        counts = count_verdicts(cells, kinds)
         total = sum(counts.values()) - counts[NOT_RUN] - counts[judge.NOT_JUDGED]
         if total:
-            found = [
-                f"{counts[verdict]} {_VERB[verdict]}" for verdict in VERDICTS if counts[verdict] and verdict in _VERB
-            ]
-            explained = sum(cell.kind in kinds and bool(cell.explained) for cell in cells)
-            found += [f"{explained} of these explained"] if explained else []
+            found = [f"{counts[verdict]} {verb}" for verdict, verb in _VERB.items() if counts[verdict]]
+            if explained := sum(cell.kind in kinds and bool(cell.explained) for cell in cells):
+                found[-1] += f" ({explained} explained)"  # what differs or is refuted is said last
             said.append(f"Of {total} {what} that were judged, {', '.join(found)}.")
     return " ".join(said) or "None of the published numbers and sentences has been measured."
 
@@ -159,7 +157,7 @@ def _rows(claims: Sequence[tuple[str, Cell]]) -> list[dict[str, Any]]:
 def _table(table: overview.PaperTable, experiments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return a row of the overview, with the experiments that it is about."""
     about = [each for each in experiments if each["paper"] == table.paper and table.name in each["tables"]]
-    return {"paper": table.paper, "name": table.name, "counts": comparison.counts(table.cells), "experiments": about}
+    return {"paper": table.paper, "name": table.name, "counts": count_verdicts(table.cells), "experiments": about}
 
 
 def _missed(experiments: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -201,7 +199,7 @@ def _experiment(folder: Path) -> dict[str, Any]:
         "kernel": kernel,
         "judged": judged,
         "tables": {overview.table_name(name, cell) for cell in cells},
-        "counts": comparison.counts(cells),
+        "counts": count_verdicts(cells),
         "summary": summarize_verdicts(cells),
         "cells": [vars(cell) | {"name": _cell_name(cell, varied), "text": verdict_text(cell)} for cell in cells],
         "figures": [
@@ -225,7 +223,7 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Shown]:
     return [column for column in columns if "update" not in column.quantity.name or sought]
 
 
-def _cell_name(cell: comparison.Cell, varied: Mapping[str, set[str]]) -> str:
+def _cell_name(cell: Cell, varied: Mapping[str, set[str]]) -> str:
     """Return a cell's solver, with the parameters that tell its runs apart."""
     if not cell.solver:
         return ""

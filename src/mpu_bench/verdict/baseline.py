@@ -23,7 +23,7 @@ from mpu_bench.files import csv_text, read_csv, write_compressed, write_text
 from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
 from mpu_bench.results.folder import ABOUT, CURVES, MACHINES, RUNS, ResultsFolder, open_results
 from mpu_bench.verdict import comparison, regression
-from mpu_bench.verdict.comparison import COLUMNS, RATIO, Cell
+from mpu_bench.verdict.cells import COLUMNS, RATIO, Cell
 from mpu_bench.verdict.judge import DIFFERS, NOT_RUN, REFUTED
 from mpu_bench.verdict.regression import Difference, Results
 

@@ -8,47 +8,25 @@ the statistics: these three are listed, and counted apart. What the verdicts are
 from __future__ import annotations
 
 import json
-import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from mpu_bench import published, solvers
-from mpu_bench.config.rules import (
-    Claim,
-    Explained,
-    Judging,
-    NumberStatement,
-    Printed,
-    Sentence,
-    SignificantStatement,
-    Statement,
-    Where,
-)
-from mpu_bench.errors import StoreError
-from mpu_bench.quantities import PUBLISHED_COLUMNS, RunStatus, quantity_of
+from mpu_bench.config.rules import Claim, Judging, Printed, Sentence
+from mpu_bench.quantities import PUBLISHED_COLUMNS, RunStatus
 from mpu_bench.results import matching
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.summary import Summary, summaries
 from mpu_bench.scaled import from_json
-from mpu_bench.verdict import judge, rank_tests
-from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, NOT_RUN, Sample
-from mpu_bench.verdict.points import Evidence, Point, selected
+from mpu_bench.verdict import judge
+from mpu_bench.verdict.cells import FACT, RATIO, SET, Cell, judged, number_in, with_difference, with_explanation
+from mpu_bench.verdict.claims import cited_by, of_claims, of_sentences
+from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, Sample
+from mpu_bench.verdict.points import Evidence
 from mpu_bench.verdict.rules import Table, rules
 from mpu_bench.verdict.sentences import of_experiment
 from mpu_bench.verdict.sentences import sentences as of_paper
-from mpu_bench.verdict.statements import points_of, verdict_of
-
-VALUE, RATIO, CLAIM = COUNTED = ("value", "ratio", "claim")  #: the kinds that say whether a paper is reproduced
-FACT, SET, RECOMPUTED = ("fact", "set", "recomputed")
-
-#: every verdict, in the order of tables
-VERDICTS = (
-    *(AGREES, judge.SAME_ORDER, judge.HOLDS, judge.SO_FAR, DIFFERS, judge.REFUTED, judge.UNDECIDED),
-    *(judge.UNINFORMATIVE, NOT_JUDGED, NOT_RUN),
-)
 
 #: columns of published tables that say which cell is meant, or how exact it is, and are no cells themselves
 _NAMES = (
@@ -58,65 +36,6 @@ _NAMES = (
 FACTS = ("n", "n_test", "d", "classes", "largest_pair", "smallest_pair")  #: of datasets
 NOT_PART_OF_RUN = "the dataset is not part of this run"
 _ANOTHER_LENGTH = 0.05  # relative, beyond which data of another length are another experiment
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A row of comparison.csv: one printed number beside a measured one, or one claim.
-
-    Attributes
-    ----------
-    kind : {"value", "ratio", "claim", "fact", "set", "recomputed"}
-    table : str
-        The published table; empty for a claim that cites none.
-    row : int
-        That of the published table, from 1; 0 where there is none.
-    column : str
-        Of the published table; of a claim, its words.
-    direction, judged : str
-        Of a difference: "higher" or "lower", and where that has a meaning "better" or "worse".
-    explained, evidence : str
-        Why it does not come out, and what shows it; they change no verdict.
-    points, points_measured, contradicted : int
-        Of a claim: over how many it ranges, how many are measured, how many contradict it.
-    timed : int
-        Of a claim, 1 where it is about seconds, which no other machine or hour repeats.
-    outcomes : tuple of Point
-        Of a claim, what each of them says.
-    """
-
-    kind: str
-    table: str = ""
-    row: int = 0
-    dataset: str = ""
-    solver: str = ""
-    budget: str = ""
-    parameters: str = ""
-    column: str = ""
-    sentence: str = ""
-    published: float | None = None
-    published_std: float | None = None
-    published_runs: int | None = None
-    measured: float | None = None
-    measured_std: float | None = None
-    count: int = 0
-    difference: float | None = None  #: measured - published
-    allowed: float | None = None
-    p_value: float | None = None
-    verdict: str = NOT_RUN
-    direction: str = ""
-    judged: str = ""
-    remark: str = ""
-    explained: str = ""
-    evidence: str = ""
-    points: int = 0
-    points_measured: int = 0
-    contradicted: int = 0
-    timed: int = 0
-    outcomes: tuple[Point, ...] = field(default=(), compare=False)
-
-
-COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name != "outcomes")
 
 
 def compare(
@@ -149,7 +68,7 @@ def compare(
     """
     said: list[Sentence | Claim] = [*sentences, *elsewhere, *judging.claims]
     statements = [each.statement for each in said if each.statement is not None]
-    claimed = {cited for statement in statements if isinstance(cited := _cited(statement), Printed)}
+    claimed = {cited for statement in statements if isinstance(cited := cited_by(statement), Printed)}
     cells = [
         cell
         for table in judging.published
@@ -157,19 +76,9 @@ def compare(
         if Printed(table=table, row=number, column=column) not in claimed
         for cell in _cells(table, number, row, column, rows)
     ]
-    cells += [_claim_cell("", each.claim, each.statement, evidence) for each in judging.claims]
+    cells += of_claims(judging.claims, evidence)
     cells += of_sentences(sentences, evidence, [])
-    return [_with_explanation(cell, judging.explained) for cell in cells]
-
-
-def of_sentences(sentences: Sequence[Sentence], evidence: Evidence, explained: Sequence[Explained]) -> list[Cell]:
-    """Return a cell for each sentence that has a statement, held against the runs of the experiments it names."""
-    cells = [
-        _claim_cell(each.name, each.claim, each.statement, evidence.within(each.experiments))
-        for each in sentences
-        if each.statement is not None
-    ]
-    return [_with_explanation(cell, explained) for cell in cells]
+    return [with_explanation(cell, judging.explained) for cell in cells]
 
 
 def of_results(results: ResultsFolder) -> list[Cell]:
@@ -224,7 +133,7 @@ def _cells(table: str, number: int, row: Mapping[str, str], column: str, rows: S
         solver="" if is_fact else row.get("solver", ""),
         budget="" if is_fact else row.get("budget", ""),
         column=column,
-        published=_number(row[column]),
+        published=number_in(row[column]),
         remark="" if answers else _why_not_run(row, rows, column),
     )
     if is_fact:
@@ -247,19 +156,12 @@ def _is_counted(row: Summary) -> bool:
 
 def _is_as_long(result: Summary, row: Mapping[str, str]) -> bool:
     """Return whether a result is on about as many rows as published: a part of a stream is another experiment."""
-    n = _number(row.get("n"))
+    n = number_in(row.get("n"))
     return n is None or result["n"] is None or abs(result["n"] - n) <= _ANOTHER_LENGTH * n
 
 
 def _with_parameters(row: Summary) -> Summary:
     return row | {"parameters": json.loads(row["parameters"], object_hook=from_json)}
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        return float(text) if text else None
-    except ValueError:
-        return None
 
 
 def _why_not_run(row: Mapping[str, str], rows: Sequence[Summary], column: str) -> str:
@@ -282,14 +184,14 @@ def _fact_cell(cell: Cell, row: Summary, text: str) -> Cell:
     assert cell.published is not None
     assert cell.allowed is not None
     agrees = abs(cell.measured - cell.published) <= cell.allowed
-    return _with_difference(replace(cell, verdict=AGREES if agrees else DIFFERS))
+    return with_difference(replace(cell, verdict=AGREES if agrees else DIFFERS))
 
 
 def _measured_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequence[Summary]) -> Cell:
     about = rules().tables[cell.table]
     quantity = "comparable_seconds" if cell.column == "seconds" else PUBLISHED_COLUMNS.get(cell.column, cell.column)
     runs = about.runs_on(cell.dataset)
-    deviation = _number(published.deviation(printed, cell.column))
+    deviation = number_in(published.deviation(printed, cell.column))
     cell = replace(
         cell,
         solver=row["solver"],
@@ -310,7 +212,7 @@ def _measured_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: S
         return replace(cell, verdict=AGREES, remark="set by the config")
     if cell.measured is None or cell.published is None:
         return replace(cell, remark=f"the runs have no {quantity}")
-    return _with_difference(_value_cell(cell, row, printed, about))
+    return with_difference(_value_cell(cell, row, printed, about))
 
 
 def _value_cell(cell: Cell, row: Summary, printed: Mapping[str, str], about: Table) -> Cell:
@@ -328,23 +230,13 @@ def _value_cell(cell: Cell, row: Summary, printed: Mapping[str, str], about: Tab
         constant=_constant(row, is_accuracy) if "percent" in cell.column else None,
     )
     partly = "" if row["count"] == row["planned"] else f"{row['count']} of {row['planned']} runs"
-    return _judged(cell, judgement, partly)
+    return judged(cell, judgement, partly)
 
 
 def _constant(row: Summary, is_accuracy: bool) -> float | None:
     """Return the percents of a classifier that always gives the most frequent answer of the test rows."""
     error = row.get("constant_error_mean")
     return None if error is None else 100 * (1 - error if is_accuracy else error)
-
-
-def _judged(cell: Cell, judgement: judge.Judgement, *remarks: str) -> Cell:
-    return replace(
-        cell,
-        verdict=judgement.verdict,
-        allowed=judgement.allowed,
-        p_value=judgement.p_value,
-        remark="; ".join(filter(None, [judgement.remark, *remarks])),
-    )
 
 
 def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequence[Summary], about: Table) -> Cell:
@@ -366,12 +258,12 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     )
     seconds = [each.get("comparable_seconds_mean") for each in (row, others[0])]
     if not all(seconds):
-        return replace(cell, measured=None, verdict=NOT_JUDGED, remark=_why_not_judged(row, others[0]))
+        return replace(cell, measured=None, verdict=NOT_JUDGED, remark=_why_notjudged(row, others[0]))
     measured = seconds[0] / seconds[1]  # type: ignore[operator]
-    return _with_difference(_judged(replace(cell, measured=measured), judge.judge_ratio(interval, measured)))
+    return with_difference(judged(replace(cell, measured=measured), judge.judge_ratio(interval, measured)))
 
 
-def _why_not_judged(*rows: Summary) -> str:
+def _why_notjudged(*rows: Summary) -> str:
     disturbed = [row["solver"] for row in rows if row.get("comparable_seconds_mean") is None and row.get("disturbed")]
     if disturbed:
         return f"disturbed while {' and '.join(disturbed)} ran"
@@ -387,149 +279,3 @@ def _is_peer(row: Mapping[str, str], beside: Mapping[str, str], peer: str) -> bo
 def _answers_peer(other: Summary, named: Mapping[str, str], row: Summary) -> bool:
     same_budget = not named.get("budget") or other["budget_vectors"] in (None, float(named["budget"]))
     return same_budget and other["dataset"] == row["dataset"] and matching.answers(named, _with_parameters(other))
-
-
-def _with_difference(cell: Cell) -> Cell:
-    """Return a cell with its difference, and for one that differs which way."""
-    assert cell.measured is not None
-    assert cell.published is not None
-    cell = replace(cell, difference=cell.measured - cell.published)
-    if cell.verdict not in (DIFFERS, judge.UNDECIDED, judge.SAME_ORDER) or not cell.difference:
-        return cell
-    direction = "higher" if cell.difference > 0 else "lower"
-    quantity = quantity_of(cell.column.partition(" / ")[0])
-    if cell.kind in (FACT, RECOMPUTED) or quantity is None or not quantity.better:
-        return replace(cell, direction=direction)
-    return replace(cell, direction=direction, judged="better" if quantity.better == direction else "worse")
-
-
-def _cited(statement: Statement) -> float | Printed | None:
-    return getattr(statement, "printed", None)
-
-
-def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence) -> Cell:
-    cited = _cited(statement)
-    about = f"{statement.quantity} {getattr(statement, 'against', '')}"
-    cell = Cell(CLAIM, column=claim, sentence=name, timed=int("seconds" in about))
-    if isinstance(cited, Printed):
-        text = published.table(cited.table)[cited.row - 1][cited.column]
-        cell = replace(cell, table=cited.table, row=cited.row, published=_number(text))
-    if isinstance(statement, SignificantStatement) and statement.of is not None:
-        return _recomputed_cell(cell, statement)
-    if isinstance(statement, NumberStatement) and statement.within is None:
-        return _number_cell(cell, statement, evidence)
-    return _with_points(cell, points_of(statement, evidence), getattr(statement, "most", False))
-
-
-def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
-    """Return a claim's cell with what its points say."""
-    outcomes = Counter(point.outcome for point in points)
-    measured = len(points) - outcomes["not measured"]
-    verdict = verdict_of(points, most)
-    against = [point for point in points if point.outcome == "contradicts"]
-    shown = against or [point for point in points if point.outcome in ("unclear", "within noise")]
-    words = [f"{point.name}: {point.words}" if point.words else point.name for point in shown[:3]]
-    if len(shown) > len(words):
-        words.append(f"and {len(shown) - len(words)} more")
-    return replace(
-        cell,
-        verdict=verdict,
-        points=len(points),
-        points_measured=measured,
-        contradicted=outcomes["contradicts"],
-        count=measured,
-        remark="; ".join(words) if verdict != judge.HOLDS else "",
-        outcomes=tuple(points),
-    )
-
-
-def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> Cell:
-    """Judge the mean over all points as a value."""
-    runs = [run for point in statement.points() for run in selected(evidence.runs, statement.of, point)]
-    values = [run[statement.quantity] for run in runs if run.get(statement.quantity) is not None]
-    about = rules().tables[cell.table] if cell.table else Table()
-    printed = statement.printed
-    if isinstance(printed, Printed):
-        text = published.table(printed.table)[printed.row - 1][printed.column]
-    else:
-        text = f"{printed:g}"
-    cell = replace(cell, kind=VALUE, published=float(text), count=len(values), published_runs=about.runs)
-    if not values:
-        return cell
-    mean, deviation = _moments(values)
-    column = quantity_of(statement.quantity)
-    name = next(
-        (each for each in (statement.quantity, column.published if column else "") if each in rules().values), ""
-    )
-    tolerance = rules().values[name or "support_vectors"]
-    is_accuracy = "accuracy" in statement.quantity
-    floor = judge.floor_of(float(text), tolerance, judge.half_unit(text), about.accuracy, is_accuracy)
-    # fixed problems are no sample: the mean over all of them is one number
-    random = runs[0]["dataset"] not in about.fixed_problems
-    judgement = judge.judge_value(
-        Sample(float(text), None, about.runs_on(runs[0]["dataset"])),
-        Sample(mean, deviation if random else None, len(values) if random else 1),
-        floor,
-        tolerance,
-    )
-    judgement = judgement if random else replace(judgement, remark=f"the mean of {len(values)} fixed problems")
-    return _with_difference(_judged(replace(cell, measured=mean, measured_std=deviation), judgement))
-
-
-def _moments(values: Sequence[float]) -> tuple[float, float | None]:
-    mean = math.fsum(values) / len(values)
-    if len(values) == 1:
-        return mean, None
-    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-
-
-def _recomputed_cell(cell: Cell, statement: SignificantStatement) -> Cell:
-    """Set a statistic of printed numbers beside the printed statistic."""
-    assert statement.of is not None
-    assert statement.printed is not None
-    try:
-        values = rank_tests.matched(published.table(statement.of), statement.quantity, statement.solvers)
-        if statement.test == "wilcoxon":
-            outcome: Any = rank_tests.wilcoxon(values[:, 0], values[:, 1], statement.alternative, statement.ties)
-        else:
-            best = "highest" if "accuracy" in statement.quantity else "lowest"
-            outcome = rank_tests.friedman(values, best, corrected=statement.corrected)  # type: ignore[arg-type]
-    except StoreError as error:
-        return replace(cell, kind=RECOMPUTED, remark=str(error))
-    is_p_value = statement.printed.column == "p_value"
-    recomputed = float(outcome.p_value if is_p_value else outcome.statistic)
-    text = published.table(statement.printed.table)[statement.printed.row - 1][statement.printed.column]
-    judgement = judge.judge_recomputed(text, recomputed, is_p_value)
-    cell = replace(cell, kind=RECOMPUTED, measured=recomputed, count=len(values))
-    return _with_difference(_judged(cell, judgement, f"over {len(values)} datasets of {statement.of} as published"))
-
-
-def _with_explanation(cell: Cell, explained: Sequence[Explained]) -> Cell:
-    """Set beside a cell that does not come out why that is, and what shows it."""
-    if cell.verdict not in (DIFFERS, judge.REFUTED):
-        return cell
-    entry = next((entry for entry in explained if _is_meant(entry, cell)), None)
-    if entry is None:
-        return cell
-    evidence = entry.evidence if isinstance(entry.evidence, str) else f"in print: {entry.evidence['print']}"
-    return replace(cell, explained=entry.because, evidence=evidence)
-
-
-def _is_meant(entry: Explained, cell: Cell) -> bool:
-    if entry.sentence is not None or not cell.column:
-        return entry.sentence in (cell.sentence, cell.column)  # a claim of the config is named by its words
-    parameters = json.loads(cell.parameters or "{}")
-    where = Where(dataset=entry.dataset, solver=entry.solver, budget=entry.budget)
-    named = {"dataset": cell.dataset, "solver": cell.solver, "budget": _number(cell.budget)}
-    return (
-        entry.column == cell.column.partition(" / ")[0]  # of a ratio: the column it is made of
-        and entry.table in (None, cell.table)
-        and all(getattr(where, name) in (None, value) for name, value in named.items())
-        and all(parameters.get(name) == value for name, value in entry.parameters.items())
-    )
-
-
-def counts(cells: Sequence[Cell], kinds: Sequence[str] = COUNTED) -> dict[str, int]:
-    """Return how many cells of some kinds have each verdict."""
-    found = Counter(cell.verdict for cell in cells if cell.kind in kinds)
-    return {verdict: found[verdict] for verdict in VERDICTS}

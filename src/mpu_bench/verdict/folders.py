@@ -10,7 +10,7 @@ from mpu_bench.config.read import config_names
 from mpu_bench.errors import StoreError
 from mpu_bench.results.folder import RUNS
 from mpu_bench.results.store import FILE
-from mpu_bench.verdict.comparison import COUNTED, Cell, counts
+from mpu_bench.verdict.cells import COUNTED, Cell, count_verdicts
 from mpu_bench.verdict.judge import DIFFERS, HOLDS, REFUTED
 
 BASELINE = "baseline"  #: the folder among results that holds the project's own last numbers
@@ -51,7 +51,7 @@ def summarize_verdicts(cells: Sequence[Cell]) -> str:
     """Return how many cells have each verdict, in words."""
     if not cells:
         return "its config compares nothing"
-    words = [f"{count} {verdict}" for verdict, count in counts(cells).items() if count]
+    words = [f"{count} {verdict}" for verdict, count in count_verdicts(cells).items() if count]
     return ", ".join(words) or "no printed value, ratio or sentence"
 
 

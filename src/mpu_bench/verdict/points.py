@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
@@ -71,25 +72,37 @@ def _counted(runs: Sequence[Row]) -> list[Row]:
     return [dict(zip(names, key, strict=True)) | {"count": count} for key, count in counts.items()]
 
 
+_COLUMNS = {name: name for name in ("dataset", "solver", "kernel", "experiment")} | {"budget": "budget_vectors"}
+
+
 def selected(rows: Iterable[Row], where: Where, point: Mapping[str, Any]) -> list[Row]:
     """Return the rows that are meant by ``where`` at a point; what ``where`` names holds before what the point does."""
-    return [row for row in rows if _matches(row, where, point)]
+    named = {name: getattr(where, name) for name in _COLUMNS if getattr(where, name) is not None}
+    columns = {name: value for name, value in point.items() if name in _COLUMNS} | named
+    parameters = {name: value for name, value in point.items() if name not in _COLUMNS}
+    return [row for row in rows if _has(row, columns) and _has_parameters(row, where.parameters, parameters)]
 
 
-def _matches(row: Row, where: Where, point: Mapping[str, Any]) -> bool:
-    parameters = json.loads(row["parameters"])
-    columns = {name: row[name] for name in ("dataset", "solver", "kernel", "experiment") if name in row}
-    columns["budget"] = row["budget_vectors"]
-    wanted = {name: value for name, value in point.items() if name in columns or name in parameters}
-    wanted |= {name: getattr(where, name) for name in columns if getattr(where, name) is not None} | where.parameters
-    if _has_no_budget(row, wanted):
-        wanted.pop("budget")
-    return all(columns.get(name, parameters.get(name)) == value for name, value in wanted.items())
+def _has(row: Row, columns: Mapping[str, Any]) -> bool:
+    """Return whether a row has these values; a solver without a budget stands beside others at each of theirs."""
+    return all(
+        row.get(_COLUMNS[name]) == value or (name == "budget" and row["budget_vectors"] is None)
+        for name, value in columns.items()
+    )
 
 
-def _has_no_budget(row: Row, wanted: Mapping[str, Any]) -> bool:
-    """Return whether a solver without a budget is set beside those with one: it is the same at each."""
-    return "budget" in wanted and row["budget_vectors"] is None
+def _has_parameters(row: Row, named: Mapping[str, Any], of_point: Mapping[str, Any]) -> bool:
+    """Return whether a run has these parameters; those of the point, as far as its solver has them at all."""
+    parameters = _parameters(row["parameters"])
+    wanted = {name: value for name, value in of_point.items() if name in parameters} | dict(named)
+    return all(parameters.get(name) == value for name, value in wanted.items())
+
+
+@lru_cache(maxsize=1000)
+def _parameters(text: str) -> dict[str, Any]:
+    """Parse once what many rows have: it must not be changed."""
+    parameters: dict[str, Any] = json.loads(text)
+    return parameters
 
 
 def name_of(point: Mapping[str, Any], *more: str) -> str:

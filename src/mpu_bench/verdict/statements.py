@@ -473,7 +473,7 @@ def _tested(statement: SignificantStatement, values: Array) -> tuple[str, str]:
     try:
         if statement.test == "friedman":
             best = "highest" if "accuracy" in statement.quantity else "lowest"
-            p, other = rank_tests.friedman(values, best).p_value, 1.0  # type: ignore[arg-type]
+            p, other = rank_tests.friedman(values, best, corrected=statement.corrected).p_value, 1.0  # type: ignore[arg-type]
         else:
             p = rank_tests.wilcoxon(values[:, 0], values[:, 1], statement.alternative).p_value
             reverse = {"less": "greater", "greater": "less"}.get(statement.alternative)

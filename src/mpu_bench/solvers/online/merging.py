@@ -47,9 +47,7 @@ from mpu_bench.solvers.online.expansion import (
 from mpu_bench.solvers.online.maintenance import maintain
 
 _LARGEST_DISTANCE = 700.0  # gamma ||x_p - x_n||^2: exp(-700) is still a normal number
-_LEAST_SQUARED_NORM = (
-    1e-280  # ||alpha_p||^2 of a vector that is merged; below, all is lost to rounding and it is removed
-)
+_LEAST_SQUARED_NORM = 1e-280  # ||alpha_p||^2 of a vector that is merged; what is below is removed: its ratios overflow
 _LARGEST_SQUARED_NORM = 1e30  # ||alpha_n||^2 in units of ||alpha_p||^2 where `bound` computes in single precision
 _BOUND_FACTOR = 1.0 + 1e-3  # of a loss: `bound` is in single precision
 _TIE_FACTOR = 1.0 + 1e-9  # of a loss: no worse than it

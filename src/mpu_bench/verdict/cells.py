@@ -1,0 +1,146 @@
+"""A row of comparison.csv: one printed number beside a measured one, or one claim; and how rows are counted."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from mpu_bench.config.rules import Explained, Where
+from mpu_bench.quantities import quantity_of
+from mpu_bench.verdict import judge
+from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, NOT_RUN
+from mpu_bench.verdict.points import Point
+
+VALUE, RATIO, CLAIM = COUNTED = ("value", "ratio", "claim")  #: the kinds that say whether a paper is reproduced
+FACT, SET, RECOMPUTED = ("fact", "set", "recomputed")
+
+#: every verdict, in the order of tables
+VERDICTS = (
+    *(AGREES, judge.SAME_ORDER, judge.HOLDS, judge.SO_FAR, DIFFERS, judge.REFUTED, judge.UNDECIDED),
+    *(judge.UNINFORMATIVE, NOT_JUDGED, NOT_RUN),
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A row of comparison.csv: one printed number beside a measured one, or one claim.
+
+    Attributes
+    ----------
+    kind : {"value", "ratio", "claim", "fact", "set", "recomputed"}
+    table : str
+        The published table; empty for a claim that cites none.
+    row : int
+        That of the published table, from 1; 0 where there is none.
+    column : str
+        Of the published table; of a claim, its words.
+    direction, judged : str
+        Of a difference: "higher" or "lower", and where that has a meaning "better" or "worse".
+    explained, evidence : str
+        Why it does not come out, and what shows it; they change no verdict.
+    points, points_measured, contradicted : int
+        Of a claim: over how many it ranges, how many are measured, how many contradict it.
+    timed : int
+        Of a claim, 1 where it is about seconds, which no other machine or hour repeats.
+    outcomes : tuple of Point
+        Of a claim, what each of them says.
+    """
+
+    kind: str
+    table: str = ""
+    row: int = 0
+    dataset: str = ""
+    solver: str = ""
+    budget: str = ""
+    parameters: str = ""
+    column: str = ""
+    sentence: str = ""
+    published: float | None = None
+    published_std: float | None = None
+    published_runs: int | None = None
+    measured: float | None = None
+    measured_std: float | None = None
+    count: int = 0
+    difference: float | None = None  #: measured - published
+    allowed: float | None = None
+    p_value: float | None = None
+    verdict: str = NOT_RUN
+    direction: str = ""
+    judged: str = ""
+    remark: str = ""
+    explained: str = ""
+    evidence: str = ""
+    points: int = 0
+    points_measured: int = 0
+    contradicted: int = 0
+    timed: int = 0
+    outcomes: tuple[Point, ...] = field(default=(), compare=False)
+
+
+COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name != "outcomes")
+
+
+def count_verdicts(cells: Sequence[Cell], kinds: Sequence[str] = COUNTED) -> dict[str, int]:
+    """Return how many cells of some kinds have each verdict."""
+    found = Counter(cell.verdict for cell in cells if cell.kind in kinds)
+    return {verdict: found[verdict] for verdict in VERDICTS}
+
+
+def number_in(text: str | None) -> float | None:
+    """Return the number that a text is; None of a text that is none."""
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None
+
+
+def judged(cell: Cell, judgement: judge.Judgement, *remarks: str) -> Cell:
+    """Return a cell with a verdict and how it came about."""
+    return replace(
+        cell,
+        verdict=judgement.verdict,
+        allowed=judgement.allowed,
+        p_value=judgement.p_value,
+        remark="; ".join(filter(None, [judgement.remark, *remarks])),
+    )
+
+
+def with_difference(cell: Cell) -> Cell:
+    """Return a cell with its difference, and for one that differs which way."""
+    assert cell.measured is not None
+    assert cell.published is not None
+    cell = replace(cell, difference=cell.measured - cell.published)
+    if cell.verdict not in (DIFFERS, judge.UNDECIDED, judge.SAME_ORDER) or not cell.difference:
+        return cell
+    direction = "higher" if cell.difference > 0 else "lower"
+    quantity = quantity_of(cell.column.partition(" / ")[0])
+    if cell.kind in (FACT, RECOMPUTED) or quantity is None or not quantity.better:
+        return replace(cell, direction=direction)
+    return replace(cell, direction=direction, judged="better" if quantity.better == direction else "worse")
+
+
+def with_explanation(cell: Cell, explained: Sequence[Explained]) -> Cell:
+    """Set beside a cell that does not come out why that is, and what shows it."""
+    if cell.verdict not in (DIFFERS, judge.REFUTED):
+        return cell
+    entry = next((entry for entry in explained if _is_meant(entry, cell)), None)
+    if entry is None:
+        return cell
+    evidence = entry.evidence if isinstance(entry.evidence, str) else f"in print: {entry.evidence['print']}"
+    return replace(cell, explained=entry.because, evidence=evidence)
+
+
+def _is_meant(entry: Explained, cell: Cell) -> bool:
+    if entry.sentence is not None or not cell.column:
+        return entry.sentence in (cell.sentence, cell.column)  # a claim of the config is named by its words
+    parameters = json.loads(cell.parameters or "{}")
+    where = Where(dataset=entry.dataset, solver=entry.solver, budget=entry.budget)
+    named = {"dataset": cell.dataset, "solver": cell.solver, "budget": number_in(cell.budget)}
+    return (
+        entry.column == cell.column.partition(" / ")[0]  # of a ratio: the column it is made of
+        and entry.table in (None, cell.table)
+        and all(getattr(where, name) in (None, value) for name, value in named.items())
+        and all(parameters.get(name) == value for name, value in entry.parameters.items())
+    )

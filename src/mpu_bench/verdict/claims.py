@@ -1,0 +1,145 @@
+"""The cells of claims: sentences of the papers, what configs claim, tests computed again from printed numbers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from mpu_bench import published
+from mpu_bench.config.rules import (
+    Claim,
+    Explained,
+    NumberStatement,
+    Printed,
+    Sentence,
+    SignificantStatement,
+    Statement,
+)
+from mpu_bench.errors import StoreError
+from mpu_bench.quantities import quantity_of
+from mpu_bench.verdict import judge, rank_tests
+from mpu_bench.verdict.cells import CLAIM, RECOMPUTED, VALUE, Cell, judged, number_in, with_difference, with_explanation
+from mpu_bench.verdict.judge import Sample
+from mpu_bench.verdict.points import Evidence, Point, selected
+from mpu_bench.verdict.rules import Table, rules
+from mpu_bench.verdict.statements import points_of, verdict_of
+
+
+def of_claims(claims: Sequence[Claim], evidence: Evidence) -> list[Cell]:
+    """Return a cell for each claim of a config."""
+    return [_claim_cell("", each.claim, each.statement, evidence) for each in claims]
+
+
+def of_sentences(sentences: Sequence[Sentence], evidence: Evidence, explained: Sequence[Explained]) -> list[Cell]:
+    """Return a cell for each sentence that has a statement, held against the runs of the experiments it names."""
+    cells = [
+        _claim_cell(each.name, each.claim, each.statement, evidence.within(each.experiments))
+        for each in sentences
+        if each.statement is not None
+    ]
+    return [with_explanation(cell, explained) for cell in cells]
+
+
+def cited_by(statement: Statement) -> float | Printed | None:
+    """Return the published number that a statement is about; None if it is about none."""
+    return getattr(statement, "printed", None)
+
+
+def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence) -> Cell:
+    cited = cited_by(statement)
+    about = f"{statement.quantity} {getattr(statement, 'against', '')}"
+    cell = Cell(CLAIM, column=claim, sentence=name, timed=int("seconds" in about))
+    if isinstance(cited, Printed):
+        text = published.table(cited.table)[cited.row - 1][cited.column]
+        cell = replace(cell, table=cited.table, row=cited.row, published=number_in(text))
+    if isinstance(statement, SignificantStatement) and statement.of is not None:
+        return _recomputed_cell(cell, statement)
+    if isinstance(statement, NumberStatement) and statement.within is None:
+        return _number_cell(cell, statement, evidence)
+    return _with_points(cell, points_of(statement, evidence), getattr(statement, "most", False))
+
+
+def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
+    """Return a claim's cell with what its points say."""
+    outcomes = Counter(point.outcome for point in points)
+    measured = len(points) - outcomes["not measured"]
+    verdict = verdict_of(points, most)
+    against = [point for point in points if point.outcome == "contradicts"]
+    shown = against or [point for point in points if point.outcome in ("unclear", "within noise")]
+    words = [f"{point.name}: {point.words}" if point.words else point.name for point in shown[:3]]
+    if len(shown) > len(words):
+        words.append(f"and {len(shown) - len(words)} more")
+    return replace(
+        cell,
+        verdict=verdict,
+        points=len(points),
+        points_measured=measured,
+        contradicted=outcomes["contradicts"],
+        count=measured,
+        remark="; ".join(words) if verdict != judge.HOLDS else "",
+        outcomes=tuple(points),
+    )
+
+
+def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> Cell:
+    """Judge the mean over all points as a value."""
+    runs = [run for point in statement.points() for run in selected(evidence.runs, statement.of, point)]
+    values = [run[statement.quantity] for run in runs if run.get(statement.quantity) is not None]
+    about = rules().tables[cell.table] if cell.table else Table()
+    printed = statement.printed
+    if isinstance(printed, Printed):
+        text = published.table(printed.table)[printed.row - 1][printed.column]
+    else:
+        text = f"{printed:g}"
+    cell = replace(cell, kind=VALUE, published=float(text), count=len(values), published_runs=about.runs)
+    if not values:
+        return cell
+    mean, deviation = _moments(values)
+    column = quantity_of(statement.quantity)
+    name = next(
+        (each for each in (statement.quantity, column.published if column else "") if each in rules().values), ""
+    )
+    tolerance = rules().values[name or "support_vectors"]
+    is_accuracy = "accuracy" in statement.quantity
+    floor = judge.floor_of(float(text), tolerance, judge.half_unit(text), about.accuracy, is_accuracy)
+    # fixed problems are no sample: the mean over all of them is one number
+    random = runs[0]["dataset"] not in about.fixed_problems
+    judgement = judge.judge_value(
+        Sample(float(text), None, about.runs_on(runs[0]["dataset"])),
+        Sample(mean, deviation if random else None, len(values) if random else 1),
+        floor,
+        tolerance,
+    )
+    judgement = judgement if random else replace(judgement, remark=f"the mean of {len(values)} fixed problems")
+    return with_difference(judged(replace(cell, measured=mean, measured_std=deviation), judgement))
+
+
+def _moments(values: Sequence[float]) -> tuple[float, float | None]:
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return mean, None
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def _recomputed_cell(cell: Cell, statement: SignificantStatement) -> Cell:
+    """Set a statistic of printed numbers beside the printed statistic."""
+    assert statement.of is not None
+    assert statement.printed is not None
+    try:
+        values = rank_tests.matched(published.table(statement.of), statement.quantity, statement.solvers)
+        if statement.test == "wilcoxon":
+            outcome: Any = rank_tests.wilcoxon(values[:, 0], values[:, 1], statement.alternative, statement.ties)
+        else:
+            best = "highest" if "accuracy" in statement.quantity else "lowest"
+            outcome = rank_tests.friedman(values, best, corrected=statement.corrected)  # type: ignore[arg-type]
+    except StoreError as error:
+        return replace(cell, kind=RECOMPUTED, remark=str(error))
+    is_p_value = statement.printed.column == "p_value"
+    recomputed = float(outcome.p_value if is_p_value else outcome.statistic)
+    text = published.table(statement.printed.table)[statement.printed.row - 1][statement.printed.column]
+    judgement = judge.judge_recomputed(text, recomputed, is_p_value)
+    cell = replace(cell, kind=RECOMPUTED, measured=recomputed, count=len(values))
+    return with_difference(judged(cell, judgement, f"over {len(values)} datasets of {statement.of} as published"))
