@@ -34,7 +34,7 @@ def record(**values: object) -> dict[str, object]:
 
 def printed(records: list[dict[str, object]], width: int, published: Sequence[str] = ()) -> str:
     text = io.StringIO()
-    table.print_table(records, [published] if published else [], Console(file=text, width=width))
+    table.print_table(records, published, Console(file=text, width=width))
     return text.getvalue()
 
 

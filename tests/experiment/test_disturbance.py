@@ -56,6 +56,7 @@ def test_a_run_that_little_has_disturbed(row: dict[str, Any]) -> None:
     [
         (run(10.0, waiting_seconds=3.1, cpu_seconds=6.9), "waited 31% of its wall seconds"),
         (run(0.1, waiting_seconds=0.03, cpu_seconds=0.07), "waited 30% of its wall seconds"),
+        (run(0.003, waiting_seconds=0.2, cpu_seconds=0.003), "waited longer than it trained"),  # around a short step
         (run(10.0, threads=4, waiting_seconds=12.0, cpu_seconds=28.0), "waited 30% of its wall seconds"),
         (run(10.0, steal_seconds=2.5), "lost 25% of its wall seconds to other machines of the host"),
         (
@@ -131,7 +132,7 @@ def test_a_busy_machine_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     assert warning(3.0, wanted=1) == ""
     assert warning(math.nan, wanted=1) == ""
     assert warning(0.0, wanted=8) == ""
-    assert "4 processors 3 others run beside the 2 wanted here" in warning(3.2, wanted=2)
+    assert "3 other threads want its 4 processors, and the runs need 2" in warning(3.2, wanted=2)
 
 
 def test_others_are_looked_at_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,10 +117,10 @@ def test_trials_come_first_are_kept_and_are_not_in_the_table(execute) -> None:
     assert [record["chosen"] for record in tuned] == [f"C={eval(best['parameters'])['C']:g}"] * 2
     assert tuned[0]["tune_seconds"] == pytest.approx(sum(record["train_seconds"] for record in trials))
     assert tuned[0]["n"] == 1347
-    (row,) = summary.summarize(records, None)
+    (row,) = summary.summarize(records, [])
     assert row["chosen"] == tuned[0]["chosen"]
     assert row["count"] == 2
-    assert any(line.startswith("chosen: the best of C of 1e-07") for line in table.remarks(records, [], None))
+    assert any(line.startswith("chosen: the best of C of 1e-07") for line in table.remarks(records, [], []))
     assert execute(DCD)[1] == []
     _, more = execute(DCD.replace("0.1]", "0.1, 1]"))
     assert sum("trial" in run for run in more) == 1
@@ -147,7 +147,7 @@ def test_choosing_by_the_test_set_is_said(execute) -> None:
     records, _ = execute("tune: {C: [0.01, 0.1], on_test_set: true}\nsolvers: [dcd]\n")
     assert records[2]["tuned"] == "C of 0.01, 0.1; error of dcd on test set"
     assert records[2]["test_error"] == min(record["test_error"] for record in records[:2])
-    assert any("ON THE TEST SET ITSELF" in line for line in table.remarks(records, [], None))
+    assert any("ON THE TEST SET ITSELF" in line for line in table.remarks(records, [], []))
 
 
 def test_the_balls_take_what_cvm_chooses_whatever_the_test_rows(execute) -> None:

@@ -12,7 +12,7 @@ from mpu_bench.results.store import Store
 from mpu_bench.verdict.cells import Cell
 from oracles import made_up
 
-CELL = Cell("cell", "", "", "", "", "", "nu", published=1.0, measured=1.0, count=1)
+CELL = Cell("value", column="nu", published=1.0, measured=1.0, count=1)
 CONTRAST = 4.5  # what text needs to be read (WCAG AA)
 
 
@@ -42,14 +42,16 @@ def test_every_row_says_how_to_repeat_it(written):
 
 
 def test_a_sentence_says_what_came_of_it(written):
-    assert re.search(r'<p class="headline \w+">\d+ of the \d+ published numbers and claims', written.read_text())
-    cells = [replace(CELL, verdict=verdict) for verdict in ("within", "better", "differs-known", "outside", "not run")]
-    assert page.headline(cells) == (
-        "2 of the 4 published numbers and claims that were measured come out, 1 differs for reasons that are given, "
-        "1 does not."
+    assert re.search(r'<p class="headline">(Of \d+ |1 printed number|1 sentence)', written.read_text())
+    numbers = [replace(CELL, verdict=verdict) for verdict in ("agrees", "agrees", "undecided", "differs", "not run")]
+    explained = replace(CELL, verdict="differs", explained="why")
+    claims = [replace(CELL, kind="claim", verdict=verdict) for verdict in ("holds", "refuted", "not run")]
+    assert page.headline([*numbers, explained, *claims]) == (
+        "Of 5 printed numbers that were judged, 2 agree, 1 is undecided, 2 differ (1 explained). "
+        "Of 2 sentences that were judged, 1 holds, 1 is refuted."
     )
-    assert page.headline(cells[:2]) == "2 of the 2 published numbers and claims that were measured come out."
-    assert page.headline(cells[4:]).startswith("None")
+    assert page.headline(claims[:1]) == "1 sentence was judged: 1 holds."
+    assert page.headline([numbers[4], claims[2], replace(CELL, kind="ratio", verdict="not judged")]).startswith("None")
 
 
 def test_disturbed_rows_are_marked_and_the_mark_explained(tmp_path):

@@ -42,7 +42,7 @@ def check(
     ] = False,
     everything: Annotated[bool, typer.Option("--all", help="List every number, not only those that differ.")] = False,
     form: Annotated[CheckFormat, typer.Option("--format", help="How to write it.")] = CheckFormat.TABLE,
-    against: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    against: Annotated[Path | None, typer.Option(hidden=True, help="What --baseline was called before.")] = None,
 ) -> None:
     """Compare results with what the papers print, and with what this project measured before.
 

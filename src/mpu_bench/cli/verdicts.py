@@ -87,11 +87,11 @@ def print_differences(left: Results, right: Results, differences: Sequence[Diffe
     words = (
         "the same instructions and the same versions of libraries: counts and errors must be equal"
         if same_machine(left, right)
-        else "other instructions, or other versions of libraries: counts may differ as far as rounding can move them"
+        else "other instructions or libraries, or not recorded which: counts may differ as far as rounding moves them"
     )
     console.print(f"{left.folder} and {right.folder}: {words}", markup=False, highlight=False, soft_wrap=True)
     ratios = [each.ratio for each in differences if each.ratio is not None]
-    median = f"; seconds are {statistics.median(ratios):.2f} times those of the second (median)" if ratios else ""
+    median = f"; undisturbed seconds are {statistics.median(ratios):.2f} times the second's (median)" if ratios else ""
     console.print(f"{len(differences)} runs in both, {len(faulty)} differ{median}", markup=False, highlight=False)
 
 

@@ -95,7 +95,8 @@ def why(run: Mapping[str, Any], fastest_probe: float) -> str:
     stolen = stolen if _known(run["steal_seconds"]) * usage.TICKS_PER_SECOND >= LEAST_STEAL_TICKS else 0.0
     reasons = []
     if waited + stolen > LOST_SHARE * wall:
-        reasons += [f"waited {waited / wall:.0%} of its wall seconds"] if waited else []
+        share = f"{waited / wall:.0%} of its wall seconds" if waited < wall else "longer than it trained"
+        reasons += [f"waited {share}"] if waited else []
         reasons += [f"lost {stolen / wall:.0%} of its wall seconds to other machines of the host"] if stolen else []
     elif idle > max(LOST_SHARE * wall, LEAST_WAITING_SECONDS):
         reasons.append(f"stood still for {idle / wall:.0%} of its wall seconds")
@@ -134,6 +135,6 @@ def warning(load: float, wanted: int) -> str:
     if not load > max(0, processors - wanted):
         return ""
     return (
-        f"this machine is busy: on its {processors} processors {load:.0f} others run beside the {wanted} wanted here; "
+        f"this machine is busy: {load:.0f} other threads want its {processors} processors, and the runs need {wanted}; "
         "runs that this disturbs are marked †, and their seconds are not judged"
     )

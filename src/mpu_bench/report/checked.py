@@ -40,13 +40,13 @@ def cell_text(cell: Cell) -> str:
 def summary(check: Check) -> str:
     """Return in a sentence how a folder stands beside the baseline."""
     if check.kept is None:
-        return f"{check.name}: the baseline keeps nothing of it"
+        return f"{check.name}: no baseline keeps anything of it"
     runs, verdicts = sum(bool(run.faults) for run in check.runs), sum(change.is_fault for change in check.changes)
     changed = " and ".join(_counted(*each) for each in ((runs, "run"), (verdicts, "verdict")) if each[0])
     outcome = f"{changed} {'has' if runs + verdicts == 1 else 'have'} changed" if changed else "nothing has changed"
     if check.is_kept:
         return f"{check.name}: kept in {check.kept}, judged by today's rules: {outcome}"
-    room = "counts must be equal" if check.exact else "made by other instructions or libraries"
+    room = "counts must be equal" if check.exact else "by other instructions or libraries, or it is not recorded which"
     return f"{check.name}: {_counted(len(check.runs), 'run')} held to {check.kept} ({room}): {outcome}"
 
 

@@ -109,27 +109,32 @@ def write(results: Sequence[Path], out: Path) -> Path:
 def headline(cells: Sequence[Cell]) -> str:
     """Return in two sentences what the verdicts come to."""
     said = []
-    for kinds, what in ((("value", "ratio"), "printed numbers"), ((CLAIM,), "sentences")):
+    for kinds, what in ((("value", "ratio"), "printed number"), ((CLAIM,), "sentence")):
         counts = count_verdicts(cells, kinds)
         total = sum(counts.values()) - counts[NOT_RUN] - counts[judge.NOT_JUDGED]
         if total:
-            found = [f"{counts[verdict]} {verb}" for verdict, verb in _VERB.items() if counts[verdict]]
+            found = [
+                f"{counts[verdict]} {verbs[counts[verdict] > 1]}"
+                for verdict, verbs in _VERBS.items()
+                if counts[verdict]
+            ]
             if explained := sum(cell.kind in kinds and bool(cell.explained) for cell in cells):
                 found[-1] += f" ({explained} explained)"  # what differs or is refuted is said last
-            said.append(f"Of {total} {what} that were judged, {', '.join(found)}.")
+            of = f"Of {total} {what}s that were judged, " if total > 1 else f"1 {what} was judged: "
+            said.append(f"{of}{', '.join(found)}.")
     return " ".join(said) or "None of the published numbers and sentences has been measured."
 
 
-#: verdicts in a sentence about several; what explains a difference is said last
-_VERB = {
-    AGREES: "agree",
-    judge.SAME_ORDER: "are of the same order",
-    HOLDS: "hold",
-    SO_FAR: "hold so far",
-    judge.UNDECIDED: "are undecided",
-    judge.UNINFORMATIVE: "are uninformative",
-    DIFFERS: "differ",
-    REFUTED: "are refuted",
+#: verdicts in a sentence about one, and about several; what may be explained is said last
+_VERBS = {
+    AGREES: ("agrees", "agree"),
+    judge.SAME_ORDER: ("is of the same order", "are of the same order"),
+    HOLDS: ("holds", "hold"),
+    SO_FAR: ("holds so far", "hold so far"),
+    judge.UNDECIDED: ("is undecided", "are undecided"),
+    judge.UNINFORMATIVE: ("is uninformative", "are uninformative"),
+    DIFFERS: ("differs", "differ"),
+    REFUTED: ("is refuted", "are refuted"),
 }
 
 

@@ -38,10 +38,10 @@ def solver_text(row: Mapping[str, Any], varied: Mapping[str, set[str]]) -> str:
         words.append(row["kernel"])
     if row.get("chosen"):
         words.append(f"chosen: {row['chosen']}")
-    if row.get("disturbed"):
-        words.append(DISTURBED)
     if row.get("earlier"):
         words.append("(earlier run)")
+    if row.get("disturbed"):
+        words.append(DISTURBED)
     return " ".join([row["solver"], *words])
 
 

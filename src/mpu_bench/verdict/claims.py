@@ -59,7 +59,16 @@ def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence)
         return _recomputed_cell(cell, statement)
     if isinstance(statement, NumberStatement) and statement.within is None:
         return _number_cell(cell, statement, evidence)
-    return _with_points(cell, points_of(statement, evidence), getattr(statement, "most", False))
+    cell = _with_points(cell, points_of(statement, evidence), getattr(statement, "most", False))
+    if cell.timed and not cell.points_measured and _lacks_seconds(evidence):
+        return replace(cell, remark="its runs have no seconds to compare: disturbed, or not recorded")
+    return cell
+
+
+def _lacks_seconds(evidence: Evidence) -> bool:
+    """Return whether there are runs that trained, and nothing says of any that its seconds are undisturbed."""
+    trained = [run for run in evidence.runs if run["train_seconds"] is not None]
+    return bool(trained) and all(run["comparable_seconds"] is None for run in trained)
 
 
 def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:

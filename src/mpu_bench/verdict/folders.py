@@ -50,9 +50,9 @@ def do_not_come_out(cells: Sequence[Cell]) -> list[Cell]:
 def summarize_verdicts(cells: Sequence[Cell]) -> str:
     """Return how many cells have each verdict, in words."""
     if not cells:
-        return "its config compares nothing"
-    words = [f"{count} {verdict}" for verdict, count in count_verdicts(cells).items() if count]
-    return ", ".join(words) or "no printed value, ratio or sentence"
+        return "nothing published is set beside it"
+    words = [f"{verdict} {count}" for verdict, count in count_verdicts(cells).items() if count]
+    return ", ".join(words) or "no printed value, ratio or sentence is about it"
 
 
 def verdict_text(cell: Cell) -> str:

@@ -125,8 +125,8 @@ def _difference(left: Record, right: Record, exact: bool) -> Difference:
         faults = _errors(left, right, _BY_CHANCE)
     else:
         faults = _faults(left, right, None if exact else rounding_of(left["solver"]))
-    seconds = left.get("train_seconds"), right.get("train_seconds")
-    ratio = seconds[0] / seconds[1] if seconds[0] and seconds[1] else None
+    seconds = _seconds(left), _seconds(right)
+    ratio = seconds[0] / seconds[1] if all(seconds) else None
     is_other = bool(faults or _faults(left, right, None))
     return Difference(_name(left), left, tuple(faults), ratio, is_other)
 

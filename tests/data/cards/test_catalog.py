@@ -317,7 +317,7 @@ def test_tables_average_over_splits():
         | {"split": split, "seed": 0, "status": "done", "reason": "", "support_vectors": vectors, "online_error": e}
         for split, (vectors, e) in found.items()
     ]
-    (row,) = summarize(records, None)
+    (row,) = summarize(records, [])
     assert (row["dataset"], row["count"]) == ("digits", 3)
     assert row["support_vectors_mean"] == pytest.approx(20)
     assert row["online_error_mean"] == pytest.approx(0.2)
