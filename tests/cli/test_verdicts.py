@@ -45,7 +45,8 @@ def test_what_has_changed_from_the_baseline_is_listed() -> None:
         "differs, was: agrees",
         "holds, was: refuted; by rounding",
         "slower",
-        "tried: 1 run held to kept/tried (by other instructions or libraries, or it is not recorded which): 1 run and 1 verdict have changed",
+        "tried: 1 run held to kept/tried (by other instructions or libraries, or not recorded): 1 run and 1 verdict "
+        "have changed",
         "new: no baseline keeps anything of it",
     ):
         assert words in text

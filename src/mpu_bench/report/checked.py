@@ -46,7 +46,7 @@ def summary(check: Check) -> str:
     outcome = f"{changed} {'has' if runs + verdicts == 1 else 'have'} changed" if changed else "nothing has changed"
     if check.is_kept:
         return f"{check.name}: kept in {check.kept}, judged by today's rules: {outcome}"
-    room = "counts must be equal" if check.exact else "by other instructions or libraries, or it is not recorded which"
+    room = "counts must be equal" if check.exact else "by other instructions or libraries, or not recorded"
     return f"{check.name}: {_counted(len(check.runs), 'run')} held to {check.kept} ({room}): {outcome}"
 
 

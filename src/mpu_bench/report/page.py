@@ -113,11 +113,8 @@ def headline(cells: Sequence[Cell]) -> str:
         counts = count_verdicts(cells, kinds)
         total = sum(counts.values()) - counts[NOT_RUN] - counts[judge.NOT_JUDGED]
         if total:
-            found = [
-                f"{counts[verdict]} {verbs[counts[verdict] > 1]}"
-                for verdict, verbs in _VERBS.items()
-                if counts[verdict]
-            ]
+            present = [(counts[verdict], verbs) for verdict, verbs in _VERBS.items() if counts[verdict]]
+            found = [f"{count} {verbs[count > 1]}" for count, verbs in present]
             if explained := sum(cell.kind in kinds and bool(cell.explained) for cell in cells):
                 found[-1] += f" ({explained} explained)"  # what differs or is refuted is said last
             of = f"Of {total} {what}s that were judged, " if total > 1 else f"1 {what} was judged: "
