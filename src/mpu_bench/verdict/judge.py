@@ -131,8 +131,8 @@ def _judged(published: Sample, measured: Sample, floor: float, tolerance: Tolera
         return Judgement(DIFFERS, allowed, 0.0)
     own = published.deviation is not None and published.runs > 1
     freedom = [measured.runs - 1, published.runs - 1] if own else [measured.runs - 1]
-    parts = [squares[1], squares[0]] if own else [squares[0] + squares[1]]
-    degrees = sum(parts) ** 2 / sum(part * part / each for part, each in zip(parts, freedom, strict=True))
+    shares = [each / sum(squares) for each in reversed(squares)] if own else [1.0]
+    degrees = 1 / sum(share * share / each for share, each in zip(shares, freedom, strict=True))
     p_value = float(2 * stats.t.sf(off / error, degrees))
     return Judgement(DIFFERS if p_value < rules().significance else UNDECIDED, allowed, p_value)
 
