@@ -44,7 +44,7 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
     def decorate(body: Callable[..., Any]) -> Any:
         outer = njit(**settings)(body)
         if outer is not body:  # NUMBA_DISABLE_JIT is not set
-            inner = njit(**settings, no_cpython_wrapper=True)(_twin(body))
+            inner = njit(**(settings | {"no_cpython_wrapper": True}))(_twin(body))
             outer.get_call_template, outer.get_overload, outer.inner = (
                 inner.get_call_template,
                 inner.get_overload,
