@@ -12,6 +12,7 @@ def test_list(mpu_bench: Called, kind: str) -> None:
     listed = mpu_bench("list", kind)
     assert listed.returncode == 0
     assert len(listed.stdout.splitlines()) > 1
+    assert "mnist, mnist" not in listed.stdout  # bipartitions are one dataset
 
 
 def test_version_and_info(mpu_bench: Called) -> None:

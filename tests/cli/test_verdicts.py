@@ -10,6 +10,7 @@ from mpu_bench.cli import verdicts
 from mpu_bench.report.overview import PaperTable
 from mpu_bench.verdict.baseline import Change, Check
 from mpu_bench.verdict.cells import Cell
+from mpu_bench.verdict.folders import remark_text
 from mpu_bench.verdict.regression import Difference
 
 CELL = Cell("value", "mpu-table1", 1, "adult", "mpu", column="objective", published=0.4, measured=0.2, count=1)
@@ -29,6 +30,19 @@ def test_only_what_does_not_come_out_is_listed_unless_all_is_asked_for() -> None
     assert printed(verdicts.print_cells, {"mpu-table1": cells}, True).count("adult") == 3
 
 
+def test_what_is_counted_apart_is_told_where_there_is_nothing_else() -> None:
+    cells = [replace(CELL, kind="recomputed", verdict=verdict) for verdict in ("agrees", "agrees", "differs")]
+    text = printed(verdicts.print_cells, {"tests": cells, "none": []}, False)
+    assert "tests: no value, ratio or sentence; recomputed agrees 2, recomputed differs 1" in text
+    assert "none: nothing published is set beside it" in text
+
+
+def test_an_explanation_is_told_as_one() -> None:
+    cell = replace(CELL, verdict="differs", remark="a single run", explained="why", evidence="adult")
+    assert remark_text(cell) == "a single run; explained: why (adult)"
+    assert "explained: why (adult)" in printed(verdicts.print_cells, {"mpu-table1": [cell]}, False)
+
+
 def test_the_overview_counts_verdicts_by_table() -> None:
     table = PaperTable("mpu-2010", "table1", (replace(CELL, verdict="agrees"), replace(CELL, verdict="differs")))
     lines = printed(verdicts.print_overview, [table]).splitlines()
@@ -45,8 +59,8 @@ def test_what_has_changed_from_the_baseline_is_listed() -> None:
         "differs, was: agrees",
         "holds, was: refuted; by rounding",
         "slower",
-        "tried: 1 run held to kept/tried (by other instructions or libraries, or not recorded): 1 run and 1 verdict "
-        "have changed",
+        "tried: 1 run held to kept/tried (by other instructions or libraries, or not recorded): 1 run and",
+        "1 verdict have changed",
         "new: no baseline keeps anything of it",
     ):
         assert words in text

@@ -81,8 +81,9 @@ def _config(name: str) -> Sequence[str]:
         experiment = read_config(Path(name))
     except ConfigError as fault:
         return "", "", str(fault)
+    labels = dict.fromkeys(choice.label for choice in experiment.datasets)  # bipartitions have one label
     used = ", ".join(dict.fromkeys(choice.name for choice in experiment.solvers))
-    return ", ".join(choice.label for choice in experiment.datasets), used, experiment.description
+    return ", ".join(labels), used, experiment.description
 
 
 def facts(home: DataHome) -> Table:

@@ -19,6 +19,7 @@ from mpu_bench.verdict.cells import VERDICTS, Cell
 from mpu_bench.verdict.folders import (
     CellsByExperiment,
     do_not_come_out,
+    remark_text,
     solver_text,
     summarize_verdicts,
     verdict_text,
@@ -56,7 +57,7 @@ def _table(title: str, cells: Sequence[Cell]) -> Table:
             *map(Text, (cell.dataset, solver_text(cell), cell.column)),
             *map(format_number, (cell.published, cell.measured)),
             "" if cell.allowed is None else f"±{cell.allowed:.3g}",
-            Text("; ".join(filter(None, [cell.remark, cell.explained]))),
+            Text(remark_text(cell)),
         )
     return table
 

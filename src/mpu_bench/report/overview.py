@@ -17,7 +17,7 @@ from mpu_bench.verdict import comparison
 from mpu_bench.verdict.cells import CLAIM, COLUMNS, COUNTED, FACT, RECOMPUTED, SET, VERDICTS, Cell, count_verdicts
 from mpu_bench.verdict.claims import of_sentences
 from mpu_bench.verdict.comparison import NOT_PART_OF_RUN
-from mpu_bench.verdict.folders import solver_text, verdict_text
+from mpu_bench.verdict.folders import remark_text, solver_text, verdict_text
 from mpu_bench.verdict.judge import AGREES, NOT_RUN
 from mpu_bench.verdict.points import Evidence
 from mpu_bench.verdict.sentences import sentences
@@ -166,8 +166,7 @@ def _line(cell: Cell) -> export.Line:
     difference = "" if cell.difference is None else f"{cell.difference:+.3g}"
     allowed = "" if cell.allowed is None else f"{cell.allowed:.3g}"
     numbers = format_number(cell.published), format_number(cell.measured), difference, allowed
-    remark = "; ".join(filter(None, [cell.remark, cell.explained, cell.evidence]))
-    return cell.kind, cell.dataset, solver_text(cell), cell.column, *numbers, verdict_text(cell), remark
+    return cell.kind, cell.dataset, solver_text(cell), cell.column, *numbers, verdict_text(cell), remark_text(cell)
 
 
 def overview_rows(tables: Sequence[PaperTable]) -> list[dict[str, Any]]:

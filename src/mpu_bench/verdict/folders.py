@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -48,11 +49,18 @@ def do_not_come_out(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def summarize_verdicts(cells: Sequence[Cell]) -> str:
-    """Return how many cells have each verdict, in words."""
-    if not cells:
-        return "nothing published is set beside it"
+    """Return how many values, ratios and claims have each verdict; where there are none, how many of the rest."""
     words = [f"{verdict} {count}" for verdict, count in count_verdicts(cells).items() if count]
-    return ", ".join(words) or "no printed value, ratio or sentence is about it"
+    if words or not cells:
+        return ", ".join(words) or "nothing published is set beside it"
+    apart = Counter(f"{cell.kind} {cell.verdict}" for cell in cells)
+    return "no value, ratio or sentence; " + ", ".join(f"{verdict} {count}" for verdict, count in apart.items())
+
+
+def remark_text(cell: Cell) -> str:
+    """Return what limits a verdict, and what explains it with the evidence."""
+    evidence = f" ({cell.evidence})" if cell.evidence else ""
+    return "; ".join(filter(None, [cell.remark, f"explained: {cell.explained}{evidence}" if cell.explained else ""]))
 
 
 def verdict_text(cell: Cell) -> str:
