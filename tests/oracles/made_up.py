@@ -17,8 +17,8 @@ JUDGING = {
 }  # fmt: skip
 
 
-def results(folder, name="made-up", error=0.15, disturbed=""):
-    """Make a results folder; ``disturbed`` says why the first of its runs was."""
+def results(folder, name="made-up", error=0.15, disturbed="", done=2):
+    """Make a results folder; ``disturbed`` says why the first of its runs was, ``done`` how many have a result."""
     with Store(folder / name, create=True) as store:
         planned = [dict.fromkeys(RECORD_COLUMNS) | {
             "experiment": name, "dataset": "adult", "n": 100, "solver": solver, "parameters": "{}",
@@ -26,7 +26,7 @@ def results(folder, name="made-up", error=0.15, disturbed=""):
         } for solver in ("sbp", "libsvm", "sdca")]  # fmt: skip
         facts = {"name": name, "config": "configs/made-up.yaml", "judging": JUDGING}
         store.save_plan(planned, facts | {"description": "Made up & <b>odd</b>"})
-        for place, each in enumerate(planned[:2]):
+        for place, each in enumerate(planned[:done]):
             points = [dict.fromkeys(CHECKPOINT_COLUMNS) | {
                 "presented": k, "passes": k / 100, "train_seconds": k, "kernel_evaluations": 100 * k,
                 "test_error": 1 / k, "support_vectors": k,

@@ -59,6 +59,17 @@ def test_of_what_is_kept_the_verdicts_can_be_accepted_again(tmp_path):
     assert ((place / "runs.csv").read_text(), (place / "comparison.csv").read_text()) == (runs, kept)
 
 
+def test_what_was_kept_of_runs_that_are_not_made_again_stays(tmp_path):
+    place = baseline.accept(made_up.results(tmp_path / "before"), tmp_path / "baseline")
+    with open_results(place) as kept:
+        curves = kept.mean_curves()
+    baseline.accept(made_up.results(tmp_path / "after", error=0.2, done=1), tmp_path / "baseline")
+    with open_results(place) as kept:
+        assert [record["test_error"] for record in kept.records()] == [0.2, 0.16, None]
+        assert len(kept.mean_curves()) == len(curves)
+    assert baseline.about(place)["runs"] == 2
+
+
 def test_what_is_kept_names_no_folder_of_the_machine(tmp_path):
     folder = made_up.results(tmp_path)
     lost = "a.bz2 is not in /home/somebody/data/files/a.bz2; see https://example.org/files/a.bz2"

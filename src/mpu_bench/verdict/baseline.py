@@ -21,6 +21,7 @@ from typing import Any
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text, read_csv, write_compressed, write_text
 from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
+from mpu_bench.results.curves import curve_identity
 from mpu_bench.results.folder import ABOUT, CURVES, MACHINES, RUNS, ResultsFolder, open_results
 from mpu_bench.verdict import comparison, regression
 from mpu_bench.verdict.cells import COLUMNS, RATIO, Cell
@@ -32,7 +33,7 @@ _SAME = 1e-12  # relative: of a number that was only written and read again
 
 
 def accept(folder: Path, baseline: Path) -> Path:
-    """Keep a results folder as ``baseline/<name>``, in place of what was kept there.
+    """Keep a results folder as ``baseline/<name>``; of planned runs without a result, what was kept of them stays.
 
     Of a folder that is kept there already the verdicts are accepted as they are by today's rules.
 
@@ -58,17 +59,36 @@ def accept(folder: Path, baseline: Path) -> Path:
 
 
 def _keep(results: ResultsFolder, place: Path) -> None:
-    records = [record | {"reason": _without_paths(record["reason"])} for record in results.records()]
+    records, curves, machines = results.records(), results.mean_curves(), results.environments()
+    if (place / RUNS).is_file():
+        with open_results(place) as kept:
+            records = _completed(records, kept.finished())
+            own = {curve_identity(row) for row in curves}
+            curves = [*curves, *(row for row in kept.mean_curves() if curve_identity(row) not in own)]
+            machines = [*machines, *(each for each in kept.environments() if each not in machines)]
+    records = [record | {"reason": _without_paths(record["reason"])} for record in records]
     used = {record["machine"] for record in records if record["status"] in FINISHED}
-    machines = [machine for machine in results.environments() if results.is_kept or machine["id"] in used]
+    machines = [machine for machine in machines if results.is_kept or machine["id"] in used]
     about = results.facts if results.is_kept else results.facts | _about(records)
     write_text(place / RUNS, csv_text(records, RECORD_COLUMNS))
     write_text(place / MACHINES, _json({"machines": machines}))
     write_text(place / ABOUT, _json(about))
-    if curves := results.mean_curves():
+    if curves:
         write_compressed(place / CURVES, csv_text(curves))
     else:
         (place / CURVES).unlink(missing_ok=True)
+
+
+def _completed(records: Sequence[dict[str, Any]], kept: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return planned runs, those without a result as they were kept, if they were; what the plan says of them holds."""
+    results = {regression.key(record): record for record in kept}
+    planned = ("n", "d", "n_test", "classes", "as_published", "overridden", "run_id")
+    return [
+        record
+        if record["status"] in FINISHED or (old := results.get(regression.key(record))) is None
+        else {**old, **{name: record[name] for name in planned if record[name] is not None}}
+        for record in records
+    ]
 
 
 def _about(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

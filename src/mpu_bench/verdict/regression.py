@@ -106,15 +106,16 @@ def differences(left: Results, right: Results) -> list[Difference]:
 
 def _pairs(left: Results, right: Results) -> list[tuple[Record, Record]]:
     """Return the runs that the second has finished, and the first has finished or could not finish."""
-    others = {_key(record): record for record in right.records if record["status"] in FINISHED}
+    others = {key(record): record for record in right.records if record["status"] in FINISHED}
     return [
-        (record, others[_key(record)])
+        (record, others[key(record)])
         for record in left.records
-        if record["status"] in (*FINISHED, *_BROKEN) and _key(record) in others
+        if record["status"] in (*FINISHED, *_BROKEN) and key(record) in others
     ]
 
 
-def _key(record: Record) -> tuple[Any, ...]:
+def key(record: Record) -> tuple[Any, ...]:
+    """Return what a run is the same run by, whatever became of it."""
     return tuple(record[name] for name in _KEY)
 
 
