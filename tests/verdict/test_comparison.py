@@ -118,7 +118,10 @@ def test_numbers_that_the_config_gives_are_counted_apart_and_carry_no_deviation(
 def test_a_number_that_a_constant_answer_reaches_is_uninformative():
     web = row("w1a", "fw", n=2477, count=5, test_accuracy_percent=97.5, test_accuracy_percent_std=0.1,
               constant_error=0.0303)  # fmt: skip
-    assert judged([web], published="fw-table8")["w1a", "fw", "accuracy_percent"].verdict == UNINFORMATIVE
+    web |= {"balanced_error_mean": 0.41, "positives_found_mean": 0.18}
+    cell = judged([web], published="fw-table8")["w1a", "fw", "accuracy_percent"]
+    assert cell.verdict == UNINFORMATIVE
+    assert "balanced test error, %: 41.00, positives found, %: 18.00" in cell.remark
     web |= {"constant_error_mean": 0.3}
     assert judged([web], published="fw-table8")["w1a", "fw", "accuracy_percent"].verdict != UNINFORMATIVE
 

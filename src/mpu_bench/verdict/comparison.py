@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mpu_bench import published, solvers
 from mpu_bench.config.rules import Claim, Judging, Printed, Sentence
-from mpu_bench.quantities import PUBLISHED_COLUMNS, RunStatus
+from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, RunStatus
 from mpu_bench.results import matching
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.summary import Summary, summaries
@@ -230,7 +230,14 @@ def _value_cell(cell: Cell, row: Summary, printed: Mapping[str, str], about: Tab
         constant=_constant(row, is_accuracy) if "percent" in cell.column else None,
     )
     partly = "" if row["count"] == row["planned"] else f"{row['count']} of {row['planned']} runs"
-    return judged(cell, judgement, partly)
+    return judged(cell, judgement, partly, _instead(row) if judgement.verdict == judge.UNINFORMATIVE else "")
+
+
+def _instead(row: Summary) -> str:
+    """Return what says more of a row than an error that a constant answer has, too."""
+    quantities = [QUANTITIES[name] for name in ("balanced_error", "positives_found")]
+    known = [(each, row.get(f"{each.name}_mean")) for each in quantities]
+    return ", ".join(f"{each.heading}: {each.text(mean)}" for each, mean in known if mean is not None)
 
 
 def _constant(row: Summary, is_accuracy: bool) -> float | None:
