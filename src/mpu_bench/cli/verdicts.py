@@ -46,7 +46,7 @@ def print_cells(by_experiment: CellsByExperiment, everything: bool, console: Con
 
 def _table(title: str, cells: Sequence[Cell]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("verdict", "dataset", "solver", "what"):
+    for heading in ("verdict", "kind", "dataset", "solver", "what"):
         table.add_column(heading, overflow="fold")
     for heading in ("published", "measured", "allowed"):
         table.add_column(heading, justify="right")
@@ -54,7 +54,7 @@ def _table(title: str, cells: Sequence[Cell]) -> Table:
     for cell in cells:
         table.add_row(
             Text(verdict_text(cell), _STYLES[cell.verdict]),
-            *map(Text, (cell.dataset, solver_text(cell), cell.column)),
+            *map(Text, (cell.kind, cell.dataset, solver_text(cell), cell.column)),
             *map(format_number, (cell.published, cell.measured)),
             "" if cell.allowed is None else f"±{cell.allowed:.3g}",
             Text(remark_text(cell)),

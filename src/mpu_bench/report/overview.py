@@ -208,4 +208,5 @@ def markdown(tables: Sequence[PaperTable]) -> str:
     headings = ["paper", "table", *VERDICTS, "explained"]
     rows = [*overview_rows(tables), *by_paper(tables)]
     text = export.markdown_lines([headings, *([str(row[name] or "") for name in headings] for row in rows)])
-    return "\n".join(filter(None, [text, besides(tables)]))
+    apart = besides(tables)
+    return f"{text}\n{apart}\n" if apart else text
