@@ -68,7 +68,8 @@ def _keep(results: ResultsFolder, place: Path) -> None:
             machines = [*machines, *(each for each in kept.environments() if each not in machines)]
     records = [record | {"reason": _without_paths(record["reason"])} for record in records]
     used = {record["machine"] for record in records if record["status"] in FINISHED}
-    machines = [machine for machine in machines if results.is_kept or machine["id"] in used]
+    known = None not in used  # rows that were kept before their machine was in them are of any that was kept
+    machines = [machine for machine in machines if not known or machine["id"] in used]
     about = results.facts if results.is_kept else results.facts | _about(records)
     write_text(place / RUNS, csv_text(records, RECORD_COLUMNS))
     write_text(place / MACHINES, _json({"machines": machines}))

@@ -78,9 +78,7 @@ def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
     verdict = verdict_of(points, most)
     against = [point for point in points if point.outcome == "contradicts"]
     shown = against or [point for point in points if point.outcome in ("unclear", "within noise")]
-    words = [f"{point.name}: {point.words}" if point.words else point.name for point in shown[:3]]
-    if len(shown) > len(words):
-        words.append(f"and {len(shown) - len(words)} more")
+    words = _shown(shown)
     return replace(
         cell,
         verdict=verdict,
@@ -91,6 +89,14 @@ def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
         remark="; ".join(words) if verdict != judge.HOLDS else "",
         outcomes=tuple(points),
     )
+
+
+def _shown(points: Sequence[Point]) -> list[str]:
+    """Return what some points say: once where one test speaks of all, else the first three."""
+    if len(points) > 1 and len({point.words for point in points}) == 1 and points[0].words:
+        return [points[0].words]
+    words = [f"{point.name}: {point.words}" if point.words else point.name for point in points[:3]]
+    return [*words, f"and {len(points) - len(words)} more"] if len(points) > len(words) else words
 
 
 def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> Cell:
