@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mpu_bench.config.read import config_names, read_config
 from mpu_bench.errors import ConfigError
+from mpu_bench.experiment.plan import plan
 
 HEAD = "name: tried\ndataset: {checkerboard: {rows: 100, test_rows: 50}}\n"
 
@@ -145,3 +146,24 @@ def test_a_profile_may_reach_into_lists_by_dotted_keys(read, refused) -> None:
     assert "line 9: there is no 'mpv' in this config; did you mean 'mpu'?" in refused(
         text + "    solvers.mpv.C: 1\n", profile="ci"
     )
+
+
+PER_DATASET = "name: tried\ndatasets: [adult, web]\nsolvers: [mpu]\nrepeats: {per-dataset: {%s}}\n"
+
+
+def test_a_dataset_may_have_more_seeds_than_others(read) -> None:
+    runs = [(run.dataset.label, run.seed) for run in plan(read(PER_DATASET % "web: 3, otherwise: 1"))]
+    assert runs == [("adult", 0), ("web", 0), ("web", 1), ("web", 2)]
+    assert {run.seed for run in plan(read(PER_DATASET % "web: 3, otherwise: 1", repeats=2))} == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ("web: 3", "line 4: repeats: say how many otherwise"),
+        ("wed: 3, otherwise: 1", "line 4: repeats.wed: there is no dataset 'wed'; did you mean 'web'?"),
+        ("web: 0, otherwise: 1", "line 4: repeats.per-dataset.web: must be greater than or equal to 1"),
+    ],
+)
+def test_seeds_of_single_datasets_are_checked(refused, counts: str, message: str) -> None:
+    assert message in refused(PER_DATASET % counts)

@@ -122,6 +122,7 @@ class SolverChoice:
 class Experiment:
     """What a config file says, checked and with every sweep written out.
 
+    ``seeds`` are those of every dataset but those of ``seeds_on``, by label, which have their own.
     ``paper`` is the one whose table or figure it is, ``options`` are the words of a command that changed the config,
     ``profiles`` what else it could have been. ``overridden`` names the keys that a profile or an option changed, and
     ``unchanged`` is the config without: None where nothing changed it, or where the file says nothing whole without.
@@ -133,6 +134,7 @@ class Experiment:
     datasets: tuple[DatasetChoice, ...]
     solvers: tuple[SolverChoice, ...]
     seeds: tuple[int, ...]
+    seeds_on: Mapping[str, tuple[int, ...]]
     stop: Stop
     limits: Limits
     checkpoints: Checkpoints

@@ -14,8 +14,15 @@ from typing import Any
 from mpu_bench import document, resources, solvers
 from mpu_bench.config.choices import Experiment, SolverChoice
 from mpu_bench.config.rules import Judging, check_judging
-from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File
-from mpu_bench.config.sweep import check_classes, check_seconds_of, datasets_of, labels_in, solvers_of
+from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File, Repeats
+from mpu_bench.config.sweep import (
+    check_classes,
+    check_per_dataset,
+    check_seconds_of,
+    datasets_of,
+    labels_in,
+    solvers_of,
+)
 from mpu_bench.document import Document, Key, Node, below
 from mpu_bench.errors import ConfigError, nearest
 
@@ -181,6 +188,7 @@ def _step_into(target: Any, step: str, location: str) -> tuple[Any, list[str | i
 
 def _experiment(file: Document, known: Collection[str], options: tuple[str, ...]) -> Experiment:
     """Check a config whose profile and options are applied; ``known`` are labels that the profiles bring in."""
+    more = _repeats_on(file)
     content: File = file.root.validated(File)
     folder = Path(file.source).parent
     plugins = tuple((folder / plugin).resolve() for plugin in content.plugins)
@@ -188,6 +196,8 @@ def _experiment(file: Document, known: Collection[str], options: tuple[str, ...]
         _load_plugin(plugin, file["plugins"][position])
     datasets = datasets_of(content, file)
     labels = list(dict.fromkeys(dataset.label for dataset in datasets))
+    if more:
+        check_per_dataset(file["repeats"].holding(more | {"otherwise": content.repeats}), labels, known)
     entries = [file["solvers"][position] for position in range(len(content.solvers))]
     choices = tuple(choice for entry in entries for choice in solvers_of(entry, content, labels, known))
     check_classes(datasets, choices, file["solvers"])
@@ -199,6 +209,7 @@ def _experiment(file: Document, known: Collection[str], options: tuple[str, ...]
         datasets=datasets,
         solvers=choices,
         seeds=tuple(range(content.seed, content.seed + content.repeats)),
+        seeds_on={label: tuple(range(content.seed, content.seed + count)) for label, count in more.items()},
         judging=Judging(published=content.published, claims=content.claims, explained=content.explained),
         plugins=plugins,
         options=options,
@@ -207,6 +218,18 @@ def _experiment(file: Document, known: Collection[str], options: tuple[str, ...]
         unchanged=None,
         **{name: getattr(content, name) for name in _TAKEN_OVER},
     )
+
+
+def _repeats_on(file: Document) -> dict[str, int]:
+    """Take what is said of single datasets out of ``repeats: {per-dataset: {usps: 20, otherwise: 5}}``."""
+    node = file["repeats"]
+    if not isinstance(node.value, Mapping) or [*node.value] != ["per-dataset"]:
+        return {}
+    counts: dict[str, int] = node["per-dataset"].validated(dict[str, Repeats])
+    if "otherwise" not in counts:
+        raise node.error("say how many otherwise, such as {per-dataset: {usps: 20, otherwise: 5}}")
+    file.replace(("repeats",), counts["otherwise"], below(file.locations, ("repeats", "per-dataset")))
+    return {label: count for label, count in counts.items() if label != "otherwise"}
 
 
 _TAKEN_OVER = (

@@ -26,6 +26,7 @@ RENAMED = {
 }
 
 AtLeastOne = Annotated[int, Field(ge=1)]
+Repeats = Annotated[int, Field(ge=1, le=100_000)]
 
 _ANY_SIZE = TypeAdapter(ByteSize)
 
@@ -169,7 +170,7 @@ class File(Judging):
     dataset: Any = None
     datasets: Annotated[list[Any], Field(min_length=1)] | None = None
     kernel: Any = "linear"
-    repeats: Annotated[int, Field(ge=1, le=100_000)] = 1
+    repeats: Repeats = 1
     seed: Annotated[int, Field(ge=0)] = 0
     solvers: Annotated[list[Any], Field(min_length=1)]
     budget: Budget | None = None

@@ -111,7 +111,7 @@ def _selected(node: Node, labels: Sequence[str], known: Collection[str]) -> Iter
         yield None, node
         return
     for name in varying:
-        _check_per_dataset(node[name][_PER_DATASET], labels, known)
+        check_per_dataset(node[name][_PER_DATASET], labels, known)
     for label in labels:
         chosen = {name: node.value[name][_PER_DATASET] for name in varying}
         yield (
@@ -122,7 +122,8 @@ def _selected(node: Node, labels: Sequence[str], known: Collection[str]) -> Iter
         )
 
 
-def _check_per_dataset(node: Node, labels: Sequence[str], known: Collection[str]) -> None:
+def check_per_dataset(node: Node, labels: Sequence[str], known: Collection[str]) -> None:
+    """Refuse what names a dataset that does not exist, or leaves one without a value."""
     if not isinstance(node.value, Mapping):
         raise node.error(f"must give a value for each dataset (adult: 0.06), not {node.value!r}")
     for label in labels:

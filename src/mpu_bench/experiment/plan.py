@@ -28,7 +28,7 @@ def plan(experiment: Experiment) -> list[Run]:
         own = [
             Run(experiment.name, dataset, solver, settings, seed)
             for solver, settings in [(each, _settings(experiment, each)) for each in chosen]
-            for seed in experiment.seeds
+            for seed in experiment.seeds_on.get(dataset.label, experiment.seeds)
         ]
         tuning = [each for run in own if run.seed == experiment.seeds[0] for each in tuning_runs(run).values()]
         optima = map(optimum_of, own) if experiment.optimum else ()
