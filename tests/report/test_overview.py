@@ -36,3 +36,14 @@ def test_what_says_nothing_of_a_paper_is_counted_apart() -> None:
     ])  # fmt: skip
     assert overview.overview_rows(tables)[0]["agrees"] == 1
     assert "sizes of datasets (1 of 1 agree), numbers that the configs set (1)" in overview.besides(tables)
+
+
+def test_a_printed_number_counts_once_for_the_experiment_of_its_table():
+    cell = Cell("value", "fw-table2", 1, "a1a", "cvm", column="accuracy_percent", published=83.5, measured=83.4,
+                count=5, verdict="agrees")  # fmt: skip
+    tuned = replace(cell, measured=80.0, verdict="differs")
+    tables = overview.by_table([
+        overview.ExperimentCells("frank-wolfe-2012", "fw-tuning", [tuned], "fw-tuning"),
+        overview.ExperimentCells("frank-wolfe-2012", "fw-table2", [cell], "fw-table2"),
+    ])  # fmt: skip
+    assert [each.verdict for table in tables for each in table.cells if each.kind == "value"] == ["agrees"]

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from mpu_bench import published
 from mpu_bench.config.rules import Explained
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.files import csv_text, write_all
@@ -88,15 +89,19 @@ def of_results(results: ResultsFolder, cells: Sequence[Cell]) -> ExperimentCells
 def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
     """Return the cells of several experiments by table, in the order of the papers.
 
-    A cell that several experiments could answer is not said to be missing where one of them does answer it. The
-    sentences of a paper are a table of their own, each with the points of all experiments that answer it.
+    A printed number counts once: where several experiments measure it, for the one that is named as its table. What
+    one of them answers is not said to be missing in another. The sentences of a paper are a table of their own, each
+    with the points of all experiments that answer it.
     """
     cells: dict[tuple[str, str], list[Cell]] = {}
-    whole = list(experiments)
+    whole = sorted(experiments, key=lambda each: each.config not in published.names())
+    measured: dict[tuple[str, int, str], str] = {}
     for experiment in whole:
-        for cell in experiment.cells:
-            if not cell.sentence:
-                cells.setdefault((experiment.paper, table_name(experiment.experiment, cell)), []).append(cell)
+        for cell in (each for each in experiment.cells if not each.sentence):
+            is_other = cell.verdict == NOT_RUN or cell.kind in (CLAIM, RECOMPUTED)
+            if is_other or measured.setdefault(_printed_at(cell), experiment.experiment) == experiment.experiment:
+                table = table_name(experiment.experiment, cell)
+                cells.setdefault((experiment.paper, table), []).append(cell)
     for paper in {each.paper for each in whole}:
         if found := _sentences(paper, [each for each in whole if each.paper == paper]):
             cells[paper, SENTENCES] = found
