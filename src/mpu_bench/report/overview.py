@@ -89,12 +89,12 @@ def of_results(results: ResultsFolder, cells: Sequence[Cell]) -> ExperimentCells
 def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
     """Return the cells of several experiments by table, in the order of the papers.
 
-    A printed number counts once: where several experiments measure it, for the one that is named as its table. What
-    one of them answers is not said to be missing in another. The sentences of a paper are a table of their own, each
-    with the points of all experiments that answer it.
+    A printed number counts once: where several experiments measure it, for the one that is named as its table, and for
+    full runs before those of a profile. What one of them answers is not said to be missing in another. The sentences of
+    a paper are a table of their own, each with the points of all experiments that answer it.
     """
     cells: dict[tuple[str, str], list[Cell]] = {}
-    whole = sorted(experiments, key=lambda each: each.config not in published.names())
+    whole = sorted(experiments, key=lambda each: (each.config not in published.names(), each.experiment != each.config))
     measured: dict[tuple[str, int, str], str] = {}
     for experiment in whole:
         for cell in (each for each in experiment.cells if not each.sentence):
@@ -142,7 +142,7 @@ def _sentences(paper: str, experiments: Sequence[ExperimentCells]) -> list[Cell]
     """Return the cells of a paper's sentences, each held against the runs of all experiments that answer it."""
     present = {each.config for each in experiments}
     meant = [each for each in sentences(paper) if present & set(each.experiments)]
-    evidence = sum((each.evidence for each in experiments), Evidence())
+    evidence = sum({each.config: each.evidence for each in reversed(experiments)}.values(), Evidence())  # full runs
     return of_sentences(meant, evidence, [entry for each in experiments for entry in each.explained])
 
 
