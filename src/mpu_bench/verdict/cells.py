@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from mpu_bench.config.rules import Explained, Where
+from mpu_bench.config.rules import Explained
 from mpu_bench.quantities import quantity_of
 from mpu_bench.verdict import judge
 from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, NOT_RUN
@@ -136,11 +136,10 @@ def _is_meant(entry: Explained, cell: Cell) -> bool:
     if entry.sentence is not None or not cell.column:
         return entry.sentence in (cell.sentence, cell.column)  # a claim of the config is named by its words
     parameters = json.loads(cell.parameters or "{}")
-    where = Where(dataset=entry.dataset, solver=entry.solver, budget=entry.budget)
     named = {"dataset": cell.dataset, "solver": cell.solver, "budget": number_in(cell.budget)}
     return (
         entry.column == cell.column.partition(" / ")[0]  # of a ratio: the column it is made of
         and entry.table in (None, cell.table)
-        and all(getattr(where, name) in (None, value) for name, value in named.items())
+        and all(getattr(entry, name) in (None, value) for name, value in named.items())
         and all(parameters.get(name) == value for name, value in entry.parameters.items())
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean, stdev
 from typing import Any
 
 from mpu_bench import published
@@ -112,7 +112,7 @@ def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> 
     cell = replace(cell, kind=VALUE, published=float(text), count=len(values), published_runs=about.runs)
     if not values:
         return cell
-    mean, deviation = _moments(values)
+    mean, deviation = fmean(values), stdev(values) if len(values) > 1 else None
     column = quantity_of(statement.quantity)
     name = next(
         (each for each in (statement.quantity, column.published if column else "") if each in rules().values), ""
@@ -130,13 +130,6 @@ def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> 
     )
     judgement = judgement if random else replace(judgement, remark=f"the mean of {len(values)} fixed problems")
     return with_difference(judged(replace(cell, measured=mean, measured_std=deviation), judgement))
-
-
-def _moments(values: Sequence[float]) -> tuple[float, float | None]:
-    mean = math.fsum(values) / len(values)
-    if len(values) == 1:
-        return mean, None
-    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 def _recomputed_cell(cell: Cell, statement: SignificantStatement) -> Cell:

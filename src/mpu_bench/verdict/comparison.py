@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mpu_bench import published, solvers
+from mpu_bench import published
 from mpu_bench.config.rules import Claim, Judging, Printed, Sentence
 from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, RunStatus
 from mpu_bench.results import matching
@@ -23,7 +23,7 @@ from mpu_bench.verdict import judge
 from mpu_bench.verdict.cells import FACT, RATIO, SET, Cell, judged, number_in, with_difference, with_explanation
 from mpu_bench.verdict.claims import cited_by, of_claims, of_sentences
 from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, Sample
-from mpu_bench.verdict.points import Evidence
+from mpu_bench.verdict.points import Evidence, is_deterministic
 from mpu_bench.verdict.rules import Table, rules
 from mpu_bench.verdict.sentences import of_experiment
 from mpu_bench.verdict.sentences import sentences as of_paper
@@ -226,7 +226,7 @@ def _value_cell(cell: Cell, row: Summary, printed: Mapping[str, str], about: Tab
         Sample(cell.measured, cell.measured_std, row["count"]),
         judge.floor_of(cell.published, tolerance, unit, about.accuracy, is_accuracy),
         tolerance,
-        deterministic=row["solver"] in solvers.SOLVERS and solvers.load(row["solver"]).deterministic,
+        deterministic=is_deterministic([row]),
         constant=_constant(row, is_accuracy) if "percent" in cell.column else None,
     )
     partly = "" if row["count"] == row["planned"] else f"{row['count']} of {row['planned']} runs"
@@ -265,12 +265,12 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     )
     seconds = [each.get("comparable_seconds_mean") for each in (row, others[0])]
     if not all(seconds):
-        return replace(cell, measured=None, verdict=NOT_JUDGED, remark=_why_notjudged(row, others[0]))
+        return replace(cell, measured=None, verdict=NOT_JUDGED, remark=_why_not_judged(row, others[0]))
     measured = seconds[0] / seconds[1]  # type: ignore[operator]
     return with_difference(judged(replace(cell, measured=measured), judge.judge_ratio(interval, measured)))
 
 
-def _why_notjudged(*rows: Summary) -> str:
+def _why_not_judged(*rows: Summary) -> str:
     disturbed = [row["solver"] for row in rows if row.get("comparable_seconds_mean") is None and row.get("disturbed")]
     if disturbed:
         return f"disturbed while {' and '.join(disturbed)} ran"

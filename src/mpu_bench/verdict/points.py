@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 from mpu_bench import solvers
 from mpu_bench.config.rules import Where
 from mpu_bench.quantities import FINISHED
-from mpu_bench.results.curves import complete, curve_identity
+from mpu_bench.results.curves import curve_identity
 from mpu_bench.results.summary import is_as_published, with_derived
 from mpu_bench.verdict.rules import rules
 
@@ -51,9 +52,9 @@ class Evidence(NamedTuple):
             for record in records
             if record["status"] in FINISHED and not record["trial"] and is_as_published(record)
         ]
-        own = {curve_identity(run) for run in runs}
-        whole = complete(curves, _counted(runs))
-        return cls(runs, [{**row, "experiment": experiment} for row in whole if curve_identity(row) in own])
+        counts = Counter(map(curve_identity, runs))
+        whole = [row for row in curves if 0 < counts[curve_identity(row)] <= row.get("count", 1)]
+        return cls(runs, [{**row, "experiment": experiment} for row in whole])
 
     def within(self, experiments: Collection[str]) -> Evidence:
         """Return what comes from some experiments."""
@@ -62,14 +63,6 @@ class Evidence(NamedTuple):
     def __add__(self, other: tuple[Any, ...]) -> Evidence:
         """Return all of both."""
         return Evidence(*([*own, *others] for own, others in zip(self, other, strict=True)))
-
-
-def _counted(runs: Sequence[Row]) -> list[Row]:
-    counts: dict[Any, int] = {}
-    for run in runs:
-        counts[curve_identity(run)] = counts.get(curve_identity(run), 0) + 1
-    names = ("dataset", "solver", "parameters", "kernel", "budget_vectors")
-    return [dict(zip(names, key, strict=True)) | {"count": count} for key, count in counts.items()]
 
 
 _COLUMNS = {name: name for name in ("dataset", "solver", "kernel", "experiment")} | {"budget": "budget_vectors"}
