@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mpu_bench.errors import StoreError
-from mpu_bench.files import csv_text, read_csv, write_compressed, write_text
+from mpu_bench.files import csv_text, read_csv, write_all, write_compressed, write_text
 from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
 from mpu_bench.results.curves import curve_identity
 from mpu_bench.results.folder import ABOUT, CURVES, MACHINES, RUNS, ResultsFolder, open_results
@@ -71,9 +71,8 @@ def _keep(results: ResultsFolder, place: Path) -> None:
     known = None not in used  # rows that were kept before their machine was in them are of any that was kept
     machines = [machine for machine in machines if not known or machine["id"] in used]
     about = results.facts if results.is_kept else results.facts | _about(records)
-    write_text(place / RUNS, csv_text(records, RECORD_COLUMNS))
-    write_text(place / MACHINES, _json({"machines": machines}))
-    write_text(place / ABOUT, _json(about))
+    texts = {RUNS: csv_text(records, RECORD_COLUMNS), MACHINES: _json({"machines": machines}), ABOUT: _json(about)}
+    write_all(place, texts)
     if curves:
         write_compressed(place / CURVES, csv_text(curves))
     else:

@@ -19,7 +19,6 @@ from mpu_bench.config.rules import (
     Statement,
 )
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import quantity_of
 from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.cells import CLAIM, RECOMPUTED, VALUE, Cell, judged, number_in, with_difference, with_explanation
 from mpu_bench.verdict.judge import Sample
@@ -113,11 +112,7 @@ def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> 
     if not values:
         return cell
     mean, deviation = fmean(values), stdev(values) if len(values) > 1 else None
-    column = quantity_of(statement.quantity)
-    name = next(
-        (each for each in (statement.quantity, column.published if column else "") if each in rules().values), ""
-    )
-    tolerance = rules().values[name or "support_vectors"]
+    tolerance = rules().tolerance_of(statement.quantity)
     is_accuracy = "accuracy" in statement.quantity
     floor = judge.floor_of(float(text), tolerance, judge.half_unit(text), about.accuracy, is_accuracy)
     # fixed problems are no sample: the mean over all of them is one number

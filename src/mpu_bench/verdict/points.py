@@ -119,7 +119,7 @@ def is_deterministic(rows: Sequence[Row]) -> bool:
 
 
 class Difference(NamedTuple):
-    """A mean difference and its standard error, None where it cannot be known."""
+    """A mean, of values or of differences, and its standard error, None where it cannot be known."""
 
     mean: float
     error: float | None
@@ -142,14 +142,20 @@ def difference(of: Mapping[Any, float], than: Mapping[Any, float], deterministic
     of, than = _spread(of, than), _spread(than, of)
     pairs = [than[key] - of[key] for key in of if key in than]
     if not pairs:
-        errors = [stdev(each.values()) / math.sqrt(len(each)) if len(each) > 1 else None for each in (of, than)]
-        known = None not in errors
-        return Difference(
-            fmean(than.values()) - fmean(of.values()),
-            math.hypot(*errors) if known else None,  # type: ignore[arg-type]
-        )
-    error = 0.0 if deterministic else stdev(pairs) / math.sqrt(len(pairs)) if len(pairs) > 1 else None
-    return Difference(fmean(pairs), error)
+        return unpaired(mean_of(of.values()), mean_of(than.values()))
+    mean, error = mean_of(pairs)
+    return Difference(mean, 0.0 if deterministic else error)
+
+
+def mean_of(values: Collection[float]) -> Difference:
+    """Return a mean with its standard error."""
+    return Difference(fmean(values), stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None)
+
+
+def unpaired(of: Difference, than: Difference) -> Difference:
+    """Return ``than`` - ``of``, two means that have nothing in common."""
+    known = None if of.error is None or than.error is None else math.hypot(of.error, than.error)
+    return Difference(than.mean - of.mean, known)
 
 
 def _spread(values: Mapping[Any, float], beside: Mapping[Any, float]) -> Mapping[Any, float]:

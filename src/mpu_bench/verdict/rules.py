@@ -12,6 +12,7 @@ from pydantic import Field
 from mpu_bench import document, published, resources
 from mpu_bench.document import Positive, Strict
 from mpu_bench.errors import ConfigError
+from mpu_bench.quantities import quantity_of
 
 FILE = "rules.yaml"
 
@@ -129,6 +130,14 @@ class Rules(Strict):
             if (each.table, each.column) == (table, column) and named:
                 return each
         return self.values[column]
+
+    def tolerance_of(self, quantity: str) -> Tolerance:
+        """Return the tolerance for a quantity of a sentence: its own, that of errors for a share, that of counts."""
+        declared = quantity_of(quantity)
+        names = (declared.published, quantity) if declared is not None else ()
+        is_share = declared is not None and declared.unit == "fraction"
+        name = next((each for each in names if each in self.values), "")
+        return self.values[name or ("test_error_percent" if is_share else "support_vectors")]
 
 
 @cache

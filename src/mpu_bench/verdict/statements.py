@@ -43,9 +43,11 @@ from mpu_bench.verdict.points import (
     by_pair,
     difference,
     is_deterministic,
+    mean_of,
     name_of,
     outcome,
     selected,
+    unpaired,
 )
 from mpu_bench.verdict.rules import rules
 
@@ -176,9 +178,7 @@ def _apart(of: _Sample, than: _Sample) -> Difference | None:
         return None
     if of.dataset == than.dataset and not of.is_of_curve and not than.is_of_curve:
         return difference(of.values, than.values, of.certain and than.certain)
-    errors = [_error_of(each) for each in (of, than)]
-    known = None not in errors
-    return Difference(than.mean - of.mean, math.hypot(*errors) if known else None)  # type: ignore[arg-type]
+    return unpaired(Difference(of.mean, _error_of(of)), Difference(than.mean, _error_of(than)))
 
 
 def _error_of(sample: _Sample) -> float | None:
@@ -186,8 +186,7 @@ def _error_of(sample: _Sample) -> float | None:
         return sample.error
     if sample.certain:
         return 0.0
-    values = list(sample.values.values())
-    return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
+    return mean_of(sample.values.values()).error
 
 
 def _is_certain(quantity: str, rows: Sequence[Row]) -> bool:
@@ -243,11 +242,8 @@ def _near(between: Difference | None, allowed: float) -> str:
 def _tolerance(quantity: str, value: float) -> float:
     """Return what rules.yaml allows two values of a quantity to differ by; it speaks of errors in percent."""
     declared = quantity_of(quantity)
-    tolerances = rules().values
     is_share = declared is not None and declared.unit == "fraction"
-    name = next((each for each in (declared.published, quantity) if each in tolerances), "") if declared else ""
-    tolerance = tolerances.get(name or ("test_error_percent" if is_share else "support_vectors"))
-    assert tolerance is not None
+    tolerance = rules().tolerance_of(quantity)
     scale = 100.0 if is_share else 1.0
     floor = judge.floor_of(scale * value, tolerance, 0.0, None, is_accuracy="accuracy" in quantity)
     return floor / scale
@@ -264,7 +260,7 @@ def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
     for name, entries in series.items():
         for (before, low), (after, high) in _steps(entries):
             step = f"{before[statement.along]} to {after[statement.along]}"
-            between = _unpaired(low, high) if low and high else None
+            between = unpaired(mean_of(low.values()), mean_of(high.values())) if low and high else None
             signed = between and Difference(sign * between.mean, between.error)
             means = [fmean(each.values()) for each in (low, high) if each]
             words = " to ".join(f"{mean:.4g}" for mean in means) if between else ""
@@ -297,15 +293,6 @@ def _over(
         return of
     others = by_pair(selected(evidence.runs, over, point), quantity)
     return {key: others[key] / of[key] for key in of if key in others and of[key] > 0}
-
-
-def _unpaired(low: Mapping[Any, float], high: Mapping[Any, float]) -> Difference:
-    """Return the difference of two entries of a series: other data, so seeds are no pairs."""
-    squares = [
-        float(np.var(list(each.values()), ddof=1)) / len(each) if len(each) > 1 else math.nan for each in (low, high)
-    ]
-    error = math.sqrt(sum(squares))
-    return Difference(fmean(high.values()) - fmean(low.values()), None if math.isnan(error) else error)
 
 
 @points_of.register
