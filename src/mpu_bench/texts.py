@@ -1,0 +1,77 @@
+"""Text that comes from outside (a server, a file, a plugin, a person), made fit to be printed, kept and published."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+
+MOST_BYTES = 10_000  #: of a reason that is kept
+
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s'\"]*@")
+_FORMULA = re.compile(r"'*\s*[=+\-@\t\r]")  # with what a spreadsheet takes a cell for a formula
+_HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and format characters, halves of surrogate pairs, separators
+
+
+def plain(text: str, most_bytes: int = MOST_BYTES) -> str:
+    """Return a text without what a terminal obeys or UTF-8 cannot hold, and no longer than so many bytes.
+
+    Line ends and tabs stay; any other control or format character, and half of a surrogate pair, is written as
+    ``\\x1b`` or the like. Of a longer text the beginning is left, with a word on the rest.
+
+    Parameters
+    ----------
+    text : str
+    most_bytes : int
+        In UTF-8.
+    """
+    shown = "".join(map(_visible, text[: most_bytes + 1]))
+    if len(text) <= most_bytes and len(shown.encode()) <= most_bytes:
+        return shown
+    end = f" ... ({len(text):,} characters)"
+    kept = shown.encode()[: max(0, most_bytes - len(end))].decode(errors="ignore")
+    return kept + end
+
+
+def _visible(character: str) -> str:
+    if character in "\n\t" or character.isprintable() or unicodedata.category(character) not in _HIDDEN:
+        return character
+    return character.encode("unicode_escape", "backslashreplace").decode()
+
+
+def one_line(text: str, most_bytes: int = MOST_BYTES) -> str:
+    """Return a text as `plain` does, its lines joined by spaces."""
+    return plain(" ".join(text.split()), most_bytes)
+
+
+def publishable(text: str) -> str:
+    """Return a text as `plain` does, without user names and passwords in addresses, and with ``~`` for the home folder.
+
+    For whatever is kept in a results folder or published from it.
+    """
+    without = _CREDENTIALS.sub("", text)
+    home = str(Path.home())
+    if len(home) > 1:  # of a user without a home it is /
+        without = re.sub(re.escape(home) + r"(?![\w.-])", "~", without)
+    return plain(without)
+
+
+def cell(text: str) -> str:
+    """Return a text as a CSV cell that no spreadsheet takes for a formula: with ``'`` before it where it looks like one.
+
+    Numbers, such as ``-1.5``, stay as they are.
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text
+
+
+def uncell(text: str) -> str:
+    """Return the text that `cell` was given."""
+    return text[1:] if text[:1] == "'" and cell(text[1:]) == text else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
