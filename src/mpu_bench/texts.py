@@ -14,10 +14,10 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and format characters, halve
 
 
 def plain(text: str, most_bytes: int = MOST_BYTES) -> str:
-    """Return a text without what a terminal obeys or UTF-8 cannot hold, and no longer than so many bytes.
+    r"""Return a text without what a terminal obeys or UTF-8 cannot hold, and no longer than so many bytes.
 
     Line ends and tabs stay; any other control or format character, and half of a surrogate pair, is written as
-    ``\\x1b`` or the like. Of a longer text the beginning is left, with a word on the rest.
+    ``\x1b`` or the like. Of a longer text the beginning is left, with a word on the rest.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def publishable(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Return a text as a CSV cell that no spreadsheet takes for a formula: with ``'`` before it where it looks like one.
+    """Return a text as a CSV cell that no spreadsheet takes for a formula: ``'`` before what looks like one.
 
     Numbers, such as ``-1.5``, stay as they are.
     """
