@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +31,11 @@ def console(*, stderr: bool = False) -> Console:
 def say(message: str) -> None:
     """Print a message beside the output, on stderr."""
     console(stderr=True).print(message, markup=False, highlight=False, soft_wrap=True)
+
+
+def announce_plugins(files: Sequence[Path]) -> None:
+    """Say on stderr, before any of it is run, that plugins are code."""
+    say(f"this config names plugins, which are code that runs with your rights: {', '.join(map(str, files))}")
 
 
 def data_home(folder: Path | None, mirror: str | None = None, offline: bool = True) -> DataHome:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, get_type_hints
@@ -18,7 +19,7 @@ from pydantic import ConfigDict, ValidationInfo, create_model, field_validator
 from mpu_bench import solvers
 from mpu_bench.config.choices import Candidate, DatasetChoice, KernelChoice, SolverChoice, Tuning, ValidationSplit
 from mpu_bench.config.schema import KERNELS, RENAMED, File, Stop, Tune
-from mpu_bench.core.solver import Solver
+from mpu_bench.core.solver import Optimum, Solver
 from mpu_bench.data.cards import catalog
 from mpu_bench.document import Document, Node, Strict
 from mpu_bench.errors import ConfigError, DataError
@@ -232,7 +233,9 @@ def _model_of(solver: type[Solver], name: str) -> type[Parameters]:
     }
     if solver.classes == "two":
         fields["multiclass"] = (Reduction | None, None)
-    return create_model(f"{name} parameters", __base__=Parameters, **fields)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a parameter may have the name of a method of pydantic's
+        return create_model(f"{name} parameters", __base__=Parameters, **fields)
 
 
 def _parameters(name: str, node: Node, kernel: KernelChoice) -> dict[str, Any]:
@@ -426,12 +429,20 @@ def _check_answers(choice: SolverChoice, node: Node, content: File) -> None:
             if solvers.plugin_of(name) is not None:
                 solvers.load(name).objective_of(parameters)
         if content.optimum and choice.tuning is None and solvers.plugin_of(choice.name) is not None:
-            optimum = solvers.load(choice.name).optimum_solver(choice.parameters, choice.kernel.is_linear)
-            if optimum is not None:
-                parameters_model(optimum[0])
-                solvers.load(optimum[0])(**optimum[1])
-    except (ConfigError, TypeError) as error:
+            _check_optimum(solvers.load(choice.name).optimum_solver(choice.parameters, choice.kernel.is_linear))
+    except ConfigError as error:
         raise node.error(str(error)) from None
+
+
+def _check_optimum(optimum: Optimum | None) -> None:
+    """Refuse as `Solver.optimum_solver` what is no solver with its parameters."""
+    if optimum is None:
+        return
+    name, parameters = optimum
+    try:
+        solvers.load(name)(**parameters)
+    except (ConfigError, TypeError) as error:
+        raise ConfigError(f"its optimum_solver names '{name}' with {parameters!r}: {error}") from None
 
 
 def _kernels(node: Node, solver: str, grid: TuningGrid) -> Iterator[list[KernelChoice]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import socket
 from collections.abc import Mapping
+from json import dumps, loads  # as they are before a plugin may change the module
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -48,10 +48,10 @@ class _Answers:
     def line(self, question: bytes) -> bytes:
         """Return the answer to a question, as a line."""
         try:
-            answer = self._answer(json.loads(question))
-            line = json.dumps(answer).encode()
+            answer = self._answer(loads(question))
+            line = dumps(answer).encode()
         except BaseException as fault:
-            line = json.dumps({"failed": cause_of(fault, self._path), "kind": type(fault).__name__}).encode()
+            line = dumps({"failed": cause_of(fault, self._path), "kind": type(fault).__name__}).encode()
         if len(line) >= LONGEST_LINE_BYTES:
             line = b'{"failed": "the answer is too long", "kind": "ValueError"}'
         return line + b"\n"
@@ -88,7 +88,7 @@ class _Answers:
             return None
         try:
             name, chosen = optimum
-            return [str(name), json.loads(json.dumps(dict(chosen), default=to_json, allow_nan=False))]
+            return [str(name), loads(dumps(dict(chosen), default=to_json, allow_nan=False))]
         except (TypeError, ValueError):
             raise ConfigError(
                 f"{self._path}: optimum_solver must return None, or the name of a solver and its parameters"
@@ -112,7 +112,7 @@ class _Answers:
 
 def _values(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters with the relative ones among them as the project's own types."""
-    return json.loads(json.dumps(parameters), object_hook=from_json)  # type: ignore[no-any-return]
+    return loads(dumps(parameters), object_hook=from_json)  # type: ignore[no-any-return]
 
 
 def kernel_to(kernel: Kernel) -> list[Any]:

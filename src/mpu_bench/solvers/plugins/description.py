@@ -27,7 +27,7 @@ from mpu_bench.texts import one_line, plain
 Scalar = bool | int | float | str | None
 Question = Literal["construct", "check_kernel", "objective_of", "optimum_solver"]
 
-_PLAIN: dict[str, Any] = {"bool": bool, "int": int, "float": float, "text": str, "none": type(None), "any": Any}
+_PLAIN: dict[str, Any] = {"bool": bool, "int": int, "float": float, "text": str, "none": type(None)}
 _BOUNDS: dict[str, Any] = {
     "gt": annotated_types.Gt,
     "ge": annotated_types.Ge,
@@ -121,6 +121,16 @@ def describe(solver: type[Solver], path: Path) -> SolverDescription:
     )
 
 
+def _parameter(field: dataclasses.Field[Any], hint: Any, where: str) -> ParameterDescription:
+    names.check_parameter(field.name, where)
+    if hasattr(Solver, field.name):
+        raise ConfigError(f"{where}: every solver has another '{field.name}'; choose another name")
+    described = _type(hint)
+    _check_type(described, hint, where)
+    required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    return ParameterDescription(name=field.name, type=described, required=required, default=_default(field, where))
+
+
 def _hints(solver: type[Solver], where: str) -> dict[str, Any]:
     try:
         return get_type_hints(solver, include_extras=True)
@@ -177,14 +187,14 @@ _UNSAID = object()
 
 def _walk(hint: Any) -> Iterator[Any]:
     """Yield ``_UNSAID`` for each part of a type that has no description."""
-    if any(hint is known for known in _PLAIN.values()):
+    if hint is Any or any(hint is known for known in _PLAIN.values()):
         return
     origin = get_origin(hint)
     if origin is Annotated:
         yield from _walk(hint.__origin__)
-        for metadata in _flat(hint.__metadata__):
-            if not isinstance(metadata, str) and _bound(metadata) is None:
-                yield _UNSAID
+        bounds = [_bound(metadata) for metadata in _flat(hint.__metadata__) if not isinstance(metadata, str)]
+        if None in bounds or (bounds and _bounded(_type(hint.__origin__), bounds).kind != "bounded"):
+            yield _UNSAID
     elif origin in (Union, types.UnionType):
         for part in get_args(hint):
             yield from _walk(part)
@@ -200,13 +210,23 @@ def _type(hint: Any) -> TypeDescription:
     origin = get_origin(hint)
     if origin is Annotated:
         bounds = [found for metadata in _flat(hint.__metadata__) if (found := _bound(metadata)) is not None]
-        inner = _type(hint.__origin__)
-        return TypeDescription(kind="bounded", parts=[inner], bounds=bounds) if bounds else inner
+        return _bounded(_type(hint.__origin__), bounds)
     if origin in (Union, types.UnionType):
         return TypeDescription(kind="union", parts=[_type(part) for part in get_args(hint)])
     if origin is Literal and is_said(hint):
         return TypeDescription(kind="literal", values=list(get_args(hint)))
     return TypeDescription(kind="any")
+
+
+def _bounded(inner: TypeDescription, bounds: list[Any]) -> TypeDescription:
+    """Return a type within bounds: of a union, each part that they can hold for."""
+    lengths = [each for each in bounds if each.kind in ("min_length", "max_length")]
+    fitting = lengths if inner.kind == "text" else [each for each in bounds if each not in lengths]
+    if inner.kind == "union":
+        return TypeDescription(kind="union", parts=[_bounded(part, bounds) for part in inner.parts])
+    if inner.kind in ("int", "float", "text") and fitting:
+        return TypeDescription(kind="bounded", parts=[inner], bounds=fitting)
+    return inner
 
 
 def _flat(metadata: Any) -> Iterator[Any]:
@@ -238,7 +258,7 @@ def type_of(described: TypeDescription) -> Any:
     if described.kind == "bounded":
         bounds = tuple(_BOUNDS[each.kind](each.number) for each in described.bounds)
         return Annotated[type_of(described.parts[0]), *bounds]
-    return _PLAIN[described.kind]
+    return Scalar if described.kind == "any" else _PLAIN[described.kind]
 
 
 def _check_type(described: TypeDescription, hint: Any, where: str) -> None:

@@ -108,7 +108,7 @@ def cause_of(fault: BaseException, path: Path) -> str:
     """Return what an exception says, after the file and the last line of it that was reached."""
     lines = [frame.lineno for frame in traceback.extract_tb(fault.__traceback__) if frame.filename == str(path)]
     where = f"{path}, line {lines[-1]}" if lines else str(path)
-    return f"{where}: {type(fault).__name__}: {text_of(fault)}"
+    return ": ".join(filter(None, [where, type(fault).__name__, text_of(fault)]))
 
 
 def text_of(fault: BaseException) -> str:
