@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mpu_bench.errors import StoreError, UserError
-from mpu_bench.texts import cell, one_line, plain, uncell
+from mpu_bench.texts import cell, one_line, publishable, uncell
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -103,7 +103,7 @@ def read_bounded(path: Path, most_bytes: int, error: type[UserError]) -> bytes:
 def csv_text(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] | None = None) -> str:
     """Return rows as CSV, with these columns; by default with every key of the rows, in the order met.
 
-    No spreadsheet takes a text for a formula, and nothing in it is obeyed by a terminal.
+    No spreadsheet takes a text for a formula, nothing in it is obeyed by a terminal, and it may be published.
     """
     text = io.StringIO()
     if columns is None:
@@ -116,7 +116,7 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] | None = 
 
 
 def _cell(value: Any) -> Any:
-    return cell(plain(value, sys.maxsize)) if isinstance(value, str) else value
+    return cell(publishable(value, sys.maxsize)) if isinstance(value, str) else value
 
 
 def read_csv(

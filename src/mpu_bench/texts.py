@@ -50,17 +50,17 @@ def one_line(text: str, most_bytes: int = MOST_BYTES) -> str:
     return plain(" ".join(text.split()), most_bytes)
 
 
-def publishable(text: str) -> str:
+def publishable(text: str, most_bytes: int = MOST_BYTES) -> str:
     """Return a text as `plain` does, without what addresses hold of secrets, and with ``~`` for the home folder.
 
     For whatever is kept in a results folder or published from it.
     """
     if "/" not in text and "\\" not in text:  # as in nearly all texts
-        return plain(text)
+        return plain(text, most_bytes)
     without = _KEYS.sub(r"\1...", _CREDENTIALS.sub("", text))
     for home in _homes(os.environ.get("HOME")):
         without = home.sub("~", without)
-    return plain(without)
+    return plain(without, most_bytes)
 
 
 @lru_cache(maxsize=4)

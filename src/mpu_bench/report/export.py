@@ -12,7 +12,7 @@ from mpu_bench.files import csv_text, told_if_unwritable, written_whole
 from mpu_bench.quantities import format_number
 from mpu_bench.results import naming, problems, summary
 from mpu_bench.results.folder import open_results
-from mpu_bench.texts import one_line
+from mpu_bench.texts import one_line, publishable
 
 #: what a table for people holds
 _SHOWN = (
@@ -107,7 +107,7 @@ def markdown_lines(lines: Sequence[Line]) -> str:
 
 def _markdown_cells(line: Line) -> list[str]:
     """Return cells whose words are words: no tag, no link, no emphasis and no edge of a cell."""
-    return [_MARKDOWN.sub(r"\\\g<0>", one_line(cell, _LONGEST_CELL).translate(_TAGS)) for cell in line]
+    return [_MARKDOWN.sub(r"\\\g<0>", publishable(one_line(cell, _LONGEST_CELL)).translate(_TAGS)) for cell in line]
 
 
 def latex(rows: Sequence[summary.Summary]) -> str:
@@ -135,4 +135,4 @@ _ESCAPES = str.maketrans(
 
 
 def _latex_line(cells: Line) -> str:
-    return " & ".join(one_line(cell, _LONGEST_CELL).translate(_ESCAPES) for cell in cells) + r" \\"
+    return " & ".join(publishable(one_line(cell, _LONGEST_CELL)).translate(_ESCAPES) for cell in cells) + r" \\"

@@ -7,15 +7,19 @@ results of a config that comes with the project are judged is read from that con
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
 from mpu_bench import resources
-from mpu_bench.config.read import read_config
+from mpu_bench.config.read import config_names, read_config
+from mpu_bench.config.rules import Judging, check_judging
+from mpu_bench.document import Document
 from mpu_bench.errors import StoreError
 from mpu_bench.files import read_csv
 from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
@@ -25,6 +29,8 @@ from mpu_bench.results.summary import Summary
 
 #: of a kept folder
 ABOUT, RUNS, CURVES, MACHINES = "about.json", "runs.csv", "mean_curves.csv.xz", "environment.json"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")  # of an experiment: that of a folder, too
 
 
 class ResultsFolder(ABC):
@@ -42,9 +48,17 @@ class ResultsFolder(ABC):
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """What is known of the experiment, such as its ``config``, ``paper`` and ``options``."""
+        """What is known of the experiment, such as its ``config``, ``paper`` and ``options``.
+
+        Raises
+        ------
+        StoreError
+            If they are of another shape, or name what does not exist.
+        """
         own = self._own_facts()
-        return own | _judged_by(own)
+        facts = own | {"config": _as_typed_here(own.get("config"))} | _judged_by(own)
+        _check_facts(facts, self.folder)
+        return facts
 
     @abstractmethod
     def _own_facts(self) -> dict[str, Any]:
@@ -152,16 +166,40 @@ def open_results(folder: Path) -> Iterator[ResultsFolder]:
         yield _WithDatabase(store)
 
 
+def _as_typed_here(config: str | None) -> str | None:
+    """Return what a config is called on the command line here: where it is elsewhere, only the name of its file.
+
+    Its whole path may hold the name of a user, and says nothing on another machine.
+    """
+    if config is None or config in config_names():
+        return config
+    path = Path(config)
+    with suppress(RuntimeError, OSError, ValueError):
+        path = (Path.cwd() / path.expanduser()).relative_to(Path.cwd())
+        return path.as_posix() if ".." not in path.parts else path.name
+    return path.name
+
+
 def _judged_by(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the facts that today's config has on how its results are judged; none where it is not shipped."""
-    path = resources.bundled("configs") / f"{facts.get('config')}.yaml"
-    if not path.is_file():
+    if facts.get("config") not in config_names():
         return {}
     options = facts.get("options") or []
-    profile = options[options.index("--profile") + 1] if "--profile" in options else None
-    experiment = read_config(path, profile=profile)
+    profiles = [profile for option, profile in pairwise(options) if option == "--profile"]
+    path = resources.bundled("configs") / f"{facts['config']}.yaml"
+    experiment = read_config(path, profile=profiles[0] if profiles else None)
     judging = experiment.judging.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {"judging": judging}
+
+
+def _check_facts(facts: dict[str, Any], folder: Path) -> None:
+    document = Document(facts, str(folder), StoreError)
+    name = facts.get("name")
+    if name is not None and not _NAME.fullmatch(name):
+        raise document["name"].error("is no name of an experiment")
+    judging = document["judging"]
+    if judging.value is not None:  # a solver of somebody's own may have no file here
+        check_judging(judging.validated(Judging), judging, labels=None, known=None)
 
 
 def _json(path: Path) -> dict[str, Any]:
