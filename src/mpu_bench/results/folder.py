@@ -6,10 +6,10 @@ results of a config that comes with the project are judged is read from that con
 
 from __future__ import annotations
 
-import json
+import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import pairwise
@@ -21,9 +21,11 @@ from mpu_bench.config.read import config_names, read_config
 from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.document import Document
 from mpu_bench.errors import StoreError
-from mpu_bench.files import read_csv
+from mpu_bench.files import read_bounded, read_csv
 from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
+from mpu_bench.results import rows
 from mpu_bench.results.curves import MEAN_CURVE_TYPES, curves_of, mean_curves
+from mpu_bench.results.rows import DamagedError
 from mpu_bench.results.store import FILE, Store
 from mpu_bench.results.summary import Summary
 
@@ -31,6 +33,8 @@ from mpu_bench.results.summary import Summary
 ABOUT, RUNS, CURVES, MACHINES = "about.json", "runs.csv", "mean_curves.csv.xz", "environment.json"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")  # of an experiment: that of a folder, too
+
+_MOST_JSON_BYTES = 2**26
 
 
 class ResultsFolder(ABC):
@@ -125,13 +129,13 @@ class _Kept(ResultsFolder):
     is_kept = True
 
     def _own_facts(self) -> dict[str, Any]:
-        path = self.folder / ABOUT
-        return _json(path) if path.is_file() else {}
+        return self._checked(ABOUT, rows.checked_facts, self._json(ABOUT))
 
     def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:  # noqa: ARG002 - none is kept of those
         types = {name: column.typed for name, column in RECORD_COLUMNS.items()}
         needed = ("dataset", "solver", "parameters", "kernel", "seed", "status", "test_error", "run_id")
-        return [row | {"reason": row["reason"] or ""} for row in read_csv(self.folder / RUNS, types, needed)]
+        read = read_csv(self.folder / RUNS, types, needed)
+        return [self._checked(RUNS, rows.checked_whole, row) | {"reason": row["reason"] or ""} for row in read]
 
     def curves(self) -> list[Summary]:
         return []
@@ -141,13 +145,39 @@ class _Kept(ResultsFolder):
 
     @cached_property
     def _mean_curves(self) -> list[Summary]:
-        path = self.folder / CURVES
-        return read_csv(path, MEAN_CURVE_TYPES, ("dataset", "solver", "presented")) if path.is_file() else []
+        if not self._has(CURVES):
+            return []
+        read = read_csv(self.folder / CURVES, MEAN_CURVE_TYPES, ("dataset", "solver", "presented"))
+        return [self._checked(CURVES, rows.checked_point, row) for row in read]
 
     def environments(self) -> list[dict[str, Any]]:
-        path = self.folder / MACHINES
-        machines: list[dict[str, Any]] = _json(path).get("machines", []) if path.is_file() else []
-        return machines
+        machines = self._json(MACHINES).get("machines", [])
+        if not isinstance(machines, list):
+            raise StoreError(f"{self.folder / MACHINES}: cannot be read: 'machines' must be a list")
+        return [self._checked(MACHINES, rows.checked_machine, machine) for machine in machines]
+
+    def _has(self, name: str) -> bool:
+        """Return whether there is something of this name, if only a link to nothing."""
+        return os.path.lexists(self.folder / name)
+
+    def _json(self, name: str) -> dict[str, Any]:
+        """Return what a file holds; nothing where there is none."""
+        if not self._has(name):
+            return {}
+        path = self.folder / name
+        try:
+            content = rows.parse(read_bounded(path, _MOST_JSON_BYTES, StoreError).decode())
+        except ValueError as error:  # no text, or no JSON
+            raise StoreError(f"{path}: cannot be read: {error}") from None
+        if not isinstance(content, dict):
+            raise StoreError(f"{path}: cannot be read: it holds no keys")
+        return content
+
+    def _checked(self, name: str, check: Callable[[Any], dict[str, Any]], content: Any) -> dict[str, Any]:
+        try:
+            return check(content)
+        except DamagedError as damage:
+            raise StoreError(f"{self.folder / name}: cannot be read: {damage}") from None
 
 
 @contextmanager
@@ -159,7 +189,11 @@ def open_results(folder: Path) -> Iterator[ResultsFolder]:
     StoreError
         If it holds no results, those of another version, or damaged ones.
     """
-    if not (folder / FILE).is_file() and (folder / RUNS).is_file():
+    try:
+        is_kept = not (folder / FILE).is_file() and (folder / RUNS).is_file()
+    except OSError as error:  # a name that is too long, for one
+        raise StoreError(f"{folder}: cannot be read: {error.strerror}") from None
+    if is_kept:
         yield _Kept(folder)
         return
     with Store(folder) as store:
@@ -200,13 +234,3 @@ def _check_facts(facts: dict[str, Any], folder: Path) -> None:
     judging = document["judging"]
     if judging.value is not None:  # a solver of somebody's own may have no file here
         check_judging(judging.validated(Judging), judging, labels=None, known=None)
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (ValueError, OSError) as error:
-        raise StoreError(f"{path}: cannot be read: {error}") from None
-    if not isinstance(content, dict):
-        raise StoreError(f"{path}: cannot be read: it holds no keys")
-    return content
