@@ -12,7 +12,9 @@ from hypothesis import settings
 
 from mpu_bench.data.download.cache import DataHome
 
-settings.register_profile("project", deadline=None)  # machines are shared: no test is timed
+# machines are shared: no test is timed; and a change must not fail by chance: what is tried is the same each time
+settings.register_profile("project", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None)  # pytest --hypothesis-profile=explore: other examples each time
 settings.load_profile("project")
 
 
