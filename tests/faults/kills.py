@@ -122,7 +122,7 @@ def worker(seed: int, place: Path, references: References, kills: int = 8) -> li
         experiments.write(place, name, server.address)
         for _ in range(kills):
             with started(place, "run", f"{name}.yaml", "--jobs", jobs) as process:
-                killed = _kill_descendants(process, chance, seconds, kills - len(faults))
+                killed = _kill_descendants(process, chance, seconds, kills - len(faults), place)
                 _, problems = wait_for(process, (0, 1))
             faults += [Fault("worker", seed, f"{name} --jobs {jobs}: {each}") for each in killed]
             if faults:
@@ -136,19 +136,25 @@ def worker(seed: int, place: Path, references: References, kills: int = 8) -> li
     return faults
 
 
-def _kill_descendants(process: Started, chance: random.Random, seconds: float, most: int) -> list[str]:
+def _kill_descendants(process: Started, chance: random.Random, seconds: float, most: int, place: Path) -> list[str]:
+    """Kill some of what a process has started: at random moments, or soon after a result is kept, in the next run."""
     killed: list[str] = []
     began = time.monotonic()
-    while process.process.poll() is None and len(killed) < most:
-        pause(chance.uniform(0.05, 0.4 * seconds))
-        if not (there := process.descendants()):
-            continue
-        chosen = chance.choice(sorted(there, key=lambda each: each.pid))
-        with suppress(psutil.Error):
-            chosen.kill()
-            killed.append(
-                f"descendant {1 + there.index(chosen)} of {len(there)} after {time.monotonic() - began:.2f} s"
-            )
+    with Watch(place / "results") as watch:
+        while process.process.poll() is None and len(killed) < most:
+            if chance.random() < 0.3:
+                pause(chance.uniform(0.05, 0.4 * seconds))
+            else:
+                events = chance.randint(1, 8)
+                watch.wait(MOMENTS["transaction"][0], events, lambda: process.process.poll() is None)
+                pause(chance.uniform(0, 0.03))
+            if not (there := sorted(process.descendants(), key=lambda each: each.pid)):
+                continue
+            chosen = chance.choice(there)
+            with suppress(psutil.Error):
+                chosen.kill()
+                told = f"after {time.monotonic() - began:.2f} s"
+                killed.append(f"descendant {1 + there.index(chosen)} of {len(there)} {told}")
     return killed
 
 

@@ -1,4 +1,4 @@
-"""The zoo: what must become of the runs of every misbehaving solver in tests/plugins/zoo, and of the runs beside them."""
+"""The zoo: what must become of the run of each misbehaving solver in tests/plugins/zoo, and of the runs beside it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ class Fate:
         """List what is not so in a row of runs.csv."""
         found = []
         if row["status"] not in self.statuses:
-            found.append(f"differs: {name} is {row['status']} ({row['reason'][:300]}), not {' or '.join(self.statuses)}")
+            found.append(
+                f"differs: {name} is {row['status']} ({row['reason'][:300]}), not {' or '.join(self.statuses)}"
+            )
         elif not re.search(self.reason, row["reason"]):
             found.append(f"message of {name}: '{row['reason'][:300]}' does not match '{self.reason}'")
         if len(row["reason"].encode()) > _LONGEST_REASON_BYTES:
@@ -274,5 +276,3 @@ def campaign(seed: int, place: Path, references: References) -> list[Fault]:
         (place / fault.moment).mkdir()
         fault.problems += refused(place / fault.moment, fault.moment)
     return faults
-
-
