@@ -11,7 +11,7 @@ import pytest
 
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.fetch import fetch
-from mpu_bench.data.download.http import Policy
+from mpu_bench.data.download.policy import Policy
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
 

@@ -25,6 +25,8 @@ def plain(text: str, most_bytes: int = MOST_BYTES) -> str:
     most_bytes : int
         In UTF-8.
     """
+    if text.isascii() and text.isprintable() and len(text) <= most_bytes:  # as nearly all texts are
+        return text
     shown = "".join(map(_visible, text[: most_bytes + 1]))
     if len(text) <= most_bytes and len(shown.encode()) <= most_bytes:
         return shown

@@ -23,8 +23,9 @@ from mpu_bench.config.sweep import (
     labels_in,
     solvers_of,
 )
-from mpu_bench.document import Document, Key, Node, below
+from mpu_bench.document import Document, Node
 from mpu_bench.errors import ConfigError, nearest
+from mpu_bench.yaml_text import Locations
 
 #: keys that change no setting of any run
 _NO_SETTINGS = ("name", "description", "seed", "repeats", "limits", "claims")
@@ -102,7 +103,7 @@ def read_config(
     for key, value in given.items():
         if value is not None:
             option = f"--{key.replace('_', '-')}"
-            file.replace((key,), value, {(): option})
+            file.replace((key,), value, Locations(option))
             options += [option, str(value)]
             overridden += [] if key in _NO_SETTINGS else [f"{key} = {value}"]
     experiment = _experiment(file, labels, tuple(options))
@@ -136,9 +137,9 @@ def _apply_profile(file: Document, profile: str) -> list[str]:
     )
     if profile not in known:
         raise file.root.unknown("profile", profile, known)
-    keys, locations = profiles[profile], below(file.locations, ("profiles", profile))
+    keys, locations = profiles[profile], file.locations.below(("profiles", profile))
     for name, value in keys.items():
-        key, at = str(name), below(locations, (str(name),))
+        key, at = str(name), locations.below((name,))
         if "." in key:
             _set(file, key, value, at)
         else:
@@ -153,19 +154,19 @@ def _apply_setting(file: Document, setting: str) -> None:
     if not equals or not dotted:
         raise ConfigError(f"--set {setting}: must be written key=value, such as stop.seconds=5")
     source = f"--set {setting}"
-    _set(file, dotted, document.value(text, source, ConfigError), {(): source})
+    _set(file, dotted, document.value(text, source, ConfigError), Locations(source))
 
 
-def _set(file: Document, dotted: str, value: Any, locations: Mapping[Key, str]) -> None:
+def _set(file: Document, dotted: str, value: Any, locations: Locations) -> None:
     """Put a value in the place of ``solvers.mpu.C``."""
     *steps, last = dotted.split(".")
     target: Any = file.data
     key: list[str | int] = []
     for step in steps:
-        target, taken = _step_into(target, step, locations[()])
+        target, taken = _step_into(target, step, locations.text)
         key += taken
     if not isinstance(target, dict):
-        raise ConfigError(f"{locations[()]}: '{'.'.join(steps)}' holds no keys")
+        raise ConfigError(f"{locations.text}: '{'.'.join(steps)}' holds no keys")
     file.replace((*key, last), value, locations)
 
 
@@ -228,7 +229,7 @@ def _repeats_on(file: Document) -> dict[str, int]:
     counts: dict[str, int] = node["per-dataset"].validated(dict[str, Repeats])
     if "otherwise" not in counts:
         raise node.error("say how many otherwise, such as {per-dataset: {usps: 20, otherwise: 5}}")
-    file.replace(("repeats",), counts["otherwise"], below(file.locations, ("repeats", "per-dataset")))
+    file.replace(("repeats",), counts["otherwise"], file.locations.below(("repeats", "per-dataset")))
     return {label: count for label, count in counts.items() if label != "otherwise"}
 
 
