@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,10 +46,13 @@ class References:
     ----------
     place : Path
         A folder to work in.
+    names : collection of str
+        The experiments that faults are injected into, where a campaign may choose.
     """
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, names: Collection[str] = tuple(experiments.CONFIGS)) -> None:
         self.place = place
+        self.names = sorted(names)
         self._made: dict[str, Reference] = {}
         self._locks = {name: threading.Lock() for name in experiments.CONFIGS}
 
@@ -83,12 +86,7 @@ def serving() -> Server:
     return server
 
 
-def reused(server: Server, name: str, place: Path) -> None:
-    """Let an experiment's cards name the address of another server."""
-    experiments.write(place, name, server.address)
-
-
-def wait_for(process: Started, allowed: Mapping[int, str] | range | tuple[int, ...]) -> tuple[Ended | None, list[str]]:
+def wait_for(process: Started, allowed: Collection[int]) -> tuple[Ended | None, list[str]]:
     """Wait for a process, and list what is wrong about its end: it hangs, its code, a traceback, orphans."""
     try:
         ended = process.ended()

@@ -17,7 +17,7 @@ _HOOKS = str(Path(__file__).with_name("hooks"))
 def clock(seed: int, place: Path, references: References) -> list[Fault]:
     """Set the clock back or forward during a run, by seconds or by years."""
     chance = random.Random(f"clock {seed}")
-    name = chance.choice(list(experiments.CONFIGS))
+    name = chance.choice(references.names)
     after = chance.uniform(0, references.of(name).seconds)
     shift = chance.choice((-1, 1)) * 10 ** chance.uniform(0, 9)
     fault = Fault("clock", seed, f"{name}: {shift:+.0f} s after {after:.2f} s")
@@ -34,7 +34,7 @@ def together(seed: int, place: Path, references: References) -> list[Fault]:
     """Start something beside a run: another run, readers, fetches, or what deletes."""
     chance = random.Random(f"together {seed}")
     beside = chance.choice(list(_BESIDE))
-    name = "fetched" if beside in _ON_DATA else chance.choice(list(experiments.CONFIGS))
+    name = "fetched" if beside in _ON_DATA else chance.choice(references.names)
     fault = Fault("together", seed, f"{name} and {beside}")
     arguments, codes = _BESIDE[beside]
     filled = tuple(each.format(name=name) for each in arguments)

@@ -20,8 +20,6 @@ from faults import experiments
 from faults.campaign import Fault, References, check, completed, serving, wait_for
 from faults.processes import started
 
-_NAMES = ("tuned", "optimum", "streamed", "fetched")
-
 
 @cache
 def can_mount() -> bool:
@@ -49,7 +47,7 @@ def mounted(folder: Path, *options: str) -> Iterator[None]:
 def full(seed: int, place: Path, references: References) -> list[Fault]:
     """Fill the disk of the results, or of the data, once or twice, and then enlarge it."""
     chance = random.Random(f"full {seed}")
-    name, folder = chance.choice(_NAMES), chance.choice(("results", "home"))
+    name, folder = chance.choice(references.names), chance.choice(("results", "home"))
     sizes = [chance.randint(8, 400) if folder == "results" else chance.randint(8, 200) for _ in range(2)]
     if not can_mount():
         return [Fault("full", seed, "skipped: needs root on Linux")]
@@ -78,7 +76,7 @@ def _enlarge(folder: Path, size: str) -> None:
 def read_only(seed: int, place: Path, references: References) -> list[Fault]:
     """Make the results, or the data, read-only; every verb says so or does what it can."""
     chance = random.Random(f"read-only {seed}")
-    name = chance.choice(_NAMES)
+    name = chance.choice(references.names)
     if not can_mount():
         return [Fault("read-only", seed, "skipped: needs root on Linux")]
     results, home = Fault("read-only", seed, f"{name}: results"), Fault("read-only", seed, f"{name}: home")
@@ -115,7 +113,7 @@ def _protected(folder: Path) -> Iterator[None]:
 def file_size(seed: int, place: Path, references: References) -> list[Fault]:
     """Let no file grow beyond some bytes, and then any."""
     chance = random.Random(f"file-size {seed}")
-    name, most = chance.choice(_NAMES), 1024 * chance.randint(1, 120)
+    name, most = chance.choice(references.names), 1024 * chance.randint(1, 120)
     fault = Fault("file-size", seed, f"{name}: files of {most} bytes at most")
     with serving() as server:
         experiments.write(place, name, server.address)

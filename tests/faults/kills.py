@@ -49,7 +49,7 @@ def _carried_to_the_end(
     kind: str, seed: int, place: Path, references: References, kills: int, moments: tuple[str, ...], name: str = ""
 ) -> list[Fault]:
     chance = random.Random(f"{kind} {seed}")
-    name = name or chance.choice(list(experiments.CONFIGS))
+    name = name or chance.choice(references.names)
     jobs = str(chance.choice((1, 1, 2)))
     seconds = references.of(name).seconds
     faults: list[Fault] = []
@@ -115,7 +115,7 @@ def _is_ready(process: Started) -> bool:
 def worker(seed: int, place: Path, references: References, kills: int = 8) -> list[Fault]:
     """Kill processes that mpu-bench has started, workers and whatever comes from them, at random moments."""
     chance = random.Random(f"worker {seed}")
-    name, jobs = chance.choice(list(experiments.CONFIGS)), str(chance.choice((1, 1, 2)))
+    name, jobs = chance.choice(references.names), str(chance.choice((1, 1, 2)))
     seconds = references.of(name).seconds
     faults: list[Fault] = []
     with serving() as server:
