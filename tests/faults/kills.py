@@ -27,7 +27,7 @@ MOMENTS: dict[str, tuple[str, int, float]] = {
     "download": (r"/files/", 12, 0.05),
 }
 _OF_ALL = ("transaction", "writing", "preparation")
-_SLOW = [Answer(cut_after=cut) for cut in (3_000, 20_000, 50_000)]  #: a connection that breaks three times
+_SLOW = [Answer(cut_after=cut) for cut in (3_000, 20_000, 50_000)]  #: a connection that breaks
 
 
 def parent(seed: int, place: Path, references: References, kills: int = 8) -> list[Fault]:
@@ -73,7 +73,7 @@ def _carried_to_the_end(
 
 def _break_connections(server: Server, chance: random.Random) -> None:
     for path in server.files:
-        server.script[path] = chance.choices(_SLOW, k=3)
+        server.script[path] = chance.choices(_SLOW, k=chance.randint(0, 2))
 
 
 def _end(process: Started, chance: random.Random, when: str, seconds: float, place: Path) -> Fault | None:
