@@ -162,7 +162,7 @@ def _kill_descendants(process: Started, chance: random.Random, seconds: float, m
 _WRITERS = {
     "report": ("report", "results/optimum", "--out", "written"),
     "plot": ("plot", "results/optimum", "--out", "written"),
-    "export": ("export", "results/optimum", "--to", "parquet", "--out", "written/table.parquet"),
+    "export": ("export", "results/optimum", "--to", "tex", "--out", "written/table.tex"),
     "show": ("show", "results/optimum"),
 }
 
