@@ -17,6 +17,7 @@ class RunStatus(StrEnum):
 
     DONE = "done"  #: by the solver's own rule
     STOPPED = "stopped"  #: by a rule of the config's `stop:`
+    PROVISIONAL = "provisional"  #: with values, but made without, or before, a result that it depends on
     TIMEOUT = "timeout"
     OUT_OF_MEMORY = "out-of-memory"
     CRASHED = "crashed"
@@ -27,7 +28,7 @@ class RunStatus(StrEnum):
     NOT_RUN = "not run"  #: planned, and nothing is stored of it yet
 
 
-#: the two whose runs have a result; runs of the others are tried again
+#: the two whose runs have a result; runs of the others are made again
 FINISHED = (RunStatus.DONE, RunStatus.STOPPED)
 FAILED = tuple(status for status in RunStatus if status not in (*FINISHED, RunStatus.NOT_RUN))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, get_type_hints
@@ -18,11 +19,25 @@ from pydantic import ConfigDict, ValidationInfo, create_model, field_validator
 from mpu_bench import solvers
 from mpu_bench.config.choices import Candidate, DatasetChoice, KernelChoice, SolverChoice, Tuning, ValidationSplit
 from mpu_bench.config.schema import KERNELS, RENAMED, File, Stop, Tune
+from mpu_bench.core.solver import Optimum, Solver
 from mpu_bench.data.cards import catalog
 from mpu_bench.document import Document, Node, Strict
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.scaled import Derived, Scaled, parse
 from mpu_bench.solvers.multiclass import Reduction
+
+
+class Everything:
+    """Holds every name."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+
+Names = Mapping[str, Any] | Everything  # of parameters
 
 _PER_DATASET, _OTHERWISE = "per-dataset", "otherwise"
 _KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
@@ -187,8 +202,13 @@ def _check_derived(parameter: str | None, regularization: Any) -> None:
         raise ValueError(f"from-regularization must be a number above 0 or {{over-examples: 1}}, not {number!r}")
 
 
-@cache
-def parameters_model(name: str) -> type[Parameters]:
+class _AnyParameters(Strict):
+    """The parameters of a solver of which nothing is known."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+def parameters_model(name: str) -> type[Strict]:
     """Make the schema of a solver's parameters out of its dataclass, with ``multiclass`` for one of two classes.
 
     Raises
@@ -196,7 +216,16 @@ def parameters_model(name: str) -> type[Parameters]:
     ConfigError
         If no solver has this name.
     """
-    solver = solvers.load(name)
+    return _model_of(solvers.load(name), name) if solvers.is_described(name) else _AnyParameters
+
+
+def _parameters_of(name: str) -> Names:
+    """Return the names of a solver's parameters."""
+    return parameters_model(name).model_fields if solvers.is_described(name) else Everything()
+
+
+@cache
+def _model_of(solver: type[Solver], name: str) -> type[Parameters]:
     hints = get_type_hints(solver, include_extras=True)
     fields: dict[str, Any] = {
         each.name: (hints[each.name], ... if each.default is dataclasses.MISSING else each.default)
@@ -204,7 +233,9 @@ def parameters_model(name: str) -> type[Parameters]:
     }
     if solver.classes == "two":
         fields["multiclass"] = (Reduction | None, None)
-    return create_model(f"{name} parameters", __base__=Parameters, **fields)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a parameter may have the name of a method of pydantic's
+        return create_model(f"{name} parameters", __base__=Parameters, **fields)
 
 
 def _parameters(name: str, node: Node, kernel: KernelChoice) -> dict[str, Any]:
@@ -242,8 +273,7 @@ def _kernel(node: Node) -> KernelChoice:
 
 
 def _check_linear(name: str, kernel: KernelChoice, node: Node) -> None:
-    linear = kernel.name == "linear" and not kernel.parameters.get("normalize")
-    if solvers.load(name).kernels != "any" and not linear:
+    if solvers.load(name).kernels != "any" and not kernel.is_linear:
         raise node.error(
             f"solver '{name}' is linear only and cannot take the kernel {kernel}; use kernel: linear, or give the "
             "kernel to the other solvers alone (- solver: {kernel: ...})"
@@ -272,7 +302,7 @@ class TuningGrid:
             for each in self.combinations
         ]
 
-    def check(self, owner: str, parameters: Iterable[str], given: Mapping[str, Any], prefix: str = "") -> None:
+    def check(self, owner: str, parameters: Names, given: Mapping[str, Any], prefix: str = "") -> None:
         """Refuse to tune what is no parameter of a solver or kernel, or is given as well."""
         for name in self.values(prefix)[0] if self.node is not None else ():
             node = self.node[prefix + name]  # type: ignore[index]
@@ -342,7 +372,7 @@ def _tuner(
     content: File,
 ) -> list[dict[str, Any]]:
     """Check the parameters of the one solver that tries the values for all: ``with: {cvm: {...}}``."""
-    fields, given = parameters_model(name).model_fields, dict(node.value)
+    fields, given = _parameters_of(name), dict(node.value)
     grid.check(f"solver '{name}'", fields, given)
     if "vectors" in fields and "vectors" not in given and content.budget is not None:
         given["vectors"] = checked[0].get("vectors", content.budget.vectors[0])
@@ -364,7 +394,7 @@ def solvers_of(node: Node, content: File, labels: Sequence[str], known: Collecti
     root, own = node.document.root, below.value
     kernel_node = below["kernel"] if "kernel" in own else root["kernel"].holding(content.kernel)
     grid = _grid(below["tune"] if "tune" in own else root["tune"])
-    fields = parameters_model(name).model_fields
+    fields = _parameters_of(name)
     budgeted = "vectors" in fields and "vectors" not in own and content.budget is not None
     sizes = {"vectors": list(content.budget.vectors)} if budgeted and content.budget is not None else {}
     entry = {"kernel": kernel_node.value} | {key: value for key, value in own.items() if key != "tune"} | sizes
@@ -377,7 +407,7 @@ def solvers_of(node: Node, content: File, labels: Sequence[str], known: Collecti
                 _parameters(name, plain.holding(given | size | values), kernel)
                 for values, kernel in zip(grid.values(), tried, strict=True)
             ]
-            yield SolverChoice(
+            choice = SolverChoice(
                 name,
                 _without(parameters[0], grid.values()[0]),
                 KernelChoice(tried[0].name, _without(tried[0].parameters, grid.values(_KERNEL_PREFIX)[0])),
@@ -385,6 +415,34 @@ def solvers_of(node: Node, content: File, labels: Sequence[str], known: Collecti
                 label,
                 _tuning(name, grid, parameters, tried, content),
             )
+            _check_answers(choice, plain, content)
+            yield choice
+
+
+def _check_answers(choice: SolverChoice, node: Node, content: File) -> None:
+    """Refuse a solver of a plugin that cannot say which objective it has, or which solver finds the optimum of it."""
+    named = [(choice.name, choice.parameters)]
+    if choice.tuning is not None:
+        named += [(choice.tuning.solver, each.tried) for each in choice.tuning.candidates]
+    try:
+        for name, parameters in named:
+            if solvers.plugin_of(name) is not None:
+                solvers.load(name).objective_of(parameters)
+        if content.optimum and choice.tuning is None and solvers.plugin_of(choice.name) is not None:
+            _check_optimum(solvers.load(choice.name).optimum_solver(choice.parameters, choice.kernel.is_linear))
+    except ConfigError as error:
+        raise node.error(str(error)) from None
+
+
+def _check_optimum(optimum: Optimum | None) -> None:
+    """Refuse as `Solver.optimum_solver` what is no solver with its parameters."""
+    if optimum is None:
+        return
+    name, parameters = optimum
+    try:
+        solvers.load(name)(**parameters)
+    except (ConfigError, TypeError) as error:
+        raise ConfigError(f"its optimum_solver names '{name}' with {parameters!r}: {error}") from None
 
 
 def _kernels(node: Node, solver: str, grid: TuningGrid) -> Iterator[list[KernelChoice]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from mpu_bench import resources
-from mpu_bench.config.read import read_config
+from mpu_bench.config.read import read_without_plugins
 from mpu_bench.errors import StoreError
 from mpu_bench.files import read_csv
 from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
@@ -159,7 +159,7 @@ def _judged_by(facts: dict[str, Any]) -> dict[str, Any]:
         return {}
     options = facts.get("options") or []
     profile = options[options.index("--profile") + 1] if "--profile" in options else None
-    experiment = read_config(path, profile=profile)
+    experiment = read_without_plugins(path, profile=profile)
     judging = experiment.judging.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {"judging": judging}
 
