@@ -1,10 +1,11 @@
-"""Files that are written whole or not at all, locks between processes, and CSV files of results."""
+"""Files that are read in bounds and written whole or not at all, locks between processes, and CSV files of results."""
 
 from __future__ import annotations
 
 import errno
 import multiprocessing
 import os
+import socket
 import stat
 from pathlib import Path
 
@@ -12,11 +13,51 @@ import filelock
 import pytest
 
 from mpu_bench.errors import StoreError, UserError
-from mpu_bench.files import csv_text, process_lock, read_csv, write_all, write_text, written_whole
+from mpu_bench.files import csv_text, process_lock, read_bounded, read_csv, write_all, write_text, written_whole
 
 
 def explained(error: OSError) -> UserError:
     return StoreError(f"cannot lock: {errno.errorcode[error.errno or 0]}")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("absent", "no such file"),
+        ("folder", "is a folder, not a file"),
+        ("pipe", "is a pipe, not a file"),
+        ("linked", "is a pipe, not a file"),
+        ("dangling", "no such file"),
+        ("circle", "cannot be read: Too many levels of symbolic links"),
+        ("/dev/zero", "is a device, not a file"),
+        ("/dev/null", "is a device, not a file"),
+        ("kept/below", "cannot be read: Not a directory"),
+        ("x" * 300, "cannot be read: File name too long"),
+        ("x/" * 2500, "cannot be read: File name too long"),
+        ("a\0b", "cannot be read: no file can have this name"),
+        ("\ud800", "cannot be read: no file can have this name"),
+        ("large", "is larger than 10 bytes"),
+    ],
+)
+def test_only_a_regular_file_is_read(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "kept").write_bytes(b"ten bytes.")
+    (tmp_path / "large").write_bytes(b"eleven byte")
+    os.mkfifo(tmp_path / "pipe")
+    for link, target in (("linked", "pipe"), ("dangling", "nothing"), ("circle", "circle")):
+        (tmp_path / link).symlink_to(target)
+    with pytest.raises(StoreError) as caught:
+        read_bounded(tmp_path / name, 10, StoreError)
+    assert words in str(caught.value)
+    assert read_bounded(tmp_path / "kept", 10, StoreError) == b"ten bytes."
+
+
+def test_a_socket_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the name of a socket is short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("socket")
+        with pytest.raises(StoreError, match="is a socket, not a file"):
+            read_bounded(Path("socket"), 10, StoreError)
 
 
 def test_a_text_is_written_as_it_is(tmp_path: Path) -> None:

@@ -15,9 +15,17 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from mpu_bench.texts import plain
+
 
 class UserError(Exception):
-    """Something the user can mend; the message says what and how."""
+    """Something the user can mend; the message says what and how.
+
+    What it quotes may come from anywhere: the message is `plain` text, so that it can be printed and stored.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(plain(message))
 
 
 class ConfigError(UserError):

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, locks between processes, and CSV text."""
+"""Files that are read in bounds and written whole or not at all, locks between processes, and CSV text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import errno
 import io
 import lzma
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +17,83 @@ from mpu_bench.errors import StoreError, UserError
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
+
+
+_NOT_REGULAR = (
+    (stat.S_ISDIR, errno.EISDIR, "is a folder, not a file"),
+    (stat.S_ISFIFO, errno.EINVAL, "is a pipe, not a file"),
+    (stat.S_ISSOCK, errno.EINVAL, "is a socket, not a file"),
+    (stat.S_ISCHR, errno.EINVAL, "is a device, not a file"),
+    (stat.S_ISBLK, errno.EINVAL, "is a device, not a file"),
+)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading, and nothing but a file: a pipe would block for ever, a device never end.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    binary stream
+        Without a buffer.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened, is no regular file, or no file can have this name; ``strerror`` says why.
+    """
+    try:
+        _check_regular(os.stat(path).st_mode, path)  # noqa: PTH116 - of a name that no file can have, too
+        # what has taken the file's place since is not waited for, and is looked at again
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except ValueError:  # a NUL, or half of a surrogate pair
+        raise OSError(errno.EINVAL, "no file can have this name", str(path)) from None
+    try:
+        _check_regular(os.fstat(descriptor).st_mode, path)
+        return os.fdopen(descriptor, "rb", buffering=0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _check_regular(mode: int, path: Path) -> None:
+    for is_kind, number, words in _NOT_REGULAR:
+        if is_kind(mode):
+            raise OSError(number, words, str(path))
+
+
+def read_bounded(path: Path, most_bytes: int, error: type[UserError]) -> bytes:
+    """Return the content of a regular file that is not larger than a file of its kind can be.
+
+    Parameters
+    ----------
+    path : Path
+    most_bytes : int
+    error : type of UserError
+        What to raise.
+
+    Raises
+    ------
+    UserError
+        Of the type given: there is no such file, it is none, cannot be read or is larger.
+    """
+    try:
+        with open_regular(path) as stream:
+            pieces, size = [], 0
+            while size <= most_bytes and (piece := stream.read(most_bytes + 1 - size)):
+                pieces.append(piece)
+                size += len(piece)
+    except FileNotFoundError:
+        raise error(f"{path}: no such file") from None
+    except OSError as problem:
+        words = problem.strerror or str(problem)
+        raise error(f"{path}: {words if words.startswith('is a ') else f'cannot be read: {words}'}") from None
+    if size > most_bytes:
+        raise error(f"{path}: is larger than {most_bytes:,} bytes, the most that such a file may have")
+    return b"".join(pieces)
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] | None = None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -25,6 +26,16 @@ class Task:
     limits: Limits = field(default_factory=Limits)
     optimum: float | None = None
     fastest_probe: float = math.inf
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A dataset that is to be fetched and prepared: its name, the options that the config gives it, and where."""
+
+    name: str
+    options: Mapping[str, Any]
+    home: DataHome
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,26 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Work:
+    """What is to be shown of a preparation: a line, or how far a transfer is, which has a number of its own.
+
+    ``text`` is the line of a note, or what is transferred. ``done`` are the bytes done before a transfer begins, or
+    further bytes.
+    """
+
+    step: Literal["note", "begin", "advance", "end"]
+    number: int = 0
+    text: str = ""
+    total: int | None = None
+    done: int = 0
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The end of a preparation."""
+
+
+@dataclass(frozen=True)
 class Finished:
     """The end of a run: the columns of its record that the worker knows, and its checkpoints."""
 
@@ -69,4 +100,4 @@ class Failed:
 
 #: what is told while a run is under way
 News = Phase | Compiled | Progress
-Message = News | Finished | Failed
+Message = News | Work | Prepared | Finished | Failed

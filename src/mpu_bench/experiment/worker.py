@@ -22,7 +22,17 @@ from pathlib import Path
 from typing import Any
 
 from mpu_bench.experiment import disturbance
-from mpu_bench.experiment.messages import Compiled, Failed, Finished, Message, Phase, Progress, Task
+from mpu_bench.experiment.messages import (
+    Compiled,
+    Failed,
+    Finished,
+    Message,
+    Phase,
+    Preparation,
+    Prepared,
+    Progress,
+    Task,
+)
 from mpu_bench.experiment.run import Run
 from mpu_bench.scaled import Scaled
 
@@ -68,19 +78,26 @@ class RunExecutor:
     _probe: disturbance.Probe | None = None
     _warm: set[tuple[Any, ...]] = field(default_factory=set)
 
-    def answer(self, task: Task) -> None:
-        """Make one run and send what came of it; every failure is an answer too."""
+    def answer(self, asked: Task | Preparation) -> None:
+        """Make one run, or prepare a dataset, and send what came of it; every failure is an answer too."""
         try:
-            self.send(self._execute(task))
+            self.send(self._prepare_data(asked) if isinstance(asked, Preparation) else self._execute(asked))
         except (BrokenPipeError, ConnectionResetError):
             raise
         except MemoryError as fault:
             self._problem = None
             self.send(Failed("out-of-memory", f"the process could not get more memory: {fault}"))
         except ImportError as fault:
-            self.send(Failed("skipped", f"{task.run.solver.name} needs a package that is not installed: {fault}"))
+            needing = asked.name if isinstance(asked, Preparation) else asked.run.solver.name
+            self.send(Failed("skipped", f"{needing} needs a package that is not installed: {fault}"))
         except Exception as fault:
             self.send(Failed("error", _reason(fault)))
+
+    def _prepare_data(self, preparation: Preparation) -> Prepared:
+        from mpu_bench.experiment.preparation import prepare
+
+        self._problem = None
+        return prepare(preparation, self.send)
 
     def _execute(self, task: Task) -> Finished:
         from mpu_bench import solvers

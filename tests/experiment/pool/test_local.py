@@ -11,7 +11,10 @@ import pytest
 from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import Limits
 from mpu_bench.core import cache
+from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.progress import SILENT, Lines
+from mpu_bench.data.prepare.load import describe
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress, Task
 from mpu_bench.experiment.pool import Outcome, Pool, local
@@ -176,3 +179,31 @@ def test_a_worker_removes_what_earlier_versions_have_compiled(tmp_path: Path, mo
         while sum(folder.exists() for folder in stale) > 3 and time.monotonic() < until:
             time.sleep(0.05)
     assert sum(folder.exists() for folder in stale) == 3  # with the one in use, the newest four
+
+
+class Noted(Lines):
+    """Keeps the lines that a preparation shows."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        super().__init__(self.lines.append, every=0.0)
+
+
+def test_a_dataset_is_prepared_in_a_worker(tmp_path: Path, pool: LocalPool) -> None:
+    home, shown = DataHome(tmp_path, offline=True), Noted()
+    assert pool.prepare("checkerboard", {"rows": 300, "test_rows": 50}, home, Limits(), shown) == ""
+    assert describe(catalog.card("checkerboard", {"rows": 300, "test_rows": 50}), home).state == "prepared"
+    assert shown.lines[-1].startswith("prepare checkerboard: done")
+
+
+def test_why_a_dataset_cannot_be_had_is_a_text(tmp_path: Path, pool: LocalPool) -> None:
+    reason = pool.prepare("a9a", {}, DataHome(tmp_path, offline=True), Limits(), SILENT)
+    assert "offline" in reason
+    assert "no dataset" in pool.prepare("a9", {}, DataHome(tmp_path, offline=True), Limits(), SILENT)
+
+
+def test_a_preparation_over_its_memory_is_ended(tmp_path: Path, pool: LocalPool) -> None:
+    limits = Limits(memory=10_000_000)
+    reason = pool.prepare("separable", {"rows": 200_000}, DataHome(tmp_path, offline=True), limits, SILENT)
+    assert "more than the limit of 9.5MiB" in reason
+    assert not [path.name for path in (tmp_path / "prepared").glob("[!.]*")]

@@ -6,10 +6,13 @@ The runner knows this interface alone. `local.LocalPool` implements it by child 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mpu_bench.config.schema import Limits
+from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.progress import Progress
 from mpu_bench.experiment.messages import News, Task
 
 
@@ -55,6 +58,25 @@ class Pool(ABC):
         ----------
         on_news : function
             Called meanwhile with what the tasks under way tell.
+        """
+
+    @abstractmethod
+    def prepare(self, name: str, options: Mapping[str, Any], home: DataHome, limits: Limits, progress: Progress) -> str:
+        """Fetch and prepare a dataset in a worker; return why it cannot be had, or nothing.
+
+        Whatever goes wrong there (any exception, the end of the process, too much memory) becomes that text.
+
+        Parameters
+        ----------
+        name : str
+            Of the dataset's card.
+        options : mapping
+            Those that a config gives it.
+        home : DataHome
+        limits : Limits
+            Its memory holds for the preparation, too.
+        progress : Progress
+            Shows downloads and the preparation.
         """
 
     @abstractmethod

@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -20,9 +20,23 @@ from typing import Any
 import psutil
 from pydantic import ByteSize
 
+from mpu_bench.config.schema import Limits
+from mpu_bench.data.download import progress
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.experiment import worker
-from mpu_bench.experiment.messages import Compiled, Failed, Finished, Message, Phase, Progress, Task
+from mpu_bench.experiment.messages import (
+    Compiled,
+    Failed,
+    Finished,
+    Message,
+    Phase,
+    Preparation,
+    Progress,
+    Task,
+    Work,
+)
 from mpu_bench.experiment.pool import OnNews, Outcome, Pool
+from mpu_bench.experiment.preparation import Shown
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -62,6 +76,12 @@ class WorkerHandle:
         if self.peak_memory:
             record["peak_memory_mb"] = self.peak_memory / 2**20
         return Outcome(self.task, record, [])
+
+    def resident_bytes(self) -> int:
+        """Return how much memory the process has at present; zero if it is gone."""
+        with suppress(psutil.Error):
+            return int(psutil.Process(self.process.pid).memory_info().rss)
+        return 0
 
     def end(self) -> int | None:
         """Kill the process, wait for it, and return its exit code."""
@@ -111,6 +131,33 @@ class LocalPool(Pool):
             assert idle is not None
             self._discard(idle)
             self._start().send(task)
+
+    def prepare(  # noqa: D102
+        self, name: str, options: Mapping[str, Any], home: DataHome, limits: Limits, progress: progress.Progress
+    ) -> str:
+        idle = next((each for each in self._workers if each.task is None), None) or self._start()
+        reason: str | None = None
+        try:
+            idle.connection.send(Preparation(name, options, home, limits))
+            with Shown(progress) as shown:
+                while True:
+                    if idle.connection.poll(_LOOK_SECONDS):
+                        match idle.connection.recv():
+                            case Work() as work:
+                                shown.show(work)
+                            case Failed(_, reason):
+                                break
+                            case _:
+                                reason = ""
+                                break
+                    if limits.memory is not None and idle.resident_bytes() > limits.memory:
+                        return _over_memory(limits.memory)[1]
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            return _death(self._discard(idle))
+        finally:
+            if reason is None and idle in self._workers:
+                self._discard(idle)
+        return reason
 
     def next_outcome(self, on_news: OnNews) -> Outcome:  # noqa: D102
         while busy := [each for each in self._workers if each.task is not None]:
@@ -164,6 +211,8 @@ def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome |
             busy.last_message, busy.progress = time.monotonic(), message
         case Phase() | Compiled():
             pass
+        case _:
+            return None
     on_news(busy.task, message)
     return None
 
@@ -179,8 +228,7 @@ def _exceeded(busy: WorkerHandle) -> tuple[str, str] | None:
         return "timeout", f"still training after {allowed:g} seconds"
     if limits.memory is None:
         return None
-    with suppress(psutil.Error):
-        busy.peak_memory = max(busy.peak_memory, psutil.Process(busy.process.pid).memory_info().rss)
+    busy.peak_memory = max(busy.peak_memory, busy.resident_bytes())
     return _over_memory(limits.memory) if busy.peak_memory > limits.memory else None
 
 
