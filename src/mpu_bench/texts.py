@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from pathlib import Path
@@ -51,6 +52,8 @@ def publishable(text: str) -> str:
 
     For whatever is kept in a results folder or published from it.
     """
+    if "/" not in text and os.sep not in text:  # no address and no path, as nearly all texts
+        return plain(text)
     without = _CREDENTIALS.sub("", text)
     home = str(Path.home())
     if len(home) > 1:  # of a user without a home it is /

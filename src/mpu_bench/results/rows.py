@@ -1,4 +1,4 @@
-"""Rows of results as JSON text: made plain and publishable on their way into the store, held to their columns on the way out.
+"""Rows of results as JSON text: made publishable on their way into the store, held to their columns on the way out.
 
 What a database or a kept folder holds may have been written by anyone. `DamagedError` says what is wrong with it; who
 reads the file says which file and which run.
@@ -105,7 +105,9 @@ def columns_to_keep(checkpoints: Sequence[Mapping[str, Any]]) -> dict[str, list[
     DamagedError
         If a value is none of its column.
     """
-    columns = {name: [_kept(column, point[name]) for point in checkpoints] for name, column in CHECKPOINT_COLUMNS.items()}
+    columns = {
+        name: [_kept(column, point[name]) for point in checkpoints] for name, column in CHECKPOINT_COLUMNS.items()
+    }
     return {name: values for name, values in columns.items() if any(value is not None for value in values)}
 
 
@@ -315,4 +317,3 @@ def _shown(value: Any) -> str:
     except (ValueError, RecursionError):  # an integer of thousands of digits, or a list in a list in a list
         return f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-

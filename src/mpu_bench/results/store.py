@@ -288,10 +288,8 @@ class Store:
         return found
 
     def _run(self, row: sqlite3.Row) -> _Run:
-        machine, record = (
-            self._read(parse, row[name], row["run_id"])
-            for parse, name in ((rows.parse_key, "machine"), (rows.parse_result, "record"))
-        )
+        machine = self._read(rows.parse_key, row["machine"], row["run_id"])
+        record = self._read(rows.parse_result, row["record"], row["run_id"])
         made_from = self._read(provenance.checked_made_from, record.pop(provenance.KEY, None), row["run_id"])
         return _Run(machine, record, made_from)
 
@@ -412,7 +410,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _with_all_columns(machine: str | None, record: Mapping[str, Any]) -> dict[str, Any]:
-    return dict.fromkeys(RECORD_COLUMNS) | {"reason": "", "machine": machine} | record
+    return {**dict.fromkeys(RECORD_COLUMNS), "reason": "", "machine": machine, **record}
 
 
 def _of_the_disk(error: sqlite3.Error, folder: Path) -> str:
