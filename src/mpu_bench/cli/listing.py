@@ -13,7 +13,7 @@ from rich.table import Table
 from mpu_bench import solvers
 from mpu_bench.cli.terminal import Terminal, reason
 from mpu_bench.config import schema
-from mpu_bench.config.read import config_names, read_config
+from mpu_bench.config.read import config_names, read_without_plugins
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
 from mpu_bench.data.download.cache import DataHome
@@ -78,7 +78,7 @@ def _kernel(name: str) -> Sequence[str]:
 
 def _config(name: str) -> Sequence[str]:
     try:
-        experiment = read_config(Path(name))
+        experiment = read_without_plugins(Path(name))
     except ConfigError as fault:
         return "", "", str(fault)
     labels = dict.fromkeys(choice.label for choice in experiment.datasets)  # bipartitions have one label
