@@ -32,7 +32,7 @@ from mpu_bench.quantities import FINISHED, RunStatus
 from mpu_bench.results.problems import problem_of
 from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.rows import DamagedError
-from mpu_bench.results.store import Store
+from mpu_bench.results.store import LOCK, Store
 from mpu_bench.scaled import to_json
 
 Dataset = tuple[str, str]  # the card's name and its options, as text
@@ -238,7 +238,7 @@ def execute(
         f"{folder}: another mpu-bench is running into this folder; wait for it, or choose another with --results"
     )
     with (
-        files.process_lock(folder / ".lock", busy, lambda fault: _unwritable(folder, fault)),
+        files.process_lock(folder / LOCK, busy, lambda fault: _unwritable(folder, fault)),
         Store(folder, create=True) as store,
     ):
         check_config(experiment, store)
