@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mpu_bench.cli.terminal import Terminal
     from mpu_bench.data.download.cache import DataHome
 
-FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 HELD = "interrupted: finished runs are kept; run the same command again for the rest"
 
 
