@@ -189,9 +189,9 @@ def _kind(value: object) -> str:
 
 
 class Strict(BaseModel):
-    """Refuses unknown keys and values of another type."""
+    """Refuses unknown keys, values of another type, and numbers that are not finite."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, ser_json_inf_nan="strings")
 
 
 class MisfitError(ValueError):
