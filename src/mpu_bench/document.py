@@ -240,6 +240,8 @@ def _explain_one(error: Any, node: Node, schema: Any) -> str:
             key, message = (*key, context["discriminator"].strip("'")), "this key is missing"
         case "too_short":
             message = f"must hold {context['min_length']} at least, not {shown(error['input'])}"
+        case "invalid_key":
+            message = f"a key must be a word, not {shown(error['input'])}"
         case "model_type" | "dict_type" | "model_attributes_type":
             message = f"must be a mapping (key: value), not {shown(error['input'])}"
         case _:

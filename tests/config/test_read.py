@@ -237,7 +237,7 @@ def test_what_is_no_plugin_file_is_told(refused, tmp_path: Path, plugin: str, wo
         ("name=\x1b[31m", "holds a character that cannot be shown"),
         ('name="\\e[31m"', "a text holds a character that cannot be shown"),
         ("solvers.mpu={1: 2}", "'solvers' holds no keys"),
-        ("stop={1: 2}", "unknown key"),
+        ("stop={1: 2}", "stop: a key must be a word, not 1"),
     ],
 )
 def test_an_odd_setting_is_told(refused, setting: str, words: str) -> None:

@@ -339,7 +339,7 @@ def test_tables_average_over_splits():
         ('["-1", "+1"]', '["a\\nb", c]', "must be of one line without blanks around it"),
         ('["-1", "+1"]', f"[{'x' * 101}, c]", "must have at most 100 characters"),
         ('["-1", "+1"]', f"[{', '.join(map(str, range(1001)))}]", "classes: must have at most 1000 items"),
-        ("features: 2", "features: 2147483648", "line 7: features: must be less than or equal to 2147483647"),
+        ("features: 2", "features: 2147483648", "line 7: features: must be less than or equal to 2147483646"),
         ("features: 2", f"features: {10**400}", "line 7: '1000"),
         ("features: 2", "features: 2\nmultiply_by: .nan", "line 8: multiply_by: must be a finite number, not nan"),
         ("features: 2", "features: 2\ndivide_by: .inf", "line 8: divide_by: must be a finite number, not inf"),

@@ -30,7 +30,7 @@ from mpu_bench.yaml_text import shown
 
 FORMAT_VERSION = 2  #: of the prepared arrays; a new number makes every prepared folder be made afresh
 UNIVERSAL_OPTIONS = ("augment",)  #: what may be chosen of any dataset, whatever its card's ``options`` say
-MOST_FEATURES = 2**31 - 1  #: what the parser of svmlight can count
+MOST_FEATURES = 2**31 - 2  #: what the parser of svmlight can count
 MOST_COLUMNS = 100_000  #: of a delimited text
 MOST_CLASSES = 1000
 MOST_NAME_BYTES = 100
@@ -154,6 +154,15 @@ class DelimitedColumns(Strict):
     skip: Columns = ()
     categorical: Columns = ()
     categories: dict[int, Texts] = {}
+
+    @model_validator(mode="after")
+    def _lists_categories_once(self) -> Self:
+        for column, names in self.categories.items():
+            if column not in self.categorical:
+                raise MisfitError("categories", f"column {column} is none of the categorical ones")
+            if len(set(names)) < len(names):
+                raise MisfitError("categories", f"column {column} lists a value twice")
+        return self
 
 
 class Topic(Strict):
