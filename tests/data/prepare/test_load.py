@@ -120,7 +120,22 @@ def _empty(place):
     (place / "meta.json").write_text("[]")
 
 
-@pytest.mark.parametrize("damage", [_cut, _flip, _lose, _garble, _empty])
+def _nest(place):
+    (place / "meta.json").write_text("[" * 100_000)
+
+
+def _pipe(place):
+    for name in ("meta.json", "train-values.npy"):
+        (place / name).unlink()
+        os.mkfifo(place / name)
+
+
+def _pipe_of_values(place):
+    (place / "train-values.npy").unlink()
+    os.mkfifo(place / "train-values.npy")
+
+
+@pytest.mark.parametrize("damage", [_cut, _flip, _lose, _garble, _empty, _nest, _pipe, _pipe_of_values])
 def test_damage_is_repaired(world, damage):
     fingerprint = world.load().fingerprint
     damage(prepared_folder(world.card(), world.home))
