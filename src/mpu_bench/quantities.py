@@ -33,6 +33,9 @@ FINISHED = (RunStatus.DONE, RunStatus.STOPPED)
 FAILED = tuple(status for status in RunStatus if status not in (*FINISHED, RunStatus.NOT_RUN))
 
 
+TOO_LARGE = 1e150  #: what is not below it is taken for infinite: means of it, or its square, could not be told
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of runs.csv that says which run it is, or what became of it.
@@ -51,20 +54,27 @@ class Column:
     help: str
 
     def typed(self, value: Any) -> Any:
-        """Return a value, or the text of a CSV cell, as this column's type; None where it is missing or NaN.
+        """Return a value, or the text of a CSV cell, as this column's type; None where it is missing or not finite.
 
         Raises
         ------
-        ValueError
+        ValueError, OverflowError
             If it is none of this type.
         """
-        if value is None or value == "" or value != value:  # noqa: PLR0124 - NaN alone differs from itself
+        if value is None or value == "":
             return None
         if self.type == "TEXT":
             return str(value)
+        if isinstance(value, int) and self.type == "INTEGER":
+            return value
+        number = float(value)
+        if not abs(number) < TOO_LARGE:  # NaN, too, is not
+            return None
         if self.type == "REAL":
-            return float(value)
-        return value if isinstance(value, int) else int(float(value))
+            return number
+        if number != round(number):
+            raise ValueError(f"'{value}' is no whole number")
+        return int(value) if isinstance(value, str) and value.lstrip("+-").isdecimal() else int(number)
 
 
 @dataclass(frozen=True, kw_only=True)

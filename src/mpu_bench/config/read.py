@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mpu_bench import document, resources, solvers
+from mpu_bench.config.bounds import PlanSize, check_seeds
 from mpu_bench.config.choices import Experiment, SolverChoice
 from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File, Repeats
@@ -301,7 +302,9 @@ def _checked(
     if more:
         check_per_dataset(file["repeats"].holding({**more, "otherwise": content.repeats}), labels, known)
     entries = [file["solvers"][position] for position in range(len(content.solvers))]
-    choices = tuple(choice for entry in entries for choice in solvers_of(entry, content, labels, known))
+    check_seeds(content.seed, max([content.repeats, *more.values()]), file["seed"])
+    size = PlanSize((dataset.label for dataset in datasets), content.repeats, more)
+    choices = tuple(choice for entry in entries for choice in solvers_of(entry, content, labels, known, size))
     check_classes(datasets, choices, file["solvers"])
     check_seconds_of(content.stop, labels, choices, file["stop"]["seconds_of"])
     _check_choices(content, choices, file)

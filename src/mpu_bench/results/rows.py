@@ -7,13 +7,13 @@ reads the file says which file and which run.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Column, RunStatus
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, TOO_LARGE, Column, RunStatus
 from mpu_bench.scaled import from_json
 from mpu_bench.texts import publishable
 
@@ -21,6 +21,7 @@ _BITS = 64  # of an integer, as other tools that read a CSV file or a database h
 _TYPES: dict[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int)}
 _NOUNS = {"TEXT": "a text", "INTEGER": "an integer", "REAL": "a number"}
 _OF_PLAN = ("dataset", "solver", "parameters", "kernel", "seed")  # without which no table can be made
+_OF_POINT = ("dataset", "solver", "parameters", "kernel", "presented", "count")
 _SHOWN = 60  # characters of a wrong value
 
 
@@ -53,9 +54,9 @@ class _Machine(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
     id: str
-    processor: str | None
-    cores: int | None
-    threads: int | None
+    processor: str | None = None
+    cores: int | None = None
+    threads: int | None = None
     instruction_set: str | None = None
     blas: list[str] | None = None
     versions: dict[str, str | None] | None = None
@@ -105,7 +106,9 @@ def columns_to_keep(checkpoints: Sequence[Mapping[str, Any]]) -> dict[str, list[
     DamagedError
         If a value is none of its column.
     """
-    columns = {name: [_kept(column, point[name]) for point in checkpoints] for name, column in CHECKPOINT_COLUMNS.items()}
+    columns = {
+        name: [_kept(column, point[name]) for point in checkpoints] for name, column in CHECKPOINT_COLUMNS.items()
+    }
     return {name: values for name, values in columns.items() if any(value is not None for value in values)}
 
 
@@ -155,9 +158,7 @@ def parse_planned(text: object) -> dict[str, Any]:
         If the text is not that of such a row.
     """
     row = checked_record(_mapping(text))
-    for name in _OF_PLAN:
-        if row.get(name) is None:
-            raise DamagedError(f"'{name}' is missing")
+    _check_present(row, _OF_PLAN)
     return row
 
 
@@ -170,9 +171,44 @@ def parse_result(text: object) -> dict[str, Any]:
         If the text is not that of such a row.
     """
     row = checked_record(_mapping(text))
+    _check_status(row)
+    return row
+
+
+def _check_present(row: Mapping[str, Any], names: Iterable[str]) -> None:
+    for name in names:
+        if row.get(name) is None:
+            raise DamagedError(f"'{name}' is missing")
+
+
+def _check_status(row: Mapping[str, Any]) -> None:
     if row.get("status") not in set(RunStatus):
         raise DamagedError(f"status is {_shown(row.get('status'))}, which is none")
-    return row
+
+
+def checked_whole(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of a planned run with what became of it, if it is one.
+
+    Raises
+    ------
+    DamagedError
+        If not.
+    """
+    _check_present(row, _OF_PLAN)
+    _check_status(row)
+    return checked_record(row)
+
+
+def checked_point(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of a mean curve, if it is one.
+
+    Raises
+    ------
+    DamagedError
+        If not.
+    """
+    _check_present(row, _OF_POINT)
+    return checked_record(row)
 
 
 def checked_record(row: dict[str, Any]) -> dict[str, Any]:
@@ -288,6 +324,8 @@ def _checked(column: Column, value: Any) -> Any:
     is_right = isinstance(value, _TYPES[column.type]) and not isinstance(value, bool)
     if is_right and isinstance(value, int):
         is_right = value.bit_length() < _BITS
+    if is_right and isinstance(value, float):
+        is_right = abs(value) < TOO_LARGE
     if is_right and isinstance(value, str):
         is_right = value.isascii() or _is_unicode(value)
     if not is_right:
@@ -304,7 +342,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _wrong(column: Column, value: Any) -> str:
-    size = f" of at most {_BITS} bits" if column.type == "INTEGER" else ""
+    size = {"INTEGER": f" of at most {_BITS} bits", "REAL": " that is finite"}.get(column.type, "")
     return f"{column.name} is {_shown(value)}, where {_NOUNS[column.type]}{size} belongs"
 
 
@@ -315,4 +353,3 @@ def _shown(value: Any) -> str:
     except (ValueError, RecursionError):  # an integer of thousands of digits, or a list in a list in a list
         return f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-

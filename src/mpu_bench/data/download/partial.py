@@ -6,7 +6,8 @@ import hashlib
 import json
 import os
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -219,6 +220,20 @@ class PartialDownload:
             self._note.unlink(missing_ok=True)
             with suppress(OSError):  # not every system can do this with a folder
                 sync_folder(target.parent)
+
+    def discard_useless(self) -> None:
+        """Forget what has arrived if it cannot be continued later."""
+        if not self.size or not self.continuable:
+            self.discard()
+
+    @contextmanager
+    def whole_or_nothing(self) -> Iterator[None]:
+        """Forget what has arrived if what is done meanwhile fails: a copy is not continued but made anew."""
+        try:
+            yield
+        except BaseException:
+            self.discard()
+            raise
 
     def discard(self) -> None:
         """Forget what has arrived."""
