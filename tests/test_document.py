@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from mpu_bench import document
 from mpu_bench.errors import ConfigError
+from mpu_bench.yaml_text import Locations
 
 
 def parse(text: str) -> document.Document:
@@ -46,7 +47,7 @@ def test_every_key_has_a_place() -> None:
         ("- 1", "must hold keys and values"),
         ("", "must hold keys and values"),
         ("a: 1\nb: [1,\n", "not YAML"),
-        ("a: !!python/object:os.system x", "adult.yaml, line 1: not YAML"),
+        ("a: !!python/object:os.system x", "adult.yaml, line 1: the tag '!!python/object:os.system' is not read"),
     ],
 )
 def test_wrong_yaml_is_told_with_its_line(text: str, message: str) -> None:
@@ -57,7 +58,8 @@ def test_wrong_yaml_is_told_with_its_line(text: str, message: str) -> None:
 
 def test_an_overlay_merges_mappings_and_replaces_the_rest() -> None:
     read = parse("stop: {gap: 1, passes: 2}\nseeds: [1, 2]\n")
-    read.overlay((), {"stop": {"gap": 5}, "seeds": [3]}, {("stop",): "here", ("stop", "gap"): "there", ("seeds",): "x"})
+    stop = Locations("here", {"gap": Locations("there")})
+    read.overlay((), {"stop": {"gap": 5}, "seeds": [3]}, Locations(steps={"stop": stop, "seeds": Locations("x")}))
     assert read.location(("seeds", 0)) == "x"
     assert read.data == {"stop": {"gap": 5, "passes": 2}, "seeds": [3]}
     assert read.location(("stop", "gap")) == "there"
@@ -66,7 +68,7 @@ def test_an_overlay_merges_mappings_and_replaces_the_rest() -> None:
 
 def test_what_an_anchor_shares_can_be_overridden_by_itself() -> None:
     read = parse("a: &shared {b: 1}\nc: *shared\n")
-    read.replace(("a", "b"), 2, {(): "here"})
+    read.replace(("a", "b"), 2, Locations("here"))
     assert read.data == {"a": {"b": 2}, "c": {"b": 1}}
 
 

@@ -24,6 +24,8 @@ CROSS_CUTTING = {
     "test_readme.py",
     "test_sabotage.py",
     "data/cards/test_cards.py",
+    "faults/test_campaigns.py",
+    "faults/test_zoo.py",
     "solvers/test_contract.py",
     "solvers/test_real_data.py",
 }
@@ -114,6 +116,31 @@ def test_jitted_functions_are_decorated_in_two_forms() -> None:
         if "jit" in ast.unparse(decorator)
     }
     assert decorators <= {"jit", "jit_dispatch"}
+
+
+def test_there_is_one_way_to_print() -> None:
+    """Text from outside is no markup and nothing that a terminal obeys: ``cli/terminal.py`` alone sees to that."""
+    banned = {"rich.console", "rich.text", "rich.markup", "rich.panel", "rich.prompt", "rich.syntax"}
+    printing = {"print", "typer.echo", "typer.secho", "typer.confirm", "typer.prompt", "click.echo", "rich.print"}
+    others = []
+    for path in FILES:
+        if short(path) == "cli/terminal.py":
+            continue
+        for_types = {
+            id(each)
+            for node in ast.walk(TREES[path])
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            for each in ast.walk(node)
+        }
+        for node in ast.walk(TREES[path]):
+            imported = (
+                {name.rpartition(".")[0] for name in named_by(node)} & banned if id(node) not in for_types else ()
+            )
+            called = {ast.unparse(node.func)} & printing if isinstance(node, ast.Call) else ()
+            if short(path).partition("/")[0] not in ("cli", "report", "verdict", "results"):
+                called = ()  # a worker tells what happens to it on its own standard error
+            others += [f"{short(path)}:{getattr(node, 'lineno', 0)}: {name}" for name in (*imported, *called)]
+    assert not others, "\n".join(others)
 
 
 def test_docstrings_open_with_what_is_returned_or_done() -> None:

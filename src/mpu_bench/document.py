@@ -1,7 +1,6 @@
-"""YAML that remembers where everything stood, so that a message can name file, line and key.
+"""Documents that remember where everything stood, so that a message can name file, line and key.
 
-Used for configs and for dataset cards. Differences from plain PyYAML: a key given twice is an error, and
-``1e-5`` and ``1.0e10`` are numbers (YAML 1.1 takes both for strings).
+Used for configs and for dataset cards, which are YAML as `mpu_bench.yaml_text` reads it.
 
 Every message about a value reads ``FILE, line N: key: what is wrong; the fix``.
 """
@@ -16,35 +15,26 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from mpu_bench import yaml_text
 from mpu_bench.errors import UserError, nearest
+from mpu_bench.files import read_bounded
+from mpu_bench.yaml_text import Key, Locations, shown
 
-Key = tuple[str | int, ...]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 _MOST_ERRORS = 5  # told at once
 
-_SafeLoader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster
+
+def _plain_label(name: str) -> str:
+    if name != name.strip() or not name.isprintable():
+        raise ValueError(f"must be of one line without blanks around it, not {shown(name)}")
+    return name
 
 
-class Loader(_SafeLoader):  # type: ignore[valid-type,misc]
-    """SafeLoader with numbers as people write them."""
-
-
-Loader.yaml_implicit_resolvers = {
-    first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:float"]
-    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_FLOAT = re.compile(
-    r"""^(?:[-+]?(?:[0-9][0-9_]*)\.[0-9_]*(?:[eE][-+]?[0-9]+)?
-        |[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+
-        |[-+]?\.[0-9_]+(?:[eE][-+]?[0-9]+)?
-        |[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$""",
-    re.VERBOSE,
-)
-Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789."))
+#: what a user calls something, as it stands in tables
+Label = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_plain_label)]
 
 
 @dataclass
@@ -58,8 +48,8 @@ class Document:
         The file's name, for messages about the whole.
     error : type of UserError
         What is raised about it.
-    locations : dict of key path to str
-        Such as ``{("stop", "gap"): "adult.yaml, line 7"}``.
+    locations : Locations
+        Where each key stands.
     renamed : mapping of str to str
         Words of earlier versions, each with the one that has taken its place.
     """
@@ -67,7 +57,7 @@ class Document:
     data: dict[str, Any]
     source: str
     error: type[UserError]
-    locations: dict[Key, str] = field(default_factory=dict)
+    locations: Locations = field(default_factory=Locations)
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -80,26 +70,22 @@ class Document:
 
     def location(self, key: Key) -> str:
         """Name the location of a key, or of the nearest enclosing one that stands in the file."""
-        for length in range(len(key), 0, -1):
-            if key[:length] in self.locations:
-                return self.locations[key[:length]]
-        return self.source
+        return self.locations.nearest(key) or self.source
 
     def suggest(self, name: str, valid: Any) -> str:
         """Return what an unknown name is called by now, which one was probably meant, or what there is."""
         new = self.renamed.get(name)
         return f"it is called '{new}' now" if new in valid else nearest(name, valid)
 
-    def replace(self, key: Key, value: Any, locations: Mapping[Key, str]) -> None:
+    def replace(self, key: Key, value: Any, locations: Locations) -> None:
         """Put a value in the place of what the key holds; ``locations`` are those at and below the key."""
         target: Any = self.data
         for step in key[:-1]:
             target = target[step]
         target[key[-1]] = value
-        kept = {other: text for other, text in self.locations.items() if other[: len(key)] != key}
-        self.locations = kept | {(*key, *below): text for below, text in locations.items()}
+        self.locations.put(key, locations)
 
-    def overlay(self, key: Key, value: Any, locations: Mapping[Key, str]) -> None:
+    def overlay(self, key: Key, value: Any, locations: Locations) -> None:
         """Let a value override what the key holds: mappings are merged, everything else is replaced."""
         target: Any = self.data
         for step in key:
@@ -108,12 +94,7 @@ class Document:
             self.replace(key, value, locations)
             return
         for name, new in value.items():
-            self.overlay((*key, name), new, below(locations, (str(name),)))
-
-
-def below(locations: Mapping[Key, str], key: Key) -> dict[Key, str]:
-    """Return the locations at and below a key, by what follows it."""
-    return {other[len(key) :]: text for other, text in locations.items() if other[: len(key)] == key}
+            self.overlay((*key, name), new, locations.below((name,)))
 
 
 @dataclass(frozen=True)
@@ -179,18 +160,12 @@ def read(path: Path, error: type[UserError], renamed: Mapping[str, str] = Mappin
     Raises
     ------
     UserError
-        Of the type given: missing or unreadable file, wrong YAML, a key given twice, no mapping.
+        Of the type given: missing or unreadable file, wrong YAML or out of bounds, a key given twice, no mapping.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise error(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise error(f"{path}: is a folder, not a YAML file") from None
+        text = read_bounded(path, yaml_text.MOST_BYTES, error).decode("utf-8-sig")  # some editors begin with a mark
     except UnicodeDecodeError as problem:
         raise error(f"{path}: is not a UTF-8 text file ({problem.reason} at byte {problem.start})") from None
-    except OSError as problem:
-        raise error(f"{path}: cannot be read: {problem.strerror}") from None
     return parse(text, str(path), error, renamed)
 
 
@@ -198,62 +173,19 @@ def parse(
     text: str, source: str, error: type[UserError], renamed: Mapping[str, str] = MappingProxyType({})
 ) -> Document:
     """Parse YAML text whose top is a mapping; see `read`."""
-    try:
-        loader = Loader(text)
-        node = loader.get_single_node()
-        locations = {key: f"{source}, line {line}" for key, line in _walk(node, (), source, error)}
-        data = loader.construct_document(node) if node else None
-    except yaml.MarkedYAMLError as problem:
-        raise error(_syntax_message(problem, text, source)) from None
-    except yaml.YAMLError as problem:  # a character that YAML forbids
-        raise error(f"{source}: not YAML: {problem}") from None
+    data, locations = yaml_text.load(text, source, error)
     if not isinstance(data, dict):
         raise error(f"{source}: must hold keys and values (key: value), but holds {_kind(data)}")
-    return Document(_unshared(data), source, error, locations, renamed)
+    return Document(data, source, error, locations, renamed)
 
 
 def value(text: str, source: str, error: type[UserError]) -> Any:
     """Parse one YAML value, such as that of a command-line option."""
-    try:
-        return yaml.load(text, Loader)
-    except yaml.YAMLError as problem:
-        raise error(f"{source}: the value is not YAML: {problem}") from None
-
-
-def _unshared(value: Any) -> Any:
-    """Copy what an anchor and its aliases share, so that one can be overridden without the others."""
-    if isinstance(value, dict):
-        return {key: _unshared(each) for key, each in value.items()}
-    return [_unshared(each) for each in value] if isinstance(value, list) else value
-
-
-def _walk(node: yaml.Node | None, key: Key, source: str, error: type[UserError]) -> Iterator[tuple[Key, int]]:
-    if isinstance(node, yaml.MappingNode):
-        seen: dict[Any, int] = {}
-        for name_node, child in node.value:
-            name, line = name_node.value, name_node.start_mark.line + 1
-            if name in seen:
-                raise error(f"{source}, line {line}: the key '{name}' was already given on line {seen[name]}")
-            seen[name] = line
-            yield (*key, name), line
-            yield from _walk(child, (*key, name), source, error)
-    elif isinstance(node, yaml.SequenceNode):
-        for position, child in enumerate(node.value):
-            yield (*key, position), child.start_mark.line + 1
-            yield from _walk(child, (*key, position), source, error)
-
-
-def _syntax_message(problem: yaml.MarkedYAMLError, text: str, source: str) -> str:
-    mark = problem.problem_mark or problem.context_mark
-    line = mark.line + 1 if mark else 1
-    lines = text.splitlines()
-    if line <= len(lines) and "\t" in lines[line - 1][: len(lines[line - 1]) - len(lines[line - 1].lstrip())]:
-        return f"{source}, line {line}: indented with a tab; YAML wants spaces"
-    return f"{source}, line {line}: not YAML: {problem.problem or problem.context}"
+    return yaml_text.load(text, source, error, has_lines=False)[0]
 
 
 def _kind(value: object) -> str:
-    return {type(None): "nothing", list: "a list", str: "a text"}.get(type(value), f"{value!r}")
+    return {type(None): "nothing", list: "a list", str: "a text"}.get(type(value), shown(value))
 
 
 class Strict(BaseModel):
@@ -307,11 +239,11 @@ def _explain_one(error: Any, node: Node, schema: Any) -> str:
         case "union_tag_not_found":
             key, message = (*key, context["discriminator"].strip("'")), "this key is missing"
         case "too_short":
-            message = f"must hold {context['min_length']} at least, not {error['input']!r}"
+            message = f"must hold {context['min_length']} at least, not {shown(error['input'])}"
         case "model_type" | "dict_type" | "model_attributes_type":
-            message = f"must be a mapping (key: value), not {error['input']!r}"
+            message = f"must be a mapping (key: value), not {shown(error['input'])}"
         case _:
-            message = f"{re.sub('^[A-Z][a-z]+ should', 'must', error['msg'])}, not {error['input']!r}"
+            message = f"{re.sub('^[A-Z][a-z]+ should', 'must', error['msg'])}, not {shown(error['input'])}"
     return _line(document, key, message)
 
 

@@ -7,7 +7,8 @@ Anything else that escapes is a bug and keeps its traceback.
     |- ConfigError      a config file, an option that overrides it, or a name in it
     |- DataError        a dataset's card, or the content of a file
     |- FetchError       a download
-    `- StoreError       a results folder
+    |- StoreError       a results folder
+    `- SolverError      what a solver of the user's own answers
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ class FetchError(UserError):
 
 class StoreError(UserError):
     """A results folder cannot be read or written."""
+
+
+class SolverError(UserError):
+    """A solver answers something else than `core.solver.Solver` asks of it."""
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:

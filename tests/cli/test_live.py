@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 
-from rich.console import Console
-
 from mpu_bench.cli.live import Display
+from mpu_bench.cli.terminal import Terminal
 from mpu_bench.config.choices import DatasetChoice, KernelChoice, SolverChoice
 from mpu_bench.experiment.messages import Compiled, Phase, Progress
 from mpu_bench.experiment.run import Run, RunSettings
@@ -22,7 +21,7 @@ DONE = {"status": "done", "reason": "", "train_seconds": 2.0, "objective": 12.5,
 
 
 def printed(terminal: bool, *records: dict[str, object]) -> str:
-    console = Console(file=io.StringIO(), width=200, force_terminal=terminal, color_system=None)
+    console = Terminal(file=io.StringIO(), width=200, force_terminal=terminal, color_system=None)
     with Display(console).listening() as listener:
         listener.planned(len(records), 2)
         for record in records:

@@ -5,9 +5,9 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from rich.console import Console
 
 from mpu_bench.cli import table
+from mpu_bench.cli.terminal import Terminal
 from mpu_bench.quantities import RECORD_COLUMNS
 
 
@@ -34,7 +34,7 @@ def record(**values: object) -> dict[str, object]:
 
 def printed(records: list[dict[str, object]], width: int, published: Sequence[str] = ()) -> str:
     text = io.StringIO()
-    table.print_table(records, published, Console(file=text, width=width))
+    table.print_table(records, published, Terminal(file=text, width=width))
     return text.getvalue()
 
 

@@ -4,9 +4,8 @@ import io
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
 from mpu_bench.cli import verdicts
+from mpu_bench.cli.terminal import Terminal
 from mpu_bench.report.overview import PaperTable
 from mpu_bench.verdict.baseline import Change, Check
 from mpu_bench.verdict.cells import Cell
@@ -18,7 +17,7 @@ CELL = Cell("value", "mpu-table1", 1, "adult", "mpu", column="objective", publis
 
 def printed(function, *arguments: object) -> str:
     text = io.StringIO()
-    function(*arguments, Console(file=text, width=150))
+    function(*arguments, Terminal(file=text, width=150))
     return text.getvalue()
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
 import sys
+from contextlib import suppress
+from io import TextIOWrapper
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
 
 import typer
 
 from mpu_bench import __version__
 from mpu_bench.cli import check, compare, data, info, reproduce, results, run
-from mpu_bench.cli.options import BAD_INPUT, FAILED, TERMINATED
+from mpu_bench.cli.options import BAD_INPUT, FAILED, TERMINATED, write
 from mpu_bench.errors import UserError
 
 app = typer.Typer(
@@ -33,11 +36,25 @@ app.command()(info.info)
 app.add_typer(data.app, name="data")
 
 
+@runtime_checkable
+class _Misuse(Protocol):
+    """What typer raises about a command line; its class has another place in every version."""
+
+    ctx: Any
+    exit_code: int
+
+    def format_message(self) -> str: ...
+
+
 def main() -> NoReturn:
     """Run the command line; a user's error becomes one message and exit code 2."""
     signal.signal(signal.SIGTERM, _terminated)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # what its encoding has no letters for is written as \\xe9 or the like
+            stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
     except UserError as fault:
         _refuse(str(fault))
     except sqlite3.DatabaseError as fault:  # a results folder's database turns out to be damaged while it is read
@@ -45,16 +62,43 @@ def main() -> NoReturn:
     except BrokenPipeError:  # the reader of our output has gone, as with | head
         sys.stderr.close()
         sys.exit(FAILED)
-    sys.exit(0)
+    except typer.Abort:
+        sys.exit(FAILED)
+    except OSError as fault:
+        if fault.filename is not None:  # files that cannot be had are told by those who open them: a bug
+            raise
+        _refuse(f"the output cannot be written: {fault.strerror}")
+    except Exception as fault:
+        if not isinstance(fault, _Misuse):
+            raise  # a bug keeps its traceback
+        if words := fault.format_message():  # none where the help was asked for by saying nothing
+            _refuse(f"{words}{_usage(fault)}")
+        code = BAD_INPUT
+    sys.exit(code or 0)
+
+
+def _usage(fault: _Misuse) -> str:
+    return f"\n{fault.ctx.get_usage()}\nTry '{fault.ctx.command_path} --help' for help." if fault.ctx else ""
 
 
 def _refuse(message: str) -> NoReturn:
-    from rich.console import Console
+    from mpu_bench.cli import terminal
 
-    console = Console(stderr=True, soft_wrap=True)
-    console.print("mpu-bench:", style="bold red", end=" ", highlight=False)
-    console.print(message, highlight=False, markup=False)
+    try:
+        shown = terminal.terminal(stderr=True)
+        shown.print("mpu-bench:", style="bold red", end=" ")
+        shown.tell(message)
+        sys.stdout.flush()
+    except OSError:  # where nothing can be printed, the code alone tells
+        _discard_output()
     sys.exit(BAD_INPUT)
+
+
+def _discard_output() -> None:
+    """Let go of what standard output and error still hold: a full disk behind them would be told once more."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _terminated(_number: int, _frame: FrameType | None) -> NoReturn:
@@ -63,7 +107,7 @@ def _terminated(_number: int, _frame: FrameType | None) -> NoReturn:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(__version__)
+        write(f"{__version__}\n")
         raise typer.Exit
 
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mpu_bench.cli.options import FAILED, ResultsFolders, console
+from mpu_bench.cli.options import FAILED, ResultsFolders, console, write
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from mpu_bench.cli.terminal import Terminal
     from mpu_bench.verdict.baseline import Check
 
 _BASELINE = Path("results/baseline")
@@ -68,12 +67,12 @@ def check(
     if form is CheckFormat.TABLE:
         _print(checks, everything, console())
     else:
-        typer.echo(checked.json_text(checks) if form is CheckFormat.JSON else checked.junit_text(checks, strict))
+        write((checked.json_text(checks) if form is CheckFormat.JSON else checked.junit_text(checks, strict)) + "\n")
     failed = any(each.has_changed or (strict and each.differs) for each in checks)
     raise typer.Exit(FAILED if failed else 0)
 
 
-def _print(checks: Sequence[Check], everything: bool, terminal: Console) -> None:
+def _print(checks: Sequence[Check], everything: bool, terminal: Terminal) -> None:
     from mpu_bench.cli import verdicts
 
     verdicts.print_cells({each.name: each.cells for each in checks}, everything, terminal)

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mpu_bench.cli.options import FAILED, console
+from mpu_bench.cli.options import FAILED, console, write
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from mpu_bench.cli.terminal import Terminal
     from mpu_bench.verdict.paired import Comparison
     from mpu_bench.verdict.regression import Difference, Results
 
@@ -95,9 +94,9 @@ def compare(
         raise ConfigError(f"name a second results folder, or two solvers of {first}: --solvers X Y, of {names}")
     differences = regression.compare(left, right) if second and solvers is None and _in_common(left, right) else []
     if form is Form.JSON:
-        typer.echo(_json(pairs, differences, unknown))
+        write(_json(pairs, differences, unknown) + "\n")
     elif form is Form.CSV:
-        typer.echo(_csv(pairs), nl=False)
+        write(_csv(pairs))
     else:
         _print(pairs, unknown, console())
         if differences:
@@ -170,14 +169,12 @@ def _csv(pairs: Sequence[_Pair]) -> str:
     return csv_text(named, ("of", "against", *Comparison.__dataclass_fields__))
 
 
-def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Console) -> None:
+def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -> None:
     from mpu_bench.quantities import QUANTITIES
     from mpu_bench.verdict.paired import FEW
     from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL
 
-    def line(text: str) -> None:
-        terminal.print(text, markup=False, highlight=False, soft_wrap=True)
-
+    line = terminal.tell
     telling = [[row for row in pair.rows if row.wins or row.losses] for pair in pairs]
     for pair, rows in zip(pairs, telling, strict=True):
         if rows:

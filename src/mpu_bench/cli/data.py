@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from mpu_bench.cli.options import DataFolder, DatasetNames, Mirror, Offline, console, data_home, say
+from mpu_bench.cli.options import DataFolder, DatasetNames, Mirror, Offline, console, data_home, say, write
 
 if TYPE_CHECKING:
     from mpu_bench.data.cards.schema import Card
@@ -42,9 +42,9 @@ def verify(names: DatasetNames, data_folder: DataFolder = None) -> None:
     for card in _cards(names):
         for file in card.remote_files:
             found = fetch.verify(file, home)
-            typer.echo(f"{card.name}: {found.path}: correct (sha256 {found.sha256})")
+            write(f"{card.name}: {found.path}: correct (sha256 {found.sha256})\n")
         if not card.remote_files:
-            typer.echo(f"{card.name}: has no files: it is made on this machine")
+            write(f"{card.name}: has no files: it is made on this machine\n")
 
 
 @app.command("info")
@@ -64,7 +64,7 @@ def path(names: DatasetNames, data_folder: DataFolder = None) -> None:
 
     home = data_home(data_folder)
     for card in _cards(names):
-        typer.echo(prepared_folder(card, home))
+        write(f"{prepared_folder(card, home)}\n")
 
 
 @app.command()

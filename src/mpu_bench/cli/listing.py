@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
 from mpu_bench import solvers
+from mpu_bench.cli.terminal import Terminal, reason
 from mpu_bench.config import schema
-from mpu_bench.config.read import config_names, read_config
+from mpu_bench.config.read import config_names, read_without_plugins
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
 from mpu_bench.data.download.cache import DataHome
@@ -78,7 +78,7 @@ def _kernel(name: str) -> Sequence[str]:
 
 def _config(name: str) -> Sequence[str]:
     try:
-        experiment = read_config(Path(name))
+        experiment = read_without_plugins(Path(name))
     except ConfigError as fault:
         return "", "", str(fault)
     labels = dict.fromkeys(choice.label for choice in experiment.datasets)  # bipartitions have one label
@@ -125,7 +125,7 @@ def dataset_facts(card: Card, home: DataHome) -> Table:
     return _table(("", ""), rows)
 
 
-def print_plan(chosen: Sequence[Run], home: DataHome, folder: Path, console: Console) -> None:
+def print_plan(chosen: Sequence[Run], home: DataHome, folder: Path, console: Terminal) -> None:
     """List the runs of an experiment, which of them have a result, and what would be downloaded."""
     from mpu_bench.experiment import runner
     from mpu_bench.results.store import FILE, Store
@@ -137,7 +137,10 @@ def print_plan(chosen: Sequence[Run], home: DataHome, folder: Path, console: Con
     planned = runner.inspect(chosen, home)
     states = {True: "has a result", False: "to do"}
     rows = [
-        (str(each.run), f"unavailable: {each.unavailable}" if each.unavailable else states[each.run_id in finished])
+        (
+            str(each.run),
+            f"unavailable: {reason(each.unavailable)}" if each.unavailable else states[each.run_id in finished],
+        )
         for each in planned
     ]
     console.print(_table(("run", "state"), rows))
@@ -145,9 +148,6 @@ def print_plan(chosen: Sequence[Run], home: DataHome, folder: Path, console: Con
     for file in missing.values():
         size = "size unknown" if file.bytes is None else decimal(file.bytes)
         where = ", else ".join(filter(None, [*home.mirrors, *file.urls[:1], file.by_hand]))
-        console.print(f"to download: {file.name} ({size}) from {where}", highlight=False, markup=False, soft_wrap=True)
+        console.tell(f"to download: {file.name} ({size}) from {where}")
     done = sum(each.run_id in finished for each in planned)
-    console.print(
-        f"{len(planned)} runs, {done} of them with a result; results are kept in {folder}",
-        highlight=False, markup=False, soft_wrap=True,
-    )  # fmt: skip
+    console.tell(f"{len(planned)} runs, {done} of them with a result; results are kept in {folder}")

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.status import Status
 
+from mpu_bench.cli.terminal import Terminal, reason, styled
 from mpu_bench.data.download import progress
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress
 from mpu_bench.experiment.run import Run
@@ -18,6 +17,7 @@ from mpu_bench.quantities import FINISHED
 
 _PHASES = {
     "starting": "starting",
+    "importing": "importing a plugin",
     "loading": "loading data",
     "compiling": "loading compiled code (the first time on a machine: compiling)",
     "training": "training",
@@ -27,7 +27,7 @@ _PHASES = {
 class Display:
     """Turns the runner's messages into lines, and on a terminal into a status line."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Terminal) -> None:
         self._console = console
         self._status: Status | None = None
         self._total = self._done = 0
@@ -57,9 +57,9 @@ class Display:
     def _planned(self, missing: int, kept: int) -> None:
         self._total, self._done = missing, 0
         if kept:
-            self._console.print(f"{_runs(kept)} kept from before, {_runs(missing)} to do", highlight=False)
+            self._console.print(f"{_runs(kept)} kept from before, {_runs(missing)} to do")
         if missing and self._console.is_terminal:
-            self._status = self._console.status("")
+            self._status = self._console.status(styled(""))
             self._status.start()
 
     def _news(self, run: Run, news: News) -> None:
@@ -74,8 +74,8 @@ class Display:
 
     def _refresh(self) -> None:
         if self._status is not None:
-            lines = [f"{escape(run)}: {escape(words)}" for run, words in self._running.items()]
-            self._status.update(f"[{self._done + 1}/{self._total}] " + " | ".join(lines))
+            lines = [f"{run}: {words}" for run, words in self._running.items()]
+            self._status.update(styled(f"[{self._done + 1}/{self._total}] " + " | ".join(lines)))
 
     def _finished(self, run: Run, record: Mapping[str, Any]) -> None:
         self._done += 1
@@ -85,12 +85,11 @@ class Display:
             line = f"{head}: {_result(record)}"
             if compiled := self._compiled.pop(str(run), 0.0):
                 line += f" (after {compiled:.1f} s of compiling, once on a machine)"
-            self._console.print(line, highlight=False, markup=False)
+            self._console.print(line)
         else:
-            reason = record["reason"] if record["reason"] != self._last_reason else "as above"
+            why = reason(record["reason"]) if record["reason"] != self._last_reason else "as above"
             self._last_reason = record["reason"]
-            line = f"{head}: {record['status'].upper()}: {reason}"
-            self._console.print(line, style="bold red", highlight=False, markup=False)
+            self._console.print(f"{head}: {record['status'].upper()}: {why}", style="bold red")
         self._refresh()
 
 
@@ -117,5 +116,5 @@ def _result(record: Mapping[str, Any]) -> str:
         rows = "held-out" if record.get("trial", "") not in (None, "", "test set") else "test"
         words.append(f"{rows} error {100 * record['test_error']:.2f} %")
     if record.get("reason"):
-        words.append(record["reason"])
+        words.append(reason(record["reason"]))
     return ", ".join(words)

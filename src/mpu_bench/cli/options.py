@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from mpu_bench.texts import plain
 
+if TYPE_CHECKING:
+    from mpu_bench.cli.terminal import Terminal
     from mpu_bench.data.download.cache import DataHome
 
 FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
-_COLUMNS_OF_A_FILE = 200
 HELD = "interrupted: finished runs are kept; run the same command again for the rest"
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Return a console for a terminal, or for a file or a pipe, which has no edge to wrap at."""
-    from rich.console import Console
+def console(*, stderr: bool = False) -> Terminal:
+    """Return what to print with; see `terminal`, which is imported only where something is printed."""
+    from mpu_bench.cli.terminal import terminal
 
-    made = Console(stderr=stderr)
-    if not made.is_terminal:
-        made.width = _COLUMNS_OF_A_FILE
-    return made
+    return terminal(stderr=stderr)
 
 
 def say(message: str) -> None:
     """Print a message beside the output, on stderr."""
-    console(stderr=True).print(message, markup=False, highlight=False, soft_wrap=True)
+    from mpu_bench.cli import terminal
+
+    terminal.say(message)
+
+
+def write(text: str) -> None:
+    """Write a text for programs to standard output: as it is, but on a terminal without what that obeys."""
+    sys.stdout.write(plain(text, sys.maxsize) if sys.stdout.isatty() else text)
+    sys.stdout.flush()
+
+
+def announce_plugins(files: Sequence[Path]) -> None:
+    """Say on stderr, before any of it is run, that plugins are code."""
+    say(f"this config names plugins, which are code that runs with your rights: {', '.join(map(str, files))}")
 
 
 def data_home(folder: Path | None, mirror: str | None = None, offline: bool = True) -> DataHome:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mpu_bench.cli.options import FAILED, ResultsFolder, ResultsFolders, console, say
+from mpu_bench.cli.options import FAILED, ResultsFolder, ResultsFolders, console, say, write
 
 if TYPE_CHECKING:
     from mpu_bench.results import folder
@@ -41,10 +41,10 @@ def print_results(results: folder.ResultsFolder, asked: Collection[int] | None =
     tables = published_tables(results)
     table.print_table(records, tables, terminal)
     for line in table.remarks(records, results.environments(), tables):
-        terminal.print(line, markup=False, highlight=False, soft_wrap=True)
+        terminal.tell(line)
     if asked is not None and (rest := sum(not each["trial"] for each in every) - len(records)) > 0:
         line = f"other runs of this experiment, not asked for: {rest}; mpu-bench show {results.folder} prints them all"
-        terminal.print(line, markup=False, highlight=False, soft_wrap=True)
+        terminal.tell(line)
 
 
 def show(results: ResultsFolder) -> None:
@@ -98,7 +98,7 @@ def export(
 
     text = exported(results, to.value, out)
     if text is not None:
-        typer.echo(text, nl=False)
+        write(text)
 
 
 def clean(
@@ -108,10 +108,11 @@ def clean(
     """Delete a results folder."""
     import shutil
 
+    from mpu_bench.cli.terminal import confirmed
     from mpu_bench.results.store import existing_file
 
     existing_file(results)  # refuses what is no results folder
-    if not yes and not typer.confirm(f"Delete {results} with all its results?"):
+    if not yes and not confirmed(f"Delete {results} with all its results?"):
         raise typer.Exit(FAILED)
     shutil.rmtree(results)
     say(f"deleted {results}")

@@ -16,6 +16,7 @@ from mpu_bench.cli.options import (
     Mirror,
     Offline,
     ResultsRoot,
+    announce_plugins,
     complete_config,
     console,
     data_home,
@@ -65,6 +66,8 @@ def run(
 ) -> None:
     """Run an experiment: fetch its data, make the runs that have no result yet, print the table.
 
+    A config with plugins: is code, which runs with your rights, with --dry-run too: run it only if you trust it.
+
     Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130, interrupted.
     """
     from mpu_bench.config.read import read_config
@@ -82,6 +85,7 @@ def run(
             repeats=repeats,
             threads=threads,
             kernel_memory=kernel_memory,
+            announce=announce_plugins,
         )
         runs = plan.plan(experiment)
         chosen = plan.only(runs, only) if only else runs

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rich import box
-from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
+from mpu_bench.cli.terminal import Terminal, reason
 from mpu_bench.quantities import FINISHED, QUANTITIES, RunStatus, format_number
 from mpu_bench.results import naming, problems
 from mpu_bench.results.problems import Shown
@@ -53,7 +53,7 @@ _HEADING_WIDTH = 9  # letters, beyond which a heading goes on in the next line
 _EVERYTHING = 1000  # letters, wider than any table
 
 
-def print_table(records: Sequence[Mapping[str, Any]], published: Sequence[str], console: Console) -> None:
+def print_table(records: Sequence[Mapping[str, Any]], published: Sequence[str], console: Terminal) -> None:
     """Print a block per dataset, leaving out columns that the screen has no room for."""
     rows = summarize(records, published)
     varying = naming.varying(rows)
@@ -70,7 +70,7 @@ def print_table(records: Sequence[Mapping[str, Any]], published: Sequence[str], 
         console.print(table)
     if left_out:
         names = "; ".join(sorted(left_out))
-        console.print(f"no room here for {names}: see table.csv", style="dim", highlight=False)
+        console.print(f"no room here for {names}: see table.csv", style="dim")
 
 
 def _has_place(column: Shown, rows: Sequence[Summary]) -> bool:
@@ -82,7 +82,7 @@ def _rank(column: Shown) -> int:
     return _RULE_OF[column.quantity.name].rank
 
 
-def _fits(table: Table, console: Console) -> bool:
+def _fits(table: Table, console: Terminal) -> bool:
     return Measurement.get(console, console.options.update(max_width=_EVERYTHING), table).maximum <= console.width
 
 
@@ -143,14 +143,15 @@ def remarks(
     records = [record for record in records if not record["earlier"]]
     failed = [record for record in records if record["status"] not in (*FINISHED, RunStatus.NOT_RUN)]
     lines = [
-        f"{each['dataset']} {each['solver']} seed={each['seed']}: {each['status']}: {each['reason']}" for each in failed
+        f"{each['dataset']} {each['solver']} seed={each['seed']}: {each['status']}: {reason(each['reason'])}"
+        for each in failed
     ]
     done = [record for record in records if record["status"] == RunStatus.DONE and record["reason"]]
-    lines += dict.fromkeys(f"{each['dataset']} {each['solver']}: {each['reason']}" for each in done)
+    lines += dict.fromkeys(f"{each['dataset']} {each['solver']}: {reason(each['reason'])}" for each in done)
     lines += dict.fromkeys(map(_tuning_remark, filter(None, (record["tuned"] for record in records))))
     if missing := sum(record["status"] == RunStatus.NOT_RUN for record in records):
         lines.append(f"{missing} of {len(records)} runs are not done yet")
-    if len({json.dumps([each["processor"], each["cores"], each["threads"]]) for each in machines}) > 1:
+    if len({json.dumps([each.get(name) for name in ("processor", "cores", "threads")]) for each in machines}) > 1:
         lines.append("these runs used different machines or numbers of threads: do not compare their seconds")
     if remark := disturbed_remark([*records, *earlier]):
         lines.append(f"{remark}; run them again with --force when the machine is quiet")

@@ -6,10 +6,9 @@ import statistics
 from collections.abc import Sequence
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from mpu_bench.cli.terminal import Terminal, reason, styled
 from mpu_bench.quantities import format_number
 from mpu_bench.report import checked
 from mpu_bench.report.overview import PaperTable, besides, by_paper, overview_rows
@@ -34,14 +33,14 @@ _STYLES = {
 }
 
 
-def print_cells(by_experiment: CellsByExperiment, everything: bool, console: Console, counted: bool = True) -> None:
+def print_cells(by_experiment: CellsByExperiment, everything: bool, console: Terminal, counted: bool = True) -> None:
     """Print the cells that differ or are refuted, or all, and a line of counts per experiment."""
     for experiment, cells in by_experiment.items():
         chosen = cells if everything else do_not_come_out(cells)
         if chosen:
             console.print(_table(experiment, chosen))
     for experiment, cells in by_experiment.items() if counted else ():
-        console.print(f"{experiment}: {summarize_verdicts(cells)}", markup=False, highlight=False)
+        console.print(f"{experiment}: {summarize_verdicts(cells)}")
 
 
 def _table(title: str, cells: Sequence[Cell]) -> Table:
@@ -53,16 +52,16 @@ def _table(title: str, cells: Sequence[Cell]) -> Table:
     table.add_column("remark", overflow="fold")
     for cell in cells:
         table.add_row(
-            Text(verdict_text(cell), _STYLES[cell.verdict]),
-            *map(Text, (cell.kind, cell.dataset, solver_text(cell), cell.column)),
+            styled(verdict_text(cell), _STYLES[cell.verdict]),
+            *(cell.kind, cell.dataset, solver_text(cell), cell.column),
             *map(format_number, (cell.published, cell.measured)),
             "" if cell.allowed is None else f"±{cell.allowed:.3g}",
-            Text(remark_text(cell)),
+            reason(remark_text(cell)),
         )
     return table
 
 
-def print_overview(tables: Sequence[PaperTable], console: Console) -> None:
+def print_overview(tables: Sequence[PaperTable], console: Terminal) -> None:
     """Print the overview, after the cells that differ or are refuted."""
     print_cells({each.file: each.cells for each in tables}, everything=False, console=console, counted=False)
     rows = [*overview_rows(tables), *by_paper(tables)]
@@ -71,37 +70,37 @@ def print_overview(tables: Sequence[PaperTable], console: Console) -> None:
     for verdict in present:
         printed.add_column(verdict, justify="right")
     for row in rows:
-        printed.add_row(row["paper"], row["table"], *(Text(str(row[each] or ""), _STYLES[each]) for each in present))
+        printed.add_row(row["paper"], row["table"], *(styled(str(row[each] or ""), _STYLES[each]) for each in present))
     console.print(printed)
     if text := besides(tables):
-        console.print(text, markup=False, highlight=False)
+        console.print(text)
 
 
-def print_differences(left: Results, right: Results, differences: Sequence[Difference], console: Console) -> None:
+def print_differences(left: Results, right: Results, differences: Sequence[Difference], console: Terminal) -> None:
     """Print the runs that differ, and a line on seconds."""
     faulty = [each for each in differences if each.faults]
     if faulty:
         table = Table("run", "differs in", "ratio of seconds", box=box.SIMPLE_HEAD, pad_edge=False)
         for each in faulty:
-            table.add_row(each.name, "; ".join(each.faults), "" if each.ratio is None else f"{each.ratio:.2f}")
+            table.add_row(each.name, reason("; ".join(each.faults)), "" if each.ratio is None else f"{each.ratio:.2f}")
         console.print(table)
     words = (
         "the same instructions and the same versions of libraries: counts and errors must be equal"
         if same_machine(left, right)
         else "other instructions or libraries, or not recorded which: counts may differ as far as rounding moves them"
     )
-    console.print(f"{left.folder} and {right.folder}: {words}", markup=False, highlight=False, soft_wrap=True)
+    console.tell(f"{left.folder} and {right.folder}: {words}")
     ratios = [each.ratio for each in differences if each.ratio is not None]
     median = f"; undisturbed seconds are {statistics.median(ratios):.2f} times the second's (median)" if ratios else ""
-    console.print(f"{len(differences)} runs in both, {len(faulty)} differ{median}", markup=False, highlight=False)
+    console.print(f"{len(differences)} runs in both, {len(faulty)} differ{median}")
 
 
-def print_changes(checks: Sequence[Check], console: Console) -> None:
+def print_changes(checks: Sequence[Check], console: Terminal) -> None:
     """Print what is not as the baseline keeps it: runs, verdicts, seconds; and a line for each experiment."""
     table = Table("experiment", "what", "change", box=box.SIMPLE_HEAD, pad_edge=False)
     for name, what, words, is_fault in (line for each in checks for line in checked.lines(each)):
-        table.add_row(name, Text(what), Text(words, _STYLES[judge.DIFFERS] if is_fault else "dim"))
+        table.add_row(name, what, styled(reason(words), _STYLES[judge.DIFFERS] if is_fault else "dim"))
     if table.row_count:
         console.print(table)
     for each in checks:
-        console.print(checked.summary(each), markup=False, highlight=False, soft_wrap=True)
+        console.tell(checked.summary(each))

@@ -302,7 +302,9 @@ class Judging(Strict):
     explained: list[Explained] = []
 
 
-def check_judging(judging: Judging, node: Node, labels: Collection[str]) -> None:
+def check_judging(
+    judging: Judging, node: Node, labels: Collection[str] | None, known: Collection[str] | None = solvers.SOLVERS.keys()
+) -> None:
     """Refuse names that do not exist: of tables, their columns and rows, quantities, solvers, datasets, sentences.
 
     Parameters
@@ -310,36 +312,41 @@ def check_judging(judging: Judging, node: Node, labels: Collection[str]) -> None
     judging : Judging
     node : Node
         The whole config.
-    labels : collection of str
-        The datasets' names in tables, those of every profile.
+    labels : collection of str or None
+        The datasets' names in tables, those of every profile; None where they are not known.
+    known : collection of str or None
+        The names of solvers; None where a solver of somebody's own is meant, whose file is not loaded.
 
     Raises
     ------
-    ConfigError
+    UserError
+        Of the node's type.
     """
     _check_names(node["published"], "table", published.names())
     for position, claim in enumerate(judging.claims):
-        check_statement(claim.statement, node["claims"][position]["statement"], labels)
+        check_statement(claim.statement, node["claims"][position]["statement"], labels, known)
     for position, explained in enumerate(judging.explained):
         below = node["explained"][position]
-        _check_where(below, None)
+        _check_where(below, None, known)
         if explained.table is not None:
             _check_names(below["table"], "table", published.names())
             check_column(explained.table, explained.column or "", below["column"], below["table"])
 
 
-def check_statement(statement: Any, node: Node, labels: Collection[str] | None) -> None:
-    """Refuse names in a statement that do not exist; those of datasets only where ``labels`` are given."""
+def check_statement(
+    statement: Any, node: Node, labels: Collection[str] | None, known: Collection[str] | None = solvers.SOLVERS.keys()
+) -> None:
+    """Refuse names in a statement that do not exist; those of datasets and solvers as `check_judging` says."""
     for key in ("of", "over"):
         if isinstance(node[key].value, dict):
-            _check_where(node[key], labels)
+            _check_where(node[key], labels, known)
     for below in _entries(node["than"]):
-        _check_where(below, labels)
+        _check_where(below, labels, known)
     for below in (*_entries(node["each"]), node):
         _check_names(below["dataset"], "dataset", labels)
         _check_names(below["datasets"], "dataset", labels)
-        _check_names(below["solver"], "solver", solvers.SOLVERS)
-    _check_names(node["solvers"], "solver", solvers.SOLVERS)
+        _check_names(below["solver"], "solver", known)
+    _check_names(node["solvers"], "solver", known)
     if isinstance(statement, SignificantStatement) and statement.of is not None:
         check_column(statement.of, statement.quantity, node["quantity"], node["of"])
     else:
@@ -357,9 +364,9 @@ def _entries(node: Node) -> Iterator[Node]:
         yield node
 
 
-def _check_where(node: Node, labels: Collection[str] | None) -> None:
+def _check_where(node: Node, labels: Collection[str] | None, known: Collection[str] | None) -> None:
     _check_names(node["dataset"], "dataset", labels)
-    _check_names(node["solver"], "solver", solvers.SOLVERS)
+    _check_names(node["solver"], "solver", known)
 
 
 def _check_names(node: Node, what: str, valid: Iterable[str] | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Column
 from mpu_bench.results.store import Store
 from mpu_bench.results.summary import Summary, moments
 
@@ -19,15 +19,11 @@ _MEAN_IDENTITY = (*(name for name in IDENTITY if name not in ("seed", "split")),
 _AVERAGED = tuple(name for name in CHECKPOINT_COLUMNS if name not in _MEAN_IDENTITY)
 
 
-def _number(text: str) -> float | None:
-    return float(text) if text else None
-
-
 #: column of mean_curves.csv -> its value from the text of a cell
 MEAN_CURVE_TYPES: dict[str, Callable[[str], Any]] = {
     **{name: (RECORD_COLUMNS.get(name) or CHECKPOINT_COLUMNS[name]).typed for name in _MEAN_IDENTITY},
-    "count": int,
-    **{f"{name}_{moment}": _number for name in _AVERAGED for moment in ("mean", "std")},
+    "count": Column("count", "INTEGER", "how many runs").typed,
+    **{f"{name}_{moment}": Column(name, "REAL", "").typed for name in _AVERAGED for moment in ("mean", "std")},
 }
 
 

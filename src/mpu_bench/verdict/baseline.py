@@ -20,7 +20,7 @@ from typing import Any
 
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text, read_csv, write_all, write_compressed, write_text
-from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
+from mpu_bench.quantities import FINISHED, RECORD_COLUMNS, format_number
 from mpu_bench.results.curves import curve_identity
 from mpu_bench.results.folder import ABOUT, CURVES, MACHINES, RUNS, ResultsFolder, open_results
 from mpu_bench.verdict import comparison, regression
@@ -301,7 +301,7 @@ def _verdict(cell: Cell) -> str:
 
 def _change(now: Cell, old: Cell, runs: Sequence[Difference], exact: bool) -> Iterable[Change]:
     if not _is_near(now.published, old.published):
-        yield Change(now, f"published is {now.published:g}, was {old.published:g}", True)
+        yield Change(now, f"published is {_number(now.published)}, was {_number(old.published)}", True)
         return
     if _is_timed(now) or (now.kind, _verdict(now)) == (old.kind, _verdict(old)):
         return
@@ -322,6 +322,10 @@ def _change(now: Cell, old: Cell, runs: Sequence[Difference], exact: bool) -> It
     is_lost = now.measured is None and old.measured is not None
     is_fault = exact or is_lost or any(run.faults for run in its_runs)
     yield Change(now, words if is_fault else f"{words}; by the other machine's rounding", is_fault)
+
+
+def _number(value: float | None) -> str:
+    return format_number(value) or "none"
 
 
 def _size(cell: Cell) -> str:

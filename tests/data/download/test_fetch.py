@@ -174,7 +174,7 @@ class TestMirrors:
     def test_a_folder_in_the_files_place(self, tmp_path: Path) -> None:
         (tmp_path / "mirror" / "a9a").mkdir(parents=True)
         text = message(known("a9a"), DataHome(tmp_path / "home", (str(tmp_path / "mirror"),)))
-        assert "it cannot be read (Is a directory)" in text
+        assert "it is a folder, not a file" in text
 
     def test_a_missing_folder_is_named(self, server: Server, tmp_path: Path) -> None:
         home = DataHome(tmp_path / "home", (str(tmp_path / "mirorr"),))

@@ -12,6 +12,7 @@ from mpu_bench import document, resources
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, AnyCard, Card
 from mpu_bench.document import Document
 from mpu_bench.errors import DataError, nearest
+from mpu_bench.yaml_text import Locations
 
 _FIVE_AGAINST_FIVE = "five-against-five"
 _NOT_INHERITED = ("aliases", "published")
@@ -47,7 +48,7 @@ def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
     read = _content(path)
     allowed = [*_texts(read.data.get("options")), *UNIVERSAL_OPTIONS]
     for key, value in (options or {}).items():
-        read.replace((key,), value, {(): f"{path}, option"})
+        read.replace((key,), value, Locations(f"{path}, option"))
         if key not in allowed:
             raise read[key].error(f"the dataset has no such option; {nearest(key, allowed)}")
     read.data |= {"name": found, "origin": str(path)}
@@ -159,7 +160,7 @@ def _content(path: Path, extending: tuple[str, ...] = ()) -> Document:
     own = _read_once(path, path.stat().st_mtime_ns)
     base = own.data.get("extends")
     if base is None:
-        data, locations = dict(own.data), dict(own.locations)
+        data, locations = dict(own.data), own.locations
     else:
         if base in (*extending, path.stem):
             raise own["extends"].error(f"'{base}' extends this card in turn")
@@ -168,10 +169,9 @@ def _content(path: Path, extending: tuple[str, ...] = ()) -> Document:
         inherited = _content(_paths()[base], (*extending, path.stem))
         data = {key: value for key, value in inherited.data.items() if key not in _NOT_INHERITED} | own.data
         del data["extends"]
-        kept = {key: text for key, text in inherited.locations.items() if key[0] not in own.data}
-        locations = kept | own.locations
+        locations = Locations(steps=inherited.locations.steps | own.locations.steps)
     data = {key: value for key, value in data.items() if value is not None}
-    return Document(data, own.source, DataError, locations)
+    return Document(data, own.source, DataError, Locations(steps=dict(locations.steps)))
 
 
 @cache

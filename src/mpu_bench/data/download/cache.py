@@ -9,14 +9,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import platformdirs
 
 from mpu_bench import files
+from mpu_bench.data.download.address import folder_named, mirror_folder
 from mpu_bench.data.download.disk import disk_error
 from mpu_bench.data.download.remote_file import RemoteFile
-from mpu_bench.errors import FetchError
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,14 @@ class DataHome:
         Raises
         ------
         FetchError
-            If the mirror is of an unknown kind.
+            If the mirror is of an unknown kind, or no folder can have the name that was given.
         """
         default = platformdirs.user_data_dir("mpu-bench", appauthor=False)
         chosen = folder or os.environ.get("MPU_BENCH_DATA") or default
         mirror = mirror or os.environ.get("MPU_BENCH_MIRROR")
         if mirror:
             mirror_folder(mirror)
-        return cls(Path(chosen).expanduser(), (mirror,) if mirror else (), offline)
+        return cls(folder_named(chosen, "--data or MPU_BENCH_DATA"), (mirror,) if mirror else (), offline)
 
     def process_lock(self, name: str, waiting: Callable[[], object]) -> AbstractContextManager[None]:
         """Return a lock that keeps other processes from the work called ``name``.
@@ -86,7 +85,7 @@ class DataHome:
 
     def partial_path(self, file: RemoteFile, address: str) -> Path:
         """Return where the first part of a file from an address is kept until it is complete."""
-        of_address = hashlib.sha256(address.encode()).hexdigest()[:8]
+        of_address = hashlib.sha256(address.encode(errors="surrogatepass")).hexdigest()[:8]
         return self.folder / "files" / f"{file.name}.{of_address}.part"
 
     def partials(self, file: RemoteFile) -> list[Path]:
@@ -94,35 +93,3 @@ class DataHome:
         path = self.path(file)
         ours = re.compile(re.escape(path.name) + r"\.[0-9a-f]{8}\.part(\.json)?")
         return sorted(part for part in path.parent.glob("*.part*") if ours.fullmatch(part.name))
-
-
-def is_web(address: str) -> bool:
-    """Return whether an address is on the web, not a folder."""
-    return address.lower().startswith(("http://", "https://"))
-
-
-def shown(address: str | Path) -> str:
-    """Write an address without the user name and password that one on the web may contain."""
-    return re.sub(r"^(\w+://)[^/?#]*@", r"\1", str(address))
-
-
-def mirror_folder(mirror: str) -> Path | None:
-    """Return the folder that a mirror names, or None where it is a web address.
-
-    Raises
-    ------
-    FetchError
-        If it is an address of another kind, such as ``ftp://``.
-    """
-    if is_web(mirror):
-        return None
-    if mirror.lower().startswith("file://"):
-        from urllib.request import url2pathname
-
-        return Path(url2pathname(urlsplit(mirror).path))
-    if "://" in mirror:
-        raise FetchError(
-            f"The mirror '{mirror}' (--mirror or MPU_BENCH_MIRROR) is of no kind that can be read; "
-            "give an address that begins with http:// or https://, or a folder."
-        )
-    return Path(mirror).expanduser()

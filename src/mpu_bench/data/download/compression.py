@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from mpu_bench.data.download.errors import SourceError
+from mpu_bench.files import open_regular
 
 HEAD_BYTES = 512
 _CHUNK_BYTES = 1 << 20
@@ -57,7 +58,10 @@ def open_content(path: Path) -> Iterator[BinaryIO]:
     opener = _OPENERS[compression(head_of(path))]
     try:
         # gzip, bz2 and lzma read lines slowly; a buffer around them makes a parser twice as fast
-        with io.BufferedReader(cast(io.RawIOBase, opener(path)), _BUFFER_BYTES) as stream:
+        with (
+            open_regular(path) as raw,
+            io.BufferedReader(cast(io.RawIOBase, opener(raw)), _BUFFER_BYTES) as stream,
+        ):
             yield stream
     except EOFError as error:
         raise SourceError("the file is cut short: it ends within its compressed data") from error
@@ -67,15 +71,15 @@ def open_content(path: Path) -> Iterator[BinaryIO]:
         raise SourceError(f"the compressed data are damaged ({error})") from error
 
 
-def _open_compress(path: Path) -> BinaryIO:
+def _open_compress(raw: BinaryIO) -> BinaryIO:
     """Open a ``.Z`` file, whose content is held in memory: only small and old files are packed so."""
     from unlzw3 import unlzw
 
-    return io.BytesIO(unlzw(path.read_bytes()))
+    return io.BytesIO(unlzw(raw.read()))
 
 
-_OPENERS: dict[str | None, Callable[[Path], object]] = {
-    None: lambda path: path.open("rb", buffering=0),
+_OPENERS: dict[str | None, Callable[[BinaryIO], object]] = {
+    None: lambda raw: raw,
     "gzip": gzip.open,
     "bzip2": bz2.open,
     "xz": lzma.open,
@@ -85,7 +89,7 @@ _OPENERS: dict[str | None, Callable[[Path], object]] = {
 
 def head_of(path: Path) -> bytes:
     """Read as much of a file as `compression` and `looks_like_a_page` need."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return stream.read(HEAD_BYTES)
 
 

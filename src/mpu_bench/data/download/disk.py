@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from mpu_bench.data.download.address import shown
 from mpu_bench.errors import FetchError
 
 _ANOTHER_HOME = "choose another data home with MPU_BENCH_DATA"
@@ -20,6 +21,7 @@ _NO_PERMISSION = (
     "A home that you may only read can be a mirror: MPU_BENCH_MIRROR=<home>/files."
 )
 _FILE_IN_THE_WAY = f"{{path}} is a file where a folder is needed. Move it away, or {_ANOTHER_HOME}."
+_OTHER = f"{{path}} could not be read or written: {{words}}. Mend that, or {_ANOTHER_HOME}."
 _MESSAGES = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
@@ -59,10 +61,13 @@ def on_disk(path: Path, may_miss: bool = False) -> Iterator[None]:
 def disk_error(error: OSError, path: Path) -> FetchError:
     """Return the error to raise for a fault of the disk, about the file that it names, else about ``path``."""
     blamed = Path(error.filename) if isinstance(error.filename, str) else path
-    message = _MESSAGES.get(error.errno or 0, f"{{path}} could not be read or written: {error.strerror or error}.")
+    words = error.strerror or str(error)
+    other = f"{{path}} {words}. Move it away." if words.startswith("is a ") else _OTHER.replace("{words}", words)
+    message = _MESSAGES.get(error.errno or 0, other)
     if message is _FILE_IN_THE_WAY:
-        blamed = next((parent for parent in (blamed, *blamed.parents) if parent.is_file()), blamed)
-    return FetchError(message.replace("{path}", str(blamed)))
+        with suppress(OSError):
+            blamed = next((parent for parent in (blamed, *blamed.parents) if parent.is_file()), blamed)
+    return FetchError(message.replace("{path}", shown(blamed)))
 
 
 def sync_folder(path: Path) -> None:

@@ -5,7 +5,10 @@ Every function raises `FetchError`, whose message names the file or address and 
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +17,8 @@ from urllib.parse import quote
 
 from rich.filesize import decimal
 
-from mpu_bench.data.download.cache import DataHome, is_web, mirror_folder, shown
+from mpu_bench.data.download.address import is_web, mirror_folder, shown
+from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.compression import chunks_of
 from mpu_bench.data.download.disk import on_disk
 from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable
@@ -24,9 +28,10 @@ from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
+from mpu_bench.files import open_regular
 
 if TYPE_CHECKING:
-    from mpu_bench.data.download.http import Policy
+    from mpu_bench.data.download.policy import Policy
 
 _BY_HAND = "put there by hand"
 
@@ -65,7 +70,7 @@ def fetch(file: RemoteFile, home: DataHome, progress: Progress = SILENT, policy:
     progress : Progress
         Shows what happens.
     policy : Policy, optional
-        How patiently to try; see `mpu_bench.data.download.http.Policy`.
+        How patiently to try; see `mpu_bench.data.download.policy.Policy`.
 
     Returns
     -------
@@ -129,11 +134,12 @@ def clean(file: RemoteFile, home: DataHome) -> int:
         The number of bytes that this freed.
     """
     freed = 0
-    with on_disk(home.path(file), may_miss=True):
+    with on_disk(home.path(file)):
         for path in (home.path(file), *home.partials(file)):
-            if path.exists():
-                freed += path.stat().st_size
+            with suppress(FileNotFoundError):
+                size = path.lstat().st_size  # of a link, not of what it leads to
                 path.unlink()
+                freed += size
     return freed
 
 
@@ -148,7 +154,7 @@ def _unchanged(file: RemoteFile, home: DataHome) -> Fetched | None:
     except FileNotFoundError:
         return None
     unchanged = (status.st_size, status.st_mtime_ns) == (pin.bytes, pin.modified)
-    return Fetched(path, pin.sha256, pin.content_sha256, pin.origin) if unchanged else None
+    return Fetched(path, pin.sha256, pin.content_sha256, shown(pin.origin)) if unchanged else None
 
 
 def _verified(file: RemoteFile, home: DataHome, progress: Progress) -> Fetched | None:
@@ -161,7 +167,7 @@ def _verified(file: RemoteFile, home: DataHome, progress: Progress) -> Fetched |
         return None
     except SourceError as error:
         raise FetchError(_wrong(file, home, error, pin)) from error
-    origin = pin.origin if pin and pin.sha256 == digest.sha256 else _BY_HAND
+    origin = shown(pin.origin) if pin and pin.sha256 == digest.sha256 else _BY_HAND
     return _pin(file, home, digest, origin, path)
 
 
@@ -194,21 +200,35 @@ def _addresses(file: RemoteFile, home: DataHome) -> list[str | Path]:
         folder = mirror_folder(mirror)
         if folder is None:
             addresses.append(f"{mirror.rstrip('/')}/{quote(file.name)}")
-        elif folder.is_dir():
-            addresses.append(folder / file.name)
-        else:
+        elif reason := _not_a_folder(folder):
             raise FetchError(
-                f"{file.name} cannot be sought: the mirror folder {folder} (--mirror or MPU_BENCH_MIRROR) "
-                f"{'is not a folder' if folder.exists() else 'does not exist'}. Correct its name, or leave it out."
+                f"{file.name} cannot be sought: the mirror folder {shown(folder)} (--mirror or MPU_BENCH_MIRROR) "
+                f"{reason}. Correct its name, or leave it out."
             )
+        else:
+            addresses.append(folder / file.name)
     addresses += file.urls
     return [address for address in addresses if isinstance(address, Path) or not home.offline]
+
+
+def _not_a_folder(path: Path) -> str | None:
+    """Return why files cannot be sought in a folder."""
+    try:
+        return None if stat.S_ISDIR(path.stat().st_mode) else "is not a folder"
+    except FileNotFoundError:
+        return "does not exist"
+    except OSError as error:  # a name that is too long, or no permission
+        return f"cannot be read ({error.strerror})"
 
 
 def _from(address: str | Path, file: RemoteFile, home: DataHome, progress: Progress, policy: Policy | None) -> Fetched:
     """Download from one address, verify, then rename into place."""
     partial = PartialDownload(file, home, str(address))
-    _fill(address, file, partial, progress, policy)
+    try:
+        _fill(address, file, partial, progress, policy)
+    except SourceError:
+        partial.discard_useless()
+        raise
     resumed = partial.resumed
     try:
         digest = _digest_partial(partial, file, home, progress)
@@ -234,7 +254,8 @@ def _fill(
     if isinstance(address, Path):
         _copy(address, file, partial, progress)
     elif is_web(address):
-        from mpu_bench.data.download.http import Policy, download
+        from mpu_bench.data.download.http import download
+        from mpu_bench.data.download.policy import Policy
 
         download(address, file.name, partial, progress, policy or Policy())
     else:
@@ -244,16 +265,23 @@ def _fill(
 def _copy(source: Path, file: RemoteFile, partial: PartialDownload, progress: Progress) -> None:
     """Copy from a mirror folder; a link would change when the user changes his file."""
     try:
-        size = source.stat().st_size
-        with source.open("rb") as stream, progress.transfer(f"copy {file.name}", size) as advance:
+        with open_regular(source) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            partial.check_size(size, network=False)
             partial.restart(Validators())
-            for chunk in chunks_of(stream):
-                partial.write(chunk)
-                advance(len(chunk))
+            with partial.whole_or_nothing(), progress.transfer(f"copy {file.name}", size) as advance:
+                for chunk in chunks_of(stream):
+                    partial.write(chunk, network=False)
+                    advance(len(chunk))
+                    if partial.size > size:
+                        break
+                if partial.size != size:
+                    raise SourceError("it changes while it is read")
     except FileNotFoundError as error:
         raise SourceError("there is no such file") from error
     except OSError as error:
-        raise SourceError(f"it cannot be read ({error.strerror})") from error
+        words = str(error.strerror)
+        raise SourceError(f"it {words}" if words.startswith("is a ") else f"it cannot be read ({words})") from error
 
 
 def _digest_partial(partial: PartialDownload, file: RemoteFile, home: DataHome, progress: Progress) -> Digest:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from mpu_bench.data.download.address import shown
 from mpu_bench.data.download.compression import (
     compression,
     digest_stream,
@@ -18,6 +19,8 @@ from mpu_bench.data.download.errors import SourceError
 from mpu_bench.data.download.pins import PinnedHash
 from mpu_bench.data.download.progress import Progress
 from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.files import open_regular
+from mpu_bench.texts import one_line
 
 LARGEST_EXPANSION = 200
 """A file whose content has neither a stated size nor a known hash may expand by this factor (KDD99 needs 41) ..."""
@@ -76,7 +79,7 @@ def digest_file(path: Path, file: RemoteFile, progress: Progress, sha256: str | 
         if looks_like_a_page(head):
             raise SourceError("this is an HTML page instead of data, perhaps of a login or an error")
         if sha256 is None:
-            with progress.transfer(f"check {file.name}", size) as advance, path.open("rb") as stream:
+            with progress.transfer(f"check {file.name}", size) as advance, open_regular(path) as stream:
                 sha256, _ = digest_stream(stream, advance)
         kind = compression(head)
         if kind is None:
@@ -113,7 +116,7 @@ def verify_digest(file: RemoteFile, digest: Digest, pin: PinnedHash | None) -> N
     if pin and {pin.sha256, pin.content_sha256}.isdisjoint({digest.sha256, digest.content_sha256}):
         raise SourceError(
             f"wrong hash: sha256 {digest.sha256} where {pin.sha256} was pinned "
-            f"at first use ({pin.time}, from {pin.origin})"
+            f"at first use ({one_line(pin.time, 100)}, from {shown(pin.origin)})"
         )
     if pin is None:
         _verify_form(file, digest)

@@ -6,19 +6,24 @@ import hashlib
 import json
 import os
 import shutil
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, ClassVar
 
+from annotated_types import Ge
 from rich.filesize import decimal
 
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.compression import chunks_of
 from mpu_bench.data.download.disk import on_disk, sync_folder
 from mpu_bench.data.download.errors import SourceError
+from mpu_bench.data.download.notes import read_note
 from mpu_bench.data.download.remote_file import RemoteFile
-from mpu_bench.errors import FetchError
-from mpu_bench.files import write_text
+from mpu_bench.files import open_regular, write_text
+
+_SMALL_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -33,9 +38,11 @@ class Validators:
         The size of the whole file.
     """
 
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
     etag: str | None = None
     last_modified: str | None = None
-    total: int | None = None
+    total: Annotated[int, Ge(0)] | None = None
 
     @property
     def if_range(self) -> str | None:
@@ -59,6 +66,8 @@ class PartialDownload:
         Of the file that this is a part of.
     size : int
         How many bytes have arrived.
+    hashed : bool
+        Whether the hash of the file is known.
     resumed : bool
         Whether they came in more than one answer, so that they may be of different files.
     """
@@ -70,27 +79,30 @@ class PartialDownload:
         self.size = 0
         self._hash = hashlib.sha256()
         # without any validator only a known hash can tell that the rest belongs to another file
-        self._needs_validator = not file.hashes
-        self._expected_bytes, self._limit = file.bytes or 0, home.limit
+        self.hashed = bool(file.hashes)
+        self._file, self._limit = file, home.limit
+        self._room: int | None = None  # for a file of unknown size
         self.resumed = self._load()
 
     def _load(self) -> bool:
         """Take up what an earlier process left, if it can be continued safely."""
         try:
             with on_disk(self.path, may_miss=True):
-                self.validators = Validators(**json.loads(self._note.read_text("utf-8")))
+                self.validators = read_note(self._note, Validators)
                 if self.continuable:
-                    with self.path.open("rb") as stream:
+                    with open_regular(self.path) as stream:
                         for chunk in chunks_of(stream):
                             self._take(chunk)
-        except (FileNotFoundError, ValueError, TypeError):
+        except (FileNotFoundError, ValueError):
             self.validators = Validators()
+        if self._too_large(self.size, network=False):
+            self.discard()
         return self.size > 0
 
     @property
     def continuable(self) -> bool:
         """Whether the rest may be asked for."""
-        return self.validators.if_range is not None or not self._needs_validator
+        return self.validators.if_range is not None or self.hashed
 
     @property
     def complete(self) -> bool:
@@ -114,31 +126,84 @@ class PartialDownload:
             write_text(self._note, json.dumps(vars(validators)))
             self.path.touch()
 
-    def check_room(self) -> None:
-        """Refuse at once what the disk cannot take, rather than after hours."""
-        free = shutil.disk_usage(self.path.parent).free
-        missing = (self.validators.total or 0) - self.size
-        if missing > free:
-            raise FetchError(
-                f"The disk is full: {self.path.parent} has {decimal(free)} free and {decimal(missing)} are needed. "
-                "Free some space, or choose a data home on another disk with MPU_BENCH_DATA."
-            )
+    def resume(self, total: int | None) -> None:
+        """Continue after what is here, of a file whose size may only now be known."""
+        self.resumed = True
+        self.validators = replace(self.validators, total=self.validators.total or total)
 
-    def check_limit(self) -> None:
-        """Refuse a file that is larger than may come over the network, as soon as its size is known.
+    def check_expected(self) -> None:
+        """Refuse a file that is larger than may come over the network by what its card says, before it is asked for.
 
         Raises
         ------
         SourceError
         """
-        size = max(self._expected_bytes, self.validators.total or 0, self.size)
-        if self._limit is not None and size > self._limit:
+        self._refuse(max(self._file.bytes or 0, self.size))
+
+    def check_size(self, size: int, network: bool = True) -> None:
+        """Refuse a file of so many bytes if that is more than it can have, than may come, or than the disk can take.
+
+        At once rather than after hours; another address may serve the right one. What is here is kept.
+
+        Raises
+        ------
+        SourceError
+        """
+        self._refuse(size, network)
+        with on_disk(self.path):
+            free = shutil.disk_usage(self.path.parent).free
+        missing = size - self.size
+        if missing > free:
             raise SourceError(
-                f"{decimal(size)} are more than the limit of {decimal(self._limit)} a file (--data-limit)"
+                f"The disk is full: {self.path.parent} has {decimal(free)} free and {decimal(missing)} are needed. "
+                "Free some space, or choose a data home on another disk with MPU_BENCH_DATA"
             )
 
-    def write(self, chunk: bytes) -> None:
-        """Append what arrived."""
+    def bound(self, most_bytes: int) -> None:
+        """Bound what may come if the server does not say how much: it must not fill the disk.
+
+        Parameters
+        ----------
+        most_bytes : int
+            In any case.
+        """
+        with on_disk(self.path):
+            free = shutil.disk_usage(self.path.parent).free
+        unknown = self.validators.total is None
+        self._room = min(most_bytes, max(self.size + free // 2, _SMALL_BYTES)) if unknown else None
+
+    def _refuse(self, size: int, network: bool = True) -> None:
+        if reason := self._too_large(size, network):
+            raise SourceError(reason)
+
+    def _too_large(self, size: int, network: bool = True) -> str | None:
+        """Return why a file cannot have so many bytes, or may not."""
+        most = self._file.most_bytes
+        if most is not None and size > most:
+            return f"{decimal(size)} are more than the file has ({decimal(self._file.bytes or most)} by its card)"
+        if network and self._limit is not None and size > self._limit:
+            return f"{decimal(size)} are more than the limit of {decimal(self._limit)} a file (--data-limit)"
+        if self._room is not None and size > self._room:
+            return f"the server does not say how much it sends, and has sent more than {decimal(self._room)}"
+        return None
+
+    def write(self, chunk: bytes, network: bool = True) -> None:
+        """Append what arrived.
+
+        Parameters
+        ----------
+        chunk : bytes
+        network : bool
+            Whether it came over the network, from which not more than a limit may come.
+
+        Raises
+        ------
+        SourceError
+            If this is more than there can be; nothing is kept of it then.
+        """
+        if reason := self._too_large(self.size + len(chunk), network):
+            self.discard()
+            raise SourceError(reason)
         with on_disk(self.path), self.path.open("ab") as stream:
             stream.write(chunk)
         self._take(chunk)
@@ -155,6 +220,20 @@ class PartialDownload:
             self._note.unlink(missing_ok=True)
             with suppress(OSError):  # not every system can do this with a folder
                 sync_folder(target.parent)
+
+    def discard_useless(self) -> None:
+        """Forget what has arrived if it cannot be continued later."""
+        if not self.size or not self.continuable:
+            self.discard()
+
+    @contextmanager
+    def whole_or_nothing(self) -> Iterator[None]:
+        """Forget what has arrived if what is done meanwhile fails: a copy is not continued but made anew."""
+        try:
+            yield
+        except BaseException:
+            self.discard()
+            raise
 
     def discard(self) -> None:
         """Forget what has arrived."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Annotated, ClassVar
+
+from annotated_types import Ge, Len
 
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.disk import on_disk
+from mpu_bench.data.download.notes import read_note
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
 from mpu_bench.files import write_text
@@ -32,10 +36,12 @@ class PinnedHash:
         The file's time of modification then, in nanoseconds. With the size it decides whether to hash again.
     """
 
-    sha256: str
-    content_sha256: str
-    bytes: int
-    content_bytes: int
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+    sha256: Annotated[str, Len(64, 64)]
+    content_sha256: Annotated[str, Len(64, 64)]
+    bytes: Annotated[int, Ge(0)]
+    content_bytes: Annotated[int, Ge(0)]
     origin: str
     time: str
     modified: int
@@ -52,10 +58,10 @@ def read_pin(file: RemoteFile, home: DataHome) -> PinnedHash | None:
     path = home.pin_path(file)
     try:
         with on_disk(path, may_miss=True):
-            return PinnedHash(**json.loads(path.read_text("utf-8")))
+            return read_note(path, PinnedHash)
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise FetchError(
             f"{path}: should hold the pinned hashes of {file.name}, but cannot be understood ({error}). "
             "Delete it; the file is then checked and pinned anew."

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from rich.filesize import decimal
 
+from mpu_bench.texts import one_line, plain
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -63,12 +65,12 @@ class Bar:
         measured = (parts.BarColumn(), parts.DownloadColumn(), parts.TransferSpeedColumn(), parts.TimeRemainingColumn())
         columns = (label_column, *measured) if total else (label_column, parts.SpinnerColumn(), elapsed)
         with parts.Progress(*columns, console=self._console) as bar:
-            task = bar.add_task(label, total=total, completed=done)
+            task = bar.add_task(one_line(label), total=total, completed=done)
             yield lambda count: bar.advance(task, count)
 
     def note(self, line: str) -> None:
         """Print a line."""
-        self._console.print(line, markup=False, highlight=False)
+        self._console.print(plain(line), markup=False, highlight=False)
 
 
 class Lines:
@@ -127,4 +129,4 @@ def for_console(console: Console) -> Progress:
     """Choose a bar where the console is a terminal, else plain lines on it."""
     if console.is_terminal:
         return Bar(console)
-    return Lines(lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
+    return Lines(lambda line: console.print(plain(line), markup=False, highlight=False, soft_wrap=True))

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from mpu_bench.errors import FetchError
+from mpu_bench.texts import one_line, plain
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_SLACK_BYTES = 1 << 16
 _RESERVED_ENDINGS = (".part", ".part.json", ".lock.json")
 
 
@@ -27,7 +29,7 @@ class RemoteFile:
     content_sha256 : str or None
         The hash of the decompressed content. A file that has it is right, whatever its own hash.
     bytes : int or None
-        The size of the file: advice for messages and progress.
+        The size of the file. A mirror that compresses it in another way may serve another size, but not much more.
     content_bytes : int or None
         The size of the decompressed content; a file that expands beyond it is refused.
     by_hand : str or None
@@ -51,6 +53,8 @@ class RemoteFile:
         path = PurePosixPath(self.name)
         if not path.parts or path.is_absolute() or ".." in path.parts or str(path) != self.name or "\\" in self.name:
             raise FetchError(f"'{self.name}' cannot be a file of the data home: give a name such as 'a9a'.")
+        if plain(self.name) != self.name or "\n" in self.name or "\t" in self.name:
+            raise FetchError(f"'{one_line(self.name)}' cannot be a file of the data home: it holds control characters.")
         if self.name.endswith(_RESERVED_ENDINGS):
             raise FetchError(f"'{self.name}' cannot be a file of the data home: its ending is kept for the downloader.")
         for digest in self.hashes:
@@ -61,3 +65,10 @@ class RemoteFile:
     def hashes(self) -> frozenset[str]:
         """The hashes of which the file, or its content, must have one."""
         return frozenset(self.sha256) | ({self.content_sha256} if self.content_sha256 else frozenset())
+
+    @property
+    def most_bytes(self) -> int | None:
+        """The most bytes that the file can have, however it is compressed; None where the card does not say."""
+        if self.bytes is None:
+            return None
+        return max(self.bytes + self.bytes // 4, self.content_bytes or 0) + _SLACK_BYTES

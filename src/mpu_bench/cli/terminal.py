@@ -1,0 +1,68 @@
+"""The one way to print: whatever is printed is words, never markup and nothing that a terminal obeys."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from mpu_bench.texts import one_line, plain
+
+LONGEST_REASON = 1000  #: bytes of a reason in a line for people; runs.csv has the whole
+_COLUMNS_OF_A_FILE = 200
+_UNBOUNDED = sys.maxsize
+
+
+class Terminal(Console):
+    r"""A console that takes every text for words: in a line, a cell, a title, a heading, a style's text.
+
+    Square brackets, colons and numbers are no markup, no emoji and no highlight, and control characters are written as
+    ``\x1b`` or the like. A text with a style of its own is made by `styled`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "markup": False, "emoji": False, "highlight": False})
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return a text as words; rich asks for every text that it prints."""
+        layout = {name: options[name] for name in ("style", "justify", "overflow") if name in options}
+        return Text(plain(text, _UNBOUNDED), **layout)
+
+    def tell(self, text: str, style: str | None = None) -> None:
+        """Print a line that goes on beyond the edge of the screen, so that it can be copied whole."""
+        self.print(text, style=style, soft_wrap=True)
+
+
+def terminal(*, stderr: bool = False) -> Terminal:
+    """Return a console for a terminal, or for a file or a pipe, which has no edge to wrap at."""
+    made = Terminal(stderr=stderr)
+    if not made.is_terminal:
+        made.width = _COLUMNS_OF_A_FILE
+    return made
+
+
+def styled(text: str, style: str = "") -> Text:
+    """Return words with a style, for a cell or the line of what goes on."""
+    return Text(plain(text, _UNBOUNDED), style)
+
+
+def say(message: str) -> None:
+    """Print a message beside the output, on stderr."""
+    terminal(stderr=True).tell(message)
+
+
+def confirmed(question: str) -> bool:
+    """Return whether a person says yes to a question; an end of the input is a no."""
+    shown = terminal(stderr=True)
+    shown.print(question, "[y/N]: ", end="", soft_wrap=True)
+    with suppress(EOFError, UnicodeDecodeError):
+        return input().strip().lower() in ("y", "yes")
+    return False
+
+
+def reason(text: str) -> str:
+    """Return a reason as people read it in a line."""
+    return one_line(text, LONGEST_REASON)

@@ -1,0 +1,105 @@
+"""The one way to print: words, never markup and nothing that a terminal obeys."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.table import Table
+
+from mpu_bench.cli import table, verdicts
+from mpu_bench.cli.live import Display
+from mpu_bench.cli.terminal import LONGEST_REASON, Terminal, confirmed, styled
+from mpu_bench.config.choices import DatasetChoice, KernelChoice, SolverChoice
+from mpu_bench.experiment.messages import Phase
+from mpu_bench.experiment.run import Run, RunSettings
+from mpu_bench.quantities import RECORD_COLUMNS
+from mpu_bench.verdict.cells import Cell
+from mpu_bench.verdict.regression import Difference, Results
+
+#: texts, each with what is shown of it
+ODD = [
+    ("[/red]", "[/red]"),
+    ("[bold]x[link=http://a]y", "[bold]x[link=http://a]y"),
+    (":smile: 12", ":smile: 12"),
+    ("\x1b[31mred", r"\x1b[31mred"),
+    ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
+    ("\x9b2J", r"\x9b2J"),
+    ("over\rwritten", r"over\rwritten"),
+    ("back\b\b", r"back\x08\x08"),
+    ("\u202eleft", r"\u202eleft"),
+    ("\udcff", r"\udcff"),
+    ("\0", r"\x00"),
+]
+
+
+def made(forced: bool = False) -> Terminal:
+    return Terminal(file=io.StringIO(), width=200, force_terminal=forced, color_system=None)
+
+
+def text_of(terminal: Terminal) -> str:
+    return terminal.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+@pytest.mark.parametrize(("text", "shown"), ODD)
+def test_text_from_outside_is_shown_as_words(text: str, shown: str) -> None:
+    printed = Table(text, title=text, box=None)
+    printed.add_row(text)
+    printed.add_row(styled(text, "red"))
+    terminal = made()
+    terminal.print(printed)
+    terminal.print(text, style="bold")
+    terminal.tell(text)
+    assert text_of(terminal).count(shown) == 6
+    assert not set(text_of(terminal)) & {"\x1b", "\x9b", "\r", "\b", "\0", "\x07", "\u202e", "\udcff"}
+
+
+@pytest.mark.parametrize(("text", "shown"), ODD)
+def test_every_table_shows_names_and_reasons_as_words(text: str, shown: str) -> None:
+    record: dict[str, Any] = dict.fromkeys(RECORD_COLUMNS) | {
+        "dataset": text, "solver": text, "parameters": "{}", "kernel": text, "seed": 0, "status": "crashed",
+        "reason": text, "tuned": text,
+    }  # fmt: skip
+    terminal = made()
+    table.print_table([record], [], terminal)
+    for line in table.remarks([record], [], []):
+        terminal.tell(line)
+    cell = Cell("value", text, 1, text, text, column=text, verdict="differs", remark=text)
+    verdicts.print_cells({text: [cell]}, True, terminal)
+    none = Results(text, [], [])  # type: ignore[arg-type]
+    verdicts.print_differences(none, none, [Difference(text, {}, (text,), None)], terminal)
+    assert text_of(terminal).count(shown) >= 14
+    assert text not in text_of(terminal) or text == shown
+
+
+@pytest.mark.parametrize(("text", "shown"), ODD)
+def test_what_goes_on_is_words_too(text: str, shown: str) -> None:
+    dataset = DatasetChoice("digits", {}, text, ("0", "8"))
+    run = Run("tried", dataset, SolverChoice("dcd", {}, KernelChoice()), RunSettings(), seed=3)
+    terminal = made(forced=True)
+    with Display(terminal).listening() as listener:
+        listener.planned(1, 0)
+        listener.news(run, Phase("training"))
+        with listener.progress.transfer(text, 5) as advance:
+            advance(5)
+        listener.progress.note(text)
+        listener.finished(run, {"status": "crashed", "reason": text})
+    assert text_of(terminal).count(shown) >= 5
+
+
+def test_a_reason_is_a_line_of_sane_length() -> None:
+    record = dict.fromkeys(RECORD_COLUMNS) | {
+        "dataset": "a", "solver": "b", "parameters": "{}", "status": "crashed", "reason": "word\n" * 60_000,
+    }  # fmt: skip
+    (line,) = table.remarks([record], [], [])
+    assert len(line) < LONGEST_REASON + 100
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("answer", "yes"), [("y\n", True), ("YES\n", True), ("n\n", False), ("\n", False), ("", False)]
+)
+def test_only_a_yes_is_one(answer: str, yes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+    assert confirmed("Delete [/red]?") is yes
