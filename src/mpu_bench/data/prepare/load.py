@@ -63,7 +63,7 @@ class Meta(TypedDict):
     seconds: float
 
 
-_META, _MOST_META_BYTES = "meta.json", 1 << 20
+_META, _MOST_META_BYTES = "meta.json", 1 << 26
 _COMPRESSED = (".gz", ".bz2", ".xz", ".Z")
 
 
