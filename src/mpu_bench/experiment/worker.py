@@ -41,10 +41,11 @@ from mpu_bench.experiment.messages import (
 )
 from mpu_bench.experiment.run import Run
 from mpu_bench.scaled import Scaled
-from mpu_bench.texts import plain
+from mpu_bench.texts import MOST_BYTES, plain
 
 LOST_CONNECTION = 76  #: exit code of a worker that cannot answer: a solver has closed what is not its own
 _WARM_UP_EXAMPLES = 200
+_BYTES_OF_NAME = 200  # of an exception, and of what is said of it
 _NEEDED_BY_EVERY_RUN = ("mpu_bench.data.prepare.load", "mpu_bench.experiment.bind", "mpu_bench.experiment.trace")
 
 
@@ -240,7 +241,7 @@ def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
         needing = asked.name if isinstance(asked, Preparation) else asked.run.solver.name
         return Failed("skipped", f"{needing} needs a package that is not installed: {said}")
     with suppress(BaseException):
-        traceback.print_exception(fault)
+        sys.stderr.write(plain("".join(traceback.format_exception(fault))))
     words = {SystemExit: "asked for the end of its process", KeyboardInterrupt: "interrupted itself"}
     more = next((f" (the solver {words[kind]})" for kind in words if isinstance(fault, kind)), "")
     return Failed("error", f"{type(fault).__name__}: {said}{more}")
@@ -252,7 +253,7 @@ def _threads_left(before: set[threading.Thread]) -> int:
 
 def _text(fault: BaseException) -> str:
     try:
-        return plain(str(fault))
+        return plain(str(fault), MOST_BYTES - _BYTES_OF_NAME)
     except BaseException as another:
         return f"(its text cannot be had: its __str__ raises {type(another).__name__})"
 
