@@ -87,7 +87,9 @@ def check_kind(folder: Path) -> None:
     except sqlite3.Error:
         tables = set()
     if path.is_symlink() or not tables >= _TABLE_NAMES:
-        raise StoreError(f"{path}: is no database that mpu-bench has written, or a damaged one; look into the folder")
+        raise StoreError(
+            f"{path}: is no results database that mpu-bench has written, or a damaged one; look into the folder"
+        )
 
 
 def _is_file(path: Path) -> bool:
