@@ -40,7 +40,7 @@ def write(text: str) -> None:
 
 
 def announce_plugins(files: Sequence[Path]) -> None:
-    """Say on stderr, before any of it is run, that plugins are code."""
+    """Print on stderr, before any of it is run, that plugins are code."""
     say(f"this config names plugins, which are code that runs with your rights: {', '.join(map(str, files))}")
 
 
