@@ -13,7 +13,7 @@ from mpu_bench.data.download import progress
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.runner import Listener
-from mpu_bench.quantities import FINISHED
+from mpu_bench.quantities import FINISHED, RunStatus
 
 _PHASES = {
     "starting": "starting",
@@ -89,7 +89,8 @@ class Display:
         else:
             why = reason(record["reason"]) if record["reason"] != self._last_reason else "as above"
             self._last_reason = record["reason"]
-            self._console.print(f"{head}: {record['status'].upper()}: {why}", style="bold red")
+            values = f"; {_result(record)}" if record["status"] == RunStatus.PROVISIONAL else ""
+            self._console.print(f"{head}: {record['status'].upper()}: {why}{values}", style="bold red")
         self._refresh()
 
 
@@ -107,7 +108,7 @@ def _how_far(progress: Progress) -> str:
 
 
 def _result(record: Mapping[str, Any]) -> str:
-    words = [f"{record['status']} in {record['train_seconds']:.3g} s"]
+    words = [f"{record['status']} in {record['train_seconds']:.3g} s"] if record["status"] in FINISHED else []
     if record.get("objective") is not None:
         words.append(f"objective {record['objective']:.7g}")
     if record.get("gap") is not None:
@@ -115,6 +116,6 @@ def _result(record: Mapping[str, Any]) -> str:
     if record.get("test_error") is not None:
         rows = "held-out" if record.get("trial", "") not in (None, "", "test set") else "test"
         words.append(f"{rows} error {100 * record['test_error']:.2f} %")
-    if record.get("reason"):
+    if record.get("reason") and record["status"] in FINISHED:
         words.append(reason(record["reason"]))
     return ", ".join(words)

@@ -97,7 +97,7 @@ def run(
         if dry_run:
             from mpu_bench.cli import listing
 
-            listing.print_plan(chosen, home, folder, console())
+            listing.print_plan(runs, chosen, home, folder, console())
             return
         pool.use_threads(experiment.threads)
         if busy := disturbance.warning(load, jobs * experiment.threads):
