@@ -68,7 +68,7 @@ def run(
 
     A config with plugins: is code, which runs with your rights, with --dry-run too: run it only if you trust it.
 
-    Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130, interrupted.
+    Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130 or 143, interrupted.
     """
     from mpu_bench.config.read import read_config
     from mpu_bench.experiment import disturbance, plan
