@@ -47,9 +47,6 @@ class MadeUpPool(Pool):
         self.fastest_probes.append(task.fastest_probe)
         self.under_way.append(task)
 
-    def prepare(self, *_: object) -> str:
-        return ""
-
     def next_outcome(self, on_news) -> Outcome:
         assert self.under_way
         task = min(self.under_way, key=lambda each: self.ends.get(each.run.solver.name, 0))

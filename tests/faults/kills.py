@@ -80,7 +80,7 @@ def _end(process: Started, chance: random.Random, when: str, seconds: float, pla
     """End a process at a moment, and list what is wrong about its end; None if its end came first."""
     number = chance.choice(_SIGNALS)
     if when == "random":
-        after = chance.uniform(0.02, 1.1 * seconds)
+        after = chance.uniform(0.02, 0.9 * seconds)
         told = f"after {after:.3f} s"
         with suppress(psutil.TimeoutExpired):
             psutil.Process(process.process.pid).wait(after) if process.process.poll() is None else None

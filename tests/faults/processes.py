@@ -69,13 +69,17 @@ class Started:
         Raises
         ------
         subprocess.TimeoutExpired
-            If it does not come; everything is killed then.
+            If it does not come, and nothing is printed for so long; everything is killed then.
         """
-        try:
-            code = self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self.kill_all()
-            raise
+        printed, code = -1, None
+        while code is None:
+            try:
+                code = self.process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                before, printed = printed, sum(path.stat().st_size for path in (self._out, self._err))
+                if printed == before:
+                    self.kill_all()
+                    raise
         texts = [path.read_text(encoding="utf-8", errors="replace") for path in (self._out, self._err)]
         for path in (self._out, self._err):
             path.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 PARTS: dict[str, tuple[Campaign, int]] = {
     "mpu-bench is killed at random moments": (partial(kills.parent, kills=3), 1),
     "mpu-bench is killed in transactions and while it writes": (partial(kills.moment, kills=3), 2),
-    "mpu-bench is killed while it downloads": (partial(kills.download, kills=2), 3),
+    "mpu-bench is killed while it downloads": (partial(kills.download, kills=1), 3),
     "workers are killed": (partial(kills.worker, kills=4), 4),
     "readers are killed": (partial(kills.writing, kills=1), 5),
     "the disk is full": (disks.full, 6),
@@ -32,6 +32,7 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> References:
     return References(tmp_path_factory.mktemp("undisturbed"), ("tuned",))
 
 
+@pytest.mark.timeout(3000)  # a dozen processes, one after the other
 @pytest.mark.parametrize("part", PARTS)
 def test_nothing_is_lost_doubled_or_left(tmp_path: Path, references: References, part: str) -> None:
     campaign, seed = PARTS[part]

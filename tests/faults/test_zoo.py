@@ -12,8 +12,16 @@ from faults import zoo
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and what is left behind are held on Linux")
 
-#: whose like is visited already, or that take seconds; `make soak` visits all
-ONLY_IN_SOAK = {"refused-hangs"}
+#: whose like is visited already, or that take a minute; `make soak` visits all
+ONLY_IN_SOAK = {
+    "forks", "leaves-a-daemon", "eats-memory", "eats-memory-at-once", "changes-test-rows", "changes-the-kernel",
+    "changes-the-folder", "changes-other-solvers", "interrupts", "raises-the-base", "raises-generator-exit",
+    "recurses", "reads-nowhere", "aborts", "kills-itself", "kills-its-group", "weights-infinite",
+    "labels-of-no-class", "model-none", "objective-huge", "objective-complex", "objective-array", "objective-nan",
+    "objective-unpicklable", "measures-dict", "status-17", "status-none", "counters-negative", "counters-floats",
+    "counters-none", "notes-and-exits", "refused-exits", "refused-exits-at-once", "refused-hangs",
+    "refused-is-abstract", "refused-is-named-badly",
+}  # fmt: skip
 
 
 def test_every_solver_of_the_zoo_has_a_fate() -> None:
@@ -27,6 +35,7 @@ def test_every_solver_of_the_zoo_has_a_fate() -> None:
     }
 
 
+@pytest.mark.timeout(3000)  # some sixty processes, one after the other
 def test_whatever_a_solver_does_is_its_own_row(tmp_path: Path) -> None:
     assert zoo.visit(tmp_path, {*zoo.QUICK, *zoo.HANGING} - ONLY_IN_SOAK) == []
 

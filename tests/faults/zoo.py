@@ -97,7 +97,7 @@ QUICK: dict[str, Fate] = {
     "changes-numpy": Fate(("done", "error")),
     "changes-the-environment": _DONE,
     "changes-the-folder": _DONE,
-    "changes-other-solvers": _DONE,
+    "changes-other-solvers": Fate(("done", "error")),
     "changes-others-on-import": _DONE,
     "deletes-its-file": _DONE,
     "closes-files": _crashed("ended|exit code|closed"),

@@ -319,7 +319,7 @@ def solvers_of(
         plain = chosen.holding({key: value for key, value in chosen.value.items() if key not in ("kernel", *sizes)})
         grid.check(f"solver '{name}'", fields, plain.value)
         count = product([_check_lists(plain), _count_kernels(chosen_kernel), combinations(sizes)])
-        size.add(count, grid.trials, label, node)
+        size.add(count, grid.trials, label, below)
         kernels = list(_kernels(chosen_kernel, name, grid))
         combined = (
             (given, *each) for given in _expanded(plain.value) for each in itertools.product(kernels, expand(sizes))

@@ -63,8 +63,7 @@ class Meta(TypedDict):
     seconds: float
 
 
-_META = "meta.json"
-_MOST_META_BYTES = 1 << 20
+_META, _MOST_META_BYTES = "meta.json", 1 << 26
 _COMPRESSED = (".gz", ".bz2", ".xz", ".Z")
 
 
@@ -210,12 +209,14 @@ def _valid_meta(card: Card, home: DataHome) -> Meta | None:
     folder = prepared_folder(card, home)
     try:
         meta: Meta = json.loads(read_bounded(folder / _META, _MOST_META_BYTES, DataError))
+        counts = [meta["counts"]["train"], meta["counts"]["test"]]
+        fits = [*map(sum, counts)] == [meta["n"], meta["n_test"]] and {*map(len, counts)} == {len(card.classes)}
         complete = all((folder / name).stat().st_size == entry["bytes"] for name, entry in meta["arrays"].items())
         contents = [(read_pin(file, home), meta["content"][file.name]) for file in card.remote_files]
-    except (OSError, DataError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (DataError, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     same = all(pin is None or pin.content_sha256 == content for pin, content in contents)
-    return meta if complete and same else None
+    return meta if fits and complete and same else None
 
 
 def _sound_meta(card: Card, home: DataHome) -> Meta | None:
