@@ -20,6 +20,7 @@ from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare.load import describe, prepared_folder
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.run import Run
+from mpu_bench.files import is_file
 from mpu_bench.scaled import short
 
 
@@ -131,7 +132,7 @@ def print_plan(chosen: Sequence[Run], home: DataHome, folder: Path, console: Ter
     from mpu_bench.results.store import FILE, Store
 
     finished: set[str] = set()
-    if (folder / FILE).is_file():
+    if is_file(folder / FILE):
         with Store(folder) as store:
             finished = store.finished()
     planned = runner.inspect(chosen, home)
