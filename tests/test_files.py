@@ -100,6 +100,38 @@ def test_a_file_has_its_name_only_when_it_is_complete(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_bytes() == b"content"
 
 
+def test_what_a_killed_process_has_left_is_removed_and_what_another_is_writing_is_not(tmp_path: Path) -> None:
+    (tmp_path / ".file.0123abcd").write_bytes(b"half of")
+    (tmp_path / ".file.notes").write_bytes(b"not ours")
+    (tmp_path / ".other.0123abcd").write_bytes(b"of another file")
+    with written_whole(tmp_path / "file") as first:
+        first.write(b"first")
+        write_text(tmp_path / "file", "second")
+        first.write(b" and last")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        "file": b"first and last", ".file.notes": b"not ours", ".other.0123abcd": b"of another file",
+    }  # fmt: skip
+
+
+def test_a_file_that_is_taken_for_left_behind_at_once_is_begun_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Path.open
+
+    def swept(path: Path, mode: str = "r", *more: object) -> object:
+        stream = opened(path, mode, *more)
+        if mode == "xb" and len(begun) < 2:
+            begun.append(path)
+            path.unlink()
+        return stream
+
+    begun: list[Path] = []
+    monkeypatch.setattr(Path, "open", swept)
+    write_text(tmp_path / "file", "content")
+    assert len(begun) == 2
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"content")]
+
+
 def test_all_texts_are_written_into_a_folder_that_is_made(tmp_path: Path) -> None:
     write_all(tmp_path / "a" / "b", {"one": "1", "two": "2"})
     assert {path.name: path.read_text() for path in (tmp_path / "a" / "b").iterdir()} == {"one": "1", "two": "2"}

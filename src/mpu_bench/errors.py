@@ -7,7 +7,8 @@ Anything else that escapes is a bug and keeps its traceback.
     |- ConfigError      a config file, an option that overrides it, or a name in it
     |- DataError        a dataset's card, or the content of a file
     |- FetchError       a download
-    `- StoreError       a results folder
+    |- StoreError       a results folder
+    `- SolverError      what a solver of the user's own answers
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import difflib
 from collections.abc import Iterable
 
 from mpu_bench.texts import plain
+
+_MOST_COMPARED, _LONGEST_COMPARED = 1000, 100  # names, and characters of one
 
 
 class UserError(Exception):
@@ -44,6 +47,10 @@ class StoreError(UserError):
     """A results folder cannot be read or written."""
 
 
+class SolverError(UserError):
+    """A solver answers something else than `core.solver.Solver` asks of it."""
+
+
 def nearest(name: str, valid: Iterable[str]) -> str:
     """Return which valid name was probably meant, or the list of the valid ones.
 
@@ -60,8 +67,8 @@ def nearest(name: str, valid: Iterable[str]) -> str:
         ``"did you mean 'mpu'?"``, or ``"choose from dcd, liblinear, mpu"`` where nothing is near.
     """
     choices = sorted(valid)
-    by_lower_case = {choice.lower(): choice for choice in choices}
-    near = difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.6)
+    by_lower_case = {choice.lower(): choice for choice in choices[:_MOST_COMPARED]}
+    near = difflib.get_close_matches(name[:_LONGEST_COMPARED].lower(), by_lower_case, n=1, cutoff=0.6)
     if near:
         return f"did you mean '{by_lower_case[near[0]]}'?"
     return "choose from " + ", ".join(choices) if choices else "there are none"

@@ -7,6 +7,7 @@ import errno
 import io
 import lzma
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from mpu_bench.texts import cell, one_line, publishable, uncell
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
+_WINDOWS = sys.platform == "win32"
 
 _MOST_CSV_BYTES = 2**30
 _MOST_XZ_MEMORY = 2**28  # bytes, for the dictionary of a compressed file
@@ -198,7 +200,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     """Open a file for writing that takes its name only once it is complete.
 
     Whatever happens, ``path`` holds what it held before or all that was written: the stream is a temporary file in
-    the same folder, which is removed on failure.
+    the same folder, which is removed on failure. What a process that was killed has left of its own is removed, too.
 
     Parameters
     ----------
@@ -212,18 +214,58 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     """
     if path.exists() and not path.is_file():  # such as /dev/null, which a file would take the place of
         raise OSError(errno.EEXIST, f"{path.name} is no regular file", str(path))
-    # not a file of `tempfile`, which nobody but its owner may read
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+    temporary, stream = _temporary(path)
     try:
-        with temporary.open("xb") as stream:
+        with stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.replace(path)
+            if not _WINDOWS:
+                temporary.replace(path)  # while the lock is held, so that nobody takes it for left behind
+        if _WINDOWS:  # which renames no file that is open
+            temporary.replace(path)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise
+    _remove_left(path)
+
+
+def _temporary(path: Path) -> tuple[Path, BinaryIO]:
+    """Open a file beside another, locked as long as it is open."""
+    while True:
+        # not a file of `tempfile`, which nobody but its owner may read
+        temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+        stream = temporary.open("xb")
+        if _lock(stream) and os.fstat(stream.fileno()).st_nlink:
+            return temporary, stream
+        stream.close()  # another process was between the two lines and has taken it for left behind
+
+
+def _remove_left(path: Path) -> None:
+    """Remove the temporary files for a path that no process holds any more."""
+    ours = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{8}")
+    with suppress(OSError):
+        for left in path.parent.iterdir():
+            if ours.fullmatch(left.name) and not _WINDOWS:
+                with left.open("r+b") as stream:
+                    if _lock(stream, without_locks=False):
+                        left.unlink(missing_ok=True)
+
+
+def _lock(stream: BinaryIO, without_locks: bool = True) -> bool:
+    """Return whether a file that is open can be locked; ``without_locks`` where its file system or Windows has none."""
+    if sys.platform == "win32":
+        return without_locks
+    import fcntl
+
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return without_locks
+    return True
 
 
 def write_text(path: Path, text: str) -> None:

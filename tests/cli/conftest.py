@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -72,5 +71,4 @@ def called(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 def _no_worker(_pool: LocalPool) -> WorkerHandle:
     """Stand in for a worker process where none gets a task."""
-    idle = SimpleNamespace(kill=lambda: None, join=lambda: None, exitcode=0)
-    return WorkerHandle(idle, SimpleNamespace(close=lambda: None))
+    return WorkerHandle(None, None)

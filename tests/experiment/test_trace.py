@@ -145,13 +145,13 @@ def test_errors_by_class_where_classes_are_several_or_missing() -> None:
 
 
 def test_the_test_rows_are_predicted_once_a_checkpoint(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
-    predict, asked = LinearModel.labels, []
+    predict, asked = LinearModel.scores, []
 
     def counted(model: LinearModel, rows: object) -> object:
         asked.append(rows is problem.test)
         return predict(model, rows)
 
-    monkeypatch.setattr(LinearModel, "labels", counted)
+    monkeypatch.setattr(LinearModel, "scores", counted)
     traced = run(DCD(tolerance=1e-3), problem)
     assert sum(asked) == len(traced.checkpoints)
     assert traced.measured["balanced_error"] is not None

@@ -17,6 +17,7 @@ from mpu_bench.quantities import FINISHED
 
 _PHASES = {
     "starting": "starting",
+    "importing": "importing a plugin",
     "loading": "loading data",
     "compiling": "loading compiled code (the first time on a machine: compiling)",
     "training": "training",

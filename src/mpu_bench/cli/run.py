@@ -16,12 +16,14 @@ from mpu_bench.cli.options import (
     Mirror,
     Offline,
     ResultsRoot,
+    announce_plugins,
     complete_config,
     console,
     data_home,
     say,
 )
 from mpu_bench.cli.results import print_results
+from mpu_bench.config.bounds import LARGEST_SEED, MOST_JOBS, MOST_REPEATS, MOST_THREADS
 
 if TYPE_CHECKING:
     from mpu_bench.config.choices import Experiment
@@ -46,15 +48,18 @@ def run(
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="Run only matching runs: solver=mpu, dataset=adult (repeatable)."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="The first seed.")] = None,
-    repeats: Annotated[int | None, typer.Option(min=1, help="The number of seeds.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each run.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=LARGEST_SEED, help="The first seed.")] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, max=MOST_REPEATS, help="The number of seeds.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads of each run.")] = None,
     kernel_memory: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help="Memory for stored kernel values, such as 2GB. By default half of the free."),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, help="How many runs at once. They share the machine, and so their seconds grow.")
+        int,
+        typer.Option(
+            min=1, max=MOST_JOBS, help="How many runs at once. They share the machine, and so their seconds grow."
+        ),
     ] = 1,
     force: Annotated[bool, typer.Option("--force", help="Re-run even if a result exists.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List runs and downloads; execute nothing.")] = False,
@@ -65,7 +70,9 @@ def run(
 ) -> None:
     """Run an experiment: fetch its data, make the runs that have no result yet, print the table.
 
-    Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130, interrupted.
+    A config with plugins: is code, which runs with your rights, with --dry-run too: run it only if you trust it.
+
+    Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130 or 143, interrupted.
     """
     from mpu_bench.config.read import read_config
     from mpu_bench.experiment import disturbance, plan
@@ -82,6 +89,7 @@ def run(
             repeats=repeats,
             threads=threads,
             kernel_memory=kernel_memory,
+            announce=announce_plugins,
         )
         runs = plan.plan(experiment)
         chosen = plan.only(runs, only) if only else runs

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
@@ -37,8 +38,25 @@ class Model(Protocol):
         """Return the class index predicted for every row, shape (n,)."""
 
 
+class ScoredModel(ABC):
+    """A model whose predictions follow from its scores by `labels_of`."""
+
+    @abstractmethod
+    def scores(self, rows: Rows) -> NDArray[np.float64]:
+        """Return the scores of every row, shape (n, c)."""
+
+    def labels(self, rows: Rows) -> NDArray[np.int32]:
+        """Return the class index predicted for every row, shape (n,)."""
+        return labels_of(self.scores(rows))
+
+    @property
+    @abstractmethod
+    def finite(self) -> bool:
+        """Whether all its numbers are."""
+
+
 @dataclass(frozen=True, eq=False)
-class LinearModel:
+class LinearModel(ScoredModel):
     """f(x) = w.x, or one such score per class.
 
     Attributes
@@ -58,9 +76,10 @@ class LinearModel:
         scores: NDArray[np.float64] = _linear_scores(rows, self.weights)
         return scores
 
-    def labels(self, rows: Rows) -> NDArray[np.int32]:
-        """Return the class index predicted for every row, shape (n,)."""
-        return labels_of(self.scores(rows))
+    @property
+    def finite(self) -> bool:
+        """Whether all weights are."""
+        return all_finite(self.weights)
 
     @property
     def support_vectors(self) -> int:
@@ -96,7 +115,7 @@ def fourier_features(rows: Rows, frequencies: NDArray[np.float64]) -> Iterator[N
 
 
 @dataclass(frozen=True, eq=False)
-class KernelModel:
+class KernelModel(ScoredModel):
     """f(x) = sum_j alpha_j K(x_j, x) + b, or one such score per class.
 
     Attributes
@@ -136,14 +155,20 @@ class KernelModel:
         scores += self.bias
         return scores
 
-    def labels(self, rows: Rows) -> NDArray[np.int32]:
-        """Return the class index predicted for every row, shape (n,)."""
-        return labels_of(self.scores(rows))
+    @property
+    def finite(self) -> bool:
+        """Whether all coefficients and the bias are."""
+        return all_finite(self.coefficients) and all_finite(self.bias)
 
     @property
     def support_vectors(self) -> int:
         """The number of vectors with a coefficient that is not zero."""
         return int(np.count_nonzero(np.any(self.coefficients != 0, axis=1)))
+
+
+def all_finite(numbers: ArrayLike) -> bool:
+    """Return whether numbers are neither infinite nor NaN."""
+    return bool(np.isfinite(numbers).all())
 
 
 def labels_of(scores: NDArray[np.float64]) -> NDArray[np.int32]:

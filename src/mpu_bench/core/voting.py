@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.models import KernelModel, LinearModel, Model, labels_of, vector_blocks
+from mpu_bench.core.models import KernelModel, LinearModel, Model, ScoredModel, all_finite, vector_blocks
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, count, take
 from mpu_bench.core.vectors import kernel_values
 
@@ -57,6 +57,11 @@ class SharedExpansions:
     kernel: Kernel
     features: int
 
+    @property
+    def finite(self) -> bool:
+        """Whether all coefficients and biases are."""
+        return all_finite(self.coefficients) and all_finite(self.biases)
+
     def scores(self, rows: Rows) -> NDArray[np.float64]:
         """Return the scores of every row by every machine, shape (n, p)."""
         scores = np.tile(self.biases, (count(rows), 1))
@@ -87,7 +92,7 @@ def shared(models: Sequence[KernelModel]) -> SharedExpansions:
 
 
 @dataclass(frozen=True, eq=False)
-class MulticlassModel:
+class MulticlassModel(ScoredModel):
     """The vote of machines that each separate two classes.
 
     Attributes
@@ -127,9 +132,10 @@ class MulticlassModel:
         parts = [self._by_class(self.machines.scores(part)) for part in _parts(rows, at_once)]
         return np.concatenate([np.zeros((0, self.classes)), *parts])
 
-    def labels(self, rows: Rows) -> NDArray[np.int32]:
-        """Return the class index predicted for every row, shape (n,)."""
-        return labels_of(self.scores(rows))
+    @property
+    def finite(self) -> bool:
+        """Whether the numbers of all machines are."""
+        return self.machines.finite
 
     def _by_class(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         votes, sums = np.zeros((len(scores), self.classes)), np.zeros((len(scores), self.classes))

@@ -1,15 +1,31 @@
-"""What a pool sends to a worker, and what it hears from it."""
+"""What a pool sends to a worker, and what it hears from it.
+
+A worker runs code of others, so what comes from it is read as text and looked at before it is believed: a word for the
+kind of message and JSON of bounded size, whose columns have their types. A pool sends pickles; nothing comes back so.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import AllowInfNan, Field, TypeAdapter, ValidationError
 
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.experiment.run import Run
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Column
+from mpu_bench.texts import plain
+
+MOST_BYTES = 64 << 20  #: of a message: ten times what a thousand checkpoints in every decade come to
+_COLUMNS: Mapping[str, Column] = {**RECORD_COLUMNS, **CHECKPOINT_COLUMNS}
+_LEAST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**63 - 1
+
+_Finite = Annotated[float, AllowInfNan(False)]
+_Count = Annotated[int, Field(ge=0, le=_LARGEST_INTEGER)]
 
 
 @dataclass(frozen=True)
@@ -42,24 +58,31 @@ class Preparation:
 class Phase:
     """What a worker begins now."""
 
-    name: Literal["starting", "loading", "compiling", "training"]
+    name: Literal["starting", "importing", "loading", "compiling", "training"]
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """Whether the compiler begins, or ends, while a worker gets ready."""
+
+    begins: bool
 
 
 @dataclass(frozen=True)
 class Compiled:
     """The seconds a worker has just spent compiling; zero where all came from the disk cache."""
 
-    seconds: float
+    seconds: _Finite
 
 
 @dataclass(frozen=True)
 class Progress:
     """How far a run is after a slice, with what was measured at its last checkpoint."""
 
-    passes: float
-    seconds: float
-    objective: float | None = None
-    gap: float | None = None
+    passes: _Finite
+    seconds: _Finite
+    objective: _Finite | None = None
+    gap: _Finite | None = None
 
 
 @dataclass(frozen=True)
@@ -71,10 +94,10 @@ class Work:
     """
 
     step: Literal["note", "begin", "advance", "end"]
-    number: int = 0
+    number: _Count = 0
     text: str = ""
-    total: int | None = None
-    done: int = 0
+    total: _Count | None = None
+    done: _Count = 0
 
 
 @dataclass(frozen=True)
@@ -88,16 +111,115 @@ class Finished:
 
     record: dict[str, Any]
     checkpoints: list[dict[str, Any]]
+    threads_left: _Count = 0  #: that a solver has started and not ended
 
 
 @dataclass(frozen=True)
 class Failed:
     """The end of a run without a result: one of the words for it, and why."""
 
-    status: str
+    status: Literal["error", "skipped", "out-of-memory"]
     reason: str
+    threads_left: _Count = 0
 
 
 #: what is told while a run is under way
 News = Phase | Compiled | Progress
-Message = News | Work | Prepared | Finished | Failed
+Message = News | Compiler | Work | Prepared | Finished | Failed
+
+_KINDS: dict[str, TypeAdapter[Any]] = {
+    kind.__name__: TypeAdapter(kind) for kind in (Phase, Compiler, Compiled, Progress, Work, Prepared, Finished, Failed)
+}
+
+
+def encode(message: Message) -> bytes:
+    """Return a message as a line: its kind and JSON, with columns that are `plain`.
+
+    Raises
+    ------
+    ValueError
+        If a column cannot hold its value; the message names it.
+    """
+    return f"{type(message).__name__} {json.dumps(asdict(_plain_message(message)), allow_nan=False)}\n".encode()
+
+
+def decode(line: bytes) -> Message:
+    """Return the message of a line.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    kind, _, content = line.partition(b" ")
+    adapter = _KINDS.get(kind.decode("ascii", "replace"))
+    if adapter is None:
+        raise ValueError(f"no message: {plain(line[:100].decode(errors='replace'))}")
+    try:
+        message: Message = adapter.validate_json(content, strict=True)
+    except ValidationError as fault:
+        raise ValueError(f"no message: {plain(str(fault), 300)}") from fault
+    return _plain_message(message)
+
+
+def _plain_message(message: Message) -> Message:
+    match message:
+        case Finished(record, checkpoints, threads_left):
+            checked = [_plain_columns(each, CHECKPOINT_COLUMNS) for each in checkpoints]
+            return Finished(_plain_columns(record, _COLUMNS), checked, threads_left)
+        case Failed(status, reason, threads_left):
+            return Failed(status, plain(reason), threads_left)
+        case Work(step, number, text, total, done):
+            return Work(step, number, plain(text), total, done)
+        case Progress(passes, seconds, objective, gap):
+            return Progress(passes, seconds, _finite(objective), _finite(gap))
+    return message
+
+
+def _plain_columns(values: Mapping[str, Any], columns: Mapping[str, Column]) -> dict[str, Any]:
+    if unknown := sorted(values.keys() - columns.keys()):
+        raise ValueError(f"there is no column {plain(unknown[0], 100)!r}")
+    return {name: plain_value(columns[name], value) for name, value in values.items()}
+
+
+def plain_value(column: Column, value: Any) -> Any:
+    """Return a value as a column can keep it: text, an integer of 64 bits or a finite float; None where it is missing.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these.
+    """
+    try:
+        return None if value is None else _PLAIN[column.type](value)
+    except (TypeError, ValueError, OverflowError) as fault:
+        raise ValueError(f"{column.name}: {fault}") from fault
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a {type(value).__name__} is no text")
+    return plain(value)
+
+
+def _integer(value: Any) -> int | None:
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+        raise TypeError(f"a {type(value).__name__} is no integer")
+    if not _LEAST_INTEGER <= value <= _LARGEST_INTEGER:
+        raise ValueError("an integer has 64 bits")
+    return int(value)
+
+
+def _real(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"a {type(value).__name__} is no number")
+    return _finite(float(value))
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+_PLAIN: Mapping[str, Callable[[Any], Any]] = {"TEXT": _text, "INTEGER": _integer, "REAL": _real}

@@ -22,7 +22,7 @@ class RunSettings:
         When its model is evaluated.
     threads : int
     plugins : tuple of Path
-        Files that define solvers of the user's own.
+        The file that defines the solver, if that is of the user's own; none for the project's own solvers.
     kernel_memory : int or None
         Bytes for kernel values that are kept; None: half of what is free.
     """

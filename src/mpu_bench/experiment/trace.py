@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from mpu_bench.config.schema import Checkpoints, Stop
-from mpu_bench.core import counters
+from mpu_bench.core import answers, counters
 from mpu_bench.core.clock import Clock
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Solver, Status, Until
+from mpu_bench.errors import SolverError
 from mpu_bench.experiment.messages import Progress
 from mpu_bench.quantities import CHECKPOINT_COLUMNS
 
@@ -26,6 +27,7 @@ Labels = np.ndarray[Any, Any]  #: class indices, int32
 
 _SLICE_SECONDS = 0.1  # a slice lasts about this long, so that limits and interruptions are met in time
 _FIRST_SLICE = 256  # examples, while the pace is not yet known
+_MOST_CHECKPOINTS = 25_000  # more than a thousand in every decade up to 2^61 examples
 
 
 @dataclass
@@ -46,11 +48,15 @@ class Trace:
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """A checkpoint, the model that it evaluates, and the classes that this predicts for the test rows, if any."""
+    """A checkpoint, the model that it evaluates, and the classes that this predicts for the test rows, if any.
+
+    ``finite`` is whether all numbers of the model and all its scores are.
+    """
 
     values: dict[str, Any]
     model: Model
     predicted: Labels | None
+    finite: bool
 
 
 @dataclass
@@ -80,8 +86,8 @@ class _Watch:
     n: int
     pace: _Pace = field(default_factory=_Pace)
 
-    def until(self, counts: np.ndarray[Any, Any], due: int) -> Until:
-        presented, evaluations = int(counts[counters.PRESENTED]), int(counts[counters.KERNEL_EVALUATIONS])
+    def until(self, counts: Sequence[int], due: int) -> Until:
+        presented, evaluations = counts[counters.PRESENTED], counts[counters.KERNEL_EVALUATIONS]
         last = min(due, presented + min(self.pace.amount, self.pace.within(self._seconds_left())))
         if self.stop.passes is not None:
             last = min(last, math.ceil(self.stop.passes * self.n))
@@ -92,7 +98,7 @@ class _Watch:
     def _seconds_left(self) -> float:
         return math.inf if self.stop.seconds is None else self.stop.seconds - self.clock.seconds
 
-    def rule(self, counts: np.ndarray[Any, Any]) -> str:
+    def rule(self, counts: Sequence[int]) -> str:
         """Return the rule that has ended the run, or nothing."""
         stop = self.stop
         if stop.passes is not None and counts[counters.PRESENTED] >= stop.passes * self.n:
@@ -138,18 +144,20 @@ def train(
     clock, probes = Clock(), [probe()]
     with clock:
         state = solver.start(problem, kernel, seed)
+    counts = answers.counts(solver, state)
     watch = _Watch(stop, clock, problem.n)
     due_at = _due(checkpoints, problem.n)
     due = next(due_at) if solver.sliceable else counters.UNLIMITED
     kept: list[dict[str, Any]] = []
     while True:
-        before, seconds = int(state.counters[counters.PRESENTED]), clock.seconds
-        until = watch.until(state.counters, due) if solver.sliceable else Until()
+        before, seconds = counts[counters.PRESENTED], clock.seconds
+        until = watch.until(counts, due) if solver.sliceable else Until()
         with clock:
-            status = solver.advance(state, until)
-        presented = int(state.counters[counters.PRESENTED])
+            status = answers.advance(solver, state, until)
+        counts = answers.counts(solver, state, counts)
+        presented = counts[counters.PRESENTED]
         watch.pace.measure(presented - before, clock.seconds - seconds)
-        rule = "" if status is not Status.RUNNING else watch.rule(state.counters)
+        rule = "" if status is not Status.RUNNING else watch.rule(counts)
         if not solver.sliceable and status is Status.RUNNING:
             rule = "the peer's own cap"
         ended = status is not Status.RUNNING or bool(rule)
@@ -158,15 +166,23 @@ def train(
         if presented >= due or ended:
             evaluated = checkpoint(solver, state, problem, clock, optimum)
             kept.append(evaluated.values)
+            if not evaluated.finite:
+                status = Status.DIVERGED
             due = next(count for count in due_at if count > presented)
             rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else "")
         progress(Progress(presented / problem.n, clock.seconds, **_latest(kept)))
-        if ended or rule:
-            kept[-1]["train_error"] = train_error(evaluated.model, problem)
+        if len(kept) > _MOST_CHECKPOINTS:
+            raise SolverError(
+                f"{solver.name}: more than {_MOST_CHECKPOINTS:,} checkpoints; its counters cannot be true"
+            )
+        if ended or rule or status is Status.DIVERGED:
+            if evaluated.finite and kept[-1]["train_error"] is None:
+                kept[-1]["train_error"], finite = train_error(solver, evaluated.model, problem)
+                status = status if finite else Status.DIVERGED
             word, reason = _ending(status, rule, kept[-1])
             measured = _disturbances(clock, probes if ended else [*probes, probe()])
             measured |= errors_by_class(evaluated.predicted, problem.test_labels, len(problem.classes))
-            reason = "; ".join(filter(None, [reason, solver.note(state)]))
+            reason = "; ".join(filter(None, [reason, answers.note(solver, state)]))
             return Trace(word, reason, kept, evaluated.model, measured)
 
 
@@ -198,7 +214,7 @@ def _latest(kept: list[dict[str, Any]]) -> dict[str, Any]:
 def _ending(status: Status, rule: str, last: dict[str, Any]) -> tuple[str, str]:
     objective = last["objective"]
     if status is Status.DIVERGED or (objective is not None and not math.isfinite(objective)):
-        return "diverged", "the weights or the objective are no longer finite"
+        return "diverged", "the weights, the scores or the objective are no longer finite"
     return ("stopped", rule) if rule else ("done", "")
 
 
@@ -208,29 +224,39 @@ def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock, optim
     The training error of a kernel expansion costs n kernel values a vector, more than training itself: it is left
     out (None) until the end.
     """
-    model = solver.model(state)
-    measures = solver.measures(state)
-    predicted = model.labels(problem.test) if len(problem.test_labels) else None
-    counts = {name: int(count) for name, count in zip(counters.NAMES, state.counters, strict=True)}
+    model = answers.model(solver, state)
+    measures = answers.measures(solver, state)
+    counts = dict(zip(counters.NAMES, answers.counts(solver, state), strict=True))
+    size = answers.size(solver, model)
+    finite, predicted, error = answers.is_finite(model), None, None
+    if finite and len(problem.test_labels):
+        predicted = answers.predict(solver, model, problem.test, len(problem.classes))
+        finite = predicted is not None
+    if finite and size.linear:
+        error, finite = train_error(solver, model, problem)
     values: dict[str, Any] = {
         "passes": counts["presented"] / problem.n,
         "train_seconds": clock.seconds,
         "cpu_seconds": clock.cpu_seconds,
-        "support_vectors": None if model.linear else model.support_vectors,
-        "train_error": train_error(model, problem) if model.linear else None,
+        "support_vectors": None if size.linear else size.support_vectors,
+        "train_error": error,
         "test_error": None if predicted is None else float(np.mean(predicted != problem.test_labels)),
-        "suboptimality": None if optimum is None or measures.objective is None else measures.objective / optimum - 1,
+        "suboptimality": None if not optimum or measures.objective is None else measures.objective / optimum - 1,
         **counts,
         **measures._asdict(),
     }
-    return _Evaluation({name: values[name] for name in CHECKPOINT_COLUMNS}, model, predicted)
+    return _Evaluation({name: values[name] for name in CHECKPOINT_COLUMNS}, model, predicted, finite)
 
 
-def train_error(model: Model, problem: Problem) -> float | None:
-    """Return the share of training examples with a wrong label; None for a stream, which would be made once more."""
+def train_error(solver: Solver, model: Model, problem: Problem) -> tuple[float | None, bool]:
+    """Return the share of training examples with a wrong label, and whether all their scores are finite.
+
+    There is no such share for a stream, which would be made once more, and where a score is not finite.
+    """
     if isinstance(problem, StreamedProblem) or not problem.n:
-        return None
-    return float(np.mean(model.labels(problem.train) != problem.labels))
+        return None, True
+    predicted = answers.predict(solver, model, problem.train, len(problem.classes))
+    return (None, False) if predicted is None else (float(np.mean(predicted != problem.labels)), True)
 
 
 def errors_by_class(predicted: Labels | None, labels: Labels, classes: int) -> dict[str, float | None]:

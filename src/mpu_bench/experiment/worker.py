@@ -1,22 +1,27 @@
 """The child process that runs are made in: kept warm, fed over a pipe, replaceable at any moment.
 
-It answers each `Task` with messages: `Phase` and `Compiled` as it goes on, `Progress` after every slice, and at last
-`Finished` or `Failed`.
+It answers each `Task` with messages: `Phase`, `Compiler` and `Compiled` as it goes on, `Progress` after every slice,
+and at last `Finished` or `Failed`; a `Preparation` with `Work`, and at last `Prepared` or `Failed`.
+
+Solvers of a user's own have a worker that makes no other solver's runs, and a problem loaded anew for each run: they
+may change whatever they reach.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -24,33 +29,53 @@ from typing import Any
 from mpu_bench.experiment import disturbance
 from mpu_bench.experiment.messages import (
     Compiled,
+    Compiler,
     Failed,
     Finished,
     Message,
     Phase,
     Preparation,
     Prepared,
-    Progress,
     Task,
+    encode,
 )
 from mpu_bench.experiment.run import Run
 from mpu_bench.scaled import Scaled
+from mpu_bench.texts import plain
 
-_SIGKILL_ON_PARENT_DEATH = 1  # PR_SET_PDEATHSIG
+LOST_CONNECTION = 76  #: exit code of a worker that cannot answer: a solver has closed what is not its own
 _WARM_UP_EXAMPLES = 200
 _NEEDED_BY_EVERY_RUN = ("mpu_bench.data.prepare.load", "mpu_bench.experiment.bind", "mpu_bench.experiment.trace")
 
 
-def serve(connection: Connection, parent: int, jobs: int = 1) -> None:
-    """Answer tasks until the parent closes the pipe or dies."""
-    _die_with(parent)
+def serve(descriptor: int, jobs: int = 1) -> None:
+    """Answer what comes over a connection, until it is closed."""
     for module in _NEEDED_BY_EVERY_RUN:  # while the parent still reads its config
         importlib.import_module(module)
     _prune_compiled_code()
-    executor = RunExecutor(connection.send, parent, jobs)
-    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+    connection, this = Connection(descriptor), os.getpid()
+
+    def send(message: Message) -> None:
+        if os.getpid() != this:  # a copy of this process that a solver has made
+            os._exit(0)
+        _send(descriptor, encode(message))
+
+    executor = RunExecutor(send, jobs)
+    executor.tell_when_compiling()
+    gc.freeze()  # what is there now stays: looking for what is free must not look there every time
+    with suppress(EOFError, OSError):
         while True:
             executor.answer(connection.recv())
+
+
+def _send(descriptor: int, line: bytes) -> None:
+    """Write a message; without a connection nothing can be said but by the exit code."""
+    left = memoryview(line)
+    try:
+        while left:
+            left = left[os.write(descriptor, left) :]
+    except OSError:
+        os._exit(LOST_CONNECTION)
 
 
 def _prune_compiled_code() -> None:
@@ -60,38 +85,28 @@ def _prune_compiled_code() -> None:
     cache.prune()
 
 
-def _die_with(parent: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SIGKILL_ON_PARENT_DEATH, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the line above
-        os._exit(1)
-
-
 @dataclass
 class RunExecutor:
     """Makes runs, and keeps between them what the next may need: the last problem, and what is compiled already."""
 
     send: Callable[[Message], None]
-    parent: int
     jobs: int  #: workers that share the machine's memory
     _problem: tuple[Any, Any] | None = None
     _probe: disturbance.Probe | None = None
     _warm: set[tuple[Any, ...]] = field(default_factory=set)
+    _is_warming_up: bool = False
 
     def answer(self, asked: Task | Preparation) -> None:
         """Make one run, or prepare a dataset, and send what came of it; every failure is an answer too."""
+        before = set(threading.enumerate())
         try:
-            self.send(self._prepare_data(asked) if isinstance(asked, Preparation) else self._execute(asked))
-        except (BrokenPipeError, ConnectionResetError):
-            raise
-        except MemoryError as fault:
-            self._problem = None
-            self.send(Failed("out-of-memory", f"the process could not get more memory: {fault}"))
-        except ImportError as fault:
-            needing = asked.name if isinstance(asked, Preparation) else asked.run.solver.name
-            self.send(Failed("skipped", f"{needing} needs a package that is not installed: {fault}"))
-        except Exception as fault:
-            self.send(Failed("error", _reason(fault)))
+            try:
+                self.send(self._prepare_data(asked) if isinstance(asked, Preparation) else self._execute(asked, before))
+            finally:
+                if isinstance(asked, Preparation) or asked.run.settings.plugins:
+                    self._problem = None
+        except BaseException as fault:  # whatever a solver raises to end its process, too
+            self.send(replace(_failure(asked, fault), threads_left=_threads_left(before)))
 
     def _prepare_data(self, preparation: Preparation) -> Prepared:
         from mpu_bench.experiment.preparation import prepare
@@ -99,27 +114,33 @@ class RunExecutor:
         self._problem = None
         return prepare(preparation, self.send)
 
-    def _execute(self, task: Task) -> Finished:
+    def _execute(self, task: Task, threads: set[threading.Thread]) -> Finished:
         from mpu_bench import solvers
         from mpu_bench.core import gram
         from mpu_bench.experiment import bind, trace
 
         run, settings = task.run, task.run.settings
         gram.set_allowance(settings.kernel_memory, self.jobs)
+        if settings.plugins:
+            _forget_signal_handlers()
+            self.send(Phase("importing"))
         for plugin in settings.plugins:
             solvers.load_plugin(plugin)
-        problem = self._prepare(task)
+        problem, kernel = self._load(task)
+        self.send(Phase("compiling"))
         solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
-        kernel = bind.build_kernel(run.solver.kernel, problem)
         solver.check(problem, kernel)
         compile_seconds = self._warm_up(run, problem)
+        if settings.plugins:  # it may have changed its inputs already
+            self._problem = None
+            problem, kernel = self._load(task)
         probe = self._known_probe(task)
         self.send(Phase("training"))
         _forget_peak_memory()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             traced = trace.train(
-                solver, problem, kernel, run.seed, settings.stop, settings.checkpoints, self._tell, task.optimum,
+                solver, problem, kernel, run.seed, settings.stop, settings.checkpoints, self.send, task.optimum,
                 probe.measure,
             )  # fmt: skip
         record = {
@@ -133,7 +154,7 @@ class RunExecutor:
             **traced.measured,
         }
         record["disturbed"] = disturbance.why(record, probe.fastest)
-        return Finished(record, traced.checkpoints)
+        return Finished(record, traced.checkpoints, _threads_left(threads))
 
     def _known_probe(self, task: Task) -> disturbance.Probe:
         """Return this worker's probe, which knows the fastest one of all earlier runs."""
@@ -141,15 +162,11 @@ class RunExecutor:
         self._probe.fastest = min(self._probe.fastest, task.fastest_probe)
         return self._probe
 
-    def _tell(self, progress: Progress) -> None:
-        if os.getppid() != self.parent:
-            os._exit(1)
-        self.send(progress)
-
-    def _prepare(self, task: Task) -> Any:
-        """Return the problem of a run, which is the last one's if its data are the same."""
+    def _load(self, task: Task) -> tuple[Any, Any]:
+        """Return the problem of a run, which is the last one's if its data are the same, and its kernel."""
         from mpu_bench.data.cards import catalog
         from mpu_bench.data.prepare.load import load_problem
+        from mpu_bench.experiment import bind
         from mpu_bench.experiment.holdout import holdout
 
         self.send(Phase("loading"))
@@ -162,7 +179,26 @@ class RunExecutor:
         if task.run.trial is not None:
             problem = holdout(problem, task.run.trial)
         _check_classes(task.run, problem)
-        return problem
+        return problem, bind.build_kernel(task.run.solver.kernel, problem)
+
+    def tell_when_compiling(self) -> None:
+        """Send from now on when the compiler begins and ends, while a run gets ready: these seconds have no limit."""
+        from numba.core import event
+
+        from mpu_bench.core.clock import COMPILER  # hears it first
+
+        executor = self
+
+        class Heard(event.Listener):
+            def on_start(self, event: Any) -> None:  # noqa: ARG002
+                if executor._is_warming_up and COMPILER.depth == 1:
+                    executor.send(Compiler(begins=True))
+
+            def on_end(self, event: Any) -> None:  # noqa: ARG002
+                if executor._is_warming_up and COMPILER.depth == 0:
+                    executor.send(Compiler(begins=False))
+
+        event.register("numba:compile", Heard())  # type: ignore[no-untyped-call]
 
     def _warm_up(self, run: Run, problem: Any) -> float:
         """Compile, or load compiled code, on a small problem of the same types; return the seconds it took."""
@@ -174,27 +210,61 @@ class RunExecutor:
         key = (run.solver.name, _variant(run), run.solver.kernel.name, types)
         if key in self._warm:
             return 0.0
-        self.send(Phase("compiling"))
         started, compiled = time.perf_counter(), COMPILER.seconds
         small = bind.warm_up_problem(problem)
         few = Stop(passes=_WARM_UP_EXAMPLES / small.n)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
-            kernel = bind.build_kernel(run.solver.kernel, small)
-            trace.train(solver, small, kernel, run.seed, few, Checkpoints())
+        self._is_warming_up = True
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
+                kernel = bind.build_kernel(run.solver.kernel, small)
+                trace.train(solver, small, kernel, run.seed, few, Checkpoints())
+        finally:
+            self._is_warming_up = False
         self._warm.add(key)
         self.send(Compiled(COMPILER.seconds - compiled))
         return time.perf_counter() - started
 
 
-def _reason(fault: Exception) -> str:
+def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
+    """Return what is said of an exception; the text of one may fail, too."""
     from mpu_bench.errors import UserError
 
+    said = _text(fault)
     if isinstance(fault, UserError):
-        return str(fault)
-    traceback.print_exc()
-    return f"{type(fault).__name__}: {fault}"
+        return Failed("error", said)
+    if isinstance(fault, MemoryError):
+        return Failed("out-of-memory", f"the process could not get more memory: {said}")
+    if isinstance(fault, ImportError):
+        needing = asked.name if isinstance(asked, Preparation) else asked.run.solver.name
+        return Failed("skipped", f"{needing} needs a package that is not installed: {said}")
+    with suppress(BaseException):
+        traceback.print_exception(fault)
+    words = {SystemExit: "asked for the end of its process", KeyboardInterrupt: "interrupted itself"}
+    more = next((f" (the solver {words[kind]})" for kind in words if isinstance(fault, kind)), "")
+    return Failed("error", f"{type(fault).__name__}: {said}{more}")
+
+
+def _threads_left(before: set[threading.Thread]) -> int:
+    return len(set(threading.enumerate()) - before)
+
+
+def _text(fault: BaseException) -> str:
+    try:
+        return plain(str(fault))
+    except BaseException as another:
+        return f"(its text cannot be had: its __str__ raises {type(another).__name__})"
+
+
+def _forget_signal_handlers() -> None:
+    """Let signals mean what they mean at first, whatever an earlier run has made of them, and no timer run."""
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    if hasattr(signal, "setitimer"):
+        for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+            signal.setitimer(timer, 0)
 
 
 def _sizes(problem: Any) -> dict[str, int]:
@@ -223,7 +293,11 @@ def _check_classes(run: Run, problem: Any) -> None:
 
 
 def _forget_peak_memory() -> None:
-    """Let the process's peak count from now on (Linux); elsewhere it counts from the worker's start."""
+    """Let the process's peak count from now on (Linux), without what earlier runs have left behind."""
+    gc.collect()
+    if sys.platform == "linux":
+        with suppress(AttributeError):  # a C library without it
+            ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 

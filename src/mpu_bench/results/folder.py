@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from mpu_bench import resources
-from mpu_bench.config.read import config_names, read_config
+from mpu_bench.config.read import config_names, read_without_plugins
 from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.document import Document
 from mpu_bench.errors import StoreError
@@ -217,7 +217,7 @@ def _judged_by(facts: dict[str, Any]) -> dict[str, Any]:
     options = facts.get("options") or []
     profiles = [profile for option, profile in pairwise(options) if option == "--profile"]
     path = resources.bundled("configs") / f"{facts['config']}.yaml"
-    experiment = read_config(path, profile=profiles[0] if profiles else None)
+    experiment = read_without_plugins(path, profile=profiles[0] if profiles else None)
     judging = experiment.judging.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {"judging": judging}
 

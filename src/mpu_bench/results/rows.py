@@ -1,4 +1,4 @@
-"""Rows of results as JSON text: made plain and publishable on their way into the store, held to their columns on the way out.
+"""Rows of results as JSON text: made plain and publishable on the way in, held to their columns on the way out.
 
 What a database or a kept folder holds may have been written by anyone. `DamagedError` says what is wrong with it; who
 reads the file says which file and which run.

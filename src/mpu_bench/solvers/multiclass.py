@@ -30,6 +30,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.core import answers
 from mpu_bench.core.clock import untimed
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, new_counters, reached
 from mpu_bench.core.kernels import Kernel
@@ -142,7 +143,7 @@ class Multiclass(Solver):
                 until.presented - int(state.counted[PRESENTED]),
                 until.kernel_evaluations - int(state.counted[KERNEL_EVALUATIONS]),
             )
-            status = self.solver.advance(state.machine, its)
+            status = answers.advance(self.solver, state.machine, its)
             state.counters[:] = state.counted + state.machine.counters
             if status is Status.DIVERGED:
                 return status
@@ -153,7 +154,8 @@ class Multiclass(Solver):
     def _end(self, state: State, status: Status) -> None:
         with untimed():
             solver, machine = self.solver, state.machine
-            state.trained.append(Trained(solver.model(machine), solver.measures(machine), solver.note(machine), status))
+            trained = solver.model(machine), answers.measures(solver, machine), answers.note(solver, machine)
+            state.trained.append(Trained(*trained, status))
         state.counted[:] = state.counters
         self._begin(state)
 
@@ -169,7 +171,7 @@ class Multiclass(Solver):
         """Return the sums of objectives, once all machines have begun; of two classes, the one machine's measures."""
         measures = [each.measures for each in state.trained]
         if state.machine is not None:
-            measures.append(self.solver.measures(state.machine))
+            measures.append(answers.measures(self.solver, state.machine))
         if len(state.pairs) == 1:
             return measures[0]
         if len(measures) < len(state.pairs):
@@ -184,7 +186,7 @@ class Multiclass(Solver):
         """Return every note on a machine once."""
         notes = [each.note for each in state.trained]
         if state.machine is not None:
-            notes.append(self.solver.note(state.machine))
+            notes.append(answers.note(self.solver, state.machine))
         return "; ".join(dict.fromkeys(filter(None, notes)))
 
 

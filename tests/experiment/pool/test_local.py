@@ -17,7 +17,7 @@ from mpu_bench.data.download.progress import SILENT, Lines
 from mpu_bench.data.prepare.load import describe
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress, Task
-from mpu_bench.experiment.pool import Outcome, Pool, local
+from mpu_bench.experiment.pool import Outcome, Pool, bounds
 from mpu_bench.experiment.pool.local import LocalPool
 
 PLUGIN = Path(__file__).parents[2] / "plugins" / "misbehaving.py"
@@ -74,7 +74,7 @@ def test_a_failure_is_a_row_and_the_others_go_on(
 
 def test_a_run_over_its_seconds_is_ended(outcomes) -> None:
     first, second = (each.record for each in outcomes(["sleep", "finish"], Limits(seconds=0.5)))
-    assert (first["status"], first["reason"]) == ("timeout", "still training after 0.5 seconds")
+    assert (first["status"], first["reason"]) == ("timeout", "still training after 0.5 seconds; ended by mpu-bench")
     assert second["status"] == "done"
 
 
@@ -96,7 +96,7 @@ def test_a_rule_of_the_config_stops_a_solver_that_would_run_on(outcomes) -> None
 
 
 def test_evaluating_a_model_costs_no_seconds_of_a_rule(outcomes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "_GRACE_SECONDS", 0.9)
+    monkeypatch.setattr(bounds, "STOP_GRACE_SECONDS", 0.9)
     more = "stop: {seconds: 0.1}\ncheckpoints: {first: 0.01, per_decade: 20}\n"
     (only,) = outcomes(["run-on, look: 0.1"], more=more)
     assert (only.record["status"], only.record["reason"]) == ("stopped", "seconds 0.1")
@@ -107,7 +107,7 @@ def test_what_a_run_tells(outcomes) -> None:
     news: list[News] = []
     outcomes(["finish, passes: 7"], news=news)
     phases = [each.name for each in news if isinstance(each, Phase)]
-    assert [phase for phase in phases if phase != "compiling"] == ["loading", "training"]
+    assert [phase for phase in phases if phase != "compiling"] == ["importing", "loading", "loading", "training"]
     assert all(each.seconds >= 0 for each in news if isinstance(each, Compiled))
     far = [each for each in news if isinstance(each, Progress)]
     assert [each.passes for each in far] == sorted(each.passes for each in far)
@@ -132,7 +132,7 @@ def test_a_worker_that_died_while_idle_is_replaced(outcomes, pool: LocalPool) ->
     outcomes(["finish"])
     (idle,) = pool._workers
     idle.process.kill()
-    idle.process.join()
+    idle.process.wait()
     assert [each.record["status"] for each in outcomes(["finish"])] == ["done"]
 
 

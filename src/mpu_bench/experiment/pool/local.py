@@ -1,94 +1,39 @@
 """Tasks in child processes of this machine.
 
 Workers are kept warm and given one run after another; a worker that crashes or exceeds a limit is replaced,
-and its run becomes a row with the reason.
+and its run becomes a row with the reason. So is one that has served a solver of a user's own when another's turn comes:
+that solver may have changed whatever it reached.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import threading
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from collections.abc import Mapping
+from multiprocessing.connection import wait
 from typing import Any
 
-import psutil
 from pydantic import ByteSize
 
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.download import progress
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.experiment import worker
 from mpu_bench.experiment.messages import (
-    Compiled,
+    Compiler,
     Failed,
     Finished,
     Message,
     Phase,
     Preparation,
+    Prepared,
     Progress,
     Task,
     Work,
 )
-from mpu_bench.experiment.pool import OnNews, Outcome, Pool
+from mpu_bench.experiment.pool import OnNews, Outcome, Pool, child
+from mpu_bench.experiment.pool.child import WorkerHandle
 from mpu_bench.experiment.preparation import Shown
 
-_THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
 _LOOK_SECONDS = 0.05  # how often limits are looked at
-_GRACE_FACTOR, _GRACE_SECONDS = 1.5, 30.0  # what a solver that cannot be sliced may take beyond stop.seconds
-
-
-@dataclass
-class WorkerHandle:
-    """One child process, and the task it is at."""
-
-    process: Any
-    connection: Connection
-    task: Task | None = None
-    training_since: float | None = None
-    last_message: float = 0.0  #: when it was last heard of
-    peak_memory: int = 0
-    progress: Progress | None = None
-
-    def send(self, task: Task) -> None:
-        """Let the worker begin a task."""
-        self.connection.send(task)
-        self.task, self.training_since, self.peak_memory, self.progress = task, None, 0, None
-
-    def failed(self, status: str, reason: str) -> Outcome:
-        """Return the outcome of a task that has no result, with what is known of it."""
-        assert self.task is not None
-        record: dict[str, Any] = {"status": status, "reason": reason}
-        if self.progress is not None:
-            record |= {"train_seconds": self.progress.seconds, "passes": self.progress.passes}
-        if self.peak_memory:
-            record["peak_memory_mb"] = self.peak_memory / 2**20
-        return Outcome(self.task, record, [])
-
-    def resident_bytes(self) -> int:
-        """Return how much memory the process has at present; zero if it is gone."""
-        with suppress(psutil.Error):
-            return int(psutil.Process(self.process.pid).memory_info().rss)
-        return 0
-
-    def end(self) -> int | None:
-        """Kill the process, wait for it, and return its exit code."""
-        self.process.kill()
-        self.process.join()
-        self.connection.close()
-        return self.process.exitcode  # type: ignore[no-any-return]
+_OWN: tuple[Any, ...] = ()  # the kind of a worker for solvers of the project
 
 
 class LocalPool(Pool):
@@ -111,8 +56,9 @@ class LocalPool(Pool):
 
     def close(self) -> None:  # noqa: D102 - the interface says it
         for each in self._workers:
-            each.end()
-        self._workers = []
+            each.stop()
+        while self._workers:
+            self._discard(self._workers[-1])
 
     def use_threads(self, threads: int) -> None:  # noqa: D102
         if threads != self.threads:  # a process settles it when it starts
@@ -124,39 +70,23 @@ class LocalPool(Pool):
         return sum(each.task is not None for each in self._workers) < self.jobs
 
     def submit(self, task: Task) -> None:  # noqa: D102
-        idle = next((each for each in self._workers if each.task is None), None)
-        try:
-            (idle or self._start()).send(task)
-        except (BrokenPipeError, ConnectionResetError):  # it died while it waited
-            assert idle is not None
-            self._discard(idle)
-            self._start().send(task)
+        plugins = task.run.settings.plugins
+        self._idle_worker((plugins, task.run.solver.name) if plugins else _OWN).send(task)
 
     def prepare(  # noqa: D102
         self, name: str, options: Mapping[str, Any], home: DataHome, limits: Limits, progress: progress.Progress
     ) -> str:
-        idle = next((each for each in self._workers if each.task is None), None) or self._start()
+        chosen = self._idle_worker(_OWN)
         reason: str | None = None
         try:
-            idle.connection.send(Preparation(name, options, home, limits))
+            chosen.send(Preparation(name, options, home, limits))
             with Shown(progress) as shown:
-                while True:
-                    if idle.connection.poll(_LOOK_SECONDS):
-                        match idle.connection.recv():
-                            case Work() as work:
-                                shown.show(work)
-                            case Failed(_, reason):
-                                break
-                            case _:
-                                reason = ""
-                                break
-                    if limits.memory is not None and idle.resident_bytes() > limits.memory:
-                        return _over_memory(limits.memory)[1]
-        except (EOFError, BrokenPipeError, ConnectionResetError):
-            return _death(self._discard(idle))
-        finally:
-            if reason is None and idle in self._workers:
-                self._discard(idle)
+                while reason is None:
+                    wait(chosen.waited_for, timeout=_LOOK_SECONDS)
+                    reason = _prepared(chosen, limits.memory, shown)
+        finally:  # an interruption, too, ends what is under way
+            if reason or reason is None or len(self._workers) > self.jobs:
+                self._discard(chosen)
         return reason
 
     def next_outcome(self, on_news: OnNews) -> Outcome:  # noqa: D102
@@ -164,108 +94,120 @@ class LocalPool(Pool):
             for each in busy:
                 if outcome := self._look_after(each, on_news):
                     return outcome
-            wait([each.connection for each in busy], timeout=_LOOK_SECONDS)
+            wait([it for each in busy for it in each.waited_for], timeout=_LOOK_SECONDS)
         raise LookupError("no task is under way")
 
+    def _idle_worker(self, kind: tuple[Any, ...]) -> WorkerHandle:
+        """Return a living worker that has served this kind of solver, or none; others make room for it."""
+        idle = [each for each in self._workers if each.task is None]
+        for each in [each for each in idle if each.is_dead]:
+            self._discard(each)
+            idle.remove(each)
+        fitting = [each for wanted in (kind, None) for each in idle if each.kind == wanted]
+        if not fitting and idle and len(self._workers) >= self.jobs:
+            self._discard(idle[0])
+        chosen = fitting[0] if fitting else self._start()
+        chosen.kind = kind
+        return chosen
+
     def _start(self) -> WorkerHandle:
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        process = context.Process(target=worker.serve, args=(theirs, os.getpid(), self.jobs), daemon=True)
-        with _thread_variables(self.threads), _deaf_to_interruption():
-            process.start()
-        theirs.close()
-        self._workers.append(WorkerHandle(process, ours))
+        self._workers.append(child.start(self.threads, self.jobs))
         return self._workers[-1]
 
-    def _discard(self, broken: WorkerHandle) -> int | None:
-        self._workers.remove(broken)
-        return broken.end()
+    def _discard(self, worker: WorkerHandle) -> None:
+        self._workers.remove(worker)
+        worker.end()
 
     def _look_after(self, busy: WorkerHandle, on_news: OnNews) -> Outcome | None:
+        assert busy.task is not None
+        assert busy.course is not None
+        is_dead = busy.is_dead  # first: what it has sent before is there then
         try:
-            while busy.connection.poll():
-                if outcome := _receive(busy, busy.connection.recv(), on_news):
-                    busy.task = None
-                    return outcome
-        except (EOFError, ConnectionResetError):
-            return busy.failed("crashed", _death(self._discard(busy)))
-        if exceeded := _exceeded(busy):
+            messages, is_closed = busy.receive()
+            for message in messages:
+                busy.course.hear(message)
+                if outcome := _receive(busy, message, on_news):
+                    return self._ended(busy, message, outcome)
+        except ValueError as fault:
             self._discard(busy)
-            return busy.failed(*exceeded)
-        return None
+            return busy.failed("error", f"its process sent what no worker sends: {fault}")
+        if is_dead or is_closed:
+            cause = busy.why_dead()
+            self._discard(busy)
+            return busy.failed("crashed", cause)
+        status, reason = "timeout", busy.course.overdue()
+        limit = busy.task.limits.memory
+        if not reason and limit is not None and busy.look_at_memory() > limit:
+            status, reason = "out-of-memory", _over(limit)
+        if not reason:
+            return None
+        self._discard(busy)
+        return busy.failed(status, reason)
+
+    def _ended(self, worker: WorkerHandle, message: Message, outcome: Outcome) -> Outcome:
+        """Replace a worker in which a solver has left something behind; nothing of that may reach another run."""
+        worker.task = worker.course = None
+        if worker.kind == _OWN:
+            return outcome
+        counts = {"processes": worker.left_running()}
+        if isinstance(message, Finished | Failed):
+            counts["threads"] = message.threads_left
+        if left := " and ".join(f"{count} {what}" for what, count in counts.items() if count):
+            self._discard(worker)
+            remark = f"left running, ended by mpu-bench: {left}"
+            outcome.record["reason"] = "; ".join(filter(None, [outcome.record["reason"], remark]))
+        return outcome
 
 
 def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome | None:
+    """Take note of a message; return the outcome if it is the last."""
     assert busy.task is not None
     match message:
         case Finished(record, checkpoints):
             limit = busy.task.limits.memory
+            record["peak_memory_mb"] = max(record["peak_memory_mb"], busy.peak_memory / 2**20)
             if limit is not None and record["peak_memory_mb"] * 2**20 > limit:  # it was over between two looks
-                return busy.failed(*_over_memory(limit))
+                return busy.failed("out-of-memory", _over(limit))
             return Outcome(busy.task, record, checkpoints)
         case Failed(status, reason):
             return busy.failed(status, reason)
-        case Phase("training"):
-            busy.training_since = busy.last_message = time.monotonic()
-        case Progress():
-            busy.last_message, busy.progress = time.monotonic(), message
-        case Phase() | Compiled():
-            pass
-        case _:
+        case Prepared() | Work():
+            raise ValueError("news of a preparation")
+        case Compiler():
             return None
+        case Progress():
+            busy.progress = message
+        case Phase("training"):
+            busy.peak_memory = 0
+        case _:
+            pass
     on_news(busy.task, message)
     return None
 
 
-def _exceeded(busy: WorkerHandle) -> tuple[str, str] | None:
-    """Return which limit a run exceeds now, if any, as status and reason."""
-    assert busy.task is not None
-    limits, stop = busy.task.limits, busy.task.run.settings.stop
-    allowed, since = limits.seconds, busy.training_since
-    if allowed is None and stop.seconds is not None:  # evaluating, off the clock, may take longer
-        allowed, since = _GRACE_FACTOR * stop.seconds + _GRACE_SECONDS, since and busy.last_message
-    if allowed is not None and since is not None and time.monotonic() - since > allowed:
-        return "timeout", f"still training after {allowed:g} seconds"
-    if limits.memory is None:
-        return None
-    busy.peak_memory = max(busy.peak_memory, busy.resident_bytes())
-    return _over_memory(limits.memory) if busy.peak_memory > limits.memory else None
-
-
-def _over_memory(limit: ByteSize) -> tuple[str, str]:
-    return "out-of-memory", f"used more than the limit of {limit.human_readable()}"
-
-
-def _death(exit_code: int | None) -> str:
-    if exit_code is not None and exit_code < 0:
-        with suppress(ValueError):
-            name = signal.Signals(-exit_code).name
-            hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
-            return f"its process was ended by {name}{hint}"
-    return f"its process ended with exit code {exit_code}"
-
-
-@contextmanager
-def _deaf_to_interruption() -> Iterator[None]:
-    """Let a process that is started here ignore Ctrl-C from its first moment: its parent decides what it means."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _prepared(worker: WorkerHandle, limit: ByteSize | None, shown: Shown) -> str | None:
+    """Return what a preparation has come to: why there are no data, or nothing; None while it is under way."""
+    is_dead = worker.is_dead
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+        messages, is_closed = worker.receive()
+    except ValueError as fault:
+        return f"its preparation sent what no worker sends: {fault}"
+    for message in messages:
+        match message:
+            case Work():
+                shown.show(message)
+            case Prepared():
+                return ""
+            case Failed():
+                return message.reason
+            case _:
+                pass
+    if is_dead or is_closed:
+        return f"its preparation failed: {worker.why_dead()}"
+    if limit is not None and worker.look_at_memory() > limit:
+        return f"its preparation {_over(limit)}"
+    return None
 
 
-@contextmanager
-def _thread_variables(threads: int) -> Iterator[None]:
-    """Let a process that is started here have so many threads: it settles that when it starts."""
-    before = {name: os.environ[name] for name in _THREAD_VARIABLES if name in os.environ}
-    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(threads)))
-    try:
-        yield
-    finally:
-        for name in _THREAD_VARIABLES:
-            del os.environ[name]
-        os.environ.update(before)
+def _over(limit: ByteSize) -> str:
+    return f"used more than the limit of {limit.human_readable()}; ended by mpu-bench"

@@ -1,0 +1,211 @@
+"""What a solver answers, looked at before it is believed: a solver of a user's own may answer anything.
+
+What is none of what `Solver` and `Model` ask for is a `SolverError` that names the method. Numbers that are not finite
+are no error: a run whose model or objective is not finite has diverged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpu_bench.core import counters
+from mpu_bench.core.models import Model, ScoredModel, all_finite, labels_of
+from mpu_bench.core.rows import Rows, count
+from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.errors import SolverError
+from mpu_bench.texts import one_line, plain
+
+_MOST_SHOWN_BYTES = 100
+_LARGEST_COUNT = 2**63 - 1
+
+
+class Size(NamedTuple):
+    """What is asked of a model besides predictions: whether it is linear, how many vectors it keeps."""
+
+    linear: bool
+    support_vectors: int
+
+
+def advance(solver: Solver, state: Any, until: Until) -> Status:
+    """Advance a solver, and return how that ended.
+
+    Raises
+    ------
+    SolverError
+        If it returns no `Status`.
+    """
+    status: object = solver.advance(state, until)
+    if not isinstance(status, Status):
+        raise SolverError(f"{solver.name}: advance() returns {_shown(status)}; it must return a Status such as RUNNING")
+    return status
+
+
+def counts(solver: Solver, state: Any, before: Sequence[int] = (0,) * len(counters.NAMES)) -> tuple[int, ...]:
+    """Return the counters of a state.
+
+    Parameters
+    ----------
+    solver : Solver
+    state : object
+    before : sequence of int
+        What they were: none may fall.
+
+    Raises
+    ------
+    SolverError
+        If they are missing, of another type or shape, negative or smaller than before.
+    """
+    found: object = getattr(state, "counters", None)
+    if not isinstance(found, np.ndarray) or found.shape != (len(counters.NAMES),) or found.dtype != np.int64:
+        raise SolverError(
+            f"{solver.name}: the state's counters are {_shown(found)}; they must be an array of "
+            f"{len(counters.NAMES)} int64, as core.counters.new_counters() makes it"
+        )
+    now: tuple[int, ...] = tuple(found.tolist())
+    for name, number, last in zip(counters.NAMES, now, before, strict=True):
+        if number < last:
+            raise SolverError(f"{solver.name}: the counter '{name}' is {number:,} after {last:,}; it must not fall")
+    return now
+
+
+def measures(solver: Solver, state: Any) -> Measures:
+    """Return what a solver certifies of a state, as floats, which need not be finite; None where it does not.
+
+    Raises
+    ------
+    SolverError
+        If it is no `Measures`, or holds what is no number.
+    """
+    found: object = solver.measures(state)
+    if not isinstance(found, Measures):
+        raise SolverError(f"{solver.name}: measures() returns {_shown(found)}; it must return core.solver.Measures")
+    numbers = {}
+    for name, value in found._asdict().items():
+        numbers[name] = _number(value)
+        if numbers[name] is None and value is not None:
+            raise SolverError(f"{solver.name}: measures() gives {name} {_shown(value)}, which is no number")
+    return Measures(**numbers)
+
+
+def note(solver: Solver, state: Any) -> str:
+    """Return a solver's remark on a state, as text that can be printed and kept.
+
+    Raises
+    ------
+    SolverError
+        If it is no text.
+    """
+    found: object = solver.note(state)
+    if not isinstance(found, str):
+        raise SolverError(f"{solver.name}: note() returns {_shown(found)}; it must return text")
+    return plain(found)
+
+
+def model(solver: Solver, state: Any) -> Model:
+    """Return the present hypothesis of a solver.
+
+    Raises
+    ------
+    SolverError
+        If it is no `Model`.
+    """
+    found: Any = solver.model(state)
+    missing = [name for name in ("linear", "support_vectors", "scores", "labels") if not hasattr(found, name)]
+    if missing:
+        raise SolverError(
+            f"{solver.name}: model() returns {_shown(found)}, which has no {missing[0]}; it must return a "
+            "core.models.Model"
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def size(solver: Solver, hypothesis: Model) -> Size:
+    """Return the size of a model.
+
+    Raises
+    ------
+    SolverError
+        If its number of vectors is none.
+    """
+    vectors = _number(hypothesis.support_vectors)
+    if vectors is None or not 0 <= vectors <= _LARGEST_COUNT or vectors != int(vectors):
+        raise SolverError(
+            f"{solver.name}: model().support_vectors is {_shown(hypothesis.support_vectors)}; it must be a count"
+        )
+    return Size(bool(hypothesis.linear), int(vectors))
+
+
+def is_finite(hypothesis: Model) -> bool:
+    """Return whether the numbers of a model are finite; of a foreign one only its scores tell."""
+    return not isinstance(hypothesis, ScoredModel) or hypothesis.finite
+
+
+def predict(solver: Solver, hypothesis: Model, rows: Rows, classes: int) -> NDArray[np.int32] | None:
+    """Return the class that a model predicts for every row, shape (n,); None if a score is not finite.
+
+    Parameters
+    ----------
+    solver : Solver
+        Whose model it is.
+    hypothesis : Model
+    rows : Rows
+        n of them.
+    classes : int
+        Predictions are 0..classes - 1.
+
+    Raises
+    ------
+    SolverError
+        If scores or predictions are not of that number or kind.
+    """
+    n = int(count(rows))
+    scores = np.asarray(hypothesis.scores(rows))
+    if scores.ndim not in (1, 2) or len(scores) != n or scores.dtype.kind not in "fiu":
+        raise SolverError(f"{solver.name}: model().scores() returns {_array(scores)}; it must return {n} rows of float")
+    if not all_finite(scores):
+        return None
+    # asked once where one follows from the other
+    follows = getattr(type(hypothesis), "labels", None) is ScoredModel.labels and scores.ndim == 2
+    labels = labels_of(scores) if follows else np.asarray(hypothesis.labels(rows))
+    if labels.shape != (n,) or labels.dtype.kind not in "iu":
+        raise SolverError(f"{solver.name}: model().labels() returns {_array(labels)}; it must return {n} integers")
+    if n and not 0 <= labels.min() <= labels.max() < classes:
+        outside = labels.min() if labels.min() < 0 else labels.max()
+        raise SolverError(
+            f"{solver.name}: model().labels() predicts class {outside}; there are {classes}, counted from 0"
+        )
+    return labels.astype(np.int32, copy=False)
+
+
+def _number(value: Any) -> float | None:
+    """Return a value as a float; None if it is no number."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    is_number = isinstance(value, int | float | np.integer | np.floating | Decimal | Fraction)
+    if not is_number or isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except (OverflowError, ValueError):  # an integer of 400 digits; a NaN of Decimal that signals
+        return math.inf if value > 0 else -math.inf if value < 0 else math.nan
+
+
+def _array(found: NDArray[Any]) -> str:
+    return f"an array of {found.dtype}, shape {found.shape}"
+
+
+def _shown(value: object) -> str:
+    """Return a value as an error names it."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return _array(value)
+    try:
+        return one_line(repr(value), _MOST_SHOWN_BYTES)
+    except Exception:
+        return f"a {type(value).__name__} whose __repr__ fails"

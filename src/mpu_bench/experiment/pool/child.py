@@ -1,0 +1,214 @@
+"""A worker as its pool sees it: what it is asked, what it sends, how much memory it has, and how it ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from multiprocessing import Pipe
+from multiprocessing.connection import wait
+from typing import Any
+
+from mpu_bench.experiment import processes, supervisor
+from mpu_bench.experiment.messages import MOST_BYTES, Message, Preparation, Progress, Task, decode
+from mpu_bench.experiment.pool import Outcome
+from mpu_bench.experiment.pool.bounds import Course
+from mpu_bench.experiment.worker import LOST_CONNECTION
+
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+_READ_BYTES, _READS_AT_ONCE = 1 << 16, 256  # between two looks at the limits
+_SECONDS_TO_END = 12.0  # more than a supervisor takes for all descendants
+_SECONDS_TO_REPORT = 5.0  # of an end that the connection has told already
+_FAULTS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSYS", "SIGTRAP")  # a process's own, as a rule
+_SECONDS_TO_SWEEP = 10.0
+_LOST = "it closed its connection to mpu-bench; a solver may only close what it has opened itself"
+_numbers = count()
+
+
+@dataclass
+class WorkerHandle:
+    """One child process, and the task it is at.
+
+    ``kind`` is whom it serves: the plugin files and the name of their solver, or nothing of that for all solvers of
+    the project; None as long as it has done nothing.
+    """
+
+    process: Any
+    connection: Any
+    report: int = -1
+    mark: str = ""
+    kind: tuple[Any, ...] | None = None
+    task: Task | None = None
+    course: Course | None = None
+    peak_memory: int = 0
+    progress: Progress | None = None
+    _received: bytearray = field(default_factory=bytearray)
+    _ended: str | None = None  #: as the supervisor says it
+
+    def send(self, asked: Task | Preparation) -> None:
+        """Let the worker begin something; one that has died meanwhile hears nothing of it."""
+        self.peak_memory, self.progress = 0, None
+        self.task, self.course = None, None
+        if isinstance(asked, Task):
+            self.task, self.course = asked, Course(asked.limits, asked.run.settings.stop)
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.connection.send(asked)
+
+    def failed(self, status: str, reason: str) -> Outcome:
+        """Return the outcome of a task that has no result, with what is known of it."""
+        assert self.task is not None
+        record: dict[str, Any] = {"status": status, "reason": reason}
+        if self.progress is not None:
+            record |= {"train_seconds": self.progress.seconds, "passes": self.progress.passes}
+        if self.peak_memory:
+            record["peak_memory_mb"] = self.peak_memory / 2**20
+        return Outcome(self.task, record, [])
+
+    @property
+    def waited_for(self) -> list[Any]:
+        """What there is to read when the worker has sent something, or has ended."""
+        return [self.connection, *([self.report] if self.report >= 0 else [])]
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the worker has ended; what it has started is ended then, too."""
+        self._read_report()
+        return self._ended is not None or self.process.poll() is not None
+
+    def receive(self) -> tuple[list[Message], bool]:
+        """Return the messages that have come, and whether none can come any more.
+
+        Raises
+        ------
+        ValueError
+            If something else has come than messages.
+        """
+        closed = False
+        for _ in range(_READS_AT_ONCE):
+            if not self.connection.poll():
+                break
+            try:
+                read = os.read(self.connection.fileno(), _READ_BYTES)
+            except ConnectionResetError:
+                read = b""
+            self._received += read
+            if closed := not read:
+                break
+        *lines, rest = self._received.split(b"\n") if self._received else [b""]
+        self._received = bytearray(rest)
+        if max(map(len, (rest, *lines))) > MOST_BYTES:
+            raise ValueError(f"a message of more than {MOST_BYTES:,} bytes")
+        return [decode(bytes(line)) for line in lines], closed
+
+    def look_at_memory(self) -> int:
+        """Return how much memory the worker has now, with all that it has started, in bytes."""
+        pids = processes.near_descendants(self.process.pid) if processes.LINUX else self._all()
+        used = processes.resident_bytes(pids)
+        self.peak_memory = max(self.peak_memory, used)
+        return used
+
+    def left_running(self) -> int:
+        """Return how many processes besides the worker there are."""
+        return max(0, len(processes.descendants(self.process.pid)) - processes.LINUX)
+
+    def why_dead(self) -> str:
+        """Return in words what has ended the worker, or its connection."""
+        if self.report >= 0:
+            wait([self.report], timeout=_SECONDS_TO_REPORT)
+        if not self.is_dead:
+            return _LOST
+        kind, _, number = (self._ended or "").partition(" ")
+        if kind == "exit":
+            return _LOST if int(number) == LOST_CONNECTION else f"its process ended with exit code {number}"
+        code = -int(number) if kind == "signal" else self.process.wait()
+        return _ended_by(-code) if code < 0 else f"its process ended with exit code {code}"
+
+    def end(self) -> None:
+        """End the worker with all that it has started, and wait for it."""
+        self.stop()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(_SECONDS_TO_END)
+        self._read_report()
+        self.process.kill()
+        self.process.wait()
+        if not self._ended:
+            self._sweep()
+        self.connection.close()
+        if self.report >= 0:
+            os.close(self.report)
+            self.report = -1
+
+    def stop(self) -> None:
+        """Begin to end the worker; its supervisor ends what it has started, too."""
+        if processes.LINUX:
+            with suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGTERM)
+                os.kill(self.process.pid, signal.SIGCONT)
+        else:
+            processes.kill(self._all())
+
+    def _read_report(self) -> None:
+        if self._ended is None and self.report >= 0 and wait([self.report], timeout=0):
+            self._ended = os.read(self.report, 100).decode(errors="replace")
+
+    def _sweep(self) -> None:
+        """Kill what a supervisor has left behind that was killed itself."""
+        processes.kill_until_none(
+            lambda: processes.of_session_or_mark(processes.descendants(os.getpid()), self.process.pid, self.mark),
+            _SECONDS_TO_SWEEP,
+        )
+
+    def _all(self) -> list[int]:
+        return [self.process.pid, *processes.descendants(self.process.pid)]
+
+
+def start(threads: int, jobs: int) -> WorkerHandle:
+    """Start a worker.
+
+    Parameters
+    ----------
+    threads : int
+        Threads of BLAS and of numba in it.
+    jobs : int
+        Workers that share the machine's memory.
+    """
+    processes.adopt_orphans()
+    ours, theirs = Pipe()
+    report, reported = os.pipe()
+    mark = f"{os.getpid()}-{next(_numbers)}-{time.time_ns()}"
+    try:
+        process = subprocess.Popen(
+            supervisor.command(theirs.fileno(), reported, jobs),
+            env=os.environ | dict.fromkeys(_THREAD_VARIABLES, str(threads)) | {supervisor.MARK: mark},
+            pass_fds=(theirs.fileno(), reported),
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for mpu-bench alone
+        )
+    finally:
+        theirs.close()
+        os.close(reported)
+    if not processes.LINUX:
+        os.close(report)
+        report = -1
+    return WorkerHandle(process, ours, report, f"{supervisor.MARK}={mark}")
+
+
+def _ended_by(number: int) -> str:
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    outside = "" if name in _FAULTS else " from outside"
+    hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
+    return f"its process was ended by {name}{outside}{hint}"

@@ -1,0 +1,143 @@
+"""A process with all its descendants: which they are, how much memory they have, and the end of them.
+
+The standard library alone, so that a supervisor starts at once and stays small.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+LINUX = sys.platform == "linux"
+_PROC = Path("/proc")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+_DEATH_SIGNAL, _SUBREAPER = 1, 36  # PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER
+_SECONDS_BETWEEN_KILLS = 0.002
+
+
+def die_with_parent(signal_number: int, parent: int) -> None:
+    """Let this process get a signal when its parent dies (Linux), or end now if it is dead already."""
+    if LINUX:
+        _prctl(_DEATH_SIGNAL, signal_number)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def adopt_orphans() -> None:
+    """Let this process become the parent of descendants whose own parent dies, so that none escapes (Linux)."""
+    if LINUX:
+        _prctl(_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    import ctypes
+
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the living descendants of a process, and those that nobody has waited for; in no order."""
+    if not LINUX:
+        import psutil
+
+        with suppress(psutil.Error):
+            return [each.pid for each in psutil.Process(pid).children(recursive=True)]
+        return []
+    children: dict[int, list[int]] = {}
+    for entry in os.scandir(_PROC):
+        if entry.name.isdecimal() and (status := _status(int(entry.name))):
+            children.setdefault(int(status[1]), []).append(int(entry.name))
+    found, waiting = [], [pid]
+    while waiting:
+        its = children.get(waiting.pop(), [])
+        found += its
+        waiting += its
+    return found
+
+
+def _status(pid: int) -> list[bytes]:
+    """Return what the system says of a process after its name: state, parent, group, session, ...; nothing if gone."""
+    with suppress(OSError):
+        return (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+    return []
+
+
+def near_descendants(pid: int) -> list[int]:
+    """Return the descendants of a process as `descendants` does, without looking at all processes where that goes."""
+    found, waiting = [], [pid]
+    try:
+        while waiting:
+            for thread in (_PROC / str(waiting.pop()) / "task").iterdir():
+                with suppress(ProcessLookupError):
+                    its = [int(each) for each in (thread / "children").read_bytes().split()]
+                    found += its
+                    waiting += its
+    except OSError:  # a kernel without it, another system, or a process that has just ended
+        return descendants(pid)
+    return found
+
+
+def resident_bytes(pids: list[int]) -> int:
+    """Return how much memory processes have; what several share counts once (Linux)."""
+    return sum(_resident(pid) if len(pids) == 1 else _proportional(pid) for pid in pids)
+
+
+def _resident(pid: int) -> int:
+    if LINUX:
+        with suppress(OSError, IndexError):
+            return int((_PROC / str(pid) / "statm").read_bytes().split()[1]) * _PAGE_BYTES
+        return 0
+    import psutil
+
+    with suppress(psutil.Error):
+        return int(psutil.Process(pid).memory_info().rss)
+    return 0
+
+
+def _proportional(pid: int) -> int:
+    """Return the memory of a process, of what it shares with n others one part of n."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in (_PROC / str(pid) / "smaps_rollup").read_bytes().splitlines():
+            if line.startswith(b"Pss:"):
+                return int(line.split()[1]) * 1024
+    return _resident(pid)
+
+
+def kill(pids: Iterable[int]) -> None:
+    """Kill processes; those that are gone, or of another user, are passed over."""
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def kill_until_none(find: Callable[[], list[int]], seconds: float) -> None:
+    """Kill what is found, again and again, until nothing is, or the seconds are over.
+
+    Children of this process that have ended are waited for.
+    """
+    until = time.monotonic() + seconds
+    while (found := find()) and time.monotonic() < until:
+        kill(found)
+        for pid in found:
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(_SECONDS_BETWEEN_KILLS)
+
+
+def of_session_or_mark(pids: Iterable[int], session: int, mark: str) -> list[int]:
+    """Return those processes that are of a session, or were started with a mark in their environment (Linux)."""
+    return [pid for pid in pids if _is_of(pid, session, mark.encode())]
+
+
+def _is_of(pid: int, session: int, mark: bytes) -> bool:
+    status = _status(pid)
+    if len(status) > 3 and int(status[3]) == session:
+        return True
+    with suppress(OSError):
+        return mark in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    return False
