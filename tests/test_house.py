@@ -26,6 +26,8 @@ CROSS_CUTTING = {
     "data/cards/test_cards.py",
     "faults/test_campaigns.py",
     "faults/test_zoo.py",
+    "data/download/test_folders.py",
+    "data/download/test_hostile.py",
     "solvers/test_contract.py",
     "solvers/test_real_data.py",
 }

@@ -189,9 +189,9 @@ def _kind(value: object) -> str:
 
 
 class Strict(BaseModel):
-    """Refuses unknown keys and values of another type."""
+    """Refuses unknown keys, values of another type, and numbers that are not finite."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, ser_json_inf_nan="strings")
 
 
 class MisfitError(ValueError):
@@ -240,6 +240,8 @@ def _explain_one(error: Any, node: Node, schema: Any) -> str:
             key, message = (*key, context["discriminator"].strip("'")), "this key is missing"
         case "too_short":
             message = f"must hold {context['min_length']} at least, not {shown(error['input'])}"
+        case "invalid_key":
+            message = f"a key must be a word, not {shown(error['input'])}"
         case "model_type" | "dict_type" | "model_attributes_type":
             message = f"must be a mapping (key: value), not {shown(error['input'])}"
         case _:

@@ -10,7 +10,6 @@ import inspect
 import json
 import lzma
 import pkgutil
-import shutil
 import socket
 import struct
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +27,7 @@ import yaml
 from fuzz import documents
 from fuzz.documents import own_card
 from fuzz.mutation import bent_bytes, bent_words, mutator_of_json, mutator_of_parts, mutator_of_yaml
-from fuzz.target import SEPARATOR, Mutate, Target, empty_place, place
+from fuzz.target import SEPARATOR, Mutate, Target, empty_place, written
 from mpu_bench.data import readers
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import Card, DelimitedColumns
@@ -41,7 +40,7 @@ from mpu_bench.data.download.partial import PartialDownload
 from mpu_bench.data.download.pins import read_pin
 from mpu_bench.data.download.progress import SILENT
 from mpu_bench.data.download.remote_file import RemoteFile
-from mpu_bench.data.prepare import build, generators
+from mpu_bench.data.prepare import generators
 from mpu_bench.data.prepare.load import describe, load_problem, prepared_folder
 from mpu_bench.data.readers.blocks import SourceFile
 from mpu_bench.data.readers.delimited import fit, new_encoding, read_delimited
@@ -71,11 +70,10 @@ RULES = (
     Rules(CLASSES, 4, 0, True),
 )
 TOPICS = b"C11 2286 1\nCCAT 2286 1\nCCAT 2287 1\n"
+TABLE = b"1,2,red,b\n3, 4.5,blue,-1\n0,1e3,red,1\n"
 DELIMITED = (
-    b"1,2,red,b\n3, 4.5,blue,-1\n0,1e3,red,1\n",
-    b"1 2 red b\n3  4.5 blue -1\n",
-    b"1;2;red;b\r\n3;4.5;blue;-1\r\n",
-    b'1,2,"a,b",b\n1,2,red,-1\n',
+    *(b"1*2*red*b\n3* 4.5*blue*-1\n0*1e3*red*1\n", b"1*2*red*b\r\n\r\n3*4.5*blue*-1"),
+    *(b'1*2*"a b"*b\n1*2*red*-1\n', b"-1*2*red*4\nb*4.5*blue*5\n"),
 )
 LAYOUTS = (
     DelimitedColumns(label=4, categorical=(3,)),
@@ -88,13 +86,28 @@ IDX = (
     struct.pack(">4B3I", 0, 0, 8, 3, 2, 2, 2) + bytes(range(8)),
     struct.pack(">4B1I", 0, 0, 8, 1, 2) + bytes((1, 1)),
 )
-WORDS_OF_ROWS = ("+1", "-1", "1:1", "4294967294:1", "1:nan", "1:1e400", ":", "qid:1", "#", "0:1", "red", '"', "inf", "1e400", "\r", ";")
+WORDS_OF_ROWS = (
+    "+1",
+    "-1",
+    "1:1",
+    "4294967294:1",
+    "1:nan",
+    "1:1e400",
+    ":",
+    "qid:1",
+    "#",
+    "0:1",
+    "red",
+    '"',
+    "inf",
+    "1e400",
+    "\r",
+    ";",
+)
 
 
 def _source(name: str, data: bytes) -> SourceFile:
-    path = place() / name
-    path.write_bytes(data)
-    return SourceFile(name, path)
+    return SourceFile(name, written(name, data))
 
 
 def _with_choice(data: bytes, choices: Sequence[Any]) -> tuple[Any, bytes]:
@@ -178,8 +191,8 @@ def preparations(kind: str) -> list[bytes]:
             _card("svmlight", 4, "repeated_pairs: drop\nsplit: {train: 1}\nexpect: {total: {rows: 2}}\n", SVMLIGHT[1]),
         ],
         "delimited": lambda: [
-            *(_card("delimited", 2, f"columns: {{label: 4, skip: [3]}}\n{more}", DELIMITED[0]) for more in _WAYS),
-            _card("delimited", 4, "columns: {label: 4, categorical: [3]}\nscale: unit-interval\n", DELIMITED[0]),
+            *(_card("delimited", 2, f"columns: {{label: 4, skip: [3]}}\n{more}", TABLE) for more in _WAYS),
+            _card("delimited", 4, "columns: {label: 4, categorical: [3]}\nscale: unit-interval\n", TABLE),
         ],
         "idx": lambda: [_card("idx", 4, more, IDX[0], IDX[1]) for more in _WAYS],
         "embedded": lambda: [(catalog._paths()["digits"].read_text() + more).encode() for more in ("", "augment: 2.0\n")],
@@ -244,8 +257,7 @@ def _compressed(kind: str | None) -> list[bytes]:
 
 
 def _read_compressed(data: bytes) -> None:
-    path = place() / "packed"
-    path.write_bytes(data)
+    path = written("packed", data)
     file = RemoteFile("packed", content_bytes=1 << 22)
     digest_file(path, file, SILENT)
     with compression.open_content(path) as stream:
@@ -257,7 +269,9 @@ def _read_compressed(data: bytes) -> None:
 
 
 _FILE = RemoteFile("rows", urls=("http://server.test/rows",))
-_KNOWN = RemoteFile("rows", urls=("http://server.test/rows",), sha256=(hashlib.sha256(TEXT).hexdigest(),), bytes=len(TEXT))
+_KNOWN = RemoteFile(
+    "rows", urls=("http://server.test/rows",), sha256=(hashlib.sha256(TEXT).hexdigest(),), bytes=len(TEXT)
+)
 _PIN = {
     "sha256": _KNOWN.sha256[0], "content_sha256": _KNOWN.sha256[0], "bytes": len(TEXT), "content_bytes": len(TEXT),
     "origin": "http://server.test/rows", "time": "2026-01-01T00:00:00+00:00", "modified": 1,
@@ -323,13 +337,19 @@ def _read_meta(data: bytes) -> None:
 # ------------------------------------------------------------------ answers of servers
 
 
-_HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nETag: \"abc\"\r\n\r\n" % len(TEXT)
+_HEAD = b'HTTP/1.1 200 OK\r\nContent-Length: %d\r\nETag: "abc"\r\n\r\n' % len(TEXT)
 ANSWERS = (
     _HEAD + TEXT,
-    _HEAD + TEXT[:100] + SEPARATOR + b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 100-%d/%d\r\nContent-Length: %d\r\n"
-    b"ETag: \"abc\"\r\n\r\n" % (len(TEXT) - 1, len(TEXT), len(TEXT) - 100) + TEXT[100:],
+    _HEAD
+    + TEXT[:100]
+    + SEPARATOR
+    + b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 100-%d/%d\r\nContent-Length: %d\r\n"
+    b'ETag: "abc"\r\n\r\n' % (len(TEXT) - 1, len(TEXT), len(TEXT) - 100) + TEXT[100:],
     b"HTTP/1.1 503 Busy\r\nRetry-After: 3\r\nContent-Length: 0\r\n\r\n" + SEPARATOR + _HEAD + TEXT,
-    b"HTTP/1.1 429 Slow\r\nRetry-After: Wed, 21 Oct 2099 07:28:00 GMT\r\nContent-Length: 0\r\n\r\n" + SEPARATOR + _HEAD + TEXT,
+    b"HTTP/1.1 429 Slow\r\nRetry-After: Wed, 21 Oct 2099 07:28:00 GMT\r\nContent-Length: 0\r\n\r\n"
+    + SEPARATOR
+    + _HEAD
+    + TEXT,
     b"HTTP/1.1 302 Found\r\nLocation: http://other.test/there\r\nContent-Length: 0\r\n\r\n" + SEPARATOR + _HEAD + TEXT,
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\n" + TEXT[:100] + b"\r\n0\r\n\r\n",
     b"HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */10\r\n\r\n" + SEPARATOR + _HEAD + TEXT,
@@ -338,9 +358,37 @@ ANSWERS = (
     b"HTTP/1.1 100 Continue\r\n\r\n" + _HEAD + b"<html><body>login</body></html>",
 )
 WORDS_OF_ANSWERS = (
-    *("Content-Length: ", "Content-Range: bytes 0-1/2", "Retry-After: ", "Location: http://[bad", "Location: file:///etc/passwd"),
-    *("Transfer-Encoding: chunked", "Content-Encoding: gzip", "Set-Cookie: a=b", "ETag: W/\"x\"", "HTTP/0.9", "\r\n\r\n", "204", "206"),
-    *("304", "301", "416", "503", "\xb2", "9" * 5000, "99999999999999999999 Oct 2099", "-1", "1e5", "bytes */*", "\x00", "Location: //"),
+    *(
+        "Content-Length: ",
+        "Content-Range: bytes 0-1/2",
+        "Retry-After: ",
+        "Location: http://[bad",
+        "Location: file:///etc/passwd",
+    ),
+    *(
+        "Transfer-Encoding: chunked",
+        "Content-Encoding: gzip",
+        "Set-Cookie: a=b",
+        'ETag: W/"x"',
+        "HTTP/0.9",
+        "\r\n\r\n",
+        "204",
+        "206",
+    ),
+    *(
+        "304",
+        "301",
+        "416",
+        "503",
+        "\xb2",
+        "9" * 5000,
+        "99999999999999999999 Oct 2099",
+        "-1",
+        "1e5",
+        "bytes */*",
+        "\x00",
+        "Location: //",
+    ),
 )
 
 
@@ -359,7 +407,10 @@ def _server(answers: list[bytes]) -> Iterator[None]:
         return ours
 
     names = {"no_proxy": "*", "NO_PROXY": "*"}
-    with mock.patch.object(urllib3.connection.HTTPConnection, "_new_conn", connect), mock.patch.dict("os.environ", names):
+    with (
+        mock.patch.object(urllib3.connection.HTTPConnection, "_new_conn", connect),
+        mock.patch.dict("os.environ", names),
+    ):
         yield
 
 
@@ -405,7 +456,11 @@ def _covered(name: str) -> str:
 def targets() -> list[Target]:
     """Return the targets of this file."""
     headed = [bytes([number]) + text for number in range(10) for text in SVMLIGHT]
-    tables = [bytes([number]) + text for number in range(20) for text in DELIMITED]
+    separators = (",", ",", " ", ";", ",")  # of the layouts
+    tables = [
+        bytes([4 * number + way]) + text.replace(b"*", separators[number].encode())
+        for number in range(len(LAYOUTS)) for way in range(4) for text in DELIMITED
+    ]  # fmt: skip
     answers = partial(bent_words, words=WORDS_OF_ANSWERS, separators=b" :\r\n/-")
     of_json = mutator_of_json(lambda: (*_PIN, *_NOTE, "arrays", "content"))
     prepared = [

@@ -9,14 +9,14 @@ import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args, get_origin, Literal
+from typing import Any, Literal, get_args, get_origin
 from unittest import mock
 
 import yaml
 from pydantic import BaseModel
 
 from fuzz.mutation import bent_words, mutator_of_parts, mutator_of_yaml
-from fuzz.target import SEPARATOR, Target, place
+from fuzz.target import SEPARATOR, Target, place, written
 from mpu_bench import document, published, quantities, resources, scaled, solvers
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import config_names, read_config
@@ -40,7 +40,15 @@ _LARGEST_CONFIG_BYTES = 1_300  #: reading larger ones takes long
 def words() -> tuple[str, ...]:
     """Return the words that configs and cards know: found from schemas and registries."""
     found = {*solvers.SOLVERS, *KERNELS, *scaled.DIVISORS, scaled.FROM_REGULARIZATION, *catalog.names()}
-    found |= {*quantities.DECLARED, *published.names(), "per-dataset", "otherwise", "as", "bipartitions", "five-against-five"}
+    found |= {
+        *quantities.DECLARED,
+        *published.names(),
+        "per-dataset",
+        "otherwise",
+        "as",
+        "bipartitions",
+        "five-against-five",
+    }
     for model in _below(Strict):
         for name, field in model.model_fields.items():
             found |= {field.alias or name, *_literals(field.annotation)}
@@ -74,7 +82,7 @@ YAML_EXAMPLES = [
 
 
 def _read_yaml(data: bytes) -> None:
-    read = document.read(_file("document.yaml", data), ConfigError)
+    read = document.read(written("document.yaml", data), ConfigError)
     for key, where in read.locations.items():
         assert where.startswith(read.source), key
         document.dotted(key)
@@ -82,12 +90,6 @@ def _read_yaml(data: bytes) -> None:
 
 def _read_value(data: bytes) -> None:
     document.value(data.decode("utf-8", "surrogateescape"), "--set key=value", ConfigError)
-
-
-def _file(name: str, data: bytes) -> Path:
-    path = place() / name
-    path.write_bytes(data)
-    return path
 
 
 # ------------------------------------------------------------------ configs
@@ -109,7 +111,7 @@ def config_examples() -> list[bytes]:
 
 
 def _read_config(data: bytes) -> None:
-    path = _file("config.yaml", data)
+    path = written("config.yaml", data)
     experiment = read_config(path)
     for profile in experiment.profiles[:2]:
         with contextlib.suppress(ConfigError):
@@ -153,7 +155,7 @@ def _setting_examples() -> list[bytes]:
 
 def _read_settings(data: bytes) -> None:
     config, *settings = data.split(SEPARATOR)
-    read_config(_file("set.yaml", config), settings=[each.decode("utf-8", "surrogateescape") for each in settings])
+    read_config(written("set.yaml", config), settings=[each.decode("utf-8", "surrogateescape") for each in settings])
 
 
 @cache

@@ -19,13 +19,58 @@ ODD_NUMBERS: tuple[Any, ...] = (
     *(-(10**30), 10**400, 0.5, 1.0, -0.0, 1e-320, 1e-10, 1e10, 3.5e38, 1e300, math.nan, math.inf, -math.inf),
 )
 ODD_TEXTS = (
-    *("", " ", "x", "-1", "1e5", "0x10", "1_000", "~", "null", "yes", "²", "٣", "é", "\ufeff", "\u2028", "\ud800", "\x00"),
+    *(
+        "",
+        " ",
+        "x",
+        "-1",
+        "1e5",
+        "0x10",
+        "1_000",
+        "~",
+        "null",
+        "yes",
+        "²",
+        "٣",
+        "é",
+        "\ufeff",
+        "\u2028",
+        "\ud800",
+        "\x00",
+    ),
     *("\x1b[31m", "[/red]", "../x", "/dev/null", "=1+1", "a" * 300, "<script>", "a\nb", "2001-99-99", "per-dataset"),
 )
 ODD_VALUES: tuple[Any, ...] = (None, True, False, [], {}, [[]], [{}], [1, 2], {"a": 1}, {"": None})
 ODD_YAML = (
-    *("!!int ", "!!float ", "!!bool ", "!!timestamp ", "!!binary ", "!!set ", "!!null ", "!!python/name:os.system ", "! "),
-    *("&a ", "*a", "<<: ", "? ", "- ", ": ", "\t", "# ", "---\n", "...\n", "|\n", ">\n", "\ufeff", "\r", "\x85", "\u2028"),
+    *(
+        "!!int ",
+        "!!float ",
+        "!!bool ",
+        "!!timestamp ",
+        "!!binary ",
+        "!!set ",
+        "!!null ",
+        "!!python/name:os.system ",
+        "! ",
+    ),
+    *(
+        "&a ",
+        "*a",
+        "<<: ",
+        "? ",
+        "- ",
+        ": ",
+        "\t",
+        "# ",
+        "---\n",
+        "...\n",
+        "|\n",
+        ">\n",
+        "\ufeff",
+        "\r",
+        "\x85",
+        "\u2028",
+    ),
     *("[", "{", "]", "}", ",", "'", '"', "\\", "[" * 60, "{a: " * 60, "&a [*a]", "2001-99-99", "9" * 5000, "\x00", "%"),
 )
 _MOST_PLACES = 2_000
@@ -39,7 +84,9 @@ def bent_bytes(data: bytes, random: Random, words: Sequence[str] = ()) -> bytes:
         length = min(random.choice((1, 1, 2, 4, 16, 200)), len(made) - at)
         match random.randrange(6):
             case 0 if made:
-                made[at % len(made)] = random.choice((0, 9, 10, 32, 35, 44, 48, 57, 58, 127, 128, 255, random.randrange(256)))
+                made[at % len(made)] = random.choice(
+                    (0, 9, 10, 32, 35, 44, 48, 57, 58, 127, 128, 255, random.randrange(256))
+                )
             case 1:
                 del made[at : at + length]
             case 2:
@@ -128,7 +175,9 @@ def _bend(container: Any, key: Any, random: Random, words: Sequence[str], donors
         case 5:
             del container[key]
         case 6:
-            container[key] = random.choice(([value], [value, copy.deepcopy(value)], {random.choice(words or ("a",)): value}))
+            container[key] = random.choice(
+                ([value], [value, copy.deepcopy(value)], {random.choice(words or ("a",)): value})
+            )
         case 7 if isinstance(container, dict):
             container[random.choice(words or ("a",))] = container.pop(key)
         case 8 if isinstance(container, list):
@@ -148,7 +197,9 @@ def _odd(value: Any, random: Random, words: Sequence[str]) -> Any:
     return copy.deepcopy(random.choice(pool))
 
 
-def mutator_of_yaml(words: Callable[[], Sequence[str]], donors: Callable[[], Sequence[bytes]]) -> Callable[[bytes, Random], bytes]:
+def mutator_of_yaml(
+    words: Callable[[], Sequence[str]], donors: Callable[[], Sequence[bytes]]
+) -> Callable[[bytes, Random], bytes]:
     """Make what changes YAML by its structure, and now and then by its signs."""
 
     def mutate(data: bytes, random: Random) -> bytes:
@@ -178,12 +229,16 @@ def mutator_of_json(words: Callable[[], Sequence[str]]) -> Callable[[bytes, Rand
                 raise ValueError
             return json.dumps(bent_tree(tree, random, words())).encode()
         except (ValueError, RecursionError):
-            return bent_words(data, random, [*words(), "NaN", "Infinity", "1e999", "[" * 2000, '{"a":' * 500, "\\ud800"])
+            return bent_words(
+                data, random, [*words(), "NaN", "Infinity", "1e999", "[" * 2000, '{"a":' * 500, "\\ud800"]
+            )
 
     return mutate
 
 
-def mutator_of_parts(mutators: Sequence[Callable[[bytes, Random], bytes]], separator: bytes) -> Callable[[bytes, Random], bytes]:
+def mutator_of_parts(
+    mutators: Sequence[Callable[[bytes, Random], bytes]], separator: bytes
+) -> Callable[[bytes, Random], bytes]:
     """Make what changes one part of an input; the last mutator is for all further parts."""
 
     def mutate(data: bytes, random: Random) -> bytes:

@@ -15,8 +15,9 @@ from typing import Any
 
 from fuzz.documents import words
 from fuzz.mutation import bent_bytes, bent_words, mutator_of_json, mutator_of_parts
-from fuzz.target import SEPARATOR, Target, empty_place, place
+from fuzz.target import SEPARATOR, Target, empty_place, place, written
 from mpu_bench.cli.results import print_results
+from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text, read_csv
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
 from mpu_bench.report import checked, csv_files, export, figure_data, page
@@ -111,14 +112,14 @@ def _read_kept(data: bytes) -> None:
 
 
 def _read_csv(data: bytes) -> None:
-    path = place() / "runs.csv"
-    path.write_bytes(data)
+    path = written("runs", data)
     types: dict[str, Callable[[str], Any]] = {name: column.typed for name, column in RECORD_COLUMNS.items()}
-    rows = read_csv(path, types, ("dataset", "solver", "run_id"))
-    csv_text(rows)
-    path = place() / "curves.csv.xz"
-    path.write_bytes(data)
-    read_csv(path, MEAN_CURVE_TYPES)
+    csv_text(read_csv(path, types, ("dataset", "solver", "run_id")))
+
+
+def _read_curves(data: bytes) -> None:
+    path = written("curves", data)
+    csv_text(read_csv(path, MEAN_CURVE_TYPES, ("dataset", "solver", "presented")))
 
 
 # ------------------------------------------------------------------ the database
@@ -160,7 +161,9 @@ def _rows() -> list[bytes]:
     folder = empty_place("rows")
     (folder / FILE).write_bytes(_stored()[0])
     with contextlib.closing(sqlite3.connect(folder / FILE)) as database:
-        tables = {name: [list(map(_opened, row)) for row in database.execute(f"SELECT * FROM {name}")] for name in _TABLES}
+        tables = {
+            name: [list(map(_opened, row)) for row in database.execute(f"SELECT * FROM {name}")] for name in _TABLES
+        }
     return [json.dumps(tables).encode()]
 
 
@@ -183,9 +186,9 @@ def _read_rows(data: bytes) -> None:
     try:
         tables = json.loads(data)
     except (ValueError, RecursionError):
-        return
+        tables = None
     if not isinstance(tables, dict):
-        return
+        raise StoreError("no tables can be made of this")
     folder = empty_place("results")
     with contextlib.closing(sqlite3.connect(folder / FILE)) as database:
         for statement in ("PRAGMA synchronous = OFF", *store._TABLES):
@@ -222,6 +225,7 @@ def targets() -> list[Target]:
     of_json = mutator_of_json(lambda: (*RECORD_COLUMNS, *_TABLES, *words()))
     return [
         Target("csv", _read_csv, lambda: [each.split(SEPARATOR)[0] for each in _kept()], ("mpu_bench.files",), 5, cells),
+        Target("curves", _read_curves, lambda: [each.split(SEPARATOR)[3] for each in _kept()], ("mpu_bench.files",), 3, cells),
         Target("kept", _read_kept, _kept, ("mpu_bench.results.folder", "mpu_bench.verdict.baseline"), 0.5,
                mutator_of_parts([cells, of_json, of_json, cells, cells], SEPARATOR)),
         Target("rows", _read_rows, _rows, ("mpu_bench.results.store", "mpu_bench.results.naming", "mpu_bench.results.problems",

@@ -80,6 +80,13 @@ def place() -> Path:
     return made
 
 
+def written(name: str, data: bytes) -> Path:
+    """Return a file of this process with this content."""
+    path = place() / f"{name}.file"
+    path.write_bytes(data)
+    return path
+
+
 def empty_place(name: str) -> Path:
     """Return an empty folder of this process."""
     folder = place() / name

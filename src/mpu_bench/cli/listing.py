@@ -16,6 +16,7 @@ from mpu_bench.config import schema
 from mpu_bench.config.read import config_names, read_without_plugins
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
+from mpu_bench.data.download.address import shown
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare.load import describe, prepared_folder
 from mpu_bench.errors import ConfigError
@@ -99,7 +100,7 @@ def facts(home: DataHome) -> Table:
             *((name, str(machine[name])) for name in ("processor", "cores", "system", "python", "commit")),
             *((package, version or "not installed") for package, version in machine["versions"].items()),
             ("datasets", str(home.folder)),
-            ("mirror", ", ".join(home.mirrors) or "none"),
+            ("mirror", ", ".join(map(shown, home.mirrors)) or "none"),
             ("compiled code", str(cache.cache_folder())),
         ],
     )
@@ -114,7 +115,7 @@ def dataset_facts(card: Card, home: DataHome) -> Table:
         *(("", words) for words in (card.cite, card.note) if words),
         ("state", described.state),
         ("options", ", ".join([*card.options, *UNIVERSAL_OPTIONS])),
-        *((file.name, "\n".join(filter(None, [*file.urls, file.by_hand]))) for file in card.remote_files),
+        *((file.name, "\n".join(filter(None, [*map(shown, file.urls), file.by_hand]))) for file in card.remote_files),
     ]
     if described.fingerprint:
         rows += [
@@ -147,7 +148,7 @@ def print_plan(chosen: Sequence[Run], home: DataHome, folder: Path, console: Ter
     missing = {file.name: file for each in planned if each.description for file in each.description.missing}
     for file in missing.values():
         size = "size unknown" if file.bytes is None else decimal(file.bytes)
-        where = ", else ".join(filter(None, [*home.mirrors, *file.urls[:1], file.by_hand]))
+        where = ", else ".join(filter(None, [*map(shown, [*home.mirrors, *file.urls[:1]]), file.by_hand]))
         console.tell(f"to download: {file.name} ({size}) from {where}")
     done = sum(each.run_id in finished for each in planned)
     console.tell(f"{len(planned)} runs, {done} of them with a result; results are kept in {folder}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mpu_bench.cli.terminal import Terminal
     from mpu_bench.data.download.cache import DataHome
 
-FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 HELD = "interrupted: finished runs are kept; run the same command again for the rest"
 
 
@@ -40,7 +40,7 @@ def write(text: str) -> None:
 
 
 def announce_plugins(files: Sequence[Path]) -> None:
-    """Say on stderr, before any of it is run, that plugins are code."""
+    """Print on stderr, before any of it is run, that plugins are code."""
     say(f"this config names plugins, which are code that runs with your rights: {', '.join(map(str, files))}")
 
 

@@ -23,6 +23,7 @@ from mpu_bench.cli.options import (
     say,
 )
 from mpu_bench.cli.results import print_results
+from mpu_bench.config.bounds import LARGEST_SEED, MOST_JOBS, MOST_REPEATS, MOST_THREADS
 
 if TYPE_CHECKING:
     from mpu_bench.config.choices import Experiment
@@ -47,15 +48,18 @@ def run(
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="Run only matching runs: solver=mpu, dataset=adult (repeatable)."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="The first seed.")] = None,
-    repeats: Annotated[int | None, typer.Option(min=1, help="The number of seeds.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each run.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=LARGEST_SEED, help="The first seed.")] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, max=MOST_REPEATS, help="The number of seeds.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads of each run.")] = None,
     kernel_memory: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help="Memory for stored kernel values, such as 2GB. By default half of the free."),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, help="How many runs at once. They share the machine, and so their seconds grow.")
+        int,
+        typer.Option(
+            min=1, max=MOST_JOBS, help="How many runs at once. They share the machine, and so their seconds grow."
+        ),
     ] = 1,
     force: Annotated[bool, typer.Option("--force", help="Re-run even if a result exists.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List runs and downloads; execute nothing.")] = False,
@@ -68,7 +72,7 @@ def run(
 
     A config with plugins: is code, which runs with your rights, with --dry-run too: run it only if you trust it.
 
-    Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130, interrupted.
+    Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130 or 143, interrupted.
     """
     from mpu_bench.config.read import read_config
     from mpu_bench.experiment import disturbance, plan

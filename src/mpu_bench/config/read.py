@@ -6,6 +6,8 @@ a kernel or in the budget is swept. Everything is checked here, before anything 
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +28,8 @@ from mpu_bench.config.sweep import (
 )
 from mpu_bench.document import Document, Node
 from mpu_bench.errors import ConfigError, nearest
-from mpu_bench.yaml_text import Locations
+from mpu_bench.texts import plain
+from mpu_bench.yaml_text import MOST_DEPTH, Locations, shown
 
 #: keys that change no setting of any run
 _NO_SETTINGS = ("name", "description", "seed", "repeats", "limits", "claims")
@@ -42,13 +45,20 @@ def find_config(path: Path) -> Path:
     ConfigError
         If there is no such file; the message suggests the nearest shipped config.
     """
-    if path.exists() and not path.is_dir():
-        return path
+    is_folder = False
+    try:
+        is_folder = stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116 - of a name that no file can have, too
+        if not is_folder:
+            return path
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, ValueError):
+        return path  # whose reader says why
     shipped_configs = config_names()
     name = path.name.removesuffix(".yaml")
     if name in shipped_configs and path.parent in (Path(), Path("configs")):
         return resources.bundled("configs") / f"{name}.yaml"
-    if path.is_dir():
+    if is_folder:
         return path  # whose reader says that it is no file
     near = nearest(name, shipped_configs)
     raise ConfigError(f"{path}: no such config file; {near} (mpu-bench list configs)")
@@ -188,8 +198,9 @@ def _check_version(file: Document) -> None:
     version = file.data.get("version", FORMAT_VERSION)
     if version != FORMAT_VERSION:
         raise file["version"].error(
-            f"this config is written for version {version!r} of the config format, and this mpu-bench reads version "
-            f"{FORMAT_VERSION}; install the matching mpu-bench, or adapt the config and set version: {FORMAT_VERSION}"
+            f"this config is written for version {shown(version)} of the config format, and this mpu-bench reads "
+            f"version {FORMAT_VERSION}; install the matching mpu-bench, or adapt the config and set "
+            f"version: {FORMAT_VERSION}"
         )
 
 
@@ -218,12 +229,16 @@ def _apply_setting(file: Document, setting: str) -> None:
     if not equals or not dotted:
         raise ConfigError(f"--set {setting}: must be written key=value, such as stop.seconds=5")
     source = f"--set {setting}"
+    if setting != plain(setting, 12 * len(setting)):
+        raise ConfigError(f"{source}: holds a character that cannot be shown, or is not UTF-8 text")
     _set(file, dotted, document.value(text, source, ConfigError), Locations(source))
 
 
 def _set(file: Document, dotted: str, value: Any, locations: Locations) -> None:
     """Put a value in the place of ``solvers.mpu.C``."""
     *steps, last = dotted.split(".")
+    if len(steps) >= MOST_DEPTH:
+        raise ConfigError(f"{locations.text}: lies more than {MOST_DEPTH} levels deep")
     target: Any = file.data
     key: list[str | int] = []
     for step in steps:

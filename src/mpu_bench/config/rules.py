@@ -7,13 +7,15 @@ for every dataset. The sentences of the papers are stated in the words of ``clai
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterable, Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from mpu_bench import published, solvers
-from mpu_bench.document import Node, Positive, Strict
+from mpu_bench.config.bounds import MOST_ENTRIES, MOST_POINTS, combinations
+from mpu_bench.document import MisfitError, Node, Positive, Strict
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, QUANTITIES
 
 Text = Annotated[str, Field(min_length=1)]
@@ -91,6 +93,13 @@ class _Statement(Strict):
     each: Annotated[list[Range], Field(min_length=1), BeforeValidator(_list)]
     most: bool = False
 
+    @model_validator(mode="after")
+    def _has_few_points(self) -> Self:
+        points = sum(map(combinations, self.each))
+        if points > MOST_POINTS:
+            raise MisfitError("each", f"comes to {points:,} points, and may come to {MOST_POINTS:,} at most")
+        return self
+
     def points(self) -> Iterator[dict[str, Any]]:
         """Yield the points, each a value for each of its keys."""
         for part in self.each:
@@ -161,6 +170,7 @@ class Extent(Strict):
 
 
 Place = Annotated[float, Field(ge=0)] | Extent
+End = Annotated[float, Field(ge=-math.inf, allow_inf_nan=True)]  #: of an interval that may have none
 
 
 class CurveStatement(_Statement):
@@ -185,7 +195,7 @@ class SlopeStatement(_Statement):
     of: Where = Where()
     over: Where | None = None
     against: str
-    between: Annotated[list[float], Field(min_length=2, max_length=2)]
+    between: Annotated[list[End], Field(min_length=2, max_length=2)]
     start: float | None = Field(default=None, alias="from")
     up_to: float | None = None
 
@@ -297,9 +307,11 @@ class Judging(Strict):
     The numbers of the first table that has a row for a result stand beside it.
     """
 
-    published: Annotated[list[str], BeforeValidator(lambda given: [] if given is None else _list(given))] = []
-    claims: list[Claim] = []
-    explained: list[Explained] = []
+    published: Annotated[
+        list[str], Field(max_length=MOST_ENTRIES), BeforeValidator(lambda given: [] if given is None else _list(given))
+    ] = []
+    claims: Annotated[list[Claim], Field(max_length=MOST_ENTRIES)] = []
+    explained: Annotated[list[Explained], Field(max_length=MOST_ENTRIES)] = []
 
 
 def check_judging(

@@ -36,10 +36,7 @@ _ANY_SIZE = TypeAdapter(ByteSize)
 
 
 def _bytes(memory: Any, check: Callable[[Any], Any]) -> Any:
-    try:
-        return check(_ANY_SIZE.validate_python(memory) if isinstance(memory, str) else memory)  # not strict about words
-    except OverflowError:
-        raise ValueError(f"must be a size in bytes, such as 4 GB, not {shown(memory)}") from None
+    return check(_ANY_SIZE.validate_python(memory) if isinstance(memory, str) else memory)  # not strict about words
 
 
 Memory = Annotated[

@@ -8,39 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
-import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from typing import Any, get_type_hints
-
-from pydantic import ConfigDict, ValidationInfo, create_model, field_validator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from mpu_bench import solvers
 from mpu_bench.config.bounds import MOST_RUNS, MOST_TUNED, PlanSize, check_bound, combinations, product
 from mpu_bench.config.choices import Candidate, DatasetChoice, KernelChoice, SolverChoice, Tuning, ValidationSplit
+from mpu_bench.config.parameters import Names, check_answers, checked_parameters, names_of_parameters
 from mpu_bench.config.schema import KERNELS, RENAMED, File, Stop, Tune
-from mpu_bench.core.solver import Optimum, Solver
 from mpu_bench.data.cards import catalog
-from mpu_bench.document import Document, Label, Node, Strict
-from mpu_bench.errors import ConfigError, DataError
-from mpu_bench.scaled import Derived, Scaled, parse
-from mpu_bench.solvers.multiclass import Reduction
+from mpu_bench.document import Document, Label, Node
+from mpu_bench.errors import DataError
+from mpu_bench.scaled import Derived, parse
 from mpu_bench.yaml_text import shown
-
-
-class Everything:
-    """Holds every name."""
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-
-Names = Mapping[str, Any] | Everything  # of parameters
 
 _PER_DATASET, _OTHERWISE = "per-dataset", "otherwise"
 _KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
@@ -186,98 +167,6 @@ def _check_lists(node: Node) -> int:
 # ------------------------------------------------------------------ three: validate plain entries
 
 
-class Parameters(Strict):
-    """The parameters of a solver; any real number among them may be relative to the data."""
-
-    model_config = ConfigDict(allow_inf_nan=False)
-
-    @field_validator("*", mode="wrap")
-    @classmethod
-    def _number_or_relative(cls, given: Any, check: Callable[[Any], Any], info: ValidationInfo) -> Any:
-        value = parse(given)
-        if isinstance(value, Scaled) and value.by == "n":
-            factor = check(value.factor)
-            if not isinstance(factor, float):
-                raise ValueError("only a real number can be given over the examples")
-            return Scaled(factor, "n")
-        if isinstance(value, Derived):
-            _check_derived(info.field_name, value.regularization)
-            return value
-        return check(given)
-
-
-def _check_derived(parameter: str | None, regularization: Any) -> None:
-    if parameter != "nu":
-        raise ValueError("only nu can be derived from-regularization")
-    over_n = isinstance(regularization, Scaled) and regularization.by == "n"
-    number = regularization.factor if over_n else regularization
-    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < math.inf:
-        raise ValueError(f"from-regularization must be a number above 0 or {{over-examples: 1}}, not {shown(number)}")
-
-
-class _AnyParameters(Strict):
-    """The parameters of a solver of which nothing is known."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-def parameters_model(name: str) -> type[Strict]:
-    """Make the schema of a solver's parameters out of its dataclass, with ``multiclass`` for one of two classes.
-
-    Raises
-    ------
-    ConfigError
-        If no solver has this name.
-    """
-    return _model_of(solvers.load(name), name) if solvers.is_described(name) else _AnyParameters
-
-
-def _parameters_of(name: str) -> Names:
-    """Return the names of a solver's parameters."""
-    return parameters_model(name).model_fields if solvers.is_described(name) else Everything()
-
-
-@cache
-def _model_of(solver: type[Solver], name: str) -> type[Parameters]:
-    hints = get_type_hints(solver, include_extras=True)
-    fields: dict[str, Any] = {
-        each.name: (hints[each.name], ... if each.default is dataclasses.MISSING else each.default)
-        for each in dataclasses.fields(solver)
-    }
-    if solver.classes == "two":
-        fields["multiclass"] = (Reduction | None, None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a parameter may have the name of a method of pydantic's
-        return create_model(f"{name} parameters", __base__=Parameters, **fields)
-
-
-def _parameters(name: str, node: Node, kernel: KernelChoice) -> dict[str, Any]:
-    """Check one value for each parameter, and that they go together."""
-    checked = dict(node.validated(parameters_model(name)))
-    if checked.get("multiclass", "") is None:
-        del checked["multiclass"]
-    elif "multiclass" in checked and isinstance(checked.get("nu"), Derived):
-        raise node.error(
-            "nu cannot be derived for several machines, which have one each; give nu, or leave out multiclass"
-        )
-    _check_together(name, {key: value for key, value in checked.items() if key != "multiclass"}, kernel, node)
-    return checked
-
-
-def _check_together(name: str, parameters: Mapping[str, Any], kernel: KernelChoice, node: Node) -> None:
-    """Refuse parameters and a kernel that do not go together, which the solver itself knows."""
-    try:
-        solver = solvers.load(name)(**parameters)
-        if solver.kernels == "any":
-            solver.check_kernel(kernel.build(lambda width: width))
-    except ConfigError as error:
-        raise node.error(str(error)) from None
-    except TypeError:
-        # a solver may compute with its parameters, which waits for the data where one is relative to them
-        if not any(isinstance(value, Scaled | Derived) for value in parameters.values()):
-            raise
-
-
 def _kernel(node: Node) -> KernelChoice:
     """Check a kernel with one value for each parameter."""
     name, below = named(node, "kernel", KERNELS)
@@ -397,12 +286,12 @@ def _tuner(
     content: File,
 ) -> list[dict[str, Any]]:
     """Check the parameters of the one solver that tries the values for all: ``with: {cvm: {...}}``."""
-    fields, given = _parameters_of(name), dict(node.value)
+    fields, given = names_of_parameters(name), dict(node.value)
     grid.check(f"solver '{name}'", fields, given)
     if "vectors" in fields and "vectors" not in given and content.budget is not None:
         given["vectors"] = checked[0].get("vectors", content.budget.vectors[0])
     return [
-        _parameters(name, node.holding(given | values), kernel)
+        checked_parameters(name, node.holding(given | values), kernel)
         for values, kernel in zip(grid.values(), kernels, strict=True)
     ]
 
@@ -421,7 +310,7 @@ def solvers_of(
     root, own = node.document.root, below.value
     kernel_node = below["kernel"] if "kernel" in own else root["kernel"].holding(content.kernel)
     grid = _grid(below["tune"] if "tune" in own else root["tune"])
-    fields = _parameters_of(name)
+    fields = names_of_parameters(name)
     budgeted = "vectors" in fields and "vectors" not in own and content.budget is not None
     sizes = {"vectors": list(content.budget.vectors)} if budgeted and content.budget is not None else {}
     entry = {"kernel": kernel_node.value} | {key: value for key, value in own.items() if key != "tune"} | sizes
@@ -430,14 +319,14 @@ def solvers_of(
         plain = chosen.holding({key: value for key, value in chosen.value.items() if key not in ("kernel", *sizes)})
         grid.check(f"solver '{name}'", fields, plain.value)
         count = product([_check_lists(plain), _count_kernels(chosen_kernel), combinations(sizes)])
-        size.add(count, grid.trials, label, node)
+        size.add(count, grid.trials, label, below)
         kernels = list(_kernels(chosen_kernel, name, grid))
         combined = (
             (given, *each) for given in _expanded(plain.value) for each in itertools.product(kernels, expand(sizes))
         )
         for given, tried, vectors in combined:
             parameters = [
-                _parameters(name, plain.holding(given | vectors | values), kernel)
+                checked_parameters(name, plain.holding(given | vectors | values), kernel)
                 for values, kernel in zip(grid.values(), tried, strict=True)
             ]
             choice = SolverChoice(
@@ -448,34 +337,8 @@ def solvers_of(
                 label,
                 _tuning(name, grid, parameters, tried, content),
             )
-            _check_answers(choice, plain, content)
+            check_answers(choice, plain, content.optimum)
             yield choice
-
-
-def _check_answers(choice: SolverChoice, node: Node, content: File) -> None:
-    """Refuse a solver of a plugin that cannot say which objective it has, or which solver finds the optimum of it."""
-    named = [(choice.name, choice.parameters)]
-    if choice.tuning is not None:
-        named += [(choice.tuning.solver, each.tried) for each in choice.tuning.candidates]
-    try:
-        for name, parameters in named:
-            if solvers.plugin_of(name) is not None:
-                solvers.load(name).objective_of(parameters)
-        if content.optimum and choice.tuning is None and solvers.plugin_of(choice.name) is not None:
-            _check_optimum(solvers.load(choice.name).optimum_solver(choice.parameters, choice.kernel.is_linear))
-    except ConfigError as error:
-        raise node.error(str(error)) from None
-
-
-def _check_optimum(optimum: Optimum | None) -> None:
-    """Refuse as `Solver.optimum_solver` what is no solver with its parameters."""
-    if optimum is None:
-        return
-    name, parameters = optimum
-    try:
-        solvers.load(name)(**parameters)
-    except (ConfigError, TypeError) as error:
-        raise ConfigError(f"its optimum_solver names '{name}' with {parameters!r}: {error}") from None
 
 
 def _count_kernels(node: Node) -> int:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
+FOLDER = "figures"  #: of a results folder
+_METADATA: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # no dates: the same results, the same bytes
+FORMS = tuple(_METADATA)  #: of a figure's files
+
 _COLUMNS = 3  # of panels
 _FEW_POINTS = 12  # of a line: only these have markers
 _PANEL = (3.6, 2.9)  # inches
@@ -76,7 +80,7 @@ def plot(results: Path, name: str | None, against: str | None, out: Path | None)
     drawable = [figure for figure in figures if figure is not None]
     if not drawable:
         raise StoreError(f"{results}: has no data for {'a figure' if name is None else f'the figure {name!r}'}")
-    folder = out or results / "figures"
+    folder = out or results / FOLDER
     files = {name: content for figure in drawable for name, content in _drawn(figure).items()}
     write_all(folder, files)
     return [folder / name for name in files]
@@ -86,14 +90,10 @@ def _drawn(figure: Figure) -> dict[str, bytes]:
     """Return a figure's files, by their names."""
     import matplotlib as mpl
 
-    forms = {
-        "svg": {"Date": None},
-        "pdf": {"CreationDate": None},
-    }  # without dates, the same results give the same bytes
     files = {}
     with mpl.rc_context(_STYLE):
         drawing = draw(figure)
-        for form, metadata in forms.items():
+        for form, metadata in _METADATA.items():
             stream = io.BytesIO()
             drawing.savefig(stream, format=form, metadata=metadata)
             files[f"{figure.name}.{form}"] = stream.getvalue()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Column
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Column, RunStatus
 from mpu_bench.results.store import Store
 from mpu_bench.results.summary import Summary, moments
 
@@ -28,9 +28,10 @@ MEAN_CURVE_TYPES: dict[str, Callable[[str], Any]] = {
 
 
 def curves_of(store: Store) -> list[Summary]:
-    """Return the rows of curves.csv."""
+    """Return the rows of curves.csv; none of trials, nor of runs whose result is provisional."""
     records = store.records()
-    points = (point for point in store.checkpoints() if not records[point["position"]]["trial"])
+    left_out = {place for place, each in enumerate(records) if each["trial"] or each["status"] == RunStatus.PROVISIONAL}
+    points = (point for point in store.checkpoints() if point["position"] not in left_out)
     return [{name: records[point["position"]][name] for name in IDENTITY} | point for point in points]
 
 

@@ -25,6 +25,7 @@ from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.rows import DamagedError
 
 FILE = "runs.sqlite"
+LOCK = ".lock"  #: held while a process runs into the folder, or deletes it
 
 #: raised by hand when the tables below change, or what is in them changes its meaning; a new quantity needs nothing
 _FORMAT = 2
@@ -39,6 +40,8 @@ _TABLES = (
 )
 
 _TABLE_NAMES = {"runs", "checkpoints", "plan", "environments", "facts"}
+
+_NAMES_OF_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
 _SMALLEST_ROOM = 2**17  # bytes on a disk: with less it is full, whatever SQLite calls that
 _CHANGED = "it was changed by another program: move the file away and run again"
@@ -67,6 +70,24 @@ def existing_file(folder: Path) -> Path:
     if not _is_file(path):
         raise StoreError(f"{folder}: holds no results ({FILE} is missing); run a config first: mpu-bench run CONFIG")
     return path
+
+
+def check_kind(folder: Path) -> None:
+    """Refuse a folder whose database is none of ours, of whatever version.
+
+    Raises
+    ------
+    StoreError
+        If it is no results folder; if the database is a link, empty, damaged or of another program.
+    """
+    path = existing_file(folder)
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            tables = {row[0] for row in database.execute(_NAMES_OF_TABLES)}
+    except sqlite3.Error:
+        tables = set()
+    if path.is_symlink() or not tables >= _TABLE_NAMES:
+        raise StoreError(f"{path}: is no database that mpu-bench has written, or a damaged one; look into the folder")
 
 
 def _is_file(path: Path) -> bool:
@@ -138,7 +159,7 @@ class Store:
     def _check_version(self) -> None:
         if self._is_empty():
             return
-        tables = {row[0] for row in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = {row[0] for row in self._database.execute(_NAMES_OF_TABLES)}
         if not tables >= _TABLE_NAMES:
             raise StoreError(f"{self.path}: is a database of another program; move it away and run again")
         if self._database.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
@@ -288,10 +309,8 @@ class Store:
         return found
 
     def _run(self, row: sqlite3.Row) -> _Run:
-        machine, record = (
-            self._read(parse, row[name], row["run_id"])
-            for parse, name in ((rows.parse_key, "machine"), (rows.parse_result, "record"))
-        )
+        machine = self._read(rows.parse_key, row["machine"], row["run_id"])
+        record = self._read(rows.parse_result, row["record"], row["run_id"])
         made_from = self._read(provenance.checked_made_from, record.pop(provenance.KEY, None), row["run_id"])
         return _Run(machine, record, made_from)
 
@@ -412,7 +431,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _with_all_columns(machine: str | None, record: Mapping[str, Any]) -> dict[str, Any]:
-    return dict.fromkeys(RECORD_COLUMNS) | {"reason": "", "machine": machine} | record
+    return {**dict.fromkeys(RECORD_COLUMNS), "reason": "", "machine": machine, **record}
 
 
 def _of_the_disk(error: sqlite3.Error, folder: Path) -> str:

@@ -44,6 +44,11 @@ class Validators:
     last_modified: str | None = None
     total: Annotated[int, Ge(0)] | None = None
 
+    def __post_init__(self) -> None:
+        for text in (self.etag, self.last_modified):
+            if text is not None and not (text.isascii() and text.isprintable()):
+                raise ValueError("it cannot stand in a header")
+
     @property
     def if_range(self) -> str | None:
         """What can stand in the header ``If-Range``: a strong entity tag, else the date."""

@@ -26,7 +26,8 @@ from mpu_bench.data.download.disk import on_disk, sync_folder
 from mpu_bench.data.download.pins import read_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
-from mpu_bench.files import write_text
+from mpu_bench.errors import DataError
+from mpu_bench.files import read_bounded, write_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,7 +63,7 @@ class Meta(TypedDict):
     seconds: float
 
 
-_META = "meta.json"
+_META, _MOST_META_BYTES = "meta.json", 1 << 26
 _COMPRESSED = (".gz", ".bz2", ".xz", ".Z")
 
 
@@ -207,13 +208,15 @@ def _valid_meta(card: Card, home: DataHome) -> Meta | None:
     """Read what a prepared folder holds; None if it is not there, incomplete, or made of other contents."""
     folder = prepared_folder(card, home)
     try:
-        meta: Meta = json.loads((folder / _META).read_text("utf-8"))
+        meta: Meta = json.loads(read_bounded(folder / _META, _MOST_META_BYTES, DataError))
+        counts = [meta["counts"]["train"], meta["counts"]["test"]]
+        fits = [*map(sum, counts)] == [meta["n"], meta["n_test"]] and {*map(len, counts)} == {len(card.classes)}
         complete = all((folder / name).stat().st_size == entry["bytes"] for name, entry in meta["arrays"].items())
         contents = [(read_pin(file, home), meta["content"][file.name]) for file in card.remote_files]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (DataError, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     same = all(pin is None or pin.content_sha256 == content for pin, content in contents)
-    return meta if complete and same else None
+    return meta if fits and complete and same else None
 
 
 def _sound_meta(card: Card, home: DataHome) -> Meta | None:

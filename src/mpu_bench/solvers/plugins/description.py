@@ -106,13 +106,8 @@ def describe(solver: type[Solver], path: Path) -> SolverDescription:
     parameters, unspoken = [], False
     for field in dataclasses.fields(solver):
         if field.init:
-            names.check_parameter(field.name, f"{where}: parameter '{field.name}'")
-            described = _type(hints[field.name])
             unspoken |= not is_said(hints[field.name])
-            _check_type(described, hints[field.name], f"{where}: parameter '{field.name}'")
-            default = _default(field, f"{where}: parameter '{field.name}'")
-            required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-            parameters.append(ParameterDescription(name=field.name, type=described, required=required, default=default))
+            parameters.append(_parameter(field, hints[field.name], f"{where}: parameter '{field.name}'"))
     questions = [question for question, methods in _ANSWERED_BY.items() if _has_own(solver, methods)]
     if unspoken and "construct" not in questions:
         questions.append("construct")

@@ -28,7 +28,7 @@ _LOOK_SECONDS = 0.01
 
 
 def main(descriptor: int) -> NoReturn:
-    """Answer the parent, a message each: with a socket, fork for it and return its process; else end the process named.
+    """Answer the parent, a message each: with a socket, fork for it and return the process; else end or kill one.
 
     Ends when the parent closes its end, as its death does too.
     """
@@ -48,7 +48,8 @@ def main(descriptor: int) -> NoReturn:
             if given:
                 control.sendall(b"%d\n" % _fork(given[0], control))
             else:
-                control.sendall(json.dumps(_how_it_ended(int(message))).encode() + b"\n")
+                word, process = message.split()
+                control.sendall(json.dumps(_end(int(process), killing=word == b"kill")).encode() + b"\n")
     _kill_descendants()
     os._exit(0)
 
@@ -80,9 +81,9 @@ def _silence() -> None:
         os.dup2(nothing, standard)
 
 
-def _how_it_ended(process: int) -> int | None:
+def _end(process: int, killing: bool) -> int | None:
     """Return the exit code of a child, as `os.waitstatus_to_exitcode` does; None if it had to be killed."""
-    deadline = time.monotonic() + _ENDING_SECONDS
+    deadline = time.monotonic() + (0 if killing else _ENDING_SECONDS)
     while time.monotonic() < deadline:
         try:
             ended, status = os.waitpid(process, os.WNOHANG)
@@ -91,8 +92,9 @@ def _how_it_ended(process: int) -> int | None:
         if ended:
             return os.waitstatus_to_exitcode(status)
         time.sleep(_LOOK_SECONDS)
-    os.kill(process, signal.SIGKILL)
-    os.waitpid(process, 0)
+    with suppress(ProcessLookupError, ChildProcessError):
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
     return None
 
 

@@ -116,7 +116,7 @@ class Inspector:
     _plugins: dict[Path, _Plugin] = field(default_factory=dict)
 
     def describe(self, source: PluginSource) -> list[SolverDescription]:
-        """Import a plugin in a process of its own, which stays to be asked; return what its solvers are.
+        """Import a plugin in a process of its own, which stays if it is to be asked; return what its solvers are.
 
         Raises
         ------
@@ -129,13 +129,16 @@ class Inspector:
         what = {"question": "describe", "path": str(source.path), "content_hash": source.content_hash}
         try:
             answer = self._ask(plugin, what, IMPORT_SECONDS, "importing it")
-            return TypeAdapter(list[SolverDescription]).validate_python(answer, strict=True)
+            described = TypeAdapter(list[SolverDescription]).validate_python(answer, strict=True)
         except ConfigError:
             self._end(plugin)
             raise
         except (ValidationError, RecursionError):
             self._end(plugin)
             raise ConfigError(f"{source.path}: has described itself in words that nobody understands") from None
+        if not any(each.questions for each in described):
+            self._end(plugin)  # it will not be asked
+        return described
 
     def ask(self, source: PluginSource, solver: str, question: Question, **what: Any) -> Any:
         """Let a solver of a plugin answer a question about itself.
@@ -219,7 +222,7 @@ class Inspector:
             self._end(plugin)
             raise ConfigError(f"{path}: its answer is too long: {fault}") from None
         if not line:
-            raise ConfigError(f"{path}: while {doing}, {_death(self._end(plugin))}")
+            raise ConfigError(f"{path}: while {doing}, {_death(self._end(plugin, b'end'))}")
         try:
             answer = _Answer.model_validate(json.loads(line))
         except (ValueError, RecursionError):
@@ -231,7 +234,7 @@ class Inspector:
             raise ConfigError(plain(answer.refused, _MOST_BYTES))
         return answer.answer
 
-    def _end(self, plugin: _Plugin) -> int | Literal["unknown"] | None:
+    def _end(self, plugin: _Plugin, how: bytes = b"kill") -> int | Literal["unknown"] | None:
         """End the process of a plugin, once; return its exit code, None if it was still there."""
         if self._plugins.get(plugin.source.path) is not plugin:
             return None
@@ -240,7 +243,7 @@ class Inspector:
         try:
             assert self._control is not None
             self._control.settimeout(_END_SECONDS)
-            self._control.sendall(b"%d" % plugin.process)
+            self._control.sendall(b"%s %d" % (how, plugin.process))
             code = json.loads(self._control.recv(100))
         except (OSError, ValueError):
             self.close()
