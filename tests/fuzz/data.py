@@ -303,8 +303,8 @@ def _read_note(data: bytes) -> None:
     for file in (_FILE, _KNOWN):
         partial_file = PartialDownload(file, home, _FILE.urls[0])
         str((partial_file.continuable, partial_file.complete, partial_file.validators.if_range))
-        partial_file.check_limit()
-        partial_file.check_room()
+        partial_file.check_expected()
+        partial_file.bound(10**9)
 
 
 _OWN_CARD = _card("svmlight", 4, "positive: [b]\n", SVMLIGHT[0])
