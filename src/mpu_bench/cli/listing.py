@@ -21,6 +21,7 @@ from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare.load import describe, prepared_folder
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.run import Run
+from mpu_bench.files import is_file
 from mpu_bench.scaled import short
 
 
@@ -126,16 +127,18 @@ def dataset_facts(card: Card, home: DataHome) -> Table:
     return _table(("", ""), rows)
 
 
-def print_plan(chosen: Sequence[Run], home: DataHome, folder: Path, console: Terminal) -> None:
-    """List the runs of an experiment, which of them have a result, and what would be downloaded."""
+def print_plan(runs: Sequence[Run], chosen: Sequence[Run], home: DataHome, folder: Path, console: Terminal) -> None:
+    """List the chosen runs of a plan, which of them have a result that holds, and what would be downloaded."""
     from mpu_bench.experiment import runner
     from mpu_bench.results.store import FILE, Store
 
+    every = runner.inspect(runs, home)
     finished: set[str] = set()
-    if (folder / FILE).is_file():
+    if is_file(folder / FILE):
         with Store(folder) as store:
-            finished = store.finished()
-    planned = runner.inspect(chosen, home)
+            finished = store.finished(runner.needs_of(every))
+    selected = set(map(id, chosen))
+    planned = [each for each in every if id(each.run) in selected]
     states = {True: "has a result", False: "to do"}
     rows = [
         (

@@ -143,7 +143,7 @@ def remarks(
     records = [record for record in records if not record["earlier"]]
     failed = [record for record in records if record["status"] not in (*FINISHED, RunStatus.NOT_RUN)]
     lines = [
-        f"{each['dataset']} {each['solver']} seed={each['seed']}: {each['status']}: {reason(each['reason'])}"
+        f"{each['dataset']} {each['solver']} seed={each['seed']}: {reason(naming.without_result(each))}"
         for each in failed
     ]
     done = [record for record in records if record["status"] == RunStatus.DONE and record["reason"]]

@@ -20,7 +20,7 @@ from mpu_bench.report import figure_data, overview, style
 from mpu_bench.results import naming, problems, summary
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.problems import Shown
-from mpu_bench.texts import one_line, publishable
+from mpu_bench.texts import publishable
 from mpu_bench.verdict import comparison, judge
 from mpu_bench.verdict.cells import CLAIM, VERDICTS, Cell, count_verdicts
 from mpu_bench.verdict.folders import summarize_verdicts, verdict_text
@@ -288,7 +288,7 @@ def _row(
 
 def _missing(records: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = [
-        f"{each['dataset']} {each['solver']}: {': '.join(filter(None, [each['status'], one_line(each['reason'])]))}"
+        f"{each['dataset']} {each['solver']}: {naming.without_result(each)}"
         for each in records
         if each["status"] not in FINISHED
     ]

@@ -87,7 +87,9 @@ def check_kind(folder: Path) -> None:
     except sqlite3.Error:
         tables = set()
     if path.is_symlink() or not tables >= _TABLE_NAMES:
-        raise StoreError(f"{path}: is no database that mpu-bench has written, or a damaged one; look into the folder")
+        raise StoreError(
+            f"{path}: is no results database that mpu-bench has written, or a damaged one; look into the folder"
+        )
 
 
 def _is_file(path: Path) -> bool:
@@ -302,7 +304,7 @@ class Store:
     def _runs(self) -> dict[str, _Run]:
         """Read every run that is stored, whatever became of it."""
         found: dict[str, _Run] = {}
-        for row in self._select("SELECT * FROM runs"):
+        for row in self._select("SELECT run_id, machine, record FROM runs"):
             if row["run_id"] in found:
                 raise StoreError(f"{self.path}: run {row['run_id']} is there twice; {_CHANGED}")
             found[self._read(rows.parse_key, row["run_id"])] = self._run(row)
@@ -321,7 +323,7 @@ class Store:
                 None if row["run_id"] is None else self._read(rows.parse_key, row["run_id"]),
                 self._read(rows.parse_planned, row["record"], row["run_id"]),
             )
-            for row in self._select("SELECT * FROM plan ORDER BY position")
+            for row in self._select("SELECT run_id, record FROM plan ORDER BY position")
         ]
 
     def save_plan(self, planned: Iterable[Mapping[str, Any]], facts: Mapping[str, Any]) -> None:
@@ -357,7 +359,10 @@ class Store:
 
     def facts(self) -> dict[str, Any]:
         """Return the facts that `save_plan` was given."""
-        found = {str(row["name"]): self._read(rows.parse, row["value"]) for row in self._select("SELECT * FROM facts")}
+        found = {
+            str(row["name"]): self._read(rows.parse, row["value"])
+            for row in self._select("SELECT name, value FROM facts")
+        }
         return self._read(rows.checked_facts, found)
 
     def fact(self, name: str) -> Any:
@@ -392,7 +397,7 @@ class Store:
 
     def row(self, run_id: str) -> dict[str, Any] | None:
         """Return the row of a run, planned or not, whatever became of it; None where there is none."""
-        found = self._select("SELECT * FROM runs WHERE run_id = ?", run_id)
+        found = self._select("SELECT run_id, machine, record FROM runs WHERE run_id = ?", run_id)
         if not found:
             return None
         run = self._run(found[0])
@@ -400,7 +405,7 @@ class Store:
 
     def checkpoints(self) -> list[dict[str, Any]]:
         """Return the checkpoints of the planned runs, each with its run's id and ``position`` in `records`."""
-        stored = {row["run_id"]: row["columns"] for row in self._select("SELECT * FROM checkpoints")}
+        stored = {row["run_id"]: row["columns"] for row in self._select("SELECT run_id, columns FROM checkpoints")}
         planned = [run_id for run_id, record in self._plan() if not record.get("earlier")]
         return [
             {"position": position, "run_id": run_id} | point
