@@ -6,8 +6,9 @@ RESULTS ?= results
 PROFILE ?=
 DATA_LIMIT ?= 200MB
 KILLS ?= 1000
+INPUTS ?= 1e6
 
-.PHONY: setup run test check format bench soak reproduce-tables clean help
+.PHONY: setup run test check format bench soak fuzz reproduce-tables clean help
 
 help:  ## show these verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -43,6 +44,10 @@ bench: setup  ## seconds as ratios to a peer, in one run; some minutes (fetches 
 	$(BIN)/python scripts/bench/kernel.py
 	$(BIN)/python scripts/bench/online.py
 	$(BIN)/python scripts/bench/meb.py
+
+fuzz: setup  ## a million damaged inputs, resumable, about 40 minutes: build/fuzz; INPUTS=1e5 for fewer (Linux)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	$(BIN)/python scripts/fuzz.py --inputs $(INPUTS)
 
 reproduce-tables: setup  ## what the papers print, run anew (days; PROFILE=ci: minutes); what has a result is kept
 	$(BIN)/mpu-bench reproduce $(if $(PROFILE),--profile $(PROFILE)) --data-limit $(DATA_LIMIT) --results $(RESULTS)

@@ -24,6 +24,7 @@ CROSS_CUTTING = {
     "test_readme.py",
     "test_sabotage.py",
     "data/cards/test_cards.py",
+    "fuzz/test_fuzz.py",
     "faults/test_campaigns.py",
     "faults/test_zoo.py",
     "data/download/test_folders.py",

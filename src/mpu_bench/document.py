@@ -119,10 +119,10 @@ class Node:
         """Make the error that tells file, line, key, what is wrong and the fix."""
         return self.document.error(_line(self.document, self.key, message))
 
-    def unknown(self, what: str, name: str, valid: Any) -> UserError:
-        """Make the error about a name that does not exist."""
-        written = one_line(name, _MOST_NAME_BYTES)
-        return self.error(f"there is no {what} '{written}'; {self.document.suggest(name, valid)}")
+    def unknown(self, what: str, name: object, valid: Any) -> UserError:
+        """Make the error about a name that does not exist, or is no text."""
+        written = one_line(str(name), _MOST_NAME_BYTES)
+        return self.error(f"there is no {what} '{written}'; {self.document.suggest(str(name), valid)}")
 
     def validated(self, schema: Any) -> Any:
         """Check the value against a pydantic model or an annotated type, and return what that makes of it.

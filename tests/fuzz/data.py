@@ -159,17 +159,22 @@ def reading_modules() -> set[str]:
     return {
         name
         for name, module in modules.items()
-        if any(each.startswith("read_") and function.__module__ == module.__name__
-               for each, function in inspect.getmembers(module, inspect.isfunction))
-    }  # fmt: skip
+        if any(
+            each.startswith("read_") and function.__module__ == module.__name__
+            for each, function in inspect.getmembers(module, inspect.isfunction)
+        )
+    }
 
 
-# ------------------------------------------------------------------ whole preparations, one target for each kind of card
+# ------------------------------------------------------------------ whole preparations, for each kind of card
 
 
 _CARD = "title: T\nfiles: {files}\ntrain: {train}\nclasses: ['-1', '1', b]\nfeatures: {features}\nkind: {kind}\n{more}"
 _BY_HAND = "{by_hand: make it}"
-_MADE = "title: T\nkind: generated\ncontent: {content}\nrows: 40\ntest_rows: 10\nfeatures: {features}\nclasses: {classes}\n{more}"
+_MADE = (
+    "title: T\nkind: generated\ncontent: {content}\nrows: 40\ntest_rows: 10\nfeatures: {features}\n"
+    "classes: {classes}\n{more}"
+)
 
 
 def _card(kind: str, features: int, more: str, *contents: bytes) -> bytes:
@@ -179,13 +184,19 @@ def _card(kind: str, features: int, more: str, *contents: bytes) -> bytes:
     return SEPARATOR.join([text.encode(), *contents])
 
 
-_WAYS = ("", "storage: dense\n", "storage: sparse\nunit_rows: true\n", "storage: dense\nscale: standard\npositive: [b]\n",
-         "storage: dense\ndrop_columns: zero\n", "multiply_by: 2\ndivide_by: 3\naugment: 1.0\n")  # fmt: skip
+_WAYS = (
+    "",
+    "storage: dense\n",
+    "storage: sparse\nunit_rows: true\n",
+    "storage: dense\nscale: standard\npositive: [b]\n",
+    "storage: dense\ndrop_columns: zero\n",
+    "multiply_by: 2\ndivide_by: 3\naugment: 1.0\n",
+)
 
 
 @cache
 def preparations(kind: str) -> list[bytes]:
-    """Return cards of a kind, each with its files; of a kind that is new here those of the project, with empty files."""
+    """Return cards of a kind, each with its files; of a kind that is new here the project's cards, without files."""
     made: dict[str, Callable[[], list[bytes]]] = {
         "svmlight": lambda: [
             *(_card("svmlight", 4, more, text) for more in _WAYS for text in SVMLIGHT[::2]),
@@ -196,16 +207,20 @@ def preparations(kind: str) -> list[bytes]:
             _card("delimited", 4, "columns: {label: 4, categorical: [3]}\nscale: unit-interval\n", TABLE),
         ],
         "idx": lambda: [_card("idx", 4, more, IDX[0], IDX[1]) for more in _WAYS],
-        "embedded": lambda: [(catalog._paths()["digits"].read_text() + more).encode() for more in ("", "augment: 2.0\n")],
+        "embedded": lambda: [
+            (catalog._paths()["digits"].read_text() + more).encode() for more in ("", "augment: 2.0\n")
+        ],
         "generated": lambda: [
             _MADE.format(
-                content=name, features=each.features or 5, classes=list(map(str, range(each.classes))),
+                content=name,
+                features=each.features or 5,
+                classes=list(map(str, range(each.classes))),
                 more=more + "margin: 0.1\n" * ("margin" in each.takes),
             ).encode()
             for name, each in generators.GENERATORS.items()
             for more in ("", "storage: dense\nscale: standard\n", "storage: dense\nstream: true\nseed: 3\n")
         ],
-    }  # fmt: skip
+    }
     if kind in made:
         return made[kind]()
     return [text for text in documents.card_examples() if yaml.safe_load(text.split(SEPARATOR)[0]).get("kind") == kind]
@@ -247,8 +262,12 @@ PACKED = bytes.fromhex(
     "1639668469e3a2cb941571409c091246c29b1f1fca8008"
 )
 _PACK: dict[str | None, Callable[[bytes], bytes]] = {
-    None: bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "compress": lambda _: PACKED,
-}  # fmt: skip
+    None: bytes,
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "compress": lambda _: PACKED,
+}
 
 
 def _compressed(kind: str | None) -> list[bytes]:
@@ -274,9 +293,14 @@ _KNOWN = RemoteFile(
     "rows", urls=("http://server.test/rows",), sha256=(hashlib.sha256(TEXT).hexdigest(),), bytes=len(TEXT)
 )
 _PIN = {
-    "sha256": _KNOWN.sha256[0], "content_sha256": _KNOWN.sha256[0], "bytes": len(TEXT), "content_bytes": len(TEXT),
-    "origin": "http://server.test/rows", "time": "2026-01-01T00:00:00+00:00", "modified": 1,
-}  # fmt: skip
+    "sha256": _KNOWN.sha256[0],
+    "content_sha256": _KNOWN.sha256[0],
+    "bytes": len(TEXT),
+    "content_bytes": len(TEXT),
+    "origin": "http://server.test/rows",
+    "time": "2026-01-01T00:00:00+00:00",
+    "modified": 1,
+}
 _NOTE = {"etag": '"abc"', "last_modified": "Wed, 21 Oct 2015 07:28:00 GMT", "total": len(TEXT)}
 
 
@@ -462,21 +486,40 @@ def targets() -> list[Target]:
     separators = (",", ",", " ", ";", ",")  # of the layouts
     tables = [
         bytes([4 * number + way]) + text.replace(b"*", separators[number].encode())
-        for number in range(len(LAYOUTS)) for way in range(4) for text in DELIMITED
-    ]  # fmt: skip
+        for number in range(len(LAYOUTS))
+        for way in range(4)
+        for text in DELIMITED
+    ]
     answers = partial(bent_words, words=WORDS_OF_ANSWERS, separators=b" :\r\n/-")
     of_json = mutator_of_json(lambda: (*_PIN, *_NOTE, "arrays", "content"))
     prepared = [
-        Target(f"prepare-{kind}", partial(_prepare, kind), partial(preparations, kind),
-               (_covered("prepare.build"), _covered("prepare.npy"), *([_covered(f"readers.{kind}")] if kind in reading_modules() else [])),
-               0.5, _of_card(kind), documents.words())
+        Target(
+            f"prepare-{kind}",
+            partial(_prepare, kind),
+            partial(preparations, kind),
+            (
+                _covered("prepare.build"),
+                _covered("prepare.npy"),
+                *([_covered(f"readers.{kind}")] if kind in reading_modules() else []),
+            ),
+            0.5,
+            _of_card(kind),
+            documents.words(),
+        )
         for kind in sorted(kinds())
-    ]  # fmt: skip
+    ]
     packed = [
-        Target(f"compression-{kind or 'none'}", _read_compressed, partial(_compressed, kind),
-               (_covered("download.compression"),), 4, _packed, refusals=(UserError, SourceError))
+        Target(
+            f"compression-{kind or 'none'}",
+            _read_compressed,
+            partial(_compressed, kind),
+            (_covered("download.compression"),),
+            4,
+            _packed,
+            refusals=(UserError, SourceError),
+        )
         for kind in compression._OPENERS
-    ]  # fmt: skip
+    ]
     return [
         *prepared,
         *packed,
@@ -485,8 +528,17 @@ def targets() -> list[Target]:
         Target("delimited", _read_delimited, lambda: tables, (_covered("readers.delimited"),), 4, _rows, WORDS_OF_ROWS),
         Target("idx", _read_idx, lambda: [SEPARATOR.join(IDX)], (_covered("readers.idx"),), 8),
         Target("pin", _read_pin, lambda: [json.dumps(_PIN).encode()], (_covered("download.pins"),), 3, of_json),
-        Target("note", _read_note, lambda: [json.dumps(_NOTE).encode(), b"{}"], (_covered("download.partial"),), 6, of_json),
+        Target(
+            "note", _read_note, lambda: [json.dumps(_NOTE).encode(), b"{}"], (_covered("download.partial"),), 6, of_json
+        ),
         Target("meta", _read_meta, lambda: [_prepared()[1]], (_covered("prepare.load"),), 2, of_json),
-        Target("answers", _read_answers, lambda: [bytes([k]) + each for k in (0, 1) for each in ANSWERS],
-               (_covered("download.http"), _covered("download.fetch")), 4, answers, WORDS_OF_ANSWERS),
-    ]  # fmt: skip
+        Target(
+            "answers",
+            _read_answers,
+            lambda: [bytes([k]) + each for k in (0, 1) for each in ANSWERS],
+            (_covered("download.http"), _covered("download.fetch")),
+            4,
+            answers,
+            WORDS_OF_ANSWERS,
+        ),
+    ]

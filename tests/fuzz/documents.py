@@ -105,7 +105,7 @@ def config_examples() -> list[bytes]:
             found.append(text)
         tree = yaml.safe_load(text)
         tree["datasets"] = tree.get("datasets", [tree.pop("dataset", None)])[:2]
-        for entry in tree["solvers"][:4]:
+        for entry in tree["solvers"][:2]:
             found.append(yaml.safe_dump(tree | {"solvers": [entry]}, sort_keys=False).encode())
     return found
 
@@ -277,19 +277,56 @@ def targets() -> list[Target]:
     config_modules = tuple(f"mpu_bench.config.{name}" for name in ("read", "sweep", "schema", "rules"))
     return [
         Target("yaml", _read_yaml, lambda: YAML_EXAMPLES, ("mpu_bench.document",), 8, of_yaml),
-        Target("value", _read_value, lambda: [each.partition(b"=")[2] for each in map(str.encode, SETTINGS)],
-               ("mpu_bench.document",), 8, of_yaml),
+        Target(
+            "value",
+            _read_value,
+            lambda: [each.partition(b"=")[2] for each in map(str.encode, SETTINGS)],
+            ("mpu_bench.document",),
+            8,
+            of_yaml,
+        ),
         Target("config", _read_config, config_examples, (*config_modules, "mpu_bench.scaled"), 4, of_config, words()),
-        Target("set", _read_settings, _setting_examples, config_modules, 2,
-               mutator_of_parts([of_config, of_setting, of_setting, of_setting], SEPARATOR), words()),
-        Target("only", _read_only, lambda: [b"solver=mpu", b"dataset=digits\nseed=0", b"kernel=linear,gaussian"],
-               ("mpu_bench.experiment.plan",), 4,
-               lambda data, random: bent_words(data, random, [*words(), *FILTERS], b"=,\n")),
-        Target("card", _read_card, card_examples, ("mpu_bench.data.cards.catalog", "mpu_bench.data.cards.schema"), 4,
-               mutator_of_parts([of_card, of_card], SEPARATOR), words()),
+        Target(
+            "set",
+            _read_settings,
+            _setting_examples,
+            config_modules,
+            2,
+            mutator_of_parts([of_config, of_setting, of_setting, of_setting], SEPARATOR),
+            words(),
+        ),
+        Target(
+            "only",
+            _read_only,
+            lambda: [b"solver=mpu", b"dataset=digits\nseed=0", b"kernel=linear,gaussian"],
+            ("mpu_bench.experiment.plan",),
+            4,
+            lambda data, random: bent_words(data, random, [*words(), *FILTERS], b"=,\n"),
+        ),
+        Target(
+            "card",
+            _read_card,
+            card_examples,
+            ("mpu_bench.data.cards.catalog", "mpu_bench.data.cards.schema"),
+            4,
+            mutator_of_parts([of_card, of_card], SEPARATOR),
+            words(),
+        ),
         Target("rules", _read_rules, _rule_examples, ("mpu_bench.verdict.rules",), 0.5, _mutator_of(_rule_examples)),
-        Target("sentences", _read_sentences, _sentence_examples, ("mpu_bench.verdict.sentences",), 2,
-               _mutator_of(_sentence_examples)),
-        Target("published", _read_published, _published_examples, ("mpu_bench.published",), 2,
-               lambda data, random: bent_words(data, random, words())),
-    ]  # fmt: skip
+        Target(
+            "sentences",
+            _read_sentences,
+            _sentence_examples,
+            ("mpu_bench.verdict.sentences",),
+            2,
+            _mutator_of(_sentence_examples),
+        ),
+        Target(
+            "published",
+            _read_published,
+            _published_examples,
+            ("mpu_bench.published",),
+            2,
+            lambda data, random: bent_words(data, random, words()),
+        ),
+    ]

@@ -1,4 +1,4 @@
-"""All targets, found from the registries: a reader, kind of card or compression that is added is fuzzed with the rest."""
+"""All targets, found from the registries: a reader, kind of card or compression that is added is one, too."""
 
 from __future__ import annotations
 

@@ -131,12 +131,32 @@ _MACHINE = {"id": "m", "processor": "p", "cores": 2, "threads": 1, "python": "3.
 
 def _record(number: int, **more: Any) -> dict[str, Any]:
     known = {
-        "experiment": "fuzzed", "dataset": "adult", "n": 100, "d": 5, "n_test": 20, "classes": 2, "solver": "mpu",
-        "parameters": json.dumps({"C": 1.0, "regularization": {"over-examples": 1}}), "kernel": "linear", "seed": number,
-        "status": "done", "reason": "", "run_id": f"r{number}", "machine": "m", "threads": 1, "objective": 1.5,
-        "test_error": 0.25, "train_error": 0.2, "train_seconds": 0.5, "cpu_seconds": 0.4, "passes": 2.0, "updates": 7,
-        "support_vectors": 5, "kernel_evaluations": 900, "gap": 0.01,
-    }  # fmt: skip
+        "experiment": "fuzzed",
+        "dataset": "adult",
+        "n": 100,
+        "d": 5,
+        "n_test": 20,
+        "classes": 2,
+        "solver": "mpu",
+        "parameters": json.dumps({"C": 1.0, "regularization": {"over-examples": 1}}),
+        "kernel": "linear",
+        "seed": number,
+        "status": "done",
+        "reason": "",
+        "run_id": f"r{number}",
+        "machine": "m",
+        "threads": 1,
+        "objective": 1.5,
+        "test_error": 0.25,
+        "train_error": 0.2,
+        "train_seconds": 0.5,
+        "cpu_seconds": 0.4,
+        "passes": 2.0,
+        "updates": 7,
+        "support_vectors": 5,
+        "kernel_evaluations": 900,
+        "gap": 0.01,
+    }
     return known | more
 
 
@@ -146,8 +166,15 @@ def _stored() -> list[bytes]:
     folder = place() / "stored"
     planned = [_record(0), _record(1, kernel="gaussian(gamma=0.5)", budget_vectors=10), _record(2, solver="dcd")]
     points = [dict.fromkeys(CHECKPOINT_COLUMNS, 1), dict.fromkeys(CHECKPOINT_COLUMNS, 2)]
-    facts = {"name": "fuzzed", "config": "adult", "options": [], "paper": "mpu-2010", "pairs": {"adult": [60, 60]},
-             "judging": {"published": ["mpu-table1"], "claims": [], "explained": []}, "description": "d"}  # fmt: skip
+    facts = {
+        "name": "fuzzed",
+        "config": "adult",
+        "options": [],
+        "paper": "mpu-2010",
+        "pairs": {"adult": [60, 60]},
+        "judging": {"published": ["mpu-table1"], "claims": [], "explained": []},
+        "description": "d",
+    }
     with Store(folder, create=True) as opened:
         opened.save_plan(planned, facts)
         for record in planned:
@@ -224,14 +251,53 @@ def targets() -> list[Target]:
     cells = lambda data, random: bent_words(data, random, [*RECORD_COLUMNS, *words()], b',\n"')  # noqa: E731
     of_json = mutator_of_json(lambda: (*RECORD_COLUMNS, *_TABLES, *words()))
     return [
-        Target("csv", _read_csv, lambda: [each.split(SEPARATOR)[0] for each in _kept()], ("mpu_bench.files",), 5, cells),
-        Target("curves", _read_curves, lambda: [each.split(SEPARATOR)[3] for each in _kept()], ("mpu_bench.files",), 3, cells),
-        Target("kept", _read_kept, _kept, ("mpu_bench.results.folder", "mpu_bench.verdict.baseline"), 0.5,
-               mutator_of_parts([cells, of_json, of_json, cells, cells], SEPARATOR)),
-        Target("rows", _read_rows, _rows, ("mpu_bench.results.store", "mpu_bench.results.naming", "mpu_bench.results.problems",
-               "mpu_bench.results.summary", "mpu_bench.verdict.paired", "mpu_bench.verdict.points",
-               "mpu_bench.verdict.comparison", "mpu_bench.verdict.statements", "mpu_bench.verdict.regression",
-               "mpu_bench.verdict.cells", "mpu_bench.verdict.folders", "mpu_bench.report.figure_data"), 0.5, of_json),
-        Target("database", _read_database, _stored, ("mpu_bench.results.store", "mpu_bench.results.rows"), 0.5, bent_bytes,
-               refusals=(*Target.refusals, sqlite3.DatabaseError)),
-    ]  # fmt: skip
+        Target(
+            "csv", _read_csv, lambda: [each.split(SEPARATOR)[0] for each in _kept()], ("mpu_bench.files",), 5, cells
+        ),
+        Target(
+            "curves",
+            _read_curves,
+            lambda: [each.split(SEPARATOR)[3] for each in _kept()],
+            ("mpu_bench.files",),
+            3,
+            cells,
+        ),
+        Target(
+            "kept",
+            _read_kept,
+            _kept,
+            ("mpu_bench.results.folder", "mpu_bench.verdict.baseline"),
+            0.5,
+            mutator_of_parts([cells, of_json, of_json, cells, cells], SEPARATOR),
+        ),
+        Target(
+            "rows",
+            _read_rows,
+            _rows,
+            (
+                "mpu_bench.results.store",
+                "mpu_bench.results.naming",
+                "mpu_bench.results.problems",
+                "mpu_bench.results.summary",
+                "mpu_bench.verdict.paired",
+                "mpu_bench.verdict.points",
+                "mpu_bench.verdict.comparison",
+                "mpu_bench.verdict.statements",
+                "mpu_bench.verdict.regression",
+                "mpu_bench.verdict.cells",
+                "mpu_bench.verdict.folders",
+                "mpu_bench.report.figure_data",
+            ),
+            0.5,
+            of_json,
+        ),
+        Target(
+            "database",
+            _read_database,
+            _stored,
+            ("mpu_bench.results.store", "mpu_bench.results.rows"),
+            0.5,
+            bent_bytes,
+            refusals=(*Target.refusals, sqlite3.DatabaseError),
+        ),
+    ]

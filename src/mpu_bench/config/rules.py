@@ -388,7 +388,7 @@ def _check_names(node: Node, what: str, valid: Iterable[str] | None) -> None:
     given = node.value if isinstance(node.value, list) else [node.value] if node.value is not None else []
     known = set(valid)
     for position, name in enumerate(given):
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise (node[position] if isinstance(node.value, list) else node).unknown(what, name, known)
 
 

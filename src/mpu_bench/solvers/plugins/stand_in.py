@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NoReturn
 
+from pydantic import TypeAdapter, ValidationError
+
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem
@@ -18,6 +20,10 @@ from mpu_bench.solvers.plugins.answers import kernel_to
 from mpu_bench.solvers.plugins.description import ATTRIBUTES, Question, SolverDescription, type_of
 from mpu_bench.solvers.plugins.process import INSPECTOR, FailedError
 from mpu_bench.solvers.plugins.source import PluginSource
+from mpu_bench.texts import one_line
+
+_OPTIMUM: TypeAdapter[tuple[str, dict[str, Any]] | None] = TypeAdapter(tuple[str, dict[str, Any]] | None)
+_MOST_BYTES = 1_000  # of an objective's name
 
 
 @dataclass(frozen=True)
@@ -57,17 +63,18 @@ class StandIn(Solver):
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: D102
         if "objective_of" not in cls.questions:
             return super().objective_of(parameters)
-        return str(cls._answer("objective_of", parameters=dict(parameters)))
+        return one_line(str(cls._answer("objective_of", parameters=dict(parameters))), _MOST_BYTES)
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:  # noqa: D102
         if "optimum_solver" not in cls.questions:
             return super().optimum_solver(parameters, linear)
         answer = cls._answer("optimum_solver", parameters=dict(parameters), linear=linear)
-        if answer is None:
-            return None
-        name, chosen = answer
-        return str(name), json.loads(json.dumps(chosen), object_hook=from_json)
+        try:
+            found = _OPTIMUM.validate_python(answer)
+        except (ValidationError, RecursionError):
+            raise ConfigError(f"{cls.source.path}: what its optimum_solver is cannot be understood") from None
+        return found and (found[0], json.loads(json.dumps(found[1]), object_hook=from_json))
 
     @classmethod
     def _answer(cls, question: Question, **what: Any) -> Any:
