@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 RESULTS ?= results
 PROFILE ?=
 DATA_LIMIT ?= 200MB
+KILLS ?= 1000
 
-.PHONY: setup run test check format bench reproduce-tables clean help
+.PHONY: setup run test check format bench soak reproduce-tables clean help
 
 help:  ## show these verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -23,6 +24,9 @@ run: setup  ## the quick start: no download, less than a minute
 
 test: setup  ## all tests; those on real data need MPU_BENCH_MIRROR
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
+
+soak: setup  ## a thousand kills and other faults, resumable, about an hour: build/soak; KILLS=100 for fewer
+	$(BIN)/python scripts/soak.py --kills $(KILLS)
 
 check: setup  ## lint, format, types, and the floors of the architecture
 	$(BIN)/ruff check

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.compression import open_content
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.download.policy import Policy
+from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
 
@@ -59,6 +61,46 @@ def failure(file: RemoteFile, home: DataHome, policy: Policy) -> str:
     assert "\n" not in str(caught.value)
     assert not home.path(file).exists()
     return str(caught.value)
+
+
+class Told(list[str]):
+    """Keeps the lines that a progress would show."""
+
+    def progress(self) -> Lines:
+        return Lines(self.append)
+
+
+def served(file: RemoteFile, home: DataHome, policy: Policy, content: bytes, secrets: Sequence[str] = ()) -> str | None:
+    """Fetch what a hostile server may serve, and hold the downloader to its promises.
+
+    The file is there and right, or it is not there and one message says why: one line, without control characters
+    and secrets. What stays in the data home is bounded and holds no secret.
+
+    Returns
+    -------
+    str or None
+        The message, or None where the file is right.
+    """
+    told = Told()
+    reason = None
+    try:
+        fetched = fetch(file, home, told.progress(), policy)
+    except FetchError as error:
+        reason = str(error)
+        assert not home.path(file).exists()
+        assert reason.isprintable()
+        assert len(reason) < 5000
+    else:
+        with open_content(fetched.path) as stream:
+            assert stream.read() == content
+        assert left(home) == sorted([file.name, home.pin_path(file).name])
+    shown = "\n".join([*told, reason or "", *(path.read_text("latin-1") for path in home.folder.rglob("*.json"))])
+    assert not [secret for secret in secrets if secret in shown], shown
+    assert "Traceback" not in shown
+    sizes = {path.name: path.stat().st_size for path in (home.folder / "files").iterdir()}
+    assert sum(sizes.values()) <= (file.most_bytes or policy.most_bytes) + 10_000, sizes
+    assert all(size or not name.endswith(".part") for name, size in sizes.items()), sizes
+    return reason
 
 
 def left(home: DataHome) -> list[str]:

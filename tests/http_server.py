@@ -10,6 +10,7 @@ import struct
 import sys
 import threading
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -124,6 +125,64 @@ class Server:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+
+
+#: What a raw server sends to one connection: bytes, or a function of the server that yields them piece by piece.
+Raw = bytes | Callable[["RawServer"], Iterable[bytes]]
+
+
+class RawServer:
+    """Sends bytes, whatever HTTP says of them: each answer to one connection, the last one to all that follow."""
+
+    def __init__(self, *answers: Raw) -> None:
+        self.answers: list[Raw] = list(answers)
+        self.requests: list[bytes] = []
+        self.closing = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    @property
+    def port(self) -> int:
+        return int(self._listener.getsockname()[1])
+
+    def wait(self, seconds: float) -> None:
+        """Wait within an answer."""
+        self.closing.wait(seconds)
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):  # closed
+            while not self.closing.is_set():
+                connection, _peer = self._listener.accept()
+                threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError), connection:
+            connection.settimeout(30)
+            request = b""
+            while b"\r\n\r\n" not in request and not request.startswith(b"\x16"):  # with which TLS begins
+                if not (piece := connection.recv(1 << 16)):
+                    return
+                request += piece
+            self.requests.append(request)
+            answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+            for piece in [answer] if isinstance(answer, bytes) else answer(self):
+                if self.closing.is_set():
+                    return
+                connection.sendall(piece)
+            connection.shutdown(socket.SHUT_WR)
+
+    def __enter__(self) -> RawServer:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.closing.set()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join(30)
 
 
 def etag_of(content: bytes) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import errno
+import lzma
 import multiprocessing
 import os
 import socket
@@ -98,6 +100,38 @@ def test_a_file_has_its_name_only_when_it_is_complete(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_bytes() == b"content"
 
 
+def test_what_a_killed_process_has_left_is_removed_and_what_another_is_writing_is_not(tmp_path: Path) -> None:
+    (tmp_path / ".file.0123abcd").write_bytes(b"half of")
+    (tmp_path / ".file.notes").write_bytes(b"not ours")
+    (tmp_path / ".other.0123abcd").write_bytes(b"of another file")
+    with written_whole(tmp_path / "file") as first:
+        first.write(b"first")
+        write_text(tmp_path / "file", "second")
+        first.write(b" and last")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        "file": b"first and last", ".file.notes": b"not ours", ".other.0123abcd": b"of another file",
+    }  # fmt: skip
+
+
+def test_a_file_that_is_taken_for_left_behind_at_once_is_begun_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Path.open
+
+    def swept(path: Path, mode: str = "r", *more: object) -> object:
+        stream = opened(path, mode, *more)
+        if mode == "xb" and len(begun) < 2:
+            begun.append(path)
+            path.unlink()
+        return stream
+
+    begun: list[Path] = []
+    monkeypatch.setattr(Path, "open", swept)
+    write_text(tmp_path / "file", "content")
+    assert len(begun) == 2
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"content")]
+
+
 def test_all_texts_are_written_into_a_folder_that_is_made(tmp_path: Path) -> None:
     write_all(tmp_path / "a" / "b", {"one": "1", "two": "2"})
     assert {path.name: path.read_text() for path in (tmp_path / "a" / "b").iterdir()} == {"one": "1", "two": "2"}
@@ -191,3 +225,75 @@ def test_a_csv_file_is_read_as_its_columns_types(tmp_path: Path) -> None:
 
 def test_csv_text_has_the_columns_asked_for() -> None:
     assert csv_text([{"a": 1, "b": 2}], ["b", "c"]) == "b,c\n2,\n"
+
+
+ODD_TEXTS = ["=1+2", "+1", "-x", "@sum", "'=1", "''", "'", "-1.5", "a\nb", "a,b", '"', "é", "", "\tx", " =1"]
+
+
+def test_no_cell_of_a_csv_file_is_a_formula_and_all_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    write_text(path, csv_text([{"name": text, "=odd": text} for text in ODD_TEXTS]))
+    with path.open(newline="", encoding="utf-8") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert not [cell for cell in cells if cell.lstrip()[:1] in ("=", "+", "@", "-") and cell not in ("-1.5", "+1")]
+    assert [row["name"] for row in read_csv(path, {"name": str, "=odd": str})] == ODD_TEXTS
+
+
+def test_no_cell_of_a_csv_file_is_obeyed_by_a_terminal() -> None:
+    assert csv_text([{"a": "\x1b[31m\udcff\0\r", "b": -1.5}]) == "a,b\n\\x1b[31m\\udcff\\x00\\r,-1.5\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"\xff\xfe", "cannot be read"),
+        ("a,b\n1,2\n".encode("utf-16"), "cannot be read"),
+        (b"x,y\n1,2\n", "no column 'a'"),
+        (b"a,b\n1\n", "row 2: has 1 cells, and the heading 2"),
+        (b"a,b\n1,2,3\n", "row 2: has 3 cells, and the heading 2"),
+        (b"a,b\none,2\n", "row 2: a cannot be read"),
+        (b"a,b\n1e999,2\n", "row 2: a cannot be read"),
+        (b"a,b\n" + b"9" * 5000 + b",2\n", "row 2: a cannot be read"),
+        (b"a,b\n1," + b"x" * 20_000_000 + b"\n", "field larger than field limit"),
+        (b'a,b\n1,"2\n', "unexpected end of data"),
+    ],
+)
+def test_a_csv_file_of_another_kind_is_one_message(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=rf"table\.csv.*{message}"):
+        read_csv(path, {"a": lambda text: int(float(text)), "b": str})
+
+
+@pytest.mark.parametrize("content", [b"", b"no xz", lzma.compress(b"a,b\n1,2\n")[:-9], lzma.compress(bytes(2**27))])
+def test_a_compressed_file_is_believed_only_so_far(tmp_path: Path, content: bytes, monkeypatch) -> None:
+    monkeypatch.setattr("mpu_bench.files._MOST_CSV_BYTES", 2**20)
+    path = tmp_path / "table.csv.xz"
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"table\.csv\.xz: cannot be read"):
+        read_csv(path, {"a": str})
+
+
+def test_where_one_file_cannot_be_written_none_is(tmp_path: Path) -> None:
+    write_all(tmp_path, {"a": "old", "c": "old"})
+    (tmp_path / "b").mkdir()
+    with pytest.raises(StoreError, match="cannot be written: b is no regular file"):
+        write_all(tmp_path, {"a": "new", "b": "new", "c": b"new"})
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "c"}
+    assert [(tmp_path / name).read_text() for name in "ac"] == ["old", "old"]
+
+
+def test_a_file_takes_the_place_of_nothing_but_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="no regular file"):
+        write_text(tmp_path / "pipe", "text")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a" * 5000, "a\0b", "file/below", "loop/below"])
+def test_a_folder_that_no_system_makes_is_one_message(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(StoreError, match="cannot be written"):
+        write_all(tmp_path / name, {"a": "text"})

@@ -24,6 +24,10 @@ CROSS_CUTTING = {
     "test_readme.py",
     "test_sabotage.py",
     "data/cards/test_cards.py",
+    "faults/test_campaigns.py",
+    "faults/test_zoo.py",
+    "data/download/test_folders.py",
+    "data/download/test_hostile.py",
     "solvers/test_contract.py",
     "solvers/test_real_data.py",
 }

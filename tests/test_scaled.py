@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 
+from mpu_bench.errors import DataError
 from mpu_bench.scaled import Derived, Scaled, from_json, parse, short, to_json
 
 
@@ -52,3 +53,13 @@ def test_it_can_be_held_against_the_bounds_of_a_parameter() -> None:
 def test_nothing_else_is_written_as_json() -> None:
     with pytest.raises(TypeError, match="has no form in JSON"):
         json.dumps({1, 2}, default=to_json)
+
+
+def test_a_value_relative_to_nothing_is_refused() -> None:
+    width = Scaled(2, "mean-squared-distance")
+    assert width.resolve(lambda _by: 4.0) == 0.5
+    for distance in (0.0, -1e-17, 1e-320, float("nan")):
+        with pytest.raises(
+            DataError, match="2/mean squared distance is no finite number: the mean squared distance of"
+        ):
+            width.resolve(lambda _by, distance=distance: distance)

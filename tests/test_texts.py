@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,3 +49,36 @@ def test_a_cell_is_no_formula_and_can_be_read_back(text):
 @given(ANY)
 def test_cells_come_back(text):
     assert texts.uncell(texts.cell(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("http://alice:hunter2@host/a", "http://host/a"),
+        ("http://alice:hun/ter#2?@host/a", "http://host/a"),
+        ("http://alice@host", "http://host"),
+        ("http://:hunter2@host", "http://host"),
+        ("'ftp://a:b@c' and (http://d:e@f)", "'ftp://c' and (http://f)"),
+        ("http://host:8080/a@b", "http://host:8080/a@b"),
+        ("https://host/file?download=1&token=abc&x=2", "https://host/file?download=1&token=...&x=2"),
+        ("https://host/?X-Amz-Signature=abc", "https://host/?X-Amz-Signature=..."),
+    ],
+)
+def test_addresses_hold_no_secret(text, expected):
+    assert texts.publishable(text) == expected
+
+
+def test_a_home_that_is_called_otherwise_is_the_home(tmp_path, monkeypatch):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.setenv("HOME", str(tmp_path / "link"))
+    assert texts.publishable(f"{tmp_path}/link/a, {tmp_path}/real/b") == "~/a, ~/b"
+
+
+def test_who_has_no_home_has_none_to_hide(monkeypatch):
+    def unknown():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", unknown)
+    monkeypatch.setenv("HOME", "nowhere")
+    assert texts.publishable("/a/b") == "/a/b"

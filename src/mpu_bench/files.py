@@ -7,18 +7,24 @@ import errno
 import io
 import lzma
 import os
+import re
 import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mpu_bench.errors import StoreError, UserError
+from mpu_bench.texts import cell, one_line, publishable, uncell
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
+_WINDOWS = sys.platform == "win32"
 
+_MOST_CSV_BYTES = 2**30
+_MOST_XZ_MEMORY = 2**28  # bytes, for the dictionary of a compressed file
 _NOT_REGULAR = (
     (stat.S_ISDIR, errno.EISDIR, "is a folder, not a file"),
     (stat.S_ISFIFO, errno.EINVAL, "is a pipe, not a file"),
@@ -26,6 +32,23 @@ _NOT_REGULAR = (
     (stat.S_ISCHR, errno.EINVAL, "is a device, not a file"),
     (stat.S_ISBLK, errno.EINVAL, "is a device, not a file"),
 )
+
+
+def is_file(path: Path) -> bool:
+    """Return whether there is a regular file; of a path that no system takes, such as a very long one, there is not."""
+    return _is_there(path.is_file)
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether there is a folder; see `is_file`."""
+    return _is_there(path.is_dir)
+
+
+def _is_there(asked: Callable[[], bool]) -> bool:
+    try:
+        return asked()
+    except (OSError, ValueError):
+        return False
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -97,14 +120,22 @@ def read_bounded(path: Path, most_bytes: int, error: type[UserError]) -> bytes:
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] | None = None) -> str:
-    """Return rows as CSV, with these columns; by default with every key of the rows, in the order met."""
+    """Return rows as CSV, with these columns; by default with every key of the rows, in the order met.
+
+    No spreadsheet takes a text for a formula, nothing in it is obeyed by a terminal, and it may be published.
+    """
     text = io.StringIO()
     if columns is None:
         columns = dict.fromkeys(name for row in rows for name in row)
-    writer = csv.DictWriter(text, list(columns), restval="", extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    names = list(columns)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(_cell, names))
+    writer.writerows([_cell(row.get(name, "")) for name in names] for row in rows)
     return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    return cell(publishable(value, sys.maxsize)) if isinstance(value, str) else value
 
 
 def read_csv(
@@ -126,19 +157,42 @@ def read_csv(
     StoreError
         If the file cannot be read, a column is missing, or a cell is of another type.
     """
+    content = read_bounded(path, _MOST_CSV_BYTES, StoreError)
     try:
-        content = path.read_bytes()
-        text = (lzma.decompress(content) if path.suffix == ".xz" else content).decode()
-        rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    except (OSError, ValueError, lzma.LZMAError, csv.Error) as error:
-        raise StoreError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    missing = [name for name in (types if needed is None else needed) if rows and name not in rows[0]]
+        text = (_decompressed(content) if path.suffix == ".xz" else content).decode()
+        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except (ValueError, lzma.LZMAError, csv.Error) as error:
+        raise StoreError(f"{path}: cannot be read: {error}") from None
+    if not lines:
+        raise StoreError(f"{path}: cannot be read: it is empty")
+    heading = [uncell(name) for name in lines[0]]
+    missing = [name for name in (types if needed is None else needed) if name not in heading]
     if missing:
         raise StoreError(f"{path}: has no column '{missing[0]}'; it was written by another version of mpu-bench")
+    rows = []
+    for number, line in enumerate(lines[1:], start=2):
+        if not line:
+            continue
+        if len(line) != len(heading):
+            raise StoreError(f"{path}, row {number}: has {len(line)} cells, and the heading {len(heading)}")
+        cells = dict(zip(heading, line, strict=True))
+        rows.append({name: _typed(path, number, name, cells.get(name, ""), typed) for name, typed in types.items()})
+    return rows
+
+
+def _typed(path: Path, number: int, name: str, text: str, typed: Callable[[str], Any]) -> Any:
     try:
-        return [{name: typed(row.get(name) or "") for name, typed in types.items()} for row in rows]
-    except ValueError as error:
-        raise StoreError(f"{path}: cannot be read: {error}") from None
+        return typed(uncell(text))
+    except (ValueError, OverflowError) as error:
+        raise StoreError(f"{path}, row {number}: {name} cannot be read: {one_line(str(error), 200)}") from None
+
+
+def _decompressed(content: bytes) -> bytes:
+    reader = lzma.LZMADecompressor(memlimit=_MOST_XZ_MEMORY)
+    text = reader.decompress(content, _MOST_CSV_BYTES)
+    if not reader.eof:
+        raise ValueError("it is incomplete, or larger than what is written here")
+    return text
 
 
 @contextmanager
@@ -146,7 +200,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     """Open a file for writing that takes its name only once it is complete.
 
     Whatever happens, ``path`` holds what it held before or all that was written: the stream is a temporary file in
-    the same folder, which is removed on failure.
+    the same folder, which is removed on failure. What a process that was killed has left of its own is removed, too.
 
     Parameters
     ----------
@@ -158,46 +212,106 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     binary stream
         For writing.
     """
-    # not a file of `tempfile`, which nobody but its owner may read
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+    if path.exists() and not path.is_file():  # such as /dev/null, which a file would take the place of
+        raise OSError(errno.EEXIST, f"{path.name} is no regular file", str(path))
+    temporary, stream = _temporary(path)
     try:
-        with temporary.open("xb") as stream:
+        with stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.replace(path)
+            if not _WINDOWS:
+                temporary.replace(path)  # while the lock is held, so that nobody takes it for left behind
+        if _WINDOWS:  # which renames no file that is open
+            temporary.replace(path)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise
+    _remove_left(path)
+
+
+def _temporary(path: Path) -> tuple[Path, BinaryIO]:
+    """Open a file beside another, locked as long as it is open."""
+    while True:
+        # not a file of `tempfile`, which nobody but its owner may read
+        temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+        stream = temporary.open("xb")
+        if _lock(stream) and os.fstat(stream.fileno()).st_nlink:
+            return temporary, stream
+        stream.close()  # another process was between the two lines and has taken it for left behind
+
+
+def _remove_left(path: Path) -> None:
+    """Remove the temporary files for a path that no process holds any more."""
+    ours = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{8}")
+    with suppress(OSError):
+        for left in path.parent.iterdir():
+            if ours.fullmatch(left.name) and not _WINDOWS:
+                with left.open("r+b") as stream:
+                    if _lock(stream, without_locks=False):
+                        left.unlink(missing_ok=True)
+
+
+def _lock(stream: BinaryIO, without_locks: bool = True) -> bool:
+    """Return whether a file that is open can be locked; ``without_locks`` where its file system or Windows has none."""
+    if sys.platform == "win32":
+        return without_locks
+    import fcntl
+
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return without_locks
+    return True
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file in UTF-8 whole or not at all, its line ends as they are."""
     with written_whole(path) as stream:
-        stream.write(text.encode())
+        stream.write(text.encode(errors="backslashreplace"))
 
 
-def write_all(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write text files into a folder, which is made if need be, each file whole or not at all.
+@contextmanager
+def told_if_unwritable(place: Path) -> Iterator[None]:
+    """Turn what the disk refuses, or a path that no system takes, into one message.
+
+    Raises
+    ------
+    StoreError
+        Naming ``place``, and why.
+    """
+    if "\0" in str(place):
+        raise StoreError(f"{place}: cannot be written: a path holds no NUL")
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{place}: cannot be written: {error.strerror or error}") from None
+
+
+def write_all(folder: Path, contents: Mapping[str, str | bytes]) -> None:
+    """Write files into a folder, which is made if need be; where one cannot be written, none is.
 
     Parameters
     ----------
     folder : Path
-    texts : mapping of str to str
-        Name of a file -> its text.
+    contents : mapping of str to str or bytes
+        Name of a file -> what it holds.
 
     Raises
     ------
     StoreError
         If the folder or a file cannot be written.
     """
-    try:
+    with told_if_unwritable(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            write_text(folder / name, text)
-    except OSError as error:
-        raise StoreError(f"{folder}: cannot be written: {error.strerror}") from None
+        with ExitStack() as whole:
+            for name, content in contents.items():
+                stream = whole.enter_context(written_whole(folder / name))
+                stream.write(content if isinstance(content, bytes) else content.encode(errors="backslashreplace"))
+                stream.flush()  # a full disk is noticed before any file takes its name
 
 
 def write_compressed(path: Path, text: str) -> None:

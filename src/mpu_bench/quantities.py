@@ -17,6 +17,7 @@ class RunStatus(StrEnum):
 
     DONE = "done"  #: by the solver's own rule
     STOPPED = "stopped"  #: by a rule of the config's `stop:`
+    PROVISIONAL = "provisional"  #: with values, but made without, or before, a result that it depends on
     TIMEOUT = "timeout"
     OUT_OF_MEMORY = "out-of-memory"
     CRASHED = "crashed"
@@ -27,9 +28,12 @@ class RunStatus(StrEnum):
     NOT_RUN = "not run"  #: planned, and nothing is stored of it yet
 
 
-#: the two whose runs have a result; runs of the others are tried again
+#: the two whose runs have a result; runs of the others are made again
 FINISHED = (RunStatus.DONE, RunStatus.STOPPED)
 FAILED = tuple(status for status in RunStatus if status not in (*FINISHED, RunStatus.NOT_RUN))
+
+
+TOO_LARGE = 1e150  #: what is not below it is taken for infinite: means of it, or its square, could not be told
 
 
 @dataclass(frozen=True)
@@ -50,20 +54,27 @@ class Column:
     help: str
 
     def typed(self, value: Any) -> Any:
-        """Return a value, or the text of a CSV cell, as this column's type; None where it is missing or NaN.
+        """Return a value, or the text of a CSV cell, as this column's type; None where it is missing or not finite.
 
         Raises
         ------
-        ValueError
+        ValueError, OverflowError
             If it is none of this type.
         """
-        if value is None or value == "" or value != value:  # noqa: PLR0124 - NaN alone differs from itself
+        if value is None or value == "":
             return None
         if self.type == "TEXT":
             return str(value)
+        if isinstance(value, int) and self.type == "INTEGER":
+            return value
+        number = float(value)
+        if not abs(number) < TOO_LARGE:  # NaN, too, is not
+            return None
         if self.type == "REAL":
-            return float(value)
-        return value if isinstance(value, int) else int(float(value))
+            return number
+        if number != round(number):
+            raise ValueError(f"'{value}' is no whole number")
+        return int(value) if isinstance(value, str) and value.lstrip("+-").isdecimal() else int(number)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,13 @@ parsed once, by `parse`, and keep that form wherever they are stored as JSON: a 
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal
+
+from mpu_bench.errors import DataError
 
 Divisor = Literal["n", "d", "mean-squared-distance"]
 
@@ -56,8 +59,19 @@ class Scaled(_Relative):
     __repr__ = __str__
 
     def resolve(self, divisor: Callable[[Divisor], float]) -> float:
-        """Return the number, where ``divisor`` knows the data."""
-        return self.factor / divisor(self.by)
+        """Return the number, where ``divisor`` knows the data.
+
+        Raises
+        ------
+        DataError
+            If there is none: all training rows are alike, and their distance is 0.
+        """
+        by = divisor(self.by)
+        number = self.factor / by if by > 0 else math.inf
+        if not number < math.inf:
+            measured = f"the {self.by.replace('-', ' ')} of the training rows is {by:g}"
+            raise DataError(f"{self} is no finite number: {measured}; give a number instead")
+        return number
 
 
 @dataclass(frozen=True, repr=False)

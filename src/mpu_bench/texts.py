@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
+from functools import lru_cache
 from pathlib import Path
 
 MOST_BYTES = 10_000  #: of a reason that is kept
 
-_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s'\"]*@")
+#: of an address: what stands before its host (a password may hold what no host does), and what a key opens
+_CREDENTIALS = re.compile(r"(?<=://)(?:[^/?#\s'\"]*@|[^/?#\s'\"@:]*:(?!\d+(?:[/?#\s'\"]|$))[^\s'\"]*@)")
+_KEYS = re.compile(r"([?&;][\w.-]*(?:token|key|pass|pwd|secret|sig|auth|credential)[\w.-]*=)[^&;\s'\"]+", re.IGNORECASE)
 _FORMULA = re.compile(r"'*\s*[=+\-@\t\r]")  # with what a spreadsheet takes a cell for a formula
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and format characters, halves of surrogate pairs, separators
 
@@ -46,16 +50,28 @@ def one_line(text: str, most_bytes: int = MOST_BYTES) -> str:
     return plain(" ".join(text.split()), most_bytes)
 
 
-def publishable(text: str) -> str:
-    """Return a text as `plain` does, without user names and passwords in addresses, and with ``~`` for the home folder.
+def publishable(text: str, most_bytes: int = MOST_BYTES) -> str:
+    """Return a text as `plain` does, without what addresses hold of secrets, and with ``~`` for the home folder.
 
     For whatever is kept in a results folder or published from it.
     """
-    without = _CREDENTIALS.sub("", text)
-    home = str(Path.home())
-    if len(home) > 1:  # of a user without a home it is /
-        without = re.sub(re.escape(home) + r"(?![\w.-])", "~", without)
-    return plain(without)
+    if "/" not in text and "\\" not in text:  # as in nearly all texts
+        return plain(text, most_bytes)
+    without = _KEYS.sub(r"\1...", _CREDENTIALS.sub("", text))
+    for home in _homes(os.environ.get("HOME")):
+        without = home.sub("~", without)
+    return plain(without, most_bytes)
+
+
+@lru_cache(maxsize=4)
+def _homes(_variable: str | None) -> list[re.Pattern[str]]:
+    """Return what finds the home folder, as it is called and as it really is; of a user without one it is /."""
+    try:
+        home = Path.home()
+        names = {str(home), os.path.realpath(home)}
+    except (RuntimeError, OSError):  # nobody knows a home of this user
+        return []
+    return [re.compile(re.escape(name) + r"(?![\w.-])") for name in names if len(name) > 1]
 
 
 def cell(text: str) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -167,3 +168,81 @@ def test_a_dataset_may_have_more_seeds_than_others(read) -> None:
 )
 def test_seeds_of_single_datasets_are_checked(refused, counts: str, message: str) -> None:
     assert message in refused(PER_DATASET % counts)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("pipe.yaml", "pipe.yaml: is a pipe, not a file"),
+        ("/dev/zero", "/dev/zero: is a device, not a file"),
+        ("large.yaml", "large.yaml: is larger than 1,000,000 bytes"),
+        ("x" * 300, "cannot be read: File name too long"),
+        ("x/" * 2500, "cannot be read: File name too long"),
+        ("a\0b", r"a\x00b: cannot be read: no file can have this name"),
+        ("\udcff", r"\udcff: no such config file"),
+        ("utf16.yaml", "utf16.yaml: is not a UTF-8 text file (invalid start byte at byte 0)"),
+        ("adlut/x.yaml", "adlut/x.yaml: no such config file"),
+    ],
+)
+def test_what_is_no_config_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe.yaml")
+    Path("large.yaml").write_bytes(b"#" * 1_000_001)
+    Path("utf16.yaml").write_text("name: x\n", encoding="utf-16")
+    with pytest.raises(ConfigError) as caught:
+        read_config(Path(name))
+    assert words in str(caught.value)
+
+
+def test_a_byte_order_mark_is_read_over(tmp_path: Path) -> None:
+    path = tmp_path / "marked.yaml"
+    path.write_text(HEAD + "solvers: [mpu]\r\n", encoding="utf-8-sig")
+    assert read_config(path).name == "tried"
+
+
+@pytest.mark.parametrize(
+    ("plugin", "words"),
+    [
+        ("pipe.py", "is not a file"),
+        ("folder.py", "is not a file"),
+        ("/dev/zero", "its name must end in .py"),
+        ("absent.py", "absent.py: no such file"),
+        ("circle.py", "Symlink loop"),
+        (f"{'x' * 300}.py", "File name too long"),
+        ('"a\\0b"', "a text holds a character that cannot be shown"),
+    ],
+)
+def test_what_is_no_plugin_file_is_told(refused, tmp_path: Path, plugin: str, words: str) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "circle.py").symlink_to("circle.py")
+    told = refused(HEAD + f"solvers: [mpu]\nplugins: [{plugin}]\n")
+    assert "tried.yaml, line 4: " in told
+    assert words in told
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("a." * 60 + "b=1", "lies more than 50 levels deep"),
+        ("stop=" + "[" * 60, "lies more than 50 levels deep"),
+        ("stop.seconds=!!int x", "--set stop.seconds=!!int x: 'x' is no whole number"),
+        ("stop.seconds=2001-99-99", "stop.seconds: must be a valid number, not '2001-99-99'"),
+        ("stop=&a [*a]", "*a stands within what it names"),
+        ("stop={[a]: 1}", "a key must be a word, not a list"),
+        ("stop={null: 1}", "a key must be a word, and 'null' means nothing"),
+        ("stop.seconds=\udcff", r"--set stop.seconds=\udcff: holds a character that cannot be shown"),
+        ("\udcff=1", r"--set \udcff=1: holds a character that cannot be shown, or is not UTF-8 text"),
+        ("=1", "must be written key=value"),
+        (".=1", "unknown key"),
+        ("name=\x1b[31m", "holds a character that cannot be shown"),
+        ('name="\\e[31m"', "a text holds a character that cannot be shown"),
+        ("solvers.mpu={1: 2}", "'solvers' holds no keys"),
+        ("version=2", "version: must be 1, not 2"),
+        ("stop={1: 2}", "stop: a key must be a word, not 1"),
+    ],
+)
+def test_an_odd_setting_is_told(refused, setting: str, words: str) -> None:
+    told = refused(HEAD + "solvers: [mpu]\n", settings=[setting])
+    assert words in told
+    assert told.encode()

@@ -166,3 +166,25 @@ def test_an_impossible_relative_value_is_refused(refused, parameters: str, messa
 )
 def test_lists_are_expanded_the_first_key_varying_slowest(value: object, combinations: list[object]) -> None:
     assert expand(value) == combinations
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        ("[1]", "as: must be a valid string, not [1]"),
+        ("3", "as: must be a valid string, not 3"),
+        ("{a: 1}", "as: must be a valid string"),
+        ('""', "as: must have at least 1 character"),
+        ("' a'", "as: must be of one line without blanks around it, not ' a'"),
+        ('"a\\nb"', "as: must be of one line"),
+        ("x" * 101, "as: must have at most 100 characters"),
+    ],
+)
+def test_a_label_is_a_short_plain_text(refused, label: str, words: str) -> None:
+    told = refused(f"name: tried\ndataset: {{digits: {{as: {label}}}}}\nsolvers: [perceptron]\n")
+    assert f"line 2: dataset.digits.{words}" in told
+
+
+def test_a_dataset_is_named_by_a_word(refused) -> None:
+    for dataset in ("{null: {}}", "{[a]: {}}", "3", "[digits]", "{digits: {null: 1}}", "{digits: 3}"):
+        assert "tried.yaml, line 2" in refused(f"name: tried\ndataset: {dataset}\nsolvers: [perceptron]\n")

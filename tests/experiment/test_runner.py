@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.progress import Lines
+from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.experiment import plan, runner
 from mpu_bench.experiment.messages import Task
 from mpu_bench.experiment.pool import Outcome, Pool
 from mpu_bench.experiment.runner import PlannedRun
 from mpu_bench.quantities import CHECKPOINT_COLUMNS
-from mpu_bench.results.store import Store
+from mpu_bench.report import csv_files
+from mpu_bench.results.folder import open_results
+from mpu_bench.results.store import FILE, Store
 
 OPTIMUM = "optimum: true\n"
 SMALL = "name: tried\ndataset: {digits: {positive: ['8'], split: {train: 300, seed: 0}}}\n"
@@ -27,6 +35,10 @@ class MadeUpPool(Pool):
 
     def __init__(self, jobs: int, ends: dict[str, int] | None = None) -> None:
         self.jobs, self.ends = jobs, ends or {}
+        self.unprepared: dict[str, str] = {}  #: why a dataset cannot be had, by its name
+        self.failing: dict[str, str] = {}  #: the status of a solver's runs, "done" by default
+        self.failing_parameters: dict[str, float] = {}  #: with which runs diverge
+        self.value: object = 1.0  #: of everything that is measured
         self.under_way: list[Task] = []
         self.log: list[str] = []
         self.fastest_probes: list[float] = []
@@ -42,16 +54,25 @@ class MadeUpPool(Pool):
         self.fastest_probes.append(task.fastest_probe)
         self.under_way.append(task)
 
-    def prepare(self, *_: object) -> str:
-        return ""
-
     def next_outcome(self, on_news) -> Outcome:
         assert self.under_way
         task = min(self.under_way, key=lambda each: self.ends.get(each.run.solver.name, 0))
         self.under_way.remove(task)
         self.log.append(f"ends {task.run.solver.name}")
-        values = dict.fromkeys(CHECKPOINT_COLUMNS, 1.0)
+        values = dict.fromkeys(CHECKPOINT_COLUMNS, self.value)
+        status = self.failing.get(task.run.solver.name)
+        if any(task.run.solver.parameters.get(name) == value for name, value in self.failing_parameters.items()):
+            status = "diverged"
+        if status is not None:
+            return Outcome(task, {"status": status, "reason": "on purpose"}, [])
         return Outcome(task, {"status": "done", "reason": "", **values}, [values])
+
+    def prepare(self, name, options, home, limits, progress) -> str:
+        self.log.append(f"prepares {name}")
+        if name in self.unprepared:
+            return self.unprepared[name]
+        load_problem(catalog.card(name, options), home)
+        return ""
 
     def use_threads(self, threads: int) -> None:
         pass
@@ -201,11 +222,16 @@ def test_runs_are_ordered_by_what_they_need() -> None:
     assert set(runner.order(["timed", "alone"], NEEDS).static_order()) == {"timed", "alone"}  # the others are there
 
 
-def run_made_up(tmp_path: Path, read, pool: Pool, text: str) -> None:
+def run_made_up(
+    tmp_path: Path, read, pool: Pool, text: str, filters: Sequence[str] = (), *, force=False, notes=None
+) -> bool:
+    """Execute a config by a made-up pool and return whether all chosen runs have a result."""
     experiment = read(text)
     runs = plan.plan(experiment)
     home = DataHome(tmp_path / "home", offline=True)
-    runner.execute(experiment, runs, runs, home, tmp_path / "results", pool, runner.Listener())
+    listener = runner.Listener(Lines(lambda _line: None) if notes is None else Lines(notes.append))
+    chosen = plan.only(runs, filters) if filters else runs
+    return runner.execute(experiment, runs, chosen, home, tmp_path / "results", pool, listener, force)
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3])
@@ -216,7 +242,7 @@ def test_a_run_starts_as_soon_as_what_it_needs_is_there(tmp_path: Path, read, jo
     begun = {word: place for place, word in enumerate(pool.log)}
     assert begun["ends liblinear"] < begun["begins dcd"]
     assert begun["ends liblinear"] < begun["begins mpu"]
-    assert len(pool.log) == 6
+    assert len([word for word in pool.log if not word.startswith("prepares")]) == 6
     if jobs > 1:
         assert begun["begins dcd"] < begun["ends mpu"]
 
@@ -249,3 +275,202 @@ def test_an_exception_ends_what_is_under_way(tmp_path: Path, read, monkeypatch: 
     with pytest.raises(KeyboardInterrupt):
         run_made_up(tmp_path, read, pool, SMALL + "solvers: [dcd, perceptron, liblinear]\n")
     assert pool.closed
+
+
+TUNED = (
+    "name: tuned\ndataset: {digits: {positive: ['8'], split: {train: 300, seed: 0}}}\noptimum: true\nsolvers:\n"
+    "  - mpu: {C: 1}\n  - dcd: {tune: {C: [0.1, 1], holdout: 0.3}}\n"
+)
+
+
+def statuses(tmp_path: Path) -> dict[str, list[str]]:
+    """List what became of the planned runs, by solver; trials apart."""
+    found: dict[str, list[str]] = {}
+    with Store(tmp_path / "results") as store:
+        for record in store.records():
+            found.setdefault("trial" if record["trial"] else record["solver"], []).append(record["status"])
+    return found
+
+
+def begun(pool: MadeUpPool) -> list[str]:
+    words = [word.removeprefix("begins ") for word in pool.log if word.startswith("begins")]
+    pool.log.clear()
+    return words
+
+
+def test_a_run_without_its_optimum_is_provisional_until_there_is_one(tmp_path: Path, read) -> None:
+    pool, text = MadeUpPool(1), f"{SMALL}{OPTIMUM}solvers: [{{mpu: {{C: 1}}}}, perceptron]\n"
+    pool.failing = {"optimum": "crashed"}
+    assert not run_made_up(tmp_path, read, pool, text)
+    assert statuses(tmp_path) == {"optimum": ["crashed"], "mpu": ["provisional"], "perceptron": ["done"]}
+    with Store(tmp_path / "results") as store:
+        row = store.records()[1]
+        assert row["reason"] == "made without the optimum of optimum, crashed: on purpose"
+        assert row["objective"] == 1.0
+        assert len(store.finished()) == 1
+    with open_results(tmp_path / "results") as results:
+        assert {row["solver"] for row in results.finished()} == {"perceptron"}
+        assert {point["solver"] for point in results.curves()} == {"perceptron"}
+    assert begun(pool) == ["optimum", "mpu", "perceptron"]
+    assert not run_made_up(tmp_path, read, pool, text)
+    assert begun(pool) == ["optimum", "mpu"]
+    pool.failing = {}
+    assert run_made_up(tmp_path, read, pool, text)
+    assert begun(pool) == ["optimum", "mpu"]
+    assert statuses(tmp_path) == {"optimum": ["done"], "mpu": ["done"], "perceptron": ["done"]}
+    assert run_made_up(tmp_path, read, pool, text)
+    assert begun(pool) == []
+
+
+def test_a_choice_from_fewer_values_than_asked_for_is_never_final(tmp_path: Path, read) -> None:
+    pool = MadeUpPool(1)
+    pool.failing_parameters = {"C": 0.1}
+    for _ in range(2):
+        assert not run_made_up(tmp_path, read, pool, TUNED)
+        assert statuses(tmp_path)["dcd"] == ["provisional"]
+        assert sorted(statuses(tmp_path)["trial"]) == ["diverged", "done"]
+        with Store(tmp_path / "results") as store:
+            (row,) = (each for each in store.records() if each["tuned"])
+        assert row["reason"] == "1 of 2 values tried failed: diverged: on purpose"
+        assert row["test_error"] == 1.0
+    assert begun(pool)[-2:] == ["dcd", "dcd"]
+    pool.failing_parameters = {}
+    assert run_made_up(tmp_path, read, pool, TUNED)
+    assert begun(pool) == ["dcd", "dcd"]
+    assert statuses(tmp_path)["dcd"] == ["done"]
+
+
+def test_what_is_made_again_makes_its_dependents_missing_again(tmp_path: Path, read) -> None:
+    pool = MadeUpPool(1)
+    stop = "stop: {seconds_of: {solver: liblinear, factor: 0.5}}\n"
+    text = f"{SMALL}{stop}solvers: [liblinear, {{mpu: {{C: 1}}}}, dcd]\n"
+    assert run_made_up(tmp_path, read, pool, text)
+    pool.value = 2.0
+    assert run_made_up(tmp_path, read, pool, text, ["solver=liblinear"], force=True)
+    assert begun(pool)[3:] == ["liblinear"]
+    assert statuses(tmp_path) == {"liblinear": ["done"], "mpu": ["provisional"], "dcd": ["provisional"]}
+    with Store(tmp_path / "results") as store:
+        assert "made again since" in store.records()[1]["reason"]
+    assert run_made_up(tmp_path, read, pool, text)
+    assert sorted(begun(pool)) == ["dcd", "mpu"]
+    assert statuses(tmp_path) == {"liblinear": ["done"], "mpu": ["done"], "dcd": ["done"]}
+
+
+def test_an_optimum_that_is_asked_for_later_is_set_beside_what_is_there(tmp_path: Path, read) -> None:
+    pool, text = MadeUpPool(1), f"{SMALL}solvers: [{{mpu: {{C: 1}}}}, perceptron]\n"
+    assert run_made_up(tmp_path, read, pool, text)
+    assert begun(pool) == ["mpu", "perceptron"]
+    assert run_made_up(tmp_path, read, pool, text + OPTIMUM)
+    assert begun(pool) == ["optimum", "mpu"]
+    assert run_made_up(tmp_path, read, pool, text)
+    assert begun(pool) == []
+
+
+def test_an_optimum_read_again_from_the_cache_changes_nothing(tmp_path: Path, read) -> None:
+    pool, text = MadeUpPool(1), f"{SMALL}{OPTIMUM}solvers: [{{mpu: {{C: 1}}}}]\n"
+    assert run_made_up(tmp_path, read, pool, text)
+    assert run_made_up(tmp_path, read, pool, text, ["solver=optimum"], force=True)
+    assert begun(pool) == ["optimum", "mpu"]
+    assert run_made_up(tmp_path, read, pool, text)
+    assert begun(pool) == []
+
+
+def test_rows_of_an_earlier_version_are_believed_where_their_sources_are_finished(tmp_path: Path, read) -> None:
+    pool, text = MadeUpPool(1), f"{SMALL}{OPTIMUM}solvers: [{{mpu: {{C: 1}}}}]\n"
+    assert run_made_up(tmp_path, read, pool, text)
+    with closing(sqlite3.connect(tmp_path / "results" / FILE)) as database, database:
+        database.execute("UPDATE runs SET record = json_remove(record, '$.made_from')")
+    begun(pool)
+    assert run_made_up(tmp_path, read, pool, text)
+    assert begun(pool) == []
+    with closing(sqlite3.connect(tmp_path / "results" / FILE)) as database, database:
+        crashed = "json_set(record, '$.status', 'crashed')"
+        database.execute(f"UPDATE runs SET record = {crashed} WHERE record LIKE '%\"optimum\"%'")
+    for kept in (tmp_path / "home" / "optima").iterdir():
+        kept.unlink()
+    assert run_made_up(tmp_path, read, pool, text)
+    assert begun(pool) == ["optimum", "mpu"]
+
+
+def test_one_dataset_that_cannot_be_had_is_its_rows_and_no_more(
+    tmp_path: Path, read, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool = MadeUpPool(1)
+    pool.unprepared = {"checkerboard": "its process was ended by SIGSEGV"}
+    described = runner.describe
+
+    def describe(card, home):
+        if card.name == "separable":
+            raise OverflowError("date value out of range")
+        return described(card, home)
+
+    monkeypatch.setattr(runner, "describe", describe)
+    datasets = "[checkerboard, separable, {digits: {positive: ['8']}}]"
+    assert not run_made_up(tmp_path, read, pool, f"name: tried\ndatasets: {datasets}\nsolvers: [perceptron]\n")
+    with Store(tmp_path / "results") as store:
+        reasons = [(row["status"], row["reason"]) for row in store.records()]
+    assert reasons == [
+        ("unavailable", "its process was ended by SIGSEGV"),
+        ("unavailable", "dataset separable: OverflowError: date value out of range"),
+        ("done", ""),
+    ]
+    assert "OverflowError" in capsys.readouterr().err
+
+
+def test_a_cache_of_optima_that_cannot_be_used_is_a_remark(tmp_path: Path, read) -> None:
+    pool, text, notes = MadeUpPool(1), f"{SMALL}{OPTIMUM}solvers: [{{mpu: {{C: 1}}}}]\n", []
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "optima").write_text("no folder", encoding="utf-8")
+    assert run_made_up(tmp_path, read, pool, text, notes=notes)
+    assert len([note for note in notes if "cannot be written" in note]) == 1
+    assert statuses(tmp_path) == {"optimum": ["done"], "mpu": ["done"]}
+
+
+def test_a_result_that_no_column_can_hold_is_an_error_of_its_run(tmp_path: Path, read) -> None:
+    pool = MadeUpPool(1)
+    pool.value = "hello"
+    assert not run_made_up(tmp_path, read, pool, f"{SMALL}solvers: [perceptron, {{dcd: {{C: 1}}}}]\n")
+    with Store(tmp_path / "results") as store:
+        rows = store.records()
+    assert [row["status"] for row in rows] == ["error", "error"]
+    assert "'hello', where" in rows[0]["reason"]
+
+
+def test_no_secret_and_no_home_folder_is_kept(tmp_path: Path, read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    pool = MadeUpPool(1)
+    secret = f"http://alice:hunter2@127.0.0.1: failed; {tmp_path}/a9a is no file\x1b[31m" + "x" * 20_000
+    pool.unprepared = {"checkerboard": secret}
+    run_made_up(tmp_path, read, pool, "name: tried\ndataset: checkerboard\nsolvers: [perceptron]\n")
+    (folder := tmp_path / "results").joinpath("unrelated").touch()
+    with open_results(folder) as results:
+        csv_files.write(results)
+    for path in folder.iterdir():
+        content = path.read_bytes()
+        assert b"hunter2" not in content, path
+        assert str(tmp_path).encode() not in content, path
+        assert b"\x1b[" not in content, path
+        assert len(content) < 100_000, path
+
+
+def test_a_trial_whose_process_died_once_leaves_no_trace(execute, tmp_path: Path) -> None:
+    plugin, gate = Path(__file__).parents[1] / "plugins" / "misbehaving.py", tmp_path / "gate"
+    text = (
+        f"name: tried\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\nplugins: [{plugin}]\nrepeats: 2\n"
+        f"solvers: [{{misbehaving: {{how: crash-once, gate: {gate}, tune: {{passes: [2, 3], holdout: 0.3}}}}}}]\n"
+    )
+    records, _ = execute(text)
+    told = [(bool(row["trial"]), row["status"]) for row in records]
+    assert told == [(True, "crashed"), (True, "done"), (False, "provisional"), (False, "provisional")]
+    assert "1 of 2 values tried failed: crashed" in records[2]["reason"]
+    records, done = execute(text)
+    assert len(done) == 3
+    undisturbed, done = execute(text, folder="others")
+    assert len(done) == 4
+    assert list(map(without_seconds, records)) == list(map(without_seconds, undisturbed))
+
+
+def without_seconds(row: dict[str, object]) -> dict[str, object]:
+    """Return a row without what differs from one undisturbed run to the next."""
+    measured = ("seconds", "load", "disturbed", "involuntary_switches", "peak_memory_mb", "machine")
+    return {name: value for name, value in row.items() if not name.endswith(measured)}

@@ -3,19 +3,23 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
-from mpu_bench.report import csv_files
+from mpu_bench.report import csv_files, page
 from mpu_bench.results import summary
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import FILE, Store
+from mpu_bench.verdict import baseline
 
 MACHINE = {"id": "machine", "processor": "p", "cores": 2, "threads": 1}
 POINT = dict.fromkeys(CHECKPOINT_COLUMNS, 1)
@@ -180,11 +184,11 @@ def test_an_older_folder_stays_readable_when_a_quantity_is_new(store: Store) -> 
     assert list(rows_of(store.folder / "runs.csv")[0]) == list(RECORD_COLUMNS)
 
 
-def test_numbers_come_back_bit_for_bit_and_nan_as_none(store: Store) -> None:
+def test_numbers_come_back_bit_for_bit_and_what_is_not_finite_as_none(store: Store) -> None:
     store.save_plan([planned("a")], {})
     store.save(record("a", objective=math.inf, gap=math.nan, test_error=0.1 + 0.2, updates=2**62), [], MACHINE)
     row = store.row("a")
-    assert (row["objective"], row["gap"], row["test_error"], row["updates"]) == (math.inf, None, 0.1 + 0.2, 2**62)
+    assert (row["objective"], row["gap"], row["test_error"], row["updates"]) == (None, None, 0.1 + 0.2, 2**62)
     assert row["machine"] == MACHINE["id"]
 
 
@@ -255,3 +259,217 @@ def test_finished_runs_of_an_earlier_plan_stay_marked_until_a_plan_has_them_agai
     store.save(record("c"), [POINT], MACHINE)
     store.save_plan([planned("a")], {})
     assert [(row["run_id"], row["earlier"]) for row in store.records(earlier=True)] == [("a", None), ("c", 1)]
+
+
+class Failing:
+    """A connection on which some statements fail as on a disk that does not take them."""
+
+    def __init__(self, real: sqlite3.Connection, statement: str, error: BaseException, ends: bool) -> None:
+        self._real, self._statement, self._error, self._ends = real, statement, error, ends
+
+    def __getattr__(self, name: str):
+        return getattr(self._real, name)
+
+    def cursor(self):
+        return self
+
+    def execute(self, statement: str, *values):
+        if self._statement in statement:
+            if self._ends:  # as SQLite does by itself where the disk is full
+                self._real.execute("ROLLBACK")
+            raise self._error
+        return self._real.execute(statement, *values)
+
+    def close(self) -> None:
+        pass
+
+
+def sqlite_error(words: str, code: int) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError(words)
+    error.sqlite_errorcode = code
+    return error
+
+
+@pytest.mark.parametrize("statement", ["INSERT OR REPLACE INTO checkpoints", "COMMIT"])
+@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            sqlite_error("database or disk is full", sqlite3.SQLITE_FULL),
+            "cannot be written: the disk is full; what was",
+        ),
+        (sqlite_error("readonly", sqlite3.SQLITE_READONLY_DIRECTORY), "cannot be written: it is read-only; what was"),
+        (sqlite_error("disk I/O error", sqlite3.SQLITE_IOERR_WRITE), "cannot be written: disk I/O error; what was"),
+    ],
+)
+def test_why_a_row_cannot_be_written_is_told_truly(
+    store: Store, error: sqlite3.Error, words: str, ends: bool, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.save(record("a"), [POINT], MACHINE)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_database", Failing(store._database, statement, error, ends))
+        with pytest.raises(StoreError, match=words):
+            store.save(record("b"), [POINT], MACHINE)
+    assert store.finished() == {"a"}
+    store.save(record("b"), [POINT], MACHINE)
+    assert store.finished() == {"a", "b"}
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt(), SystemExit(143)])
+@pytest.mark.parametrize("statement", ["INSERT OR REPLACE INTO runs", "COMMIT"])
+@pytest.mark.parametrize("ends", [True, False])
+def test_an_interruption_in_a_transaction_stays_one(
+    store: Store, interruption: BaseException, statement: str, ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_database", Failing(store._database, statement, interruption, ends))
+        with pytest.raises(type(interruption)):
+            store.save(record("a"), [POINT], MACHINE)
+    assert store.finished() == set()
+
+
+def test_an_input_error_on_a_full_disk_is_a_full_disk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = sqlite_error("disk I/O error", sqlite3.SQLITE_IOERR)
+    monkeypatch.setattr("shutil.disk_usage", lambda _folder: SimpleNamespace(free=4096))
+    monkeypatch.setattr(store, "_database", Failing(store._database, "COMMIT", error, True))
+    with pytest.raises(StoreError, match="cannot be written: the disk is full"):
+        store.save(record("a"), [POINT], MACHINE)
+
+
+def test_a_disk_that_is_full_from_the_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def connect(*_arguments, **_options):
+        raise sqlite_error("unable to open database file", sqlite3.SQLITE_CANTOPEN)
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    monkeypatch.setattr("shutil.disk_usage", lambda _folder: SimpleNamespace(free=0))
+    with pytest.raises(StoreError, match="cannot be written: the disk is full; choose another folder"):
+        Store(tmp_path, create=True)
+
+
+@pytest.mark.parametrize(
+    "put",
+    [Path.mkdir, os.mkfifo, lambda path: path.symlink_to(path.parent / "nothing")],
+    ids=["folder", "pipe", "dangling link"],
+)
+def test_what_is_no_file_in_the_place_of_the_database(tmp_path: Path, put) -> None:
+    put(tmp_path / FILE)
+    with pytest.raises(StoreError, match="is no file; move it away"):
+        Store(tmp_path, create=True)
+    with pytest.raises(StoreError, match="holds no results"):
+        Store(tmp_path)
+
+
+def test_a_name_that_no_folder_can_have(tmp_path: Path) -> None:
+    for create in (True, False):
+        with pytest.raises(StoreError, match="name too long"):
+            Store(tmp_path / ("x" * 300), create=create)
+
+
+def test_a_database_of_another_program_is_told_from_one_of_another_version(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
+        database.execute("CREATE TABLE notes (text TEXT)")
+    for create in (True, False):
+        with pytest.raises(StoreError, match="is a database of another program"):
+            Store(tmp_path, create=create)
+
+
+SET = "UPDATE runs SET record = json_set(record, '$.{}', json('{}'))"
+PLANNED = "UPDATE plan SET record = json_set(record, '$.{}', json('{}'))"
+POINTS = "UPDATE checkpoints SET columns = '{}'"
+FACT = "INSERT OR REPLACE INTO facts VALUES ('{}', '{}')"
+MACHINES = "UPDATE environments SET content = '{}'"
+DEEP = "[" * 100_000
+DAMAGES = [
+    "UPDATE runs SET record = 'no JSON'",
+    "UPDATE runs SET record = NULL",
+    "UPDATE runs SET record = 7",
+    "UPDATE runs SET record = x'ff00ff'",
+    "UPDATE runs SET record = CAST(x'ff00ff' AS TEXT)",
+    "UPDATE runs SET record = '[]'",
+    f"UPDATE runs SET record = '{DEEP}'",
+    "UPDATE runs SET record = '{}'",
+    "UPDATE runs SET run_id = NULL, machine = NULL",
+    "UPDATE runs SET machine = x'00'",
+    SET.format("status", '"well"'),
+    SET.format("status", "null"),
+    SET.format("status", '["done"]'),
+    SET.format("objective", '"hello"'),
+    SET.format("objective", "true"),
+    SET.format("objective", "[1]"),
+    SET.format("test_error", '{"a": 1}'),
+    "UPDATE runs SET record = replace(record, '1.5', '1" + "0" * 5000 + "')",
+    "UPDATE runs SET record = replace(record, '1.5', '1e400')",
+    SET.format("n", "1.5"),
+    SET.format("n", str(2**70)),
+    SET.format("reason", "7"),
+    SET.format("reason", '"\\ud800"'),
+    SET.format("made_from", "7"),
+    SET.format("parameters", '"{"'),
+    SET.format("parameters", '"[1]"'),
+    PLANNED.format("dataset", "null"),
+    PLANNED.format("solver", "5"),
+    PLANNED.format("seed", '"x"'),
+    PLANNED.format("parameters", '"no"'),
+    PLANNED.format("trial", "[]"),
+    PLANNED.format("tuned", "1"),
+    "UPDATE plan SET record = ''",
+    "UPDATE plan SET run_id = x'00'",
+    POINTS.format("no"),
+    POINTS.format('{"presented": 5}'),
+    POINTS.format('{"presented": [5, 6], "objective": [1.0]}'),
+    POINTS.format('{"objective": ["x"]}'),
+    POINTS.format("[[]]"),
+    FACT.format("pairs", '{"adult": 7}'),
+    FACT.format("pairs", "[]"),
+    FACT.format("options", '"--profile"'),
+    FACT.format("options", "[1]"),
+    FACT.format("judging", "[1]"),
+    FACT.format("judging", '{"published": ["absent"]}'),
+    FACT.format("judging", '{"claims": [{"claim": 1}]}'),
+    FACT.format("paper", "{}"),
+    FACT.format("name", "7"),
+    FACT.format("config", "[]"),
+    FACT.format("x", "{"),
+    MACHINES.format("7"),
+    MACHINES.format('{"id": 7}'),
+    MACHINES.format('{"id": "x", "cores": "two"}'),
+    "DROP TABLE facts",
+    "ALTER TABLE runs RENAME COLUMN record TO rekord",
+    "ALTER TABLE plan RENAME COLUMN position TO place",
+    "DROP TABLE runs; CREATE TABLE runs (run_id, status, machine, record)",
+    "DROP TABLE checkpoints; CREATE VIEW checkpoints AS SELECT 1",
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda text: text[:60])
+def test_rows_of_wrong_types_are_one_message_from_every_reader(tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "e"
+    with Store(folder, create=True) as store:
+        store.save_plan([planned("a", n=100)], {"name": "e", "config": "e.yaml"})
+        store.save(record("a", n=100, objective=1.5, test_error=0.25, train_seconds=1.0), [POINT, POINT], MACHINE)
+    with closing(sqlite3.connect(folder / FILE)) as database, database:
+        database.executescript(damage)
+        if "CREATE TABLE runs" in damage:  # a key that is there twice
+            database.executemany("INSERT INTO runs VALUES (?, '', 'm', '{\"status\": \"done\"}')", [("a",), ("a",)])
+    refused = []
+    for read in (csv_files.write, page_of, lambda results: baseline.accept(results.folder, tmp_path / "kept")):
+        try:
+            with open_results(folder) as results:
+                read(results)
+        except StoreError as fault:
+            refused.append(str(fault))
+    assert refused
+    assert all(str(folder) in message and len(message) < 1000 for message in refused)
+    try:
+        with Store(folder, create=True) as store:
+            store.finished({"a": {}})
+            store.made_from({"x": "a"})
+            store.fastest_probe("m")
+            store.save_plan([planned("b")], {})
+    except StoreError as fault:
+        assert str(folder) in str(fault)  # noqa: PT017 - a reader of other tables need not meet the damage
+
+
+def page_of(results) -> None:
+    page.write([results.folder], results.folder.parent / "page")

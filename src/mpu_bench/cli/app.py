@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-import signal
-import sqlite3
+import re
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
-from types import FrameType
 from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
 
 import typer
 
 from mpu_bench import __version__
-from mpu_bench.cli import check, compare, data, info, reproduce, results, run
-from mpu_bench.cli.options import BAD_INPUT, FAILED, TERMINATED, write
+from mpu_bench.cli import check, compare, data, info, interruption, reproduce, results, run
+from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
+
+_LONG_WORD = re.compile(r"(\S{100})\S{200,}(\S{50})")  # such as a name that no file can have
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -47,51 +47,61 @@ class _Misuse(Protocol):
 
 
 def main() -> NoReturn:
-    """Run the command line; a user's error becomes one message and exit code 2."""
-    signal.signal(signal.SIGTERM, _terminated)
+    """Run the command line and leave with its exit code, or with that of the signal that ended it."""
+    interruption.leave_with(call)
+
+
+def call() -> int:
+    """Run the command line and return its exit code; a user's error becomes one message and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what its encoding has no letters for is written as \\xe9 or the like
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = app(standalone_mode=False)
-        sys.stdout.flush()
+        return _done()
     except UserError as fault:
-        _refuse(str(fault))
-    except sqlite3.DatabaseError as fault:  # a results folder's database turns out to be damaged while it is read
-        _refuse(f"runs.sqlite of a results folder cannot be read ({fault}); move that folder away and run again")
+        _tell(str(fault))
     except BrokenPipeError:  # the reader of our output has gone, as with | head
         sys.stderr.close()
-        sys.exit(FAILED)
+        return FAILED
     except typer.Abort:
-        sys.exit(FAILED)
+        return FAILED
     except OSError as fault:
         if fault.filename is not None:  # files that cannot be had are told by those who open them: a bug
             raise
-        _refuse(f"the output cannot be written: {fault.strerror}")
+        _tell(f"the output cannot be written: {fault.strerror}")
     except Exception as fault:
         if not isinstance(fault, _Misuse):
             raise  # a bug keeps its traceback
         if words := fault.format_message():  # none where the help was asked for by saying nothing
-            _refuse(f"{words}{_usage(fault)}")
-        code = BAD_INPUT
-    sys.exit(code or 0)
+            _tell(f"{words}{_usage(fault)}")
+    return BAD_INPUT
+
+
+def _done() -> int:
+    try:
+        code: int | None = app(standalone_mode=False)
+        sys.stdout.flush()
+    except Exception:
+        if interruption.has_come():  # and has become this error somewhere
+            return FAILED
+        raise
+    return code or 0
 
 
 def _usage(fault: _Misuse) -> str:
     return f"\n{fault.ctx.get_usage()}\nTry '{fault.ctx.command_path} --help' for help." if fault.ctx else ""
 
 
-def _refuse(message: str) -> NoReturn:
+def _tell(message: str) -> None:
     from mpu_bench.cli import terminal
 
     try:
         shown = terminal.terminal(stderr=True)
         shown.print("mpu-bench:", style="bold red", end=" ")
-        shown.tell(message)
+        shown.tell(_LONG_WORD.sub(r"\1...\2", message))
         sys.stdout.flush()
     except OSError:  # where nothing can be printed, the code alone tells
         _discard_output()
-    sys.exit(BAD_INPUT)
 
 
 def _discard_output() -> None:
@@ -99,10 +109,6 @@ def _discard_output() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _terminated(_number: int, _frame: FrameType | None) -> NoReturn:
-    raise SystemExit(TERMINATED)
 
 
 def _print_version(wanted: bool) -> None:

@@ -13,13 +13,15 @@ from rich.table import Table
 from mpu_bench import solvers
 from mpu_bench.cli.terminal import Terminal, reason
 from mpu_bench.config import schema
-from mpu_bench.config.read import config_names, read_config
+from mpu_bench.config.read import config_names, read_without_plugins
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
+from mpu_bench.data.download.address import shown
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare.load import describe, prepared_folder
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.run import Run
+from mpu_bench.files import is_file
 from mpu_bench.scaled import short
 
 
@@ -78,7 +80,7 @@ def _kernel(name: str) -> Sequence[str]:
 
 def _config(name: str) -> Sequence[str]:
     try:
-        experiment = read_config(Path(name))
+        experiment = read_without_plugins(Path(name))
     except ConfigError as fault:
         return "", "", str(fault)
     labels = dict.fromkeys(choice.label for choice in experiment.datasets)  # bipartitions have one label
@@ -99,7 +101,7 @@ def facts(home: DataHome) -> Table:
             *((name, str(machine[name])) for name in ("processor", "cores", "system", "python", "commit")),
             *((package, version or "not installed") for package, version in machine["versions"].items()),
             ("datasets", str(home.folder)),
-            ("mirror", ", ".join(home.mirrors) or "none"),
+            ("mirror", ", ".join(map(shown, home.mirrors)) or "none"),
             ("compiled code", str(cache.cache_folder())),
         ],
     )
@@ -114,7 +116,7 @@ def dataset_facts(card: Card, home: DataHome) -> Table:
         *(("", words) for words in (card.cite, card.note) if words),
         ("state", described.state),
         ("options", ", ".join([*card.options, *UNIVERSAL_OPTIONS])),
-        *((file.name, "\n".join(filter(None, [*file.urls, file.by_hand]))) for file in card.remote_files),
+        *((file.name, "\n".join(filter(None, [*map(shown, file.urls), file.by_hand]))) for file in card.remote_files),
     ]
     if described.fingerprint:
         rows += [
@@ -125,16 +127,18 @@ def dataset_facts(card: Card, home: DataHome) -> Table:
     return _table(("", ""), rows)
 
 
-def print_plan(chosen: Sequence[Run], home: DataHome, folder: Path, console: Terminal) -> None:
-    """List the runs of an experiment, which of them have a result, and what would be downloaded."""
+def print_plan(runs: Sequence[Run], chosen: Sequence[Run], home: DataHome, folder: Path, console: Terminal) -> None:
+    """List the chosen runs of a plan, which of them have a result that holds, and what would be downloaded."""
     from mpu_bench.experiment import runner
     from mpu_bench.results.store import FILE, Store
 
+    every = runner.inspect(runs, home)
     finished: set[str] = set()
-    if (folder / FILE).is_file():
+    if is_file(folder / FILE):
         with Store(folder) as store:
-            finished = store.finished()
-    planned = runner.inspect(chosen, home)
+            finished = store.finished(runner.needs_of(every))
+    selected = set(map(id, chosen))
+    planned = [each for each in every if id(each.run) in selected]
     states = {True: "has a result", False: "to do"}
     rows = [
         (
@@ -147,7 +151,7 @@ def print_plan(chosen: Sequence[Run], home: DataHome, folder: Path, console: Ter
     missing = {file.name: file for each in planned if each.description for file in each.description.missing}
     for file in missing.values():
         size = "size unknown" if file.bytes is None else decimal(file.bytes)
-        where = ", else ".join(filter(None, [*home.mirrors, *file.urls[:1], file.by_hand]))
+        where = ", else ".join(filter(None, [*map(shown, [*home.mirrors, *file.urls[:1]]), file.by_hand]))
         console.tell(f"to download: {file.name} ({size}) from {where}")
     done = sum(each.run_id in finished for each in planned)
     console.tell(f"{len(planned)} runs, {done} of them with a result; results are kept in {folder}")

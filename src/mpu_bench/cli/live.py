@@ -13,7 +13,7 @@ from mpu_bench.data.download import progress
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.runner import Listener
-from mpu_bench.quantities import FINISHED
+from mpu_bench.quantities import FINISHED, RunStatus
 
 _PHASES = {
     "starting": "starting",
@@ -25,10 +25,11 @@ _PHASES = {
 
 
 class Display:
-    """Turns the runner's messages into lines, and on a terminal into a status line."""
+    """Turns the runner's messages into lines, and on a terminal into a status line, unless that is in the way."""
 
-    def __init__(self, console: Terminal) -> None:
+    def __init__(self, console: Terminal, status_line: bool = True) -> None:
         self._console = console
+        self._has_status_line = status_line and console.is_terminal
         self._status: Status | None = None
         self._total = self._done = 0
         self._running: dict[str, str] = {}
@@ -58,7 +59,7 @@ class Display:
         self._total, self._done = missing, 0
         if kept:
             self._console.print(f"{_runs(kept)} kept from before, {_runs(missing)} to do")
-        if missing and self._console.is_terminal:
+        if missing and self._has_status_line:
             self._status = self._console.status(styled(""))
             self._status.start()
 
@@ -89,7 +90,8 @@ class Display:
         else:
             why = reason(record["reason"]) if record["reason"] != self._last_reason else "as above"
             self._last_reason = record["reason"]
-            self._console.print(f"{head}: {record['status'].upper()}: {why}", style="bold red")
+            values = f"; {_result(record)}" if record["status"] == RunStatus.PROVISIONAL else ""
+            self._console.print(f"{head}: {record['status'].upper()}: {why}{values}", style="bold red")
         self._refresh()
 
 
@@ -107,7 +109,7 @@ def _how_far(progress: Progress) -> str:
 
 
 def _result(record: Mapping[str, Any]) -> str:
-    words = [f"{record['status']} in {record['train_seconds']:.3g} s"]
+    words = [f"{record['status']} in {record['train_seconds']:.3g} s"] if record["status"] in FINISHED else []
     if record.get("objective") is not None:
         words.append(f"objective {record['objective']:.7g}")
     if record.get("gap") is not None:
@@ -115,6 +117,6 @@ def _result(record: Mapping[str, Any]) -> str:
     if record.get("test_error") is not None:
         rows = "held-out" if record.get("trial", "") not in (None, "", "test set") else "test"
         words.append(f"{rows} error {100 * record['test_error']:.2f} %")
-    if record.get("reason"):
+    if record.get("reason") and record["status"] in FINISHED:
         words.append(reason(record["reason"]))
     return ", ".join(words)

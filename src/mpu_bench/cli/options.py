@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mpu_bench.cli.terminal import Terminal
     from mpu_bench.data.download.cache import DataHome
 
-FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 HELD = "interrupted: finished runs are kept; run the same command again for the rest"
 
 
@@ -37,6 +37,12 @@ def write(text: str) -> None:
     """Write a text for programs to standard output: as it is, but on a terminal without what that obeys."""
     sys.stdout.write(plain(text, sys.maxsize) if sys.stdout.isatty() else text)
     sys.stdout.flush()
+
+
+def announce_plugins(files: Sequence[Path]) -> None:
+    """Print on stderr, before any of it is run, that plugins are code."""
+    named = ", ".join(dict.fromkeys(map(str, files)))
+    say(f"this config names plugins, which are code that runs with your rights: {named}")
 
 
 def data_home(folder: Path | None, mirror: str | None = None, offline: bool = True) -> DataHome:

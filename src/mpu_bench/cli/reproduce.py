@@ -45,7 +45,7 @@ def reproduce(
     Writes a file for each published table, an overview and the page.
 
     Exit codes: 0, all ran, whatever the verdicts are (mpu-bench check judges them); 1, something failed; 2, bad
-    input; 130, interrupted.
+    input; 130 or 143, interrupted.
     """
     from mpu_bench.cli import reproduction, verdicts
     from mpu_bench.cli.live import Display

@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from mpu_bench.cli.options import announce_plugins
 from mpu_bench.config.choices import Experiment
-from mpu_bench.config.read import config_names, read_config
+from mpu_bench.config.read import config_names, read_config, read_without_plugins
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
@@ -72,21 +73,25 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
             raise ConfigError(f"--paper {paper}: {nearest(paper, PAPERS)}")
     found: list[Experiment] = []
     faults: list[str] = []
+    left_out: list[str] = []
     profiles: set[str] = set()
     for name in config_names():
         try:
-            whole = read_config(Path(name))
+            whole = read_without_plugins(Path(name))
             if whole.paper is None or whole.paper not in (papers or PAPERS):
                 continue
             profiles.update(whole.profiles)
             if profile is not None and profile not in whole.profiles:
-                say(f"{name}: left out, it has no profile '{profile}'")
+                left_out.append(name)
                 continue
-            found.append(whole if profile is None else read_config(Path(name), profile=profile))
+            is_read = profile is None and not whole.plugins
+            found.append(whole if is_read else read_config(Path(name), profile=profile, announce=announce_plugins))
         except UserError as fault:
             faults.append(str(fault))
     if profile is not None and profile not in profiles and not faults:
         raise ConfigError(f"--profile {profile}: no config has it: {nearest(profile, profiles)}")
+    for name in left_out:
+        say(f"{name}: left out, it has no profile '{profile}'")
     return found, faults
 
 

@@ -105,14 +105,14 @@ def clean(
     results: ResultsFolder,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Delete a results folder."""
-    import shutil
-
+    """Delete a results folder: what mpu-bench has written there, and nothing else."""
     from mpu_bench.cli.terminal import confirmed
-    from mpu_bench.results.store import existing_file
+    from mpu_bench.report import cleaning
 
-    existing_file(results)  # refuses what is no results folder
+    cleaning.check(results)
     if not yes and not confirmed(f"Delete {results} with all its results?"):
         raise typer.Exit(FAILED)
-    shutil.rmtree(results)
-    say(f"deleted {results}")
+    if left := cleaning.clean(results):
+        say(f"deleted the results in {results}; left there, not written by mpu-bench: {', '.join(left)}")
+    else:
+        say(f"deleted {results}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,12 +17,14 @@ from mpu_bench.cli.options import (
     Mirror,
     Offline,
     ResultsRoot,
+    announce_plugins,
     complete_config,
     console,
     data_home,
     say,
 )
 from mpu_bench.cli.results import print_results
+from mpu_bench.config.bounds import LARGEST_SEED, MOST_JOBS, MOST_REPEATS, MOST_THREADS
 
 if TYPE_CHECKING:
     from mpu_bench.config.choices import Experiment
@@ -46,18 +49,25 @@ def run(
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="Run only matching runs: solver=mpu, dataset=adult (repeatable)."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="The first seed.")] = None,
-    repeats: Annotated[int | None, typer.Option(min=1, help="The number of seeds.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each run.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=LARGEST_SEED, help="The first seed.")] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, max=MOST_REPEATS, help="The number of seeds.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads of each run.")] = None,
     kernel_memory: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help="Memory for stored kernel values, such as 2GB. By default half of the free."),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, help="How many runs at once. They share the machine, and so their seconds grow.")
+        int,
+        typer.Option(
+            min=1, max=MOST_JOBS, help="How many runs at once. They share the machine, and so their seconds grow."
+        ),
     ] = 1,
     force: Annotated[bool, typer.Option("--force", help="Re-run even if a result exists.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List runs and downloads; execute nothing.")] = False,
+    debugger: Annotated[
+        bool,
+        typer.Option("--pdb", help="Make runs in this process, plugins and all, and open pdb where one raises."),
+    ] = False,
     results: ResultsRoot = Path("results"),
     data_folder: DataFolder = None,
     mirror: Mirror = None,
@@ -65,15 +75,18 @@ def run(
 ) -> None:
     """Run an experiment: fetch its data, make the runs that have no result yet, print the table.
 
-    Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130, interrupted.
+    A config with plugins: is code, which runs with your rights, with --dry-run too: run it only if you trust it.
+
+    Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130 or 143, interrupted.
     """
+    if debugger:
+        _begin_debugging(jobs, threads or 1)
     from mpu_bench.config.read import read_config
     from mpu_bench.experiment import disturbance, plan
-    from mpu_bench.experiment.pool.local import LocalPool
 
     home = data_home(data_folder, mirror, offline)
     load = disturbance.load_of_others()  # while this process has no workers yet
-    with LocalPool(0 if dry_run else jobs, threads or 1) as pool:  # workers import while the config is read
+    with _pool(0 if dry_run else jobs, threads or 1, debugger) as pool:  # workers import while the config is read
         experiment = read_config(
             config,
             profile=profile,
@@ -82,6 +95,7 @@ def run(
             repeats=repeats,
             threads=threads,
             kernel_memory=kernel_memory,
+            announce=announce_plugins,
         )
         runs = plan.plan(experiment)
         chosen = plan.only(runs, only) if only else runs
@@ -89,14 +103,46 @@ def run(
         if dry_run:
             from mpu_bench.cli import listing
 
-            listing.print_plan(chosen, home, folder, console())
+            listing.print_plan(runs, chosen, home, folder, console())
             return
         pool.use_threads(experiment.threads)
         if busy := disturbance.warning(load, jobs * experiment.threads):
             say(busy)
         if jobs > 1:
             say(f"{jobs} runs at once share this machine: do not compare their seconds with those of single runs")
-        raise typer.Exit(_execute(experiment, runs, chosen, home, folder, pool, force))
+        raise typer.Exit(_execute(experiment, runs, chosen, home, folder, pool, force, status_line=not debugger))
+
+
+def _begin_debugging(jobs: int, threads: int) -> None:
+    """Settle the threads of this process, which is to make runs, before it imports what has them."""
+    from mpu_bench.errors import ConfigError
+    from mpu_bench.threads import variables
+
+    os.environ.update(variables(threads))
+    if jobs > 1:
+        raise ConfigError(f"--pdb makes one run at a time, in this process; leave out --jobs {jobs}")
+    say(
+        "--pdb: runs are made in this process, one at a time and without limits; with this option alone, plugins are "
+        "imported in it"
+    )
+
+
+def _pool(jobs: int, threads: int, debugger: bool) -> Pool:
+    from mpu_bench.experiment.pool.inprocess import InProcessPool
+    from mpu_bench.experiment.pool.local import LocalPool
+
+    return InProcessPool(threads, _debug) if debugger else LocalPool(jobs, threads)
+
+
+def _debug(fault: BaseException) -> None:
+    """Open a debugger where a run has raised, unless the user has ended it."""
+    import pdb
+
+    from mpu_bench.cli import interruption
+
+    if interruption.has_come():
+        raise fault
+    pdb.post_mortem(fault.__traceback__)
 
 
 def _execute(
@@ -107,6 +153,7 @@ def _execute(
     folder: Path,
     pool: Pool,
     force: bool,
+    status_line: bool,
 ) -> int:
     from mpu_bench.cli.live import Display
     from mpu_bench.experiment import runner
@@ -114,7 +161,7 @@ def _execute(
 
     code = FAILED
     try:
-        with Display(console(stderr=True)).listening() as listener:
+        with Display(console(stderr=True), status_line).listening() as listener:
             code = 0 if runner.execute(experiment, runs, chosen, home, folder, pool, listener, force) else FAILED
     except KeyboardInterrupt:
         say(HELD)

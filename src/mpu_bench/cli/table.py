@@ -143,7 +143,7 @@ def remarks(
     records = [record for record in records if not record["earlier"]]
     failed = [record for record in records if record["status"] not in (*FINISHED, RunStatus.NOT_RUN)]
     lines = [
-        f"{each['dataset']} {each['solver']} seed={each['seed']}: {each['status']}: {reason(each['reason'])}"
+        f"{each['dataset']} {each['solver']} seed={each['seed']}: {reason(naming.without_result(each))}"
         for each in failed
     ]
     done = [record for record in records if record["status"] == RunStatus.DONE and record["reason"]]
@@ -151,7 +151,7 @@ def remarks(
     lines += dict.fromkeys(map(_tuning_remark, filter(None, (record["tuned"] for record in records))))
     if missing := sum(record["status"] == RunStatus.NOT_RUN for record in records):
         lines.append(f"{missing} of {len(records)} runs are not done yet")
-    if len({json.dumps([each["processor"], each["cores"], each["threads"]]) for each in machines}) > 1:
+    if len({json.dumps([each.get(name) for name in ("processor", "cores", "threads")]) for each in machines}) > 1:
         lines.append("these runs used different machines or numbers of threads: do not compare their seconds")
     if remark := disturbed_remark([*records, *earlier]):
         lines.append(f"{remark}; run them again with --force when the machine is quiet")

@@ -40,6 +40,11 @@ class KernelChoice:
         written = ", ".join(f"{name}={short(value)}" for name, value in self.parameters.items())
         return f"{self.name}({written})" if written else self.name
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether it is a.b itself, which linear solvers train with."""
+        return self.name == "linear" and not self.parameters.get("normalize")
+
     def build(self, resolve: Callable[[Any], Any]) -> Kernel:
         """Make the kernel; ``resolve`` turns a width or scale into a number, or leaves it relative."""
         from mpu_bench.core.kernels import Gaussian, Linear, Polynomial

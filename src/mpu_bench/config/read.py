@@ -6,12 +6,15 @@ a kernel or in the budget is swept. Everything is checked here, before anything 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+import os
+import stat
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from mpu_bench import document, resources, solvers
+from mpu_bench.config.bounds import PlanSize, check_seeds
 from mpu_bench.config.choices import Experiment, SolverChoice
 from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File, Repeats
@@ -25,8 +28,10 @@ from mpu_bench.config.sweep import (
 )
 from mpu_bench.document import Document, Node
 from mpu_bench.errors import ConfigError, nearest
-from mpu_bench.yaml_text import Locations
+from mpu_bench.texts import one_line, plain
+from mpu_bench.yaml_text import MOST_DEPTH, Locations, shown
 
+_MOST_SHOWN_BYTES = 200  # of an option, in a message
 #: keys that change no setting of any run
 _NO_SETTINGS = ("name", "description", "seed", "repeats", "limits", "claims")
 
@@ -41,13 +46,20 @@ def find_config(path: Path) -> Path:
     ConfigError
         If there is no such file; the message suggests the nearest shipped config.
     """
-    if path.exists() and not path.is_dir():
-        return path
+    is_folder = False
+    try:
+        is_folder = stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116 - of a name that no file can have, too
+        if not is_folder:
+            return path
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, ValueError):
+        return path  # whose reader says why
     shipped_configs = config_names()
     name = path.name.removesuffix(".yaml")
     if name in shipped_configs and path.parent in (Path(), Path("configs")):
         return resources.bundled("configs") / f"{name}.yaml"
-    if path.is_dir():
+    if is_folder:
         return path  # whose reader says that it is no file
     near = nearest(name, shipped_configs)
     raise ConfigError(f"{path}: no such config file; {near} (mpu-bench list configs)")
@@ -67,8 +79,12 @@ def read_config(
     repeats: int | None = None,
     threads: int | None = None,
     kernel_memory: str | None = None,
+    announce: Callable[[Sequence[Path]], None] = lambda _plugins: None,
 ) -> Experiment:
     """Read and check a config.
+
+    The files that it names as ``plugins`` are run, in a child process, to learn which solvers they define; before that
+    all is checked that does not depend on them.
 
     Parameters
     ----------
@@ -82,12 +98,41 @@ def read_config(
         Override the keys of these names.
     kernel_memory : str, optional
         The same, with its unit: ``2GB``.
+    announce : function
+        Called with the files of its plugins before any of them is run.
 
     Raises
     ------
     ConfigError
         With file, line, key and the fix.
     """
+    given = {"seed": seed, "repeats": repeats, "threads": threads, "kernel_memory": kernel_memory}
+    try:
+        return _read(path, profile, settings, given, _Plugins(announce))
+    finally:
+        solvers.end_descriptions()
+
+
+def read_without_plugins(path: Path, *, profile: str | None = None) -> Experiment:
+    """Read and check a config without running the files that it names as ``plugins``.
+
+    For what only shows a config: nothing is known of their solvers but the names, and their parameters are not checked.
+
+    Raises
+    ------
+    ConfigError
+        With file, line, key and the fix.
+    """
+    return _read(path, profile, (), {}, None)
+
+
+def _read(
+    path: Path,
+    profile: str | None,
+    settings: Sequence[str],
+    given: Mapping[str, Any],
+    plugins: _Plugins | None,
+) -> Experiment:
     file = document.read(find_config(path), ConfigError, RENAMED)
     _check_version(file)
     labels = labels_in(file.data)
@@ -98,7 +143,6 @@ def read_config(
     for setting in settings:
         _apply_setting(file, setting)
     overridden += (" = ".join(setting.split("=", 1)) for setting in settings)
-    given = {"seed": seed, "repeats": repeats, "threads": threads, "kernel_memory": kernel_memory}
     options = [*(["--profile", profile] if profile is not None else []), *(f"--set={setting}" for setting in settings)]
     for key, value in given.items():
         if value is not None:
@@ -106,26 +150,58 @@ def read_config(
             file.replace((key,), value, Locations(option))
             options += [option, str(value)]
             overridden += [] if key in _NO_SETTINGS else [f"{key} = {value}"]
-    experiment = _experiment(file, labels, tuple(options))
+    experiment = _experiment(file, labels, tuple(options), plugins)
     if not overridden:
         return experiment
-    return replace(experiment, overridden="; ".join(overridden), unchanged=_unchanged(path))
+    return replace(experiment, overridden="; ".join(overridden), unchanged=_unchanged(path, plugins))
 
 
-def _unchanged(path: Path) -> Experiment | None:
-    """Read the config as its file says it, which need not be whole without the options that change it."""
+def _unchanged(path: Path, plugins: _Plugins | None) -> Experiment | None:
+    """Read the config as its file says it, which need not be whole without the options that change it.
+
+    Plugins that the changed config does not name are not run.
+    """
     try:
-        return read_config(path)
+        return _read(path, None, (), {}, None if plugins is None else replace(plugins, only=plugins.described))
     except ConfigError:
         return None
+
+
+@dataclass
+class _Plugins:
+    """How the plugins of a config are described; ``only`` those, where it is given."""
+
+    announce: Callable[[Sequence[Path]], None]
+    only: Collection[Path] | None = None
+    described: list[Path] = field(default_factory=list)
+
+    def describe(self, files: Sequence[Path], node: Node) -> None:
+        """Let each file be run in a child process that says which solvers it defines.
+
+        Raises
+        ------
+        ConfigError
+            Naming the entry of the config, the file, the line in it and the cause.
+        """
+        if self.only is None:
+            self.announce(files)
+        for position, file in enumerate(files):
+            if self.only is not None and file not in self.only:
+                raise node[position].error("is not run for this config")
+            try:
+                solvers.describe_plugin(file)
+            except ConfigError as error:
+                raise node[position].error(str(error)) from None
+            self.described.append(file)
 
 
 def _check_version(file: Document) -> None:
     version = file.data.get("version", FORMAT_VERSION)
     if version != FORMAT_VERSION:
         raise file["version"].error(
-            f"this config is written for version {version!r} of the config format, and this mpu-bench reads version "
-            f"{FORMAT_VERSION}; install the matching mpu-bench, or adapt the config and set version: {FORMAT_VERSION}"
+            f"this config is written for version {shown(version)} of the config format, and this mpu-bench reads "
+            f"version {FORMAT_VERSION}; install the matching mpu-bench, or adapt the config and set "
+            f"version: {FORMAT_VERSION}"
         )
 
 
@@ -153,13 +229,17 @@ def _apply_setting(file: Document, setting: str) -> None:
     dotted, equals, text = setting.partition("=")
     if not equals or not dotted:
         raise ConfigError(f"--set {setting}: must be written key=value, such as stop.seconds=5")
-    source = f"--set {setting}"
+    source = f"--set {one_line(setting, _MOST_SHOWN_BYTES)}"
+    if setting != plain(setting, 12 * len(setting)):
+        raise ConfigError(f"{source}: holds a character that cannot be shown, or is not UTF-8 text")
     _set(file, dotted, document.value(text, source, ConfigError), Locations(source))
 
 
 def _set(file: Document, dotted: str, value: Any, locations: Locations) -> None:
     """Put a value in the place of ``solvers.mpu.C``."""
     *steps, last = dotted.split(".")
+    if len(steps) >= MOST_DEPTH:
+        raise ConfigError(f"{locations.text}: lies more than {MOST_DEPTH} levels deep")
     target: Any = file.data
     key: list[str | int] = []
     for step in steps:
@@ -187,20 +267,60 @@ def _step_into(target: Any, step: str, location: str) -> tuple[Any, list[str | i
     raise ConfigError(f"{location}: '{step}' stands below a value that holds no keys")
 
 
-def _experiment(file: Document, known: Collection[str], options: tuple[str, ...]) -> Experiment:
+def _experiment(
+    file: Document, known: Collection[str], options: tuple[str, ...], plugins: _Plugins | None
+) -> Experiment:
     """Check a config whose profile and options are applied; ``known`` are labels that the profiles bring in."""
     more = _repeats_on(file)
     content: File = file.root.validated(File)
-    folder = Path(file.source).parent
-    plugins = tuple((folder / plugin).resolve() for plugin in content.plugins)
-    for position, plugin in enumerate(plugins):
-        _load_plugin(plugin, file["plugins"][position])
+    files = _plugin_files(content, file["plugins"])
+    if files:  # what does not need their code is refused before it is run
+        with solvers.undescribed(_words(file.data)):
+            undescribed = _checked(file, content, more, known, options, files)
+        if plugins is None:
+            return undescribed
+        plugins.describe(files, file["plugins"])
+    return _checked(file, content, more, known, options, files)
+
+
+def _plugin_files(content: File, node: Node) -> tuple[Path, ...]:
+    """Return the plugins' paths; a file that cannot be read, or is no Python, is refused."""
+    files = []
+    for position, name in enumerate(content.plugins):
+        try:
+            files.append((Path(node.document.source).parent / name).resolve())
+            solvers.check_plugin(files[-1])
+        except (ConfigError, OSError, RuntimeError, ValueError) as error:  # such as of a loop of links
+            raise node[position].error(str(error)) from None
+    return tuple(files)
+
+
+def _words(value: Any) -> set[str]:
+    """Return all keys and texts of a config: among them are the names of solvers that its plugins define."""
+    if isinstance(value, Mapping):
+        return _words(list(value)).union(*map(_words, value.values()))
+    if isinstance(value, list):
+        return set().union(*map(_words, value))
+    return {value} if isinstance(value, str) else set()
+
+
+def _checked(
+    file: Document,
+    content: File,
+    more: Mapping[str, int],
+    known: Collection[str],
+    options: tuple[str, ...],
+    plugins: tuple[Path, ...],
+) -> Experiment:
+    """Check a config whose keys and types are checked, with all that is known of solvers now."""
     datasets = datasets_of(content, file)
     labels = list(dict.fromkeys(dataset.label for dataset in datasets))
     if more:
-        check_per_dataset(file["repeats"].holding(more | {"otherwise": content.repeats}), labels, known)
+        check_per_dataset(file["repeats"].holding({**more, "otherwise": content.repeats}), labels, known)
     entries = [file["solvers"][position] for position in range(len(content.solvers))]
-    choices = tuple(choice for entry in entries for choice in solvers_of(entry, content, labels, known))
+    check_seeds(content.seed, max([content.repeats, *more.values()]), file["seed"])
+    size = PlanSize((dataset.label for dataset in datasets), content.repeats, more)
+    choices = tuple(choice for entry in entries for choice in solvers_of(entry, content, labels, known, size))
     check_classes(datasets, choices, file["solvers"])
     check_seconds_of(content.stop, labels, choices, file["stop"]["seconds_of"])
     _check_choices(content, choices, file)
@@ -250,10 +370,3 @@ def _check_choices(content: File, choices: Sequence[SolverChoice], file: Documen
         raise node.error("needs the optimum; set optimum: true")
     if any(choice.tuning is not None for choice in choices):
         raise node.error("the optimum of what is tuned is not known before; use stop.gap")
-
-
-def _load_plugin(plugin: Path, node: Node) -> None:
-    try:
-        solvers.load_plugin(plugin)
-    except ConfigError as error:
-        raise node.error(str(error)) from error.__cause__

@@ -7,13 +7,15 @@ for every dataset. The sentences of the papers are stated in the words of ``clai
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterable, Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from mpu_bench import published, solvers
-from mpu_bench.document import Node, Positive, Strict
+from mpu_bench.config.bounds import MOST_ENTRIES, MOST_POINTS, combinations
+from mpu_bench.document import MisfitError, Node, Positive, Strict
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, QUANTITIES
 
 Text = Annotated[str, Field(min_length=1)]
@@ -91,6 +93,13 @@ class _Statement(Strict):
     each: Annotated[list[Range], Field(min_length=1), BeforeValidator(_list)]
     most: bool = False
 
+    @model_validator(mode="after")
+    def _has_few_points(self) -> Self:
+        points = sum(map(combinations, self.each))
+        if points > MOST_POINTS:
+            raise MisfitError("each", f"comes to {points:,} points, and may come to {MOST_POINTS:,} at most")
+        return self
+
     def points(self) -> Iterator[dict[str, Any]]:
         """Yield the points, each a value for each of its keys."""
         for part in self.each:
@@ -161,6 +170,7 @@ class Extent(Strict):
 
 
 Place = Annotated[float, Field(ge=0)] | Extent
+End = Annotated[float, Field(ge=-math.inf, allow_inf_nan=True)]  #: of an interval that may have none
 
 
 class CurveStatement(_Statement):
@@ -185,7 +195,7 @@ class SlopeStatement(_Statement):
     of: Where = Where()
     over: Where | None = None
     against: str
-    between: Annotated[list[float], Field(min_length=2, max_length=2)]
+    between: Annotated[list[End], Field(min_length=2, max_length=2)]
     start: float | None = Field(default=None, alias="from")
     up_to: float | None = None
 
@@ -297,12 +307,16 @@ class Judging(Strict):
     The numbers of the first table that has a row for a result stand beside it.
     """
 
-    published: Annotated[list[str], BeforeValidator(lambda given: [] if given is None else _list(given))] = []
-    claims: list[Claim] = []
-    explained: list[Explained] = []
+    published: Annotated[
+        list[str], Field(max_length=MOST_ENTRIES), BeforeValidator(lambda given: [] if given is None else _list(given))
+    ] = []
+    claims: Annotated[list[Claim], Field(max_length=MOST_ENTRIES)] = []
+    explained: Annotated[list[Explained], Field(max_length=MOST_ENTRIES)] = []
 
 
-def check_judging(judging: Judging, node: Node, labels: Collection[str]) -> None:
+def check_judging(
+    judging: Judging, node: Node, labels: Collection[str] | None, known: Collection[str] | None = solvers.SOLVERS.keys()
+) -> None:
     """Refuse names that do not exist: of tables, their columns and rows, quantities, solvers, datasets, sentences.
 
     Parameters
@@ -310,36 +324,41 @@ def check_judging(judging: Judging, node: Node, labels: Collection[str]) -> None
     judging : Judging
     node : Node
         The whole config.
-    labels : collection of str
-        The datasets' names in tables, those of every profile.
+    labels : collection of str or None
+        The datasets' names in tables, those of every profile; None where they are not known.
+    known : collection of str or None
+        The names of solvers; None where a solver of somebody's own is meant, whose file is not loaded.
 
     Raises
     ------
-    ConfigError
+    UserError
+        Of the node's type.
     """
     _check_names(node["published"], "table", published.names())
     for position, claim in enumerate(judging.claims):
-        check_statement(claim.statement, node["claims"][position]["statement"], labels)
+        check_statement(claim.statement, node["claims"][position]["statement"], labels, known)
     for position, explained in enumerate(judging.explained):
         below = node["explained"][position]
-        _check_where(below, None)
+        _check_where(below, None, known)
         if explained.table is not None:
             _check_names(below["table"], "table", published.names())
             check_column(explained.table, explained.column or "", below["column"], below["table"])
 
 
-def check_statement(statement: Any, node: Node, labels: Collection[str] | None) -> None:
-    """Refuse names in a statement that do not exist; those of datasets only where ``labels`` are given."""
+def check_statement(
+    statement: Any, node: Node, labels: Collection[str] | None, known: Collection[str] | None = solvers.SOLVERS.keys()
+) -> None:
+    """Refuse names in a statement that do not exist; those of datasets and solvers as `check_judging` says."""
     for key in ("of", "over"):
         if isinstance(node[key].value, dict):
-            _check_where(node[key], labels)
+            _check_where(node[key], labels, known)
     for below in _entries(node["than"]):
-        _check_where(below, labels)
+        _check_where(below, labels, known)
     for below in (*_entries(node["each"]), node):
         _check_names(below["dataset"], "dataset", labels)
         _check_names(below["datasets"], "dataset", labels)
-        _check_names(below["solver"], "solver", solvers.SOLVERS)
-    _check_names(node["solvers"], "solver", solvers.SOLVERS)
+        _check_names(below["solver"], "solver", known)
+    _check_names(node["solvers"], "solver", known)
     if isinstance(statement, SignificantStatement) and statement.of is not None:
         check_column(statement.of, statement.quantity, node["quantity"], node["of"])
     else:
@@ -357,9 +376,9 @@ def _entries(node: Node) -> Iterator[Node]:
         yield node
 
 
-def _check_where(node: Node, labels: Collection[str] | None) -> None:
+def _check_where(node: Node, labels: Collection[str] | None, known: Collection[str] | None) -> None:
     _check_names(node["dataset"], "dataset", labels)
-    _check_names(node["solver"], "solver", solvers.SOLVERS)
+    _check_names(node["solver"], "solver", known)
 
 
 def _check_names(node: Node, what: str, valid: Iterable[str] | None) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import AfterValidator, ByteSize, Field, TypeAdapter, WrapValidator, field_validator, model_validator
 
+from mpu_bench.config import bounds
 from mpu_bench.config.rules import Judging
 from mpu_bench.document import Positive, Strict
 from mpu_bench.scaled import Derived, Scaled, parse
+from mpu_bench.yaml_text import shown
 
-FORMAT_VERSION = 1
+FORMAT_VERSION: Final = 1
 Paper = Literal["mpu-2010", "forgetron-2005", "bpegasos-2010", "sbp-2012", "frank-wolfe-2012"]
 PAPERS: tuple[str, ...] = get_args(Paper)
 
@@ -25,8 +27,10 @@ RENAMED = {
     "known": "explained",
 }
 
-AtLeastOne = Annotated[int, Field(ge=1)]
-Repeats = Annotated[int, Field(ge=1, le=100_000)]
+AtLeastOne = Annotated[int, Field(ge=1, le=bounds.LARGEST_COUNT)]
+Repeats = Annotated[int, Field(ge=1, le=bounds.MOST_REPEATS)]
+Seconds = Annotated[float, Field(gt=0, le=bounds.MOST_SECONDS)]
+Passes = Annotated[float, Field(gt=0, le=bounds.MOST_PASSES)]
 
 _ANY_SIZE = TypeAdapter(ByteSize)
 
@@ -35,7 +39,9 @@ def _bytes(memory: Any, check: Callable[[Any], Any]) -> Any:
     return check(_ANY_SIZE.validate_python(memory) if isinstance(memory, str) else memory)  # not strict about words
 
 
-Memory = Annotated[ByteSize, Field(gt=0), WrapValidator(_bytes)]  #: bytes, or words such as 4 GB
+Memory = Annotated[
+    ByteSize, Field(gt=0, le=bounds.MOST_MEMORY_BYTES), WrapValidator(_bytes)
+]  #: bytes, or words such as 4 GB
 
 
 class KernelOptions(Strict):
@@ -54,7 +60,7 @@ def _number_or_scaled(given: Any) -> Any:
     if isinstance(factor, dict | Scaled | Derived):
         raise ValueError("must be a number or one of {over-features: 4}, {over-mean-squared-distance: 2}")
     if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor < float("inf"):
-        raise ValueError(f"must be greater than 0, not {factor!r}")
+        raise ValueError(f"must be greater than 0 and finite, not {shown(factor)}")
     return number
 
 
@@ -79,7 +85,7 @@ class GaussianKernel(KernelOptions):
 class PolynomialKernel(KernelOptions):
     """K(a, b) = (scale a.b + offset)^degree."""
 
-    degree: AtLeastOne
+    degree: Annotated[int, Field(ge=1, le=100)]
     scale: Scale = 1.0
     offset: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
@@ -107,23 +113,23 @@ class Stop(Strict):
 
     gap: Positive | None = None
     suboptimality: Positive | None = None
-    passes: Positive | None = None
-    seconds: Positive | None = None
+    passes: Passes | None = None
+    seconds: Seconds | None = None
     seconds_of: SecondsOf | None = None
-    kernel_evaluations: Positive | None = None
+    kernel_evaluations: Annotated[float, Field(gt=0, le=bounds.MOST_EVALUATIONS)] | None = None
 
 
 class Limits(Strict):
     """What a run may never exceed: its process is ended and the row says so."""
 
-    seconds: Positive | None = None
+    seconds: Seconds | None = None
     memory: Memory | None = None
 
 
 class Checkpoints(Strict):
     """When the model is evaluated: at geometrically growing numbers of passes, off the clock."""
 
-    first: Positive = 0.1
+    first: Passes = 0.1
     per_decade: Annotated[int, Field(ge=1, le=1000)] = 8
 
 
@@ -148,9 +154,9 @@ class Tune(Strict):
     """
 
     holdout: Annotated[float, Field(gt=0, lt=1)] | None = None
-    folds: Annotated[int, Field(ge=2)] | None = None
+    folds: Annotated[int, Field(ge=2, le=bounds.MOST_RUNS)] | None = None
     on_test_set: bool = False
-    repeats: AtLeastOne = 1
+    repeats: Repeats = 1
     metric: Literal["error", "online_error"] = "error"
     tuner: Any = Field(default=None, alias="with")
 
@@ -164,25 +170,25 @@ class Tune(Strict):
 class File(Judging):
     """The keys of a config file."""
 
-    version: int = FORMAT_VERSION
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    version: Literal[1] = FORMAT_VERSION
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
     description: str = ""
     dataset: Any = None
-    datasets: Annotated[list[Any], Field(min_length=1)] | None = None
+    datasets: Annotated[list[Any], Field(min_length=1, max_length=bounds.MOST_ENTRIES)] | None = None
     kernel: Any = "linear"
     repeats: Repeats = 1
-    seed: Annotated[int, Field(ge=0)] = 0
-    solvers: Annotated[list[Any], Field(min_length=1)]
+    seed: Annotated[int, Field(ge=0, le=bounds.LARGEST_SEED)] = 0
+    solvers: Annotated[list[Any], Field(min_length=1, max_length=bounds.MOST_ENTRIES)]
     budget: Budget | None = None
     tune: Any = None
     stop: Stop = Stop()
     limits: Limits = Limits()
     checkpoints: Checkpoints = Checkpoints()
-    threads: AtLeastOne = 1
+    threads: Annotated[int, Field(ge=1, le=bounds.MOST_THREADS)] = 1
     kernel_memory: Memory | None = None
     optimum: bool = False
     paper: Paper | None = None
-    plugins: list[str] = []
+    plugins: Annotated[list[str], Field(max_length=bounds.MOST_ENTRIES)] = []
     profiles: dict[str, dict[str, Any]] = {}
 
     @model_validator(mode="after")

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from typing import Any, get_type_hints
-
-from pydantic import ConfigDict, ValidationInfo, create_model, field_validator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from mpu_bench import solvers
+from mpu_bench.config.bounds import MOST_RUNS, MOST_TUNED, PlanSize, check_bound, combinations, product
 from mpu_bench.config.choices import Candidate, DatasetChoice, KernelChoice, SolverChoice, Tuning, ValidationSplit
+from mpu_bench.config.parameters import Names, check_answers, checked_parameters, names_of_parameters
 from mpu_bench.config.schema import KERNELS, RENAMED, File, Stop, Tune
 from mpu_bench.data.cards import catalog
-from mpu_bench.document import Document, Node, Strict
-from mpu_bench.errors import ConfigError, DataError
-from mpu_bench.scaled import Derived, Scaled, parse
-from mpu_bench.solvers.multiclass import Reduction
+from mpu_bench.document import Document, Label, Node
+from mpu_bench.errors import DataError
+from mpu_bench.scaled import Derived, parse
+from mpu_bench.yaml_text import shown
 
 _PER_DATASET, _OTHERWISE = "per-dataset", "otherwise"
 _KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
@@ -40,7 +39,8 @@ def named(node: Node, what: str, valid: Collection[str] | None = None) -> tuple[
     name, parameters = next(iter(entry.items())) if isinstance(entry, Mapping) and len(entry) == 1 else (None, [])
     if not isinstance(parameters, Mapping | None):
         raise node.error(
-            f"must be the name of a {what}, or one name with its parameters (name: {{key: value}}), not {node.value!r}"
+            f"must be the name of a {what}, or one name with its parameters (name: {{key: value}}), "
+            f"not {shown(node.value)}"
         )
     if valid is not None and name not in valid:
         raise node.unknown(what, str(name), valid)
@@ -70,7 +70,8 @@ def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
     options = dict(below.value)
     for old in RENAMED.keys() & options.keys():
         raise below[old].error(f"unknown key; it is called '{RENAMED[old]}' now")
-    label, bipartitions = options.pop("as", None), options.pop("bipartitions", None)
+    given, bipartitions = options.pop("as", None), options.pop("bipartitions", None)
+    label: str | None = None if given is None else below["as"].validated(Label)
     try:
         card = catalog.card(name, options)
         label = label or (name if name in card.aliases else card.name)
@@ -125,7 +126,7 @@ def _selected(node: Node, labels: Sequence[str], known: Collection[str]) -> Iter
 def check_per_dataset(node: Node, labels: Sequence[str], known: Collection[str]) -> None:
     """Refuse what names a dataset that does not exist, or leaves one without a value."""
     if not isinstance(node.value, Mapping):
-        raise node.error(f"must give a value for each dataset (adult: 0.06), not {node.value!r}")
+        raise node.error(f"must give a value for each dataset (adult: 0.06), not {shown(node.value)}")
     for label in labels:
         if label not in node.value and _OTHERWISE not in node.value:
             raise node.error(f"has no value for '{label}'; add it, or {_OTHERWISE}: VALUE")
@@ -143,95 +144,27 @@ def expand(value: Any) -> list[Any]:
     if isinstance(value, list):
         return [one for each in value for one in (expand(each) if isinstance(each, Mapping) else [each])]
     if isinstance(value, Mapping):
-        combinations = itertools.product(*map(expand, value.values()))
-        return [dict(zip(value, each, strict=True)) for each in combinations]
+        return list(_expanded(value))
     return [value]
 
 
-def _expanded(node: Node) -> list[Any]:
+def _expanded(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Write out the combinations one by one, so that the first wrong one ends it."""
+    for each in itertools.product(*map(expand, value.values())):
+        yield dict(zip(value, each, strict=True))
+
+
+def _check_lists(node: Node) -> int:
+    """Refuse empty lists, and return how many combinations there are."""
     for name, value in node.value.items():
         if value == []:
             raise node[name].error("an empty list sweeps nothing")
-    return expand(node.value)
+    count = combinations(node.value)
+    check_bound(count, "combinations of values", MOST_RUNS, node)
+    return count
 
 
 # ------------------------------------------------------------------ three: validate plain entries
-
-
-class Parameters(Strict):
-    """The parameters of a solver; any real number among them may be relative to the data."""
-
-    model_config = ConfigDict(allow_inf_nan=False)
-
-    @field_validator("*", mode="wrap")
-    @classmethod
-    def _number_or_relative(cls, given: Any, check: Callable[[Any], Any], info: ValidationInfo) -> Any:
-        value = parse(given)
-        if isinstance(value, Scaled) and value.by == "n":
-            factor = check(value.factor)
-            if not isinstance(factor, float):
-                raise ValueError("only a real number can be given over the examples")
-            return Scaled(factor, "n")
-        if isinstance(value, Derived):
-            _check_derived(info.field_name, value.regularization)
-            return value
-        return check(given)
-
-
-def _check_derived(parameter: str | None, regularization: Any) -> None:
-    if parameter != "nu":
-        raise ValueError("only nu can be derived from-regularization")
-    over_n = isinstance(regularization, Scaled) and regularization.by == "n"
-    number = regularization.factor if over_n else regularization
-    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < math.inf:
-        raise ValueError(f"from-regularization must be a number above 0 or {{over-examples: 1}}, not {number!r}")
-
-
-@cache
-def parameters_model(name: str) -> type[Parameters]:
-    """Make the schema of a solver's parameters out of its dataclass, with ``multiclass`` for one of two classes.
-
-    Raises
-    ------
-    ConfigError
-        If no solver has this name.
-    """
-    solver = solvers.load(name)
-    hints = get_type_hints(solver, include_extras=True)
-    fields: dict[str, Any] = {
-        each.name: (hints[each.name], ... if each.default is dataclasses.MISSING else each.default)
-        for each in dataclasses.fields(solver)
-    }
-    if solver.classes == "two":
-        fields["multiclass"] = (Reduction | None, None)
-    return create_model(f"{name} parameters", __base__=Parameters, **fields)
-
-
-def _parameters(name: str, node: Node, kernel: KernelChoice) -> dict[str, Any]:
-    """Check one value for each parameter, and that they go together."""
-    checked = dict(node.validated(parameters_model(name)))
-    if checked.get("multiclass", "") is None:
-        del checked["multiclass"]
-    elif "multiclass" in checked and isinstance(checked.get("nu"), Derived):
-        raise node.error(
-            "nu cannot be derived for several machines, which have one each; give nu, or leave out multiclass"
-        )
-    _check_together(name, {key: value for key, value in checked.items() if key != "multiclass"}, kernel, node)
-    return checked
-
-
-def _check_together(name: str, parameters: Mapping[str, Any], kernel: KernelChoice, node: Node) -> None:
-    """Refuse parameters and a kernel that do not go together, which the solver itself knows."""
-    try:
-        solver = solvers.load(name)(**parameters)
-        if solver.kernels == "any":
-            solver.check_kernel(kernel.build(lambda width: width))
-    except ConfigError as error:
-        raise node.error(str(error)) from None
-    except TypeError:
-        # a solver may compute with its parameters, which waits for the data where one is relative to them
-        if not any(isinstance(value, Scaled | Derived) for value in parameters.values()):
-            raise
 
 
 def _kernel(node: Node) -> KernelChoice:
@@ -242,8 +175,7 @@ def _kernel(node: Node) -> KernelChoice:
 
 
 def _check_linear(name: str, kernel: KernelChoice, node: Node) -> None:
-    linear = kernel.name == "linear" and not kernel.parameters.get("normalize")
-    if solvers.load(name).kernels != "any" and not linear:
+    if solvers.load(name).kernels != "any" and not kernel.is_linear:
         raise node.error(
             f"solver '{name}' is linear only and cannot take the kernel {kernel}; use kernel: linear, or give the "
             "kernel to the other solvers alone (- solver: {kernel: ...})"
@@ -261,6 +193,11 @@ class TuningGrid:
     node: Node | None = None
     combinations: tuple[Mapping[str, Any], ...] = ({},)
 
+    @property
+    def trials(self) -> int:
+        """How many runs it takes to tune one solver."""
+        return len(self.combinations) * _splits(self.how) if self.how is not None else 0
+
     def values(self, prefix: str = "") -> list[dict[str, Any]]:
         """Return, of every combination, the values of the solver's parameters, or with a prefix of the kernel's."""
         return [
@@ -272,7 +209,7 @@ class TuningGrid:
             for each in self.combinations
         ]
 
-    def check(self, owner: str, parameters: Iterable[str], given: Mapping[str, Any], prefix: str = "") -> None:
+    def check(self, owner: str, parameters: Names, given: Mapping[str, Any], prefix: str = "") -> None:
         """Refuse to tune what is no parameter of a solver or kernel, or is given as well."""
         for name in self.values(prefix)[0] if self.node is not None else ():
             node = self.node[prefix + name]  # type: ignore[index]
@@ -287,7 +224,7 @@ def _grid(node: Node) -> TuningGrid:
     if node.value is None:
         return TuningGrid()
     if not isinstance(node.value, Mapping):
-        raise node.error(f"must be parameters with the values to try and holdout: 0.3, not {node.value!r}")
+        raise node.error(f"must be parameters with the values to try and holdout: 0.3, not {shown(node.value)}")
     entry = {str(name): value for name, value in node.value.items()}
     nested = entry.pop("kernel", {})  # as --set tune.kernel.gamma=[1, 2] writes it
     if not isinstance(nested, Mapping):
@@ -299,11 +236,18 @@ def _grid(node: Node) -> TuningGrid:
     for name, values in tried.items():
         if not isinstance(values, list) or not values:
             raise node[name].error(
-                f"must be a list of values to try, not {values!r} (the other keys of tune: {', '.join(words)})"
+                f"must be a list of values to try, not {shown(values)} (the other keys of tune: {', '.join(words)})"
             )
     if not tried:
         raise node.error("names no parameter to try values of, such as C: [1, 10, 100]")
+    check_bound(len(tried), "parameters", MOST_TUNED, node)
+    check_bound(product([combinations(tried), _splits(how)]), "trials", MOST_RUNS, node)
     return TuningGrid(how, node, tuple(expand(tried)))
+
+
+def _splits(how: Tune) -> int:
+    """Return how many validation splits there are."""
+    return how.repeats * (how.folds or 1)
 
 
 def _validation_splits(how: Tune) -> tuple[ValidationSplit, ...]:
@@ -342,12 +286,12 @@ def _tuner(
     content: File,
 ) -> list[dict[str, Any]]:
     """Check the parameters of the one solver that tries the values for all: ``with: {cvm: {...}}``."""
-    fields, given = parameters_model(name).model_fields, dict(node.value)
+    fields, given = names_of_parameters(name), dict(node.value)
     grid.check(f"solver '{name}'", fields, given)
     if "vectors" in fields and "vectors" not in given and content.budget is not None:
         given["vectors"] = checked[0].get("vectors", content.budget.vectors[0])
     return [
-        _parameters(name, node.holding(given | values), kernel)
+        checked_parameters(name, node.holding(given | values), kernel)
         for values, kernel in zip(grid.values(), kernels, strict=True)
     ]
 
@@ -355,29 +299,37 @@ def _tuner(
 # ------------------------------------------------------------------ all together
 
 
-def solvers_of(node: Node, content: File, labels: Sequence[str], known: Collection[str]) -> Iterator[SolverChoice]:
+def solvers_of(
+    node: Node, content: File, labels: Sequence[str], known: Collection[str], size: PlanSize
+) -> Iterator[SolverChoice]:
     """Write out an entry of ``solvers``: every combination of its lists, kernels, budgets and datasets.
 
-    ``labels`` are those of the datasets, ``known`` those that a profile may bring in.
+    ``labels`` are those of the datasets, ``known`` those that a profile may bring in; ``size`` counts the runs.
     """
     name, below = named(node, "solver", solvers.SOLVERS)
     root, own = node.document.root, below.value
     kernel_node = below["kernel"] if "kernel" in own else root["kernel"].holding(content.kernel)
     grid = _grid(below["tune"] if "tune" in own else root["tune"])
-    fields = parameters_model(name).model_fields
+    fields = names_of_parameters(name)
     budgeted = "vectors" in fields and "vectors" not in own and content.budget is not None
     sizes = {"vectors": list(content.budget.vectors)} if budgeted and content.budget is not None else {}
     entry = {"kernel": kernel_node.value} | {key: value for key, value in own.items() if key != "tune"} | sizes
     for label, chosen in _selected(below.holding(entry), labels, known):
-        kernels = list(_kernels(kernel_node.holding(chosen.value["kernel"]), name, grid))
+        chosen_kernel = kernel_node.holding(chosen.value["kernel"])
         plain = chosen.holding({key: value for key, value in chosen.value.items() if key not in ("kernel", *sizes)})
         grid.check(f"solver '{name}'", fields, plain.value)
-        for given, tried, size in itertools.product(_expanded(plain), kernels, expand(sizes)):
+        count = product([_check_lists(plain), _count_kernels(chosen_kernel), combinations(sizes)])
+        size.add(count, grid.trials, label, below)
+        kernels = list(_kernels(chosen_kernel, name, grid))
+        combined = (
+            (given, *each) for given in _expanded(plain.value) for each in itertools.product(kernels, expand(sizes))
+        )
+        for given, tried, vectors in combined:
             parameters = [
-                _parameters(name, plain.holding(given | size | values), kernel)
+                checked_parameters(name, plain.holding(given | vectors | values), kernel)
                 for values, kernel in zip(grid.values(), tried, strict=True)
             ]
-            yield SolverChoice(
+            choice = SolverChoice(
                 name,
                 _without(parameters[0], grid.values()[0]),
                 KernelChoice(tried[0].name, _without(tried[0].parameters, grid.values(_KERNEL_PREFIX)[0])),
@@ -385,6 +337,15 @@ def solvers_of(node: Node, content: File, labels: Sequence[str], known: Collecti
                 label,
                 _tuning(name, grid, parameters, tried, content),
             )
+            check_answers(choice, plain, content.optimum)
+            yield choice
+
+
+def _count_kernels(node: Node) -> int:
+    entries = [node[i] for i in range(len(node.value))] if isinstance(node.value, list) else [node]
+    if not entries:
+        raise node.error("an empty list sweeps nothing")
+    return sum(_check_lists(named(entry, "kernel", KERNELS)[1]) for entry in entries)
 
 
 def _kernels(node: Node, solver: str, grid: TuningGrid) -> Iterator[list[KernelChoice]]:
@@ -393,7 +354,7 @@ def _kernels(node: Node, solver: str, grid: TuningGrid) -> Iterator[list[KernelC
     for entry in entries:
         name, below = named(entry, "kernel", KERNELS)
         grid.check(f"kernel '{name}'", KERNELS[name].model_fields, below.value, _KERNEL_PREFIX)
-        for given in _expanded(below):
+        for given in _expanded(below.value):
             choices = [_kernel(entry.holding({name: given | values})) for values in grid.values(_KERNEL_PREFIX)]
             _check_linear(solver, choices[0], entry)
             yield choices
@@ -407,14 +368,19 @@ def check_seconds_of(stop: Stop, labels: Sequence[str], choices: Sequence[Solver
     """Refuse other than one run whose seconds are meant by ``stop: {seconds_of: ...}``."""
     if stop.seconds_of is None:
         return
-    name = stop.seconds_of.solver
-    for label, kernel in itertools.product(labels, {str(choice.kernel): choice for choice in choices}):
-        same = [each.name for each in choices if each.only_for in (None, label) and str(each.kernel) == kernel]
-        if same.count(name) != 1 and len(same) > same.count(name):
-            raise node.error(
-                f"solver '{name}' must stand in this config once, with one value for each parameter, for {label} and "
-                f"the kernel {kernel}; there are {same.count(name)}"
-            )
+    name, kernels = stop.seconds_of.solver, [str(choice.kernel) for choice in choices]
+    for label in labels:
+        meant, others = Counter[str](), set[str]()
+        for choice, kernel in zip(choices, kernels, strict=True):
+            if choice.only_for in (None, label):
+                meant.update([kernel] if choice.name == name else [])
+                others.update([kernel] if choice.name != name else [])
+        for kernel in sorted(others):
+            if meant[kernel] != 1:
+                raise node.error(
+                    f"solver '{name}' must stand in this config once, with one value for each parameter, for {label} "
+                    f"and the kernel {kernel}; there are {meant[kernel]}"
+                )
 
 
 def check_classes(datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], node: Node) -> None:

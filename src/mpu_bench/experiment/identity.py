@@ -7,18 +7,14 @@ a file of the user's own, where nobody keeps a version, the code of that file is
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 from mpu_bench import solvers
 from mpu_bench.config.schema import KERNELS
-from mpu_bench.core.solver import Solver
 from mpu_bench.experiment.run import Run
 from mpu_bench.scaled import to_json
 
@@ -46,7 +42,7 @@ def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:
     of_kernel = {name: field.default for name, field in KERNELS[choice.kernel.name].model_fields.items()}
     content = {
         "solver": choice.name,
-        "versions": _versions(solver, several="multiclass" in choice.parameters),
+        "versions": _versions(choice.name, several="multiclass" in choice.parameters),
         "parameters": _without_defaults(choice.parameters, of_solver),
         "kernel": [choice.kernel.name, _without_defaults(choice.kernel.parameters, of_kernel)],
         "data": fingerprint,
@@ -80,22 +76,9 @@ def _without_defaults(values: Mapping[str, Any], defaults: Mapping[str, Any]) ->
     return {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}
 
 
-def _versions(solver: type[Solver], several: bool) -> list[int | str]:
+def _versions(name: str, several: bool) -> list[int | str]:
     from mpu_bench.solvers.multiclass import Multiclass
 
-    own = [] if solver.__module__.startswith("mpu_bench.") else [_code_of(solver)]
-    return [SHARED_VERSION, solver.version, *([Multiclass.version] if several else []), *own]
-
-
-def _code_of(solver: type[Solver]) -> str:
-    file = sys.modules[solver.__module__].__file__
-    return hashlib.sha256(code_in(Path(file or "")).encode()).hexdigest()[:16]
-
-
-def code_in(path: Path) -> str:
-    """Return what a Python file does, as text: without comments, docstrings and layout."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
-            node.body = node.body[1:]
-    return ast.dump(tree)
+    source = solvers.plugin_of(name)
+    own = [] if source is None else [source.code_hash]
+    return [SHARED_VERSION, solvers.load(name).version, *([Multiclass.version] if several else []), *own]

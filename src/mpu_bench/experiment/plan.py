@@ -70,9 +70,8 @@ def _settings(experiment: Experiment, solver: SolverChoice) -> RunSettings:
         _stop(experiment.stop, solver.name),
         experiment.checkpoints,
         experiment.threads,
-        experiment.plugins,
-        _kernel_memory(experiment),
-    )
+        kernel_memory=_kernel_memory(experiment),
+    ).for_solver(solver.name)
 
 
 def _kernel_memory(experiment: Experiment) -> int | None:
@@ -93,8 +92,7 @@ def optimum_of(run: Run) -> Run | None:
     name, parameters, kernel = run.solver.name, run.solver.parameters, run.solver.kernel
     if name in OPTIMUM_SOLVERS or run.solver.tuning is not None or run.trial is not None:
         return None
-    linear = kernel.name == "linear" and not kernel.parameters.get("normalize")
-    optimum = solvers.load(name).optimum_solver(parameters, linear)
+    optimum = solvers.load(name).optimum_solver(parameters, kernel.is_linear)
     if optimum is None:
         return None
     reduction = {name: value for name, value in parameters.items() if name == "multiclass"}
@@ -114,7 +112,8 @@ def nu_of(run: Run) -> Run | None:
 def _optimum_run(run: Run, solver: str, parameters: dict[str, Any]) -> Run:
     defaults = {field.name: field.default for field in fields(solvers.load(solver))}
     choice = SolverChoice(solver, defaults | parameters, run.solver.kernel)
-    return replace(run, solver=choice, settings=RunSettings(kernel_memory=run.settings.kernel_memory), seed=0)
+    settings = RunSettings(kernel_memory=run.settings.kernel_memory).for_solver(solver)
+    return replace(run, solver=choice, settings=settings, seed=0)
 
 
 def sources(run: Run, runs: Sequence[Run]) -> dict[str, Run]:
@@ -143,9 +142,8 @@ def _renamed(run: Run, label: str) -> Run:
 
 def _same_but_for_parameters(run: Run, solver: str, runs: Sequence[Run]) -> Run | None:
     def plain(each: Run) -> Run:
-        return replace(
-            each, solver=SolverChoice(solver, {}, each.solver.kernel), settings=replace(each.settings, stop=Stop())
-        )
+        settings = replace(each.settings, stop=Stop()).for_solver(solver)
+        return replace(each, solver=SolverChoice(solver, {}, each.solver.kernel), settings=settings)
 
     return next((each for each in runs if each.solver.name == solver and plain(each) == plain(run)), None)
 

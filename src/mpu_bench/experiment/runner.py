@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
@@ -11,23 +12,27 @@ from typing import Any
 
 from mpu_bench import files
 from mpu_bench.config.choices import Experiment
+from mpu_bench.config.schema import Limits
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import SILENT, Progress
-from mpu_bench.data.prepare.load import Description, describe, load_problem
-from mpu_bench.errors import DataError, FetchError, StoreError
+from mpu_bench.data.prepare.load import Description, describe
+from mpu_bench.errors import StoreError, UserError
 from mpu_bench.experiment import environment
 from mpu_bench.experiment.bind import with_results_of_others
 from mpu_bench.experiment.facts import check_config, facts_of, marks_of
 from mpu_bench.experiment.identity import run_id
 from mpu_bench.experiment.messages import News, Phase, Task
+from mpu_bench.experiment.optima import OptimaCache
 from mpu_bench.experiment.plan import sources
 from mpu_bench.experiment.pool import Outcome, Pool
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.tuning import select_best, tuning_runs
-from mpu_bench.quantities import FINISHED
+from mpu_bench.quantities import FINISHED, RunStatus
 from mpu_bench.results.problems import problem_of
-from mpu_bench.results.store import Store
+from mpu_bench.results.provenance import MadeFrom, Needs
+from mpu_bench.results.rows import DamagedError
+from mpu_bench.results.store import LOCK, Store
 from mpu_bench.scaled import to_json
 
 Dataset = tuple[str, str]  # the card's name and its options, as text
@@ -69,12 +74,10 @@ class PlannedRun:
         }
 
 
-#: for each key of a result, the keys of the results that it needs, by what is taken from them
-Needs = Mapping[str, Mapping[str, str]]
-
 #: what of a result is taken
 _TAKEN = {"optimum": "dual_objective", "nu": "nu", "seconds": "train_seconds"}
 _INDISPENSABLE = ("nu", "seconds")  #: without which a run cannot be made, and on which its key depends
+_WITH_VALUES = (*FINISHED, RunStatus.PROVISIONAL)
 
 
 @dataclass
@@ -92,12 +95,17 @@ def inspect(runs: Sequence[Run], home: DataHome) -> list[PlannedRun]:
     return _with_ids(runs, {key: _describe(*named, home) for key, named in _datasets(runs).items()})
 
 
-def prepare_data(runs: Sequence[Run], chosen: Sequence[Run], home: DataHome, progress: Progress) -> list[PlannedRun]:
+def prepare_data(
+    runs: Sequence[Run], chosen: Sequence[Run], home: DataHome, pool: Pool, limits: Limits, progress: Progress
+) -> list[PlannedRun]:
     """Fetch and prepare the data of the chosen runs; a dataset that cannot be had becomes a reason."""
     needed = _datasets(chosen)
-    found = {
-        key: _describe(*named, home, progress if key in needed else None) for key, named in _datasets(runs).items()
-    }
+    found: dict[Dataset, Description | str] = {}
+    for key, named in _datasets(runs).items():
+        described = _describe(*named, home)
+        if key in needed and isinstance(described, Description) and described.state != "prepared":
+            described = pool.prepare(*named, home, limits, progress) or _describe(*named, home)
+        found[key] = described
     return _with_ids(runs, found)
 
 
@@ -109,19 +117,15 @@ def _dataset(run: Run) -> Dataset:
     return run.dataset.name, json.dumps(dict(run.dataset.options), sort_keys=True)
 
 
-def _describe(
-    name: str, options: Mapping[str, Any], home: DataHome, progress: Progress | None = None
-) -> Description | str:
-    """Return what is known of a dataset, or why it cannot be had; with ``progress``, prepare it first."""
+def _describe(name: str, options: Mapping[str, Any], home: DataHome) -> Description | str:
+    """Return what is known of a dataset, or why it cannot be had; its trouble is that of no other."""
     try:
-        card = catalog.card(name, options)
-        described = describe(card, home)
-        if progress is None or described.state == "prepared":
-            return described
-        load_problem(card, home, progress)
-        return describe(card, home)
-    except (DataError, FetchError) as fault:
+        return describe(catalog.card(name, options), home)
+    except UserError as fault:
         return str(fault)
+    except Exception as fault:
+        traceback.print_exc()
+        return f"dataset {name}: {type(fault).__name__}: {fault}"
 
 
 def _with_ids(runs: Sequence[Run], found: Mapping[Dataset, Description | str]) -> list[PlannedRun]:
@@ -223,7 +227,7 @@ def execute(
     Returns
     -------
     bool
-        Whether every chosen run has a result.
+        Whether every chosen run has a result that holds.
 
     Raises
     ------
@@ -234,11 +238,12 @@ def execute(
         f"{folder}: another mpu-bench is running into this folder; wait for it, or choose another with --results"
     )
     with (
-        files.process_lock(folder / ".lock", busy, lambda fault: _unwritable(folder, fault)),
+        files.process_lock(folder / LOCK, busy, lambda fault: _unwritable(folder, fault)),
         Store(folder, create=True) as store,
     ):
         check_config(experiment, store)
-        planned = [keep_unavailable(each, runs, store) for each in prepare_data(runs, chosen, home, listener.progress)]
+        prepared = prepare_data(runs, chosen, home, pool, experiment.limits, listener.progress)
+        planned = [keep_unavailable(each, runs, store) for each in prepared]
         marks = marks_of(experiment, runs)
         pairs = {each.run.dataset.label: each.description.pairs for each in planned if each.description}
         store.save_plan(
@@ -248,10 +253,10 @@ def execute(
         needs = needs_of(planned)
         selected = set(map(id, chosen))
         wanted = with_needed((each.run_id for each in planned if id(each.run) in selected), needs)
-        missing = filter_already_run(planned, wanted, () if force else store.finished())
+        missing = filter_already_run(planned, wanted, () if force else store.finished(needs))
         listener.planned(len(missing), len(wanted) - len(missing))
         _Session(experiment, home, store, pool, listener, needs).make(missing)
-        return wanted <= store.finished()
+        return wanted <= store.finished(needs)
 
 
 def _unwritable(folder: Path, fault: OSError) -> StoreError:
@@ -260,11 +265,16 @@ def _unwritable(folder: Path, fault: OSError) -> StoreError:
 
 @dataclass(frozen=True)
 class _Started:
-    """A run that is on its way to its row: what was planned, and what the row says of it besides its outcome."""
+    """A run that is on its way to its row: what was planned, and what the row says of it besides its outcome.
+
+    ``lacking`` is what it should have been made from and is made without.
+    """
 
     planned: PlannedRun
+    made_from: MadeFrom
     columns: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    lacking: Sequence[str] = ()
 
 
 @dataclass
@@ -282,6 +292,7 @@ class _Session:
     def __post_init__(self) -> None:
         self._machine = environment.describe(self.experiment.threads, self.experiment.kernel_memory)
         self._fastest_probe = self.store.fastest_probe(self._machine["id"])
+        self._cache = OptimaCache(self.home.folder, self.listener.progress.note)
         kinds = ("optimum", "nu")
         self._optima = {needed[kind] for needed in self.needs.values() for kind in kinds if kind in needed}
 
@@ -298,7 +309,8 @@ class _Session:
                     outcome = self._begin(missing[places[ready.pop(0)]])
                 else:
                     outcome = self.pool.next_outcome(self._pass_on)
-                    self._save_optimum(outcome)
+                    if outcome.task.run_id in self._optima and outcome.record["status"] in FINISHED:
+                        self._cache.save(outcome.task.run_id, (outcome.record, outcome.checkpoints))
                 if outcome is not None:
                     self._save(outcome)
                     sorter.done(outcome.task.run_id)
@@ -312,17 +324,20 @@ class _Session:
         results = {
             kind: row
             for kind, row in rows.items()
-            if kind in _TAKEN and row["status"] in FINISHED and row[_TAKEN[kind]] is not None
+            if kind in _TAKEN and row["status"] in _WITH_VALUES and row[_TAKEN[kind]] is not None
         }
         tuned = select_best(planned.run, rows)
         run, notes = with_results_of_others(tuned.run, results)
         optimum = results["optimum"]["dual_objective"] if "optimum" in results else None
         task = Task(planned.run_id, run, self.home, self.experiment.limits, optimum, self._fastest_probe)
         fault = tuned.fault or _missing_result(planned.run, rows, results)
+        made_from = self.store.made_from(self.needs[planned.run_id])
         if known := self._known_outcome(planned, fault, task):
-            self._started[planned.run_id] = _Started(planned)
+            self._started[planned.run_id] = _Started(planned, made_from)
             return known
-        self._started[planned.run_id] = _Started(planned, tuned.columns, [*tuned.notes, *notes])
+        self._started[planned.run_id] = _Started(
+            planned, made_from, tuned.columns, [*tuned.notes, *notes], [*_lacking(rows, results), *tuned.notes]
+        )
         self.pool.submit(task)
         self._pass_on(task, Phase("starting"))
         return None
@@ -337,40 +352,37 @@ class _Session:
             return Outcome(task, {"status": "unavailable", "reason": planned.unavailable}, [])
         if fault:
             return Outcome(task, {"status": "error", "reason": fault}, [])
-        kept = self._load_optimum(planned.run_id)
+        kept = self._cache.load(planned.run_id) if planned.run_id in self._optima else None
         return None if kept is None else Outcome(task, *kept)
 
     def _pass_on(self, task: Task, news: News) -> None:
         self.listener.news(self._started[task.run_id].planned.run, news)
 
     def _save(self, outcome: Outcome) -> None:
-        key = outcome.task.run_id
-        started = self._started.pop(key)
-        record = started.planned.record() | {name: value for name, value in outcome.record.items() if value is not None}
-        record |= started.columns
-        record["reason"] = "; ".join(filter(None, [record["reason"], *started.notes]))
-        self.store.save(record, outcome.checkpoints, self._machine)
-        self.listener.finished(started.planned.run, record)
-
-    def _optimum_path(self, key: str) -> Path:
-        return self.home.folder / "optima" / f"{key}.json"
-
-    def _load_optimum(self, key: str) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
-        """Read the optimum of an earlier experiment; optima are kept beside the prepared data."""
-        if key not in self._optima:
-            return None
+        started = self._started.pop(outcome.task.run_id)
+        measured = {name: value for name, value in outcome.record.items() if value is not None}
+        if started.lacking and measured["status"] in FINISHED:
+            measured["status"] = RunStatus.PROVISIONAL
+        known = started.planned.record()
+        record = {**known, **measured, **started.columns}
+        record["reason"] = "; ".join(dict.fromkeys(filter(None, [record["reason"], *started.lacking, *started.notes])))
         try:
-            kept = json.loads(self._optimum_path(key).read_text(encoding="utf-8"))
-            return kept["record"], kept["checkpoints"]
-        except (OSError, ValueError, KeyError):
-            return None
+            kept = self.store.save(record, outcome.checkpoints, self._machine, started.made_from)
+        except DamagedError as fault:
+            failed = known | {"status": RunStatus.ERROR, "reason": f"its result cannot be kept: {fault}"}
+            kept = self.store.save(failed, [], self._machine, started.made_from)
+        self.listener.finished(started.planned.run, kept)
 
-    def _save_optimum(self, outcome: Outcome) -> None:
-        if outcome.task.run_id not in self._optima or outcome.record["status"] not in FINISHED:
-            return
-        path = self._optimum_path(outcome.task.run_id)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_text(path, json.dumps({"record": outcome.record, "checkpoints": outcome.checkpoints}))
+
+def _lacking(rows: Mapping[str, Mapping[str, Any]], results: Mapping[str, Any]) -> list[str]:
+    """Return which results a run is made without, or from which that are provisional themselves, and why."""
+    lacking = []
+    for kind, taken in _TAKEN.items():
+        if (row := rows.get(kind)) is None or (row["status"] in FINISHED and kind in results):
+            continue
+        why = f"{row['status']}: {row['reason']}" if row["status"] not in FINISHED else f"it has no {taken}"
+        lacking.append(f"{'made from' if kind in results else 'made without'} the {kind} of {row['solver']}, {why}")
+    return lacking
 
 
 def _missing_result(run: Run, rows: Mapping[str, Any], results: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from typing import NoReturn
 
 from mpu_bench.experiment import processes
@@ -72,7 +73,8 @@ def main(connection: int, report: int, jobs: int, parent: int) -> None:
         else:
             ended = _wait_for(worker)
     processes.kill_until_none(lambda: processes.descendants(this), _SECONDS_TO_END_ALL)
-    os.write(report, ended.encode())
+    with suppress(BrokenPipeError):  # mpu-bench has died, and nobody asks any more
+        os.write(report, ended.encode())
     os._exit(0)
 
 

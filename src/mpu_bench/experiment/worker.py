@@ -92,6 +92,8 @@ class RunExecutor:
 
     send: Callable[[Message], None]
     jobs: int  #: workers that share the machine's memory
+    has_own_process: bool = True  #: whether the signals that come are meant for runs
+    at_fault: Callable[[BaseException], None] = lambda _fault: None  #: called with what ends a run; may raise it
     _problem: tuple[Any, Any] | None = None
     _probe: disturbance.Probe | None = None
     _warm: set[tuple[Any, ...]] = field(default_factory=set)
@@ -107,7 +109,9 @@ class RunExecutor:
                 if isinstance(asked, Preparation) or asked.run.settings.plugins:
                     self._problem = None
         except BaseException as fault:  # whatever a solver raises to end its process, too
-            self.send(replace(_failure(asked, fault), threads_left=_threads_left(before)))
+            failed = replace(_failure(asked, fault), threads_left=_threads_left(before))
+            self.at_fault(fault)
+            self.send(failed)
 
     def _prepare_data(self, preparation: Preparation) -> Prepared:
         from mpu_bench.experiment.preparation import prepare
@@ -123,10 +127,11 @@ class RunExecutor:
         run, settings = task.run, task.run.settings
         gram.set_allowance(settings.kernel_memory, self.jobs)
         if settings.plugins:
-            _forget_signal_handlers()
+            if self.has_own_process:
+                _forget_signal_handlers()
             self.send(Phase("importing"))
         for plugin in settings.plugins:
-            solvers.load_plugin(plugin)
+            solvers.load_plugin(plugin, settings.plugin_code)
         problem, kernel = self._load(task)
         self.send(Phase("compiling"))
         solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)

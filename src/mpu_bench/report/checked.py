@@ -8,6 +8,8 @@ from dataclasses import asdict
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
+from mpu_bench.results.rows import made_publishable
+from mpu_bench.texts import publishable
 from mpu_bench.verdict.baseline import Check, is_off
 from mpu_bench.verdict.cells import COLUMNS, Cell, count_verdicts
 from mpu_bench.verdict.folders import solver_text, verdict_text
@@ -56,7 +58,7 @@ def _counted(count: int, noun: str) -> str:
 
 def json_text(checks: Sequence[Check]) -> str:
     """Return the outcome as JSON: an object per experiment, with its verdicts and its changes."""
-    return json.dumps([_object(each) for each in checks], indent=2)
+    return json.dumps(made_publishable([_object(each) for each in checks]), indent=2)
 
 
 def _object(check: Check) -> dict[str, object]:
@@ -87,7 +89,7 @@ def junit_text(checks: Sequence[Check], strict: bool) -> str:
         cases = list(_cases(check, strict))
         counts = {kind: str(sum(case.find(kind) is not None for case in cases)) for kind in ("failure", "skipped")}
         suite = ET.SubElement(
-            root, "testsuite", name=check.name, tests=str(len(cases)), failures=counts["failure"],
+            root, "testsuite", name=_plain(check.name), tests=str(len(cases)), failures=counts["failure"],
             skipped=counts["skipped"], errors="0",
         )  # fmt: skip
         suite.extend(cases)
@@ -97,14 +99,14 @@ def junit_text(checks: Sequence[Check], strict: bool) -> str:
 
 def _cases(check: Check, strict: bool) -> Iterable[ET.Element]:
     for run in check.runs:
-        case = ET.Element("testcase", classname=f"{check.name}.runs", name=run.name)
+        case = ET.Element("testcase", classname=_plain(f"{check.name}.runs"), name=_plain(run.name))
         if run.faults:
             ET.SubElement(case, "failure", message=_plain("; ".join(run.faults)), type="changed")
         yield case
     changed = {id(each.cell): each.words for each in check.changes if each.is_fault}
     gone = [each.cell for each in check.changes if id(each.cell) not in {id(cell) for cell in check.cells}]
     for cell in [*check.cells, *gone]:
-        case = ET.Element("testcase", classname=f"{check.name}.{cell.kind}", name=_plain(cell_text(cell)))
+        case = ET.Element("testcase", classname=_plain(f"{check.name}.{cell.kind}"), name=_plain(cell_text(cell)))
         if id(cell) in changed:
             ET.SubElement(case, "failure", message=_plain(changed[id(cell)]), type="changed")
         elif strict and is_off(cell):
@@ -126,5 +128,5 @@ def _has_numbers(cell: Cell) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return a text without the control characters that XML cannot hold."""
-    return "".join(character for character in text if character.isprintable() or character in "\n\t")
+    """Return a text without the characters that XML cannot hold, those that a terminal obeys written as words."""
+    return "".join(character for character in publishable(text) if character.isprintable() or character in "\n\t")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from mpu_bench.errors import ConfigError, StoreError, nearest
-from mpu_bench.files import csv_text, write_text, written_whole
+from mpu_bench.errors import ConfigError, nearest
+from mpu_bench.files import csv_text, told_if_unwritable, written_whole
 from mpu_bench.quantities import format_number
 from mpu_bench.results import naming, problems, summary
 from mpu_bench.results.folder import open_results
+from mpu_bench.texts import one_line, publishable
 
 #: what a table for people holds
 _SHOWN = (
@@ -52,24 +55,21 @@ def export(results: Path, form: str, out: Path | None) -> str | None:
         rows = summary.summaries(opened, earlier=True)
     if out is None:
         return writers[form](rows)
-    try:
-        if form == "parquet":
-            _write_parquet(rows, out)
-        else:
-            write_text(out, writers[form](rows))
-    except OSError as error:
-        raise StoreError(f"{out}: cannot be written: {error.strerror or error}") from None
+    content = _parquet(rows) if form == "parquet" else writers[form](rows).encode()
+    with told_if_unwritable(out), written_whole(out) as stream:
+        stream.write(content)
     return None
 
 
-def _write_parquet(rows: Sequence[summary.Summary], out: Path) -> None:
+def _parquet(rows: Sequence[summary.Summary]) -> bytes:
     import pandas as pd
 
+    stream = io.BytesIO()
     try:
-        with written_whole(out) as stream:
-            pd.DataFrame(rows).to_parquet(stream)
+        pd.DataFrame(rows).to_parquet(stream)
     except ImportError:
         raise ConfigError("--to parquet: needs the package pyarrow: pip install pyarrow") from None
+    return stream.getvalue()
 
 
 def _lines(rows: Sequence[summary.Summary]) -> list[Line]:
@@ -98,9 +98,19 @@ def markdown(rows: Sequence[summary.Summary]) -> str:
 
 
 def markdown_lines(lines: Sequence[Line]) -> str:
-    """Return lines of cells as a table in Markdown."""
+    """Return lines of cells, whose words are words, as a table in Markdown."""
+    return markdown_table(list(map(_markdown_cells, lines)))
+
+
+def markdown_table(lines: Sequence[Line]) -> str:
+    """Return lines of cells, each of them Markdown, as a table."""
     ruled = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
-    return "".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |\n" for line in ruled)
+    return "".join(f"| {' | '.join(line)} |\n" for line in ruled)
+
+
+def _markdown_cells(line: Line) -> list[str]:
+    """Return cells whose words are words: no tag, no link, no emphasis and no edge of a cell."""
+    return [_MARKDOWN.sub(r"\\\g<0>", publishable(one_line(cell, _LONGEST_CELL)).translate(_TAGS)) for cell in line]
 
 
 def latex(rows: Sequence[summary.Summary]) -> str:
@@ -115,11 +125,17 @@ def latex_lines(lines: Sequence[Line], columns: str) -> str:
     return "\n".join([rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *written, r"\bottomrule", r"\end{tabular}", ""])
 
 
+#: what HTML, then what Markdown would take for more than a word; an underscore within a word is one
+_TAGS = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
+_MARKDOWN = re.compile(r"[\\`*\[\]|]|(?<!\w)_|_(?!\w)")
+_LONGEST_CELL = 1000  # bytes; CSV files have the whole
+
 _ESCAPES = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
     | {"±": r"$\pm$", naming.DISTURBED: r"\dag{}", "\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "[": "{[}", "*": "{*}"}  # \\[ would be a skip
 )
 
 
 def _latex_line(cells: Line) -> str:
-    return " & ".join(cell.translate(_ESCAPES) for cell in cells) + r" \\"
+    return " & ".join(publishable(one_line(cell, _LONGEST_CELL)).translate(_ESCAPES) for cell in cells) + r" \\"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import DECLARED
 from mpu_bench.results import naming
 from mpu_bench.results.curves import Row, along, complete, final_point
+from mpu_bench.texts import publishable
 from mpu_bench.verdict import rank_tests
 
 #: the quantities a curve can be drawn against
@@ -80,7 +81,18 @@ def make(name: str, rows: Sequence[Row], curves: Sequence[Row], against: str | N
         For curves: one of `AXES`; the first that fits by default.
     """
     figure = _MAKERS[name](rows, curves, against)
-    return replace(figure, name=name) if figure is not None and figure.panels else None
+    return _as_words(replace(figure, name=name)) if figure is not None and figure.panels else None
+
+
+def _as_words(part: Any) -> Any:
+    """Return a figure, or a part of one, with every text in it as it may be published."""
+    if isinstance(part, str):
+        return publishable(part)
+    if isinstance(part, tuple):
+        return tuple(map(_as_words, part))
+    if not is_dataclass(part):
+        return part
+    return replace(part, **{field.name: _as_words(getattr(part, field.name)) for field in fields(part)})  # type: ignore[type-var]
 
 
 def versions(figure: Figure, rows: Sequence[Row], curves: Sequence[Row]) -> dict[str, Figure]:

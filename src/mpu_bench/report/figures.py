@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpu_bench.errors import ConfigError, StoreError, nearest
-from mpu_bench.files import written_whole
+from mpu_bench.files import write_all
 from mpu_bench.report import figure_data, style
 from mpu_bench.report.figure_data import Figure, Panel, Series
 from mpu_bench.results import summary
@@ -17,6 +18,10 @@ from mpu_bench.results.folder import open_results
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+FOLDER = "figures"  #: of a results folder
+_METADATA: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # no dates: the same results, the same bytes
+FORMS = tuple(_METADATA)  #: of a figure's files
 
 _COLUMNS = 3  # of panels
 _FEW_POINTS = 12  # of a line: only these have markers
@@ -36,6 +41,7 @@ _STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "mpu-bench",
     "pdf.fonttype": 42,
+    "text.parse_math": False,  # names are words, whatever dollars they have
 }
 
 
@@ -62,7 +68,7 @@ def plot(results: Path, name: str | None, against: str | None, out: Path | None)
     ConfigError
         If there is no figure or axis of this name.
     StoreError
-        If the results have no data for it.
+        If the results have no data for it, or the files cannot be written.
     """
     if name is not None and name not in figure_data.NAMES:
         raise ConfigError(f"no figure '{name}': {nearest(name, figure_data.NAMES)}")
@@ -74,29 +80,24 @@ def plot(results: Path, name: str | None, against: str | None, out: Path | None)
     drawable = [figure for figure in figures if figure is not None]
     if not drawable:
         raise StoreError(f"{results}: has no data for {'a figure' if name is None else f'the figure {name!r}'}")
-    folder = out or results / "figures"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return [path for figure in drawable for path in _save(figure, folder)]
-    except OSError as error:
-        raise StoreError(f"{folder}: cannot be written: {error.strerror}") from None
+    folder = out or results / FOLDER
+    files = {name: content for figure in drawable for name, content in _drawn(figure).items()}
+    write_all(folder, files)
+    return [folder / name for name in files]
 
 
-def _save(figure: Figure, folder: Path) -> list[Path]:
+def _drawn(figure: Figure) -> dict[str, bytes]:
+    """Return a figure's files, by their names."""
     import matplotlib as mpl
 
-    forms = {
-        "svg": {"Date": None},
-        "pdf": {"CreationDate": None},
-    }  # without dates, the same results give the same bytes
-    paths = []
+    files = {}
     with mpl.rc_context(_STYLE):
         drawing = draw(figure)
-        for form, metadata in forms.items():
-            paths.append(folder / f"{figure.name}.{form}")
-            with written_whole(paths[-1]) as stream:
-                drawing.savefig(stream, format=form, metadata=metadata)
-    return paths
+        for form, metadata in _METADATA.items():
+            stream = io.BytesIO()
+            drawing.savefig(stream, format=form, metadata=metadata)
+            files[f"{figure.name}.{form}"] = stream.getvalue()
+    return files
 
 
 def draw(figure: Figure) -> Drawing:

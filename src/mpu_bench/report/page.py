@@ -20,6 +20,7 @@ from mpu_bench.report import figure_data, overview, style
 from mpu_bench.results import naming, problems, summary
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.problems import Shown
+from mpu_bench.texts import publishable
 from mpu_bench.verdict import comparison, judge
 from mpu_bench.verdict.cells import CLAIM, VERDICTS, Cell, count_verdicts
 from mpu_bench.verdict.folders import summarize_verdicts, verdict_text
@@ -80,7 +81,11 @@ def write(results: Sequence[Path], out: Path) -> Path:
     cells = [cell for table in tables for cell in table.cells]
     nothing = count_verdicts([])
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_publishable,
     )
     environment.filters |= {"slug": _slug, "number": format_number}
     text = environment.get_template("index.html").render(
@@ -171,6 +176,11 @@ def _missed(experiments: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str,
         if row["kind"] in ("value", "ratio") and row["verdict"] == DIFFERS
     ]
     return sorted(found, key=lambda pair: bool(pair[1]["explained"]))
+
+
+def _publishable(value: Any) -> Any:
+    """Return what the page shows of a value: of a text, what may be published."""
+    return publishable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _json(figures: Mapping[str, Any]) -> str:
@@ -278,7 +288,7 @@ def _row(
 
 def _missing(records: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = [
-        f"{each['dataset']} {each['solver']}: {each['status']}{': ' if each['reason'] else ''}{each['reason']}"
+        f"{each['dataset']} {each['solver']}: {naming.without_result(each)}"
         for each in records
         if each["status"] not in FINISHED
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Column, RunStatus
 from mpu_bench.results.store import Store
 from mpu_bench.results.summary import Summary, moments
 
@@ -19,22 +19,19 @@ _MEAN_IDENTITY = (*(name for name in IDENTITY if name not in ("seed", "split")),
 _AVERAGED = tuple(name for name in CHECKPOINT_COLUMNS if name not in _MEAN_IDENTITY)
 
 
-def _number(text: str) -> float | None:
-    return float(text) if text else None
-
-
 #: column of mean_curves.csv -> its value from the text of a cell
 MEAN_CURVE_TYPES: dict[str, Callable[[str], Any]] = {
     **{name: (RECORD_COLUMNS.get(name) or CHECKPOINT_COLUMNS[name]).typed for name in _MEAN_IDENTITY},
-    "count": int,
-    **{f"{name}_{moment}": _number for name in _AVERAGED for moment in ("mean", "std")},
+    "count": Column("count", "INTEGER", "how many runs").typed,
+    **{f"{name}_{moment}": Column(name, "REAL", "").typed for name in _AVERAGED for moment in ("mean", "std")},
 }
 
 
 def curves_of(store: Store) -> list[Summary]:
-    """Return the rows of curves.csv."""
+    """Return the rows of curves.csv; none of trials, nor of runs whose result is provisional."""
     records = store.records()
-    points = (point for point in store.checkpoints() if not records[point["position"]]["trial"])
+    left_out = {place for place, each in enumerate(records) if each["trial"] or each["status"] == RunStatus.PROVISIONAL}
+    points = (point for point in store.checkpoints() if point["position"] not in left_out)
     return [{name: records[point["position"]][name] for name in IDENTITY} | point for point in points]
 
 

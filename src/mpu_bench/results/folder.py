@@ -6,25 +6,35 @@ results of a config that comes with the project are judged is read from that con
 
 from __future__ import annotations
 
-import json
+import os
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
 from mpu_bench import resources
-from mpu_bench.config.read import read_config
+from mpu_bench.config.read import config_names, read_without_plugins
+from mpu_bench.config.rules import Judging, check_judging
+from mpu_bench.document import Document
 from mpu_bench.errors import StoreError
-from mpu_bench.files import read_csv
+from mpu_bench.files import is_file, read_bounded, read_csv
 from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
+from mpu_bench.results import rows
 from mpu_bench.results.curves import MEAN_CURVE_TYPES, curves_of, mean_curves
+from mpu_bench.results.rows import DamagedError
 from mpu_bench.results.store import FILE, Store
 from mpu_bench.results.summary import Summary
 
 #: of a kept folder
 ABOUT, RUNS, CURVES, MACHINES = "about.json", "runs.csv", "mean_curves.csv.xz", "environment.json"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")  # of an experiment: that of a folder, too
+
+_MOST_JSON_BYTES = 2**26
 
 
 class ResultsFolder(ABC):
@@ -42,9 +52,17 @@ class ResultsFolder(ABC):
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """What is known of the experiment, such as its ``config``, ``paper`` and ``options``."""
+        """What is known of the experiment, such as its ``config``, ``paper`` and ``options``.
+
+        Raises
+        ------
+        StoreError
+            If they are of another shape, or name what does not exist.
+        """
         own = self._own_facts()
-        return own | _judged_by(own)
+        facts = own | {"config": _as_typed_here(own.get("config"))} | _judged_by(own)
+        _check_facts(facts, self.folder)
+        return facts
 
     @abstractmethod
     def _own_facts(self) -> dict[str, Any]:
@@ -111,13 +129,13 @@ class _Kept(ResultsFolder):
     is_kept = True
 
     def _own_facts(self) -> dict[str, Any]:
-        path = self.folder / ABOUT
-        return _json(path) if path.is_file() else {}
+        return self._checked(ABOUT, rows.checked_facts, self._json(ABOUT))
 
     def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:  # noqa: ARG002 - none is kept of those
         types = {name: column.typed for name, column in RECORD_COLUMNS.items()}
         needed = ("dataset", "solver", "parameters", "kernel", "seed", "status", "test_error", "run_id")
-        return [row | {"reason": row["reason"] or ""} for row in read_csv(self.folder / RUNS, types, needed)]
+        read = read_csv(self.folder / RUNS, types, needed)
+        return [self._checked(RUNS, rows.checked_whole, row) | {"reason": row["reason"] or ""} for row in read]
 
     def curves(self) -> list[Summary]:
         return []
@@ -127,13 +145,39 @@ class _Kept(ResultsFolder):
 
     @cached_property
     def _mean_curves(self) -> list[Summary]:
-        path = self.folder / CURVES
-        return read_csv(path, MEAN_CURVE_TYPES, ("dataset", "solver", "presented")) if path.is_file() else []
+        if not self._has(CURVES):
+            return []
+        read = read_csv(self.folder / CURVES, MEAN_CURVE_TYPES, ("dataset", "solver", "presented"))
+        return [self._checked(CURVES, rows.checked_point, row) for row in read]
 
     def environments(self) -> list[dict[str, Any]]:
-        path = self.folder / MACHINES
-        machines: list[dict[str, Any]] = _json(path).get("machines", []) if path.is_file() else []
-        return machines
+        machines = self._json(MACHINES).get("machines", [])
+        if not isinstance(machines, list):
+            raise StoreError(f"{self.folder / MACHINES}: cannot be read: 'machines' must be a list")
+        return [self._checked(MACHINES, rows.checked_machine, machine) for machine in machines]
+
+    def _has(self, name: str) -> bool:
+        """Return whether there is something of this name, if only a link to nothing."""
+        return os.path.lexists(self.folder / name)
+
+    def _json(self, name: str) -> dict[str, Any]:
+        """Return what a file holds; nothing where there is none."""
+        if not self._has(name):
+            return {}
+        path = self.folder / name
+        try:
+            content = rows.parse(read_bounded(path, _MOST_JSON_BYTES, StoreError).decode())
+        except ValueError as error:  # no text, or no JSON
+            raise StoreError(f"{path}: cannot be read: {error}") from None
+        if not isinstance(content, dict):
+            raise StoreError(f"{path}: cannot be read: it holds no keys")
+        return content
+
+    def _checked(self, name: str, check: Callable[[Any], dict[str, Any]], content: Any) -> dict[str, Any]:
+        try:
+            return check(content)
+        except DamagedError as damage:
+            raise StoreError(f"{self.folder / name}: cannot be read: {damage}") from None
 
 
 @contextmanager
@@ -145,30 +189,44 @@ def open_results(folder: Path) -> Iterator[ResultsFolder]:
     StoreError
         If it holds no results, those of another version, or damaged ones.
     """
-    if not (folder / FILE).is_file() and (folder / RUNS).is_file():
+    if not is_file(folder / FILE) and is_file(folder / RUNS):
         yield _Kept(folder)
         return
     with Store(folder) as store:
         yield _WithDatabase(store)
 
 
+def _as_typed_here(config: str | None) -> str | None:
+    """Return what a config is called on the command line here: where it is elsewhere, only the name of its file.
+
+    Its whole path may hold the name of a user, and says nothing on another machine.
+    """
+    if config is None or config in config_names():
+        return config
+    path = Path(config)
+    with suppress(RuntimeError, OSError, ValueError):
+        path = (Path.cwd() / path.expanduser()).relative_to(Path.cwd())
+        return path.as_posix() if ".." not in path.parts else path.name
+    return path.name
+
+
 def _judged_by(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the facts that today's config has on how its results are judged; none where it is not shipped."""
-    path = resources.bundled("configs") / f"{facts.get('config')}.yaml"
-    if not path.is_file():
+    if facts.get("config") not in config_names():
         return {}
     options = facts.get("options") or []
-    profile = options[options.index("--profile") + 1] if "--profile" in options else None
-    experiment = read_config(path, profile=profile)
+    profiles = [profile for option, profile in pairwise(options) if option == "--profile"]
+    path = resources.bundled("configs") / f"{facts['config']}.yaml"
+    experiment = read_without_plugins(path, profile=profiles[0] if profiles else None)
     judging = experiment.judging.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {"judging": judging}
 
 
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (ValueError, OSError) as error:
-        raise StoreError(f"{path}: cannot be read: {error}") from None
-    if not isinstance(content, dict):
-        raise StoreError(f"{path}: cannot be read: it holds no keys")
-    return content
+def _check_facts(facts: dict[str, Any], folder: Path) -> None:
+    document = Document(facts, str(folder), StoreError)
+    name = facts.get("name")
+    if name is not None and not _NAME.fullmatch(name):
+        raise document["name"].error("is no name of an experiment")
+    judging = document["judging"]
+    if judging.value is not None:  # a solver of somebody's own may have no file here
+        check_judging(judging.validated(Judging), judging, labels=None, known=None)

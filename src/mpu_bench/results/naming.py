@@ -6,9 +6,23 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mpu_bench.quantities import DECLARED, RunStatus
 from mpu_bench.scaled import from_json, short
+from mpu_bench.texts import one_line
 
 DISTURBED = "†"  #: marks a row of which some run was disturbed
+
+_OF_PROVISIONAL = ("objective", "test_error", "online_error")
+
+
+def without_result(run: Mapping[str, Any]) -> str:
+    """Return the status of a run that has no result and the reason; of a provisional one its values, too.
+
+    They stand nowhere else in a table: no mean, no verdict and no figure has them.
+    """
+    known = [(DECLARED[name], run[name]) for name in _OF_PROVISIONAL if run["status"] == RunStatus.PROVISIONAL]
+    values = ", ".join(f"{each.heading}: {each.text(value)}" for each, value in known if value is not None)
+    return ": ".join(filter(None, [run["status"], "; ".join(filter(None, [one_line(run["reason"]), values]))]))
 
 
 def varying(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:

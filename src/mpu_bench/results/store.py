@@ -2,23 +2,30 @@
 
 A process that dies at any moment leaves every finished run and nothing of an unfinished one. The CSV files
 beside it are written from it, whole and atomically. Rows and checkpoints are kept as JSON, so that a folder stays
-readable when a quantity is added: it has none of it.
+readable when a quantity is added: it has none of it. Whatever is read is held to its columns (rows.py): a file that
+somebody else has written or changed is one message.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, FINISHED, RECORD_COLUMNS, Column, RunStatus
+from mpu_bench.quantities import FINISHED, RECORD_COLUMNS, RunStatus
+from mpu_bench.results import provenance, rows
+from mpu_bench.results.provenance import MadeFrom, Needs
+from mpu_bench.results.rows import DamagedError
 
 FILE = "runs.sqlite"
+LOCK = ".lock"  #: held while a process runs into the folder, or deletes it
 
 #: raised by hand when the tables below change, or what is in them changes its meaning; a new quantity needs nothing
 _FORMAT = 2
@@ -32,9 +39,23 @@ _TABLES = (
     f"PRAGMA user_version = {_FORMAT}",
 )
 
-#: parts of queries
-_ANY_FINISHED = f"({', '.join('?' for _ in FINISHED)})"
-_CURRENT = "WHERE json_extract(plan.record, '$.earlier') IS NULL"
+_TABLE_NAMES = {"runs", "checkpoints", "plan", "environments", "facts"}
+
+_NAMES_OF_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
+
+_SMALLEST_ROOM = 2**17  # bytes on a disk: with less it is full, whatever SQLite calls that
+_CHANGED = "it was changed by another program: move the file away and run again"
+_STALE = "made from a result that was made again since; the same command makes this one again, too"
+
+_T = TypeVar("_T")
+
+
+class _Run(NamedTuple):
+    """What is stored of a run."""
+
+    machine: str | None
+    record: dict[str, Any]
+    made_from: MadeFrom | None
 
 
 def existing_file(folder: Path) -> Path:
@@ -45,9 +66,37 @@ def existing_file(folder: Path) -> Path:
     StoreError
         If it is no results folder.
     """
-    if not (folder / FILE).is_file():
+    path = folder / FILE
+    if not _is_file(path):
         raise StoreError(f"{folder}: holds no results ({FILE} is missing); run a config first: mpu-bench run CONFIG")
-    return folder / FILE
+    return path
+
+
+def check_kind(folder: Path) -> None:
+    """Refuse a folder whose database is none of ours, of whatever version.
+
+    Raises
+    ------
+    StoreError
+        If it is no results folder; if the database is a link, empty, damaged or of another program.
+    """
+    path = existing_file(folder)
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            tables = {row[0] for row in database.execute(_NAMES_OF_TABLES)}
+    except sqlite3.Error:
+        tables = set()
+    if path.is_symlink() or not tables >= _TABLE_NAMES:
+        raise StoreError(
+            f"{path}: is no results database that mpu-bench has written, or a damaged one; look into the folder"
+        )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:  # a name that is too long, for one
+        raise StoreError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 class Store:
@@ -72,8 +121,13 @@ class Store:
         self.path = folder / FILE if create else existing_file(folder)
         if create:
             _make_folder(folder)
+            if os.path.lexists(self.path) and not _is_file(self.path):
+                raise StoreError(f"{self.path}: is no file; move it away, or choose another folder with --results")
         uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
-        self._database = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None)
+        try:
+            self._database = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None)
+        except sqlite3.Error as error:
+            raise self._refused(error, create) from None
         self._database.row_factory = sqlite3.Row
         try:
             if create:
@@ -81,12 +135,18 @@ class Store:
             self._check_version()
             if not create and self._is_bare():
                 raise StoreError(f"{folder}: holds no results yet; the run into it has only begun")
-        except sqlite3.DatabaseError as error:
+        except sqlite3.Error as error:
             self.close()
-            raise StoreError(f"{self.path}: cannot be read ({error}); move the file away and run again") from None
-        except StoreError:
+            raise self._refused(error, create) from None
+        except BaseException:
             self.close()
             raise
+
+    def _refused(self, error: sqlite3.Error, create: bool) -> StoreError:
+        """Return what to tell of a database that cannot be opened."""
+        if create and (cause := _of_the_disk(error, self.folder)):
+            return StoreError(f"{self.path}: cannot be written: {cause}; choose another folder with --results")
+        return StoreError(f"{self.path}: cannot be read ({error}); move the file away and run again")
 
     def _create(self) -> None:
         """Make the tables, unless another process was first."""
@@ -99,7 +159,12 @@ class Store:
         return self._database.execute("SELECT 1 FROM sqlite_master").fetchone() is None
 
     def _check_version(self) -> None:
-        if not self._is_empty() and self._database.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
+        if self._is_empty():
+            return
+        tables = {row[0] for row in self._database.execute(_NAMES_OF_TABLES)}
+        if not tables >= _TABLE_NAMES:
+            raise StoreError(f"{self.path}: is a database of another program; move it away and run again")
+        if self._database.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
             raise StoreError(
                 f"{self.path}: was written by another version of mpu-bench; read it with that version, or move the "
                 "folder away and run again"
@@ -122,14 +187,47 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def finished(self) -> set[str]:
-        """Return the ids of the runs that need not be done again."""
-        rows = self._database.execute(f"SELECT run_id FROM runs WHERE status IN {_ANY_FINISHED}", FINISHED)
-        return {row[0] for row in rows}
+    def finished(self, needs: Needs | None = None) -> set[str]:
+        """Return the keys of the runs that need not be made again: with a result that holds (provenance.py).
+
+        Parameters
+        ----------
+        needs : mapping, optional
+            What the present plan knows of the runs' sources.
+        """
+        return self._holding(self._runs(), needs or {})
+
+    def _holding(self, runs: Mapping[str, _Run], needs: Needs) -> set[str]:
+        kept = {key: provenance.Kept(run.record["status"], run.made_from) for key, run in runs.items()}
+        return provenance.holding(kept, needs, self._content_hash)
+
+    def made_from(self, sources: Mapping[str, str]) -> MadeFrom:
+        """Return what a run is made from that is made now.
+
+        Parameters
+        ----------
+        sources : mapping
+            The keys of its sources, by what is taken from them.
+        """
+        known = {key: self.row(key) for key in sources.values()}
+        return {
+            kind: (key, self._content_hash(key) if (row := known[key]) and row["status"] in FINISHED else None)
+            for kind, key in sources.items()
+        }
+
+    def _content_hash(self, run_id: str) -> str:
+        query = "SELECT record, columns FROM runs LEFT JOIN checkpoints USING (run_id) WHERE run_id = ?"
+        row = self._select(query, run_id)[0]
+        record, columns = (self._read(rows.parse, row[name] or "{}", run_id) for name in ("record", "columns"))
+        return provenance.content_hash(record, columns)
 
     def save(
-        self, record: Mapping[str, Any], checkpoints: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]
-    ) -> None:
+        self,
+        record: Mapping[str, Any],
+        checkpoints: Sequence[Mapping[str, Any]],
+        environment: Mapping[str, Any],
+        made_from: MadeFrom | None = None,
+    ) -> dict[str, Any]:
         """Keep one run, in one transaction; an earlier result under the same id is replaced.
 
         Parameters
@@ -140,17 +238,32 @@ class Store:
             With every one of `CHECKPOINT_COLUMNS`.
         environment : mapping
             The machine and the versions, as `environment.describe` returns them.
+        made_from : mapping, optional
+            What `made_from` returned when the run was begun; by default nothing.
+
+        Returns
+        -------
+        dict
+            The row as it is kept.
+
+        Raises
+        ------
+        DamagedError
+            If a value is none of its column; nothing is kept then.
+        StoreError
+            If the file cannot be written; it is as it was.
         """
         run_id, machine = record["run_id"], environment["id"]
-        columns = {name: [point[name] for point in checkpoints] for name in CHECKPOINT_COLUMNS}
-        rows = {
-            "runs": (run_id, record["status"], machine, _record_text(record)),
-            "checkpoints": (run_id, _columns_text(columns)),
-            "environments": (machine, json.dumps(environment)),
+        kept, columns = rows.record_to_keep(record), rows.columns_to_keep(checkpoints)
+        texts = {
+            "runs": (run_id, kept["status"], machine, json.dumps(kept | {provenance.KEY: dict(made_from or {})})),
+            "checkpoints": (run_id, json.dumps(columns)),
+            "environments": (machine, json.dumps(rows.made_publishable(environment))),
         }
         with self._transaction() as cursor:
-            for table, row in rows.items():
+            for table, row in texts.items():
                 cursor.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' for _ in row)})", row)
+        return _with_all_columns(machine, kept)
 
     @contextmanager
     def _atomic(self) -> Iterator[sqlite3.Cursor]:
@@ -161,7 +274,9 @@ class Store:
                 yield cursor
                 cursor.execute("COMMIT")
             except BaseException:
-                cursor.execute("ROLLBACK")
+                if self._database.in_transaction:  # SQLite itself has ended it where the disk is full
+                    with suppress(sqlite3.Error):  # which would hide why
+                        cursor.execute("ROLLBACK")
                 raise
 
     @contextmanager
@@ -170,7 +285,46 @@ class Store:
             with self._atomic() as cursor:
                 yield cursor
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path}: cannot be written: {error}; what was finished before is kept") from error
+            cause = _of_the_disk(error, self.folder) or error
+            raise StoreError(f"{self.path}: cannot be written: {cause}; what was finished before is kept") from error
+
+    def _select(self, query: str, *values: str) -> list[sqlite3.Row]:
+        try:
+            return self._database.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: cannot be read ({error}); move the file away and run again") from None
+
+    def _read(self, parse: Callable[[object], _T], text: object, run_id: object = None) -> _T:
+        try:
+            return parse(text)
+        except DamagedError as damage:
+            where = "" if run_id is None else f" run {str(run_id)[:100]}:"
+            raise StoreError(f"{self.path}:{where} {damage}; {_CHANGED}") from None
+
+    def _runs(self) -> dict[str, _Run]:
+        """Read every run that is stored, whatever became of it."""
+        found: dict[str, _Run] = {}
+        for row in self._select("SELECT run_id, machine, record FROM runs"):
+            if row["run_id"] in found:
+                raise StoreError(f"{self.path}: run {row['run_id']} is there twice; {_CHANGED}")
+            found[self._read(rows.parse_key, row["run_id"])] = self._run(row)
+        return found
+
+    def _run(self, row: sqlite3.Row) -> _Run:
+        machine = self._read(rows.parse_key, row["machine"], row["run_id"])
+        record = self._read(rows.parse_result, row["record"], row["run_id"])
+        made_from = self._read(provenance.checked_made_from, record.pop(provenance.KEY, None), row["run_id"])
+        return _Run(machine, record, made_from)
+
+    def _plan(self) -> list[tuple[str | None, dict[str, Any]]]:
+        """Read the planned runs in their order: the key of each, if it is known, and its row."""
+        return [
+            (
+                None if row["run_id"] is None else self._read(rows.parse_key, row["run_id"]),
+                self._read(rows.parse_planned, row["record"], row["run_id"]),
+            )
+            for row in self._select("SELECT run_id, record FROM plan ORDER BY position")
+        ]
 
     def save_plan(self, planned: Iterable[Mapping[str, Any]], facts: Mapping[str, Any]) -> None:
         """Remember which runs the experiment consists of, in which order.
@@ -185,33 +339,31 @@ class Store:
         facts : mapping
             What else to remember about the experiment: its config's text, the published table.
         """
-        rows = [(record["run_id"], _record_text(record)) for record in planned]
+        now = [(record["run_id"], rows.record_to_keep(record)) for record in planned]
+        now += self._only_in_earlier_plans({run_id for run_id, _ in now})
+        texts = [(position, run_id, json.dumps(record)) for position, (run_id, record) in enumerate(now)]
+        kept_facts = [(name, json.dumps(rows.made_publishable(value))) for name, value in facts.items()]
         with self._transaction() as cursor:
-            rows += self._only_in_earlier_plans({run_id for run_id, _ in rows})
             cursor.execute("DELETE FROM plan")
-            cursor.executemany(
-                "INSERT INTO plan VALUES (?, ?, ?)", [(position, *row) for position, row in enumerate(rows)]
-            )
-            cursor.executemany(
-                "INSERT OR REPLACE INTO facts VALUES (?, ?)",
-                [(name, json.dumps(value)) for name, value in facts.items()],
-            )
+            cursor.executemany("INSERT INTO plan VALUES (?, ?, ?)", texts)
+            cursor.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", kept_facts)
 
-    def _only_in_earlier_plans(self, planned: Collection[str | None]) -> list[tuple[str, str]]:
+    def _only_in_earlier_plans(self, planned: Collection[str | None]) -> list[tuple[str | None, dict[str, Any]]]:
         """Return the rows of the present plan that go on as earlier ones: finished, not planned now, and no trials."""
-        query = (
-            f"SELECT plan.run_id, plan.record FROM plan JOIN runs USING (run_id) WHERE status IN {_ANY_FINISHED} "
-            "AND json_extract(plan.record, '$.trial') IS NULL ORDER BY plan.position"
-        )
+        finished = self.finished()
         return [
-            (run_id, json.dumps(json.loads(record) | {"earlier": 1}))
-            for run_id, record in self._database.execute(query, FINISHED)
-            if run_id not in planned
+            (run_id, record | {"earlier": 1})
+            for run_id, record in self._plan()
+            if run_id in finished and run_id not in planned and not record.get("trial")
         ]
 
     def facts(self) -> dict[str, Any]:
         """Return the facts that `save_plan` was given."""
-        return {row["name"]: json.loads(row["value"]) for row in self._database.execute("SELECT * FROM facts")}
+        found = {
+            str(row["name"]): self._read(rows.parse, row["value"])
+            for row in self._select("SELECT name, value FROM facts")
+        }
+        return self._read(rows.checked_facts, found)
 
     def fact(self, name: str) -> Any:
         """Return one of the facts, or None."""
@@ -225,31 +377,47 @@ class Store:
         earlier : bool
             Return behind them the finished runs that only an earlier plan has.
         """
-        query = (
-            "SELECT plan.record AS planned, runs.* FROM plan LEFT JOIN runs USING (run_id) "
-            f"{'' if earlier else _CURRENT} ORDER BY plan.position"
-        )
-        return [_record(row) | _known(json.loads(row["planned"])) for row in self._database.execute(query)]
+        runs = self._runs()
+        holding = self._holding(runs, {})
+        return [
+            self._as_it_is_now(runs.get(run_id or ""), run_id in holding) | record
+            for run_id, record in self._plan()
+            if earlier or not record.get("earlier")
+        ]
+
+    @staticmethod
+    def _as_it_is_now(run: _Run | None, holds: bool) -> dict[str, Any]:
+        """Return the row of a run; a result that does not hold any more is provisional."""
+        if run is None:
+            return _with_all_columns(None, {"status": RunStatus.NOT_RUN})
+        row = _with_all_columns(run.machine, run.record)
+        if row["status"] in FINISHED and not holds:
+            row |= {"status": RunStatus.PROVISIONAL, "reason": "; ".join(filter(None, [row["reason"], _STALE]))}
+        return row
 
     def row(self, run_id: str) -> dict[str, Any] | None:
         """Return the row of a run, planned or not, whatever became of it; None where there is none."""
-        row = self._database.execute("SELECT * FROM runs WHERE run_id = ?", (run_id,)).fetchone()
-        return None if row is None else _record(row)
+        found = self._select("SELECT run_id, machine, record FROM runs WHERE run_id = ?", run_id)
+        if not found:
+            return None
+        run = self._run(found[0])
+        return _with_all_columns(run.machine, run.record)
 
     def checkpoints(self) -> list[dict[str, Any]]:
         """Return the checkpoints of the planned runs, each with its run's id and ``position`` in `records`."""
-        query = f"SELECT * FROM plan JOIN checkpoints USING (run_id) {_CURRENT} ORDER BY plan.position"
+        stored = {row["run_id"]: row["columns"] for row in self._select("SELECT run_id, columns FROM checkpoints")}
+        planned = [run_id for run_id, record in self._plan() if not record.get("earlier")]
         return [
-            {"position": row["position"], "run_id": row["run_id"]} | point
-            for row in self._database.execute(query)
-            for point in _points(json.loads(row["columns"]))
+            {"position": position, "run_id": run_id} | point
+            for position, run_id in enumerate(planned)
+            if run_id in stored
+            for point in self._read(rows.parse_checkpoints, stored[run_id], run_id)
         ]
 
     def fastest_probe(self, machine: str) -> float:
         """Return the shortest ``probe_seconds`` of the runs that a machine has made; infinity where there is none."""
-        query = "SELECT MIN(json_extract(record, '$.probe_seconds')) FROM runs WHERE machine = ?"
-        shortest = self._database.execute(query, (machine,)).fetchone()[0]
-        return math.inf if shortest is None else float(shortest)
+        probes = (run.record.get("probe_seconds") for run in self._runs().values() if run.machine == machine)
+        return min((probe for probe in probes if probe is not None), default=math.inf)
 
     def environments(self) -> list[dict[str, Any]]:
         """Return the machines and versions that the planned runs were made on."""
@@ -257,7 +425,7 @@ class Store:
             "SELECT DISTINCT content FROM plan JOIN runs USING (run_id) JOIN environments "
             "ON environments.id = runs.machine"
         )
-        return [json.loads(row[0]) for row in self._database.execute(query)]
+        return [self._read(rows.parse_machine, row["content"]) for row in self._select(query)]
 
 
 def _make_folder(folder: Path) -> None:
@@ -267,36 +435,23 @@ def _make_folder(folder: Path) -> None:
         raise StoreError(f"{folder}: cannot be written: {error.strerror}; choose another with --results") from None
 
 
-def _record_text(record: Mapping[str, Any]) -> str:
-    """Return a row as JSON, each value of the type of its column; columns without one are left out."""
-    return json.dumps(_known({name: _typed(RECORD_COLUMNS.get(name), value) for name, value in record.items()}))
+def _with_all_columns(machine: str | None, record: Mapping[str, Any]) -> dict[str, Any]:
+    return {**dict.fromkeys(RECORD_COLUMNS), "reason": "", "machine": machine, **record}
 
 
-def _typed(column: Column | None, value: Any) -> Any:
-    return value if column is None else column.typed(value)
+def _of_the_disk(error: sqlite3.Error, folder: Path) -> str:
+    """Return what of the disk has made SQLite fail; nothing where it was not the disk."""
+    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF  # without its details
+    unclear = code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+    if code == sqlite3.SQLITE_FULL or (unclear and _room(folder) < _SMALLEST_ROOM):
+        return "the disk is full"
+    if code == sqlite3.SQLITE_READONLY or (unclear and not os.access(folder, os.W_OK)):
+        return "it is read-only"
+    return str(error) if unclear else ""
 
 
-def _known(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in record.items() if value is not None}
-
-
-def _record(row: sqlite3.Row) -> dict[str, Any]:
-    """Return the row of a run with all of `RECORD_COLUMNS`; ``not run`` where it is that of no run."""
-    stored = {"status": RunStatus.NOT_RUN, "reason": ""} if row["record"] is None else json.loads(row["record"])
-    return dict.fromkeys(RECORD_COLUMNS) | {"reason": "", "machine": row["machine"]} | stored
-
-
-def _columns_text(columns: Mapping[str, Sequence[Any]]) -> str:
-    """Return the checkpoints of a run as JSON: a list for each quantity that has values."""
-    typed = {name: [CHECKPOINT_COLUMNS[name].typed(value) for value in values] for name, values in columns.items()}
-    return json.dumps({name: values for name, values in typed.items() if any(value is not None for value in values)})
-
-
-def _points(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return the checkpoints that a text of `_columns_text` holds, with all of `CHECKPOINT_COLUMNS`."""
-    names = [*CHECKPOINT_COLUMNS, *(name for name in columns if name not in CHECKPOINT_COLUMNS)]
-    length = len(next(iter(columns.values()), ()))
-    none = [None] * length
-    return [
-        dict(zip(names, point, strict=True)) for point in zip(*(columns.get(name, none) for name in names), strict=True)
-    ]
+def _room(folder: Path) -> int:
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return _SMALLEST_ROOM

@@ -1,13 +1,14 @@
 """The solvers, one file per algorithm; a new one is one file and one line below.
 
-Names are known without importing anything heavy; a solver's module is imported when it is asked for.
+Names are known without importing anything heavy; a solver's module is imported when it is asked for. The solvers of a
+plugin, a file of the user's own, join them: see `plugins`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from mpu_bench.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from mpu_bench.core.solver import Solver
+    from mpu_bench.solvers.plugins.source import PluginSource
 
 #: name in configs and tables -> module and class
 SOLVERS = {
@@ -47,8 +49,16 @@ SOLVERS = {
 }
 
 
+#: stands in SOLVERS for a solver of a plugin that is not described
+_UNDESCRIBED = "mpu_bench.solvers.plugins.stand_in:Undescribed"
+#: module of a plugin -> its file as it was read
+_SOURCES: dict[str, PluginSource] = {}
+#: what stands in SOLVERS for a plugin's solver -> its stand-in, in a process that does not import plugins
+_STAND_INS: dict[str, type[Solver]] = {}
+
+
 def load(name: str) -> type[Solver]:
-    """Import a solver's class.
+    """Import a solver's class; of a plugin that is only described, return the stand-in.
 
     Raises
     ------
@@ -58,17 +68,23 @@ def load(name: str) -> type[Solver]:
     if name not in SOLVERS:
         raise ConfigError(f"unknown solver '{name}': {nearest(name, SOLVERS)}")
     module, class_name = SOLVERS[name].split(":")
+    if module in _SOURCES and module not in sys.modules:
+        return _STAND_INS[SOLVERS[name]]
     solver: type[Solver] = getattr(import_module(module), class_name)
     return solver
 
 
-def load_plugin(path: Path) -> list[str]:
-    """Register the solvers of a Python file of the user's own; loading it again changes nothing.
+def load_plugin(path: Path, code_hash: str = "") -> list[str]:
+    """Import a Python file of the user's own, and register its solvers; loading it again changes nothing.
+
+    For the processes that make runs: whatever the file holds is run. See `describe_plugin` for all others.
 
     Parameters
     ----------
     path : Path
         A file that defines one or more subclasses of `mpu_bench.core.solver.Solver`, each with a ``name``.
+    code_hash : str
+        That of the code which is meant, if it matters.
 
     Returns
     -------
@@ -78,41 +94,101 @@ def load_plugin(path: Path) -> list[str]:
     Raises
     ------
     ConfigError
-        If the file is missing or fails, defines no solver, or takes the name of another.
+        If the file is missing, was changed or fails, defines no solver, or takes the name of another.
     """
-    from mpu_bench.core.solver import Solver
+    from mpu_bench.solvers.plugins import source
+    from mpu_bench.solvers.plugins.importing import import_solvers
 
-    module_name = f"mpu_bench_plugin_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
-    if module_name not in sys.modules:
-        _execute(path, module_name)
-    module = sys.modules[module_name]
-    found = [
-        each
-        for each in vars(module).values()
-        if isinstance(each, type)
-        and issubclass(each, Solver)
-        and each.__module__ == module_name
-        and hasattr(each, "name")
-    ]
-    if not found:
-        raise ConfigError(f"{path}: defines no solver: a subclass of mpu_bench.core.solver.Solver with a name")
-    for solver in found:
-        target = f"{module_name}:{solver.__name__}"
-        if SOLVERS.setdefault(solver.name, target) != target:
-            raise ConfigError(f"{path}: the name '{solver.name}' is taken by another solver; choose another")
-    return [solver.name for solver in found]
+    read = source.read(path)
+    if read.module_name in sys.modules:
+        read = _SOURCES.get(read.module_name, read)  # what was run
+    if code_hash not in ("", read.code_hash):
+        raise ConfigError(f"{path}: was changed since the config was read; run again")
+    return _register(read, {each.name: each.__name__ for each in import_solvers(read)})
 
 
-def _execute(path: Path, module_name: str) -> None:
-    if not path.is_file():
-        raise ConfigError(f"{path}: no such file")
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None:
-        raise ConfigError(f"{path}: is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
+def check_plugin(path: Path) -> None:
+    """Refuse a plugin's file that cannot be read or is not Python, without running it.
+
+    Raises
+    ------
+    ConfigError
+    """
+    from mpu_bench.solvers.plugins import source
+
+    source.read(path).parsed()
+
+
+def describe_plugin(path: Path) -> list[str]:
+    """Let a child process import a Python file of the user's own, and register a stand-in for each of its solvers.
+
+    A file that has not changed is described once.
+
+    Returns
+    -------
+    list of str
+        The names of its solvers.
+
+    Raises
+    ------
+    ConfigError
+        If the file is missing or no Python, if its import fails, crashes or takes too long, if it defines no solver or
+        one that is not fit to be run, or if it takes the name of another.
+    """
+    from mpu_bench.solvers.plugins import source
+    from mpu_bench.solvers.plugins.process import INSPECTOR
+    from mpu_bench.solvers.plugins.stand_in import stand_in
+
+    read = source.read(path)
+    if _SOURCES.get(read.module_name) == read:
+        return [name for name, target in SOLVERS.items() if target.partition(":")[0] == read.module_name]
+    stand_ins = [stand_in(each, read) for each in INSPECTOR.describe(read)]
+    _forget(read.module_name)
+    names = _register(read, {each.name: each.__name__ for each in stand_ins})
+    _STAND_INS.update({SOLVERS[each.name]: each for each in stand_ins})
+    return names
+
+
+@contextmanager
+def undescribed(names: Iterable[str]) -> Iterator[None]:
+    """Let solvers of these names be taken for those of plugins that are not described: they take any parameters."""
+    added = set(names) - SOLVERS.keys()
+    SOLVERS.update(dict.fromkeys(added, _UNDESCRIBED))
     try:
-        spec.loader.exec_module(module)
-    except Exception as fault:
-        del sys.modules[module_name]
-        raise ConfigError(f"{path}: cannot be imported: {type(fault).__name__}: {fault}") from fault
+        yield
+    finally:
+        for name in added:
+            del SOLVERS[name]
+
+
+def is_described(name: str) -> bool:
+    """Return whether anything is known of a solver but its name."""
+    return SOLVERS.get(name) != _UNDESCRIBED
+
+
+def end_descriptions() -> None:
+    """End the processes that describe plugins; a later question starts them anew."""
+    if process := sys.modules.get("mpu_bench.solvers.plugins.process"):
+        process.INSPECTOR.close()
+
+
+def plugin_of(name: str) -> PluginSource | None:
+    """Return the file that defines a solver; None of the project's own."""
+    return _SOURCES.get(SOLVERS.get(name, "").partition(":")[0])
+
+
+def _register(source: PluginSource, classes: Mapping[str, str]) -> list[str]:
+    """Register solvers of a plugin, by name and class."""
+    for name, class_name in classes.items():
+        target = f"{source.module_name}:{class_name}"
+        if SOLVERS.get(name, target) != target:
+            raise ConfigError(f"{source.path}: the name '{name}' is taken by another solver; choose another")
+    _SOURCES[source.module_name] = source
+    SOLVERS.update({name: f"{source.module_name}:{class_name}" for name, class_name in classes.items()})
+    return list(classes)
+
+
+def _forget(module: str) -> None:
+    """Forget the solvers of a plugin that has changed since."""
+    for name in [name for name, target in SOLVERS.items() if target.partition(":")[0] == module]:
+        _STAND_INS.pop(SOLVERS.pop(name), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -324,3 +325,69 @@ def test_tables_average_over_splits():
     points = [record | {"presented": 5, "passes": 1.0} for record in records]
     (band,) = mean_curves([dict.fromkeys(CHECKPOINT_COLUMNS) | point for point in points])
     assert (band["count"], band["online_error_mean"]) == (3, pytest.approx(0.2))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("title: Two points", "extends: {a: 1}", "line 1: extends: must be the name of a dataset, not {'a': 1}"),
+        ("title: Two points", "extends: [adult]", "line 1: extends: must be the name of a dataset, not ['adult']"),
+        ('["-1", "+1"]', "[[a], b]", "line 6: classes: must be names of classes, not ['a']"),
+        ('["-1", "+1"]', "[yes, no]", "line 6: classes: must be names of classes, not True; put quotation marks"),
+        ('["-1", "+1"]', "{? [a] : b}", "line 6: a key must be a word, not a list or mapping"),
+        ('["-1", "+1"]', "[null, a]", "line 6: classes: must be names of classes, not None"),
+        ('["-1", "+1"]', '["a\\nb", c]', "must be of one line without blanks around it"),
+        ('["-1", "+1"]', f"[{'x' * 101}, c]", "must have at most 100 characters"),
+        ('["-1", "+1"]', f"[{', '.join(map(str, range(1001)))}]", "classes: must have at most 1000 items"),
+        ("features: 2", "features: 2147483648", "line 7: features: must be less than or equal to 2147483646"),
+        ("features: 2", f"features: {10**400}", "line 7: '1000"),
+        ("features: 2", "features: 2\nmultiply_by: .nan", "line 8: multiply_by: must be a finite number, not nan"),
+        ("features: 2", "features: 2\ndivide_by: .inf", "line 8: divide_by: must be a finite number, not inf"),
+        ("features: 2", "features: 2\naliases: [' a']", "aliases: must be of one line without blanks around it"),
+        ("features: 2", "features: 2\nexpect: {total: {rows: 1.0e30}}", "expect.total.rows: must be a valid integer"),
+        ("features: 2", "features: 2\nexpect: {total: {rows: 9}}\nsplit: {test: .nan}", "split.test: must be"),
+        ("points", "p" * 101, "cannot be the name of a file; use letters, digits and . + - _, 100 at most"),
+        ("points", "../points", "cannot be the name of a file"),
+    ],
+)
+def test_an_odd_value_of_a_card_is_told(own, old, new, message):
+    own("points", MINIMAL.replace(old, new))
+    assert message in complaint("points")
+
+
+def test_a_card_that_is_no_file_is_told(own, tmp_path):
+    cards = tmp_path / "datasets"
+    os.mkfifo(cards / "pipe.yaml")
+    (cards / "folder.yaml").mkdir()
+    (cards / "dangling.yaml").symlink_to("nothing")
+    (cards / "endless.yaml").symlink_to("/dev/zero")
+    for name, words in (
+        ("pipe", "is a pipe, not a file"),
+        ("folder", "is a folder, not a file"),
+        ("dangling", "no such file"),
+        ("endless", "is a device, not a file"),
+    ):
+        assert words in complaint(name)
+    assert catalog.card("a9a").name == "adult"
+    os.mkfifo(cards / "adult.yaml")
+    assert "is a pipe, not a file" in complaint("adult")
+
+
+@pytest.mark.parametrize("name", ["two words", "\x1b[31m", "x" * 101, "<script>", "é" * 51])
+def test_a_card_with_an_odd_name_is_no_dataset(own, name):
+    own(name, MINIMAL)
+    assert name not in catalog.names()
+    assert "cannot be the name of a dataset; use letters, digits" in complaint(name)
+
+
+def test_a_long_chain_of_cards_is_refused(own):
+    own("points0", MINIMAL)
+    for number in range(1, 30):
+        own(f"points{number}", f"extends: points{number - 1}\n")
+    assert catalog.card("points10").features == 2
+    assert "more than 10 cards extend one another" in complaint("points29")
+
+
+def test_options_that_are_no_words_are_told(own):
+    own("points", MINIMAL)
+    assert "the dataset has no such option" in complaint("points", {1: 2})

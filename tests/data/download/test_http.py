@@ -5,6 +5,7 @@ from __future__ import annotations
 import email.utils
 import socket
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,19 @@ class TestRetries:
         url = server.put("a9a", DATA, *[Answer(cut_after=20_000, ranges=False)] * 9)
         failure(hashed(url), home, Policy(attempts=3, progress=10_000, sleep=sleeper))
         assert server.count("a9a") == 3
+
+    def test_tries_end_whatever_the_progress(self, server: Server, home: DataHome, sleeper: Sleeper) -> None:
+        url = server.put("a9a", DATA, *[Answer(cut_after=10_000)] * 14)
+        told = failure(hashed(url), home, Policy(attempts=2, most_attempts=5, progress=1000, sleep=sleeper))
+        assert "(the last of 5 tries)" in told
+        assert server.count("a9a") == 5
+        assert fetch(hashed(url), home, policy=Policy(progress=1000, sleep=sleeper)).path.read_bytes() == DATA
+        assert server.ranges("a9a")[5] == "bytes=50000-"
+
+    def test_time_ends(self, server: Server, home: DataHome, sleeper: Sleeper) -> None:
+        told = failure(hashed(server.put("a9a", DATA)), home, Policy(longest=0, sleep=sleeper))
+        assert "the server is too slow: not done in 0 s" in told
+        assert "run the same command again" in told
 
     @pytest.mark.parametrize(
         ("status", "reason"),
@@ -171,7 +185,48 @@ class TestNetwork:
             assert fix in text
 
 
+class TestRedirects:
+    def sent(self, server: Server, name: str) -> list[str | None]:
+        return [each.headers.get("authorization") for each in server.requests if each.path == f"/{name}"]
+
+    @pytest.mark.parametrize("absolute", [False, True])
+    def test_a_password_goes_along_on_the_same_server(
+        self, absolute: bool, server: Server, home: DataHome, policy: Policy
+    ) -> None:
+        url = server.put("a9a", DATA)
+        to = url if absolute else "/a9a"
+        moved = server.put("moved", b"", Answer(status=302, headers={"Location": to}))
+        fetch(hashed(moved.replace("http://", "http://me:secret@")), home, policy=policy)
+        assert self.sent(server, "moved") == self.sent(server, "a9a") == ["Basic bWU6c2VjcmV0"]
+
+    def test_a_password_does_not_go_to_another_server(self, server: Server, home: DataHome, policy: Policy) -> None:
+        with Server() as other:
+            moved = server.put("moved", b"", Answer(status=302, headers={"Location": other.put("a9a", DATA)}))
+            fetch(hashed(moved.replace("http://", "http://me:secret@")), home, policy=policy)
+            assert self.sent(server, "moved") == ["Basic bWU6c2VjcmV0"]
+            assert self.sent(other, "a9a") == [None]
+
+
 class TestLimit:
+    @pytest.mark.parametrize("size", [10**30, 10**17, 500_000])
+    def test_after_an_announced_size_that_cannot_be_the_next_address_serves(
+        self, size: int, server: Server, home: DataHome, policy: Policy
+    ) -> None:
+        liar = server.put("liar", DATA, Answer(headers={"Content-Length": str(size)}, length=False))
+        file = RemoteFile("a9a", (liar, server.put("a9a", DATA)), (SHA256,), bytes=len(DATA))
+        assert fetch(file, home, policy=policy).origin == server.url("a9a")
+
+    def test_a_body_without_end_and_size_fills_no_disk(
+        self, server: Server, home: DataHome, policy: Policy, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        url = server.put("a9a", DATA, *[Answer(length=False, chunked=True)] * 3)
+        told = failure(unhashed(url), home, replace(policy, most_bytes=200_000))
+        assert "the server does not say how much it sends, and has sent more than 200.0 kB" in told
+        assert not list((home.folder / "files").iterdir())
+        monkeypatch.setattr("shutil.disk_usage", lambda _path: type("Usage", (), {"free": 300_000})())
+        assert "has sent more than 150.0 kB" in failure(unhashed(url), home, policy)
+        assert not list((home.folder / "files").iterdir())
+
     @pytest.mark.parametrize(
         ("expected", "answer", "asked"),
         [(300_000, Answer(), 0), (None, Answer(), 1), (None, Answer(length=False, chunked=True), 1)],

@@ -150,7 +150,21 @@ class TestResume:
         assert server.ranges("second")[-1] == "bytes=200000-"
         assert sorted(path.name for path in home.path(file).parent.iterdir()) == ["a9a", "a9a.lock.json"]
 
-    @pytest.mark.parametrize("note", ["", "{", '{"etag": 1, "other": 2}', "[]"])
+    @pytest.mark.parametrize(
+        "note",
+        [
+            "",
+            "{",
+            '{"etag": 1, "other": 2}',
+            "[]",
+            "[" * 9999,
+            '{"total": -1}',
+            '{"total": "1"}',
+            '{"etag": "\\ud800"}',
+            '{"etag": "a\\nX: y"}',
+            '{"last_modified": "\\u00e9"}',
+        ],
+    )
     def test_a_part_with_a_damaged_note_is_not_used(
         self, note: str, server: Server, home: DataHome, policy: Policy
     ) -> None:

@@ -60,7 +60,37 @@ def test_the_same_content_compressed_anew_is_right(file: RemoteFile, server: Ser
     assert fetch(file, home, policy=IMPATIENT).content_sha256 == sha256(DATA)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"sha256": "x"}', "\xff"])
+WHOLE = {"sha256": "0" * 64, "content_sha256": "0" * 64, "bytes": 1, "content_bytes": 1}
+WHOLE |= {"origin": "x", "time": "x", "modified": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{", "[]", "null", '{"sha256": "x"}', "\xff", "", "[" * 3000, "[" * 60_000, '"' + "x" * 100_000 + '"'),
+        *(
+            json.dumps(WHOLE | wrong)
+            for wrong in (
+                *(
+                    {"sha256": 5},
+                    {"sha256": "x"},
+                    {"bytes": "1"},
+                    {"bytes": -1},
+                    {"bytes": 1.5},
+                    {"content_bytes": None},
+                ),
+                *(
+                    {"origin": ["x"]},
+                    {"origin": "\ud800"},
+                    {"time": 1},
+                    {"modified": True},
+                    {"modified": "1"},
+                    {"x": 1},
+                ),
+            )
+        ),
+    ],
+)
 def test_a_damaged_pin_is_named(text: str, file: RemoteFile, home: DataHome) -> None:
     home.pin_path(file).write_text(text, "latin-1")
     assert f"{home.pin_path(file)}: should hold the pinned hashes" in message(file, home)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from tests.datasets_of_user import SVMLIGHT, TABLE
 from mpu_bench.core.rows import Dense, Ones, Sparse
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.fetch import fetch
+from mpu_bench.data.prepare import room
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.data.readers import blocks
 from mpu_bench.errors import DataError
@@ -100,3 +102,72 @@ def test_generated_and_embedded_data_need_no_file(world):
     digits = load_problem(catalog.card("digits"), world.home)
     assert (digits.n, digits.n_test, digits.features) == (1347, 450, 64)
     assert digits.train.values.max() == 1
+
+
+SEPARABLE = """\
+title: A made one
+kind: generated
+content: separable
+classes: [minus, plus]
+storage: dense
+rows: 100
+test_rows: 10
+features: 20
+margin: 0.1
+options: [rows, features, stream, test_rows]
+"""
+DIGITS = """\
+title: Digits
+kind: embedded
+content: digits
+classes: ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
+features: 64
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (SVMLIGHT.replace("features: 4", "features: 2147483646"), {"storage": "dense"}, "a dense row of 2,147,483,646"),
+        (SEPARABLE, {"features": 1.0e9}, "making 1,024 rows of 1,000,000,000 columns would need 32,768.0 GB of memory"),
+        (SEPARABLE, {"rows": 10**10}, "10,000,000,010 dense rows of 20 columns would need 800.0 GB on the disk"),
+        (SEPARABLE, {"rows": 1e10, "stream": True, "test_rows": 1e10}, "10,000,000,000 dense rows of 20 columns would"),
+        (
+            f"{SVMLIGHT}expect: {{total: {{rows: {10**14}}}}}",
+            {"split": {"train": 9}},
+            "splitting 100,000,000,000,000 rows",
+        ),
+        (TABLE.replace("rows: 40", f"rows: {10**14}"), {}, "100,000,000,000,000 dense rows of 3 columns would need"),
+        (DIGITS.replace('"9"', '"9", ten'), {}, "classes: 'digits' has 10, not 11"),
+        (DIGITS.replace(', "9"', ""), {}, "classes: 'digits' has 10, not 9"),
+        (DIGITS.replace("64", "63"), {}, "features: 'digits' has 64, not 63"),
+    ],
+)
+def test_what_this_machine_has_no_room_for_is_refused(world, numbers, monkeypatch, text, options, said):
+    monkeypatch.setattr(room.psutil, "virtual_memory", lambda: SimpleNamespace(total=8 * 10**9))
+    monkeypatch.setattr(room.shutil, "disk_usage", lambda _path: SimpleNamespace(free=10**9))
+    with pytest.raises(DataError) as caught:
+        world.load(text, options, "table" if text.startswith("title: A table") else "points")
+    assert said in str(caught.value)
+    assert world.left() == []
+
+
+def test_a_part_without_columns_is_refused(world):
+    world.offer("+1 1:0\n-1\n")
+    with pytest.raises(DataError, match="drop_columns: every column of the training part is zero; none is left"):
+        world.load(options={"storage": "dense", "drop_columns": "zero"})
+
+
+def test_dense_rows_of_very_many_columns_are_made_piece_by_piece(world):
+    features = 100_000
+    world.offer("".join(f"{'+-'[row % 2]}1 {row + 1}:1\n" for row in range(50)))
+    text = SVMLIGHT.replace("features: 4", f"features: {features}")
+    tracemalloc.start()
+    try:
+        problem = world.load(text, {"storage": "dense"})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert problem.train.values.shape == (50, features)
+    assert problem.train.values.sum() == 50
+    assert peak < 8 * 50 * features

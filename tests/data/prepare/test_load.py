@@ -120,7 +120,22 @@ def _empty(place):
     (place / "meta.json").write_text("[]")
 
 
-@pytest.mark.parametrize("damage", [_cut, _flip, _lose, _garble, _empty])
+def _nest(place):
+    (place / "meta.json").write_text("[" * 100_000)
+
+
+def _pipe(place):
+    for name in ("meta.json", "train-values.npy"):
+        (place / name).unlink()
+        os.mkfifo(place / name)
+
+
+def _pipe_of_values(place):
+    (place / "train-values.npy").unlink()
+    os.mkfifo(place / "train-values.npy")
+
+
+@pytest.mark.parametrize("damage", [_cut, _flip, _lose, _garble, _empty, _nest, _pipe, _pipe_of_values])
 def test_damage_is_repaired(world, damage):
     fingerprint = world.load().fingerprint
     damage(prepared_folder(world.card(), world.home))
@@ -204,3 +219,31 @@ def test_the_meta_file_tells_where_the_data_came_from(world):
     assert meta["counts"] == {"train": [1, 2], "test": [0, 0]}
     assert list(meta["content"]) == ["points"]
     assert meta["origins"]["points"].endswith("points")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "[]", "{", "null", "[" * 100_000, "{}", '"n"', b"\xff",
+        {"n": "three"}, {"counts": {"train": [1], "test": [0]}}, {"counts": {"train": 3, "test": 0}}, {"arrays": 3},
+        {"arrays": {"../x": {}}}, {"content": []}, {"counts": {"train": ["a", "b"], "test": [0, 0]}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_damaged_description_is_made_anew(world, damage):
+    world.load()
+    (path,) = (world.home.folder / "prepared").glob("*/meta.json")
+    whole = path.read_bytes()
+    if isinstance(damage, dict):
+        damage = json.dumps(json.loads(whole) | damage)
+    path.write_bytes(damage if isinstance(damage, bytes) else damage.encode())
+    assert world.load().n == 3
+    assert json.loads(path.read_bytes())["counts"] == json.loads(whole)["counts"]
+
+
+def test_a_pipe_in_place_of_a_description_is_not_read(world):
+    world.load()
+    (path,) = (world.home.folder / "prepared").glob("*/meta.json")
+    path.unlink()
+    os.mkfifo(path)
+    assert world.load().n == 3

@@ -5,11 +5,14 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 
 import numpy as np
 import pytest
 from tests.source_files import refusal, source_file, sparse_rows
 
+from mpu_bench.data.readers import blocks
+from mpu_bench.data.readers.blocks import Chunk, SourceFile
 from mpu_bench.data.readers.labels import Labels
 from mpu_bench.data.readers.svmlight import Rules, read_svmlight
 
@@ -29,3 +32,36 @@ def test_a_truncated_archive_is_named(tmp_path):
     message = refusal(read_svmlight(file, Rules(SIGNS)))
     assert str(file.path) in message
     assert "cut short" in message
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_is_no_file_is_not_read(tmp_path, kind):
+    path = tmp_path / "source"
+    {"pipe": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero"), "folder": os.mkdir}[kind](path)
+    assert f"{path}: cannot be read: is a {kind}, not a file" in refusal(SourceFile("source", path).blocks())
+
+
+def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "_LONGEST_LINE_BYTES", 1000)
+    file = source_file(tmp_path, b"1\n" + b"x" * 1500)
+    assert f"{file.path}, line 2: has more than 1,000 bytes; this is not a text of examples" in refusal(
+        file.blocks(300)
+    )
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_lines_are_whole_whatever_the_block(tmp_path, size):
+    text = b"a\nbb\n\ncccccccccc\nd"
+    read = list(source_file(tmp_path, text).blocks(size))
+    assert b"".join(block for _, block in read) == text
+    assert all(line == 1 + text[: text.index(block)].count(b"\n") for line, block in read if block.strip())
+
+
+def test_dense_rows_are_made_in_pieces(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 4 * 2)
+    columns, lengths = np.array([0, 3, 1, 2, 0]), np.array([2, 0, 1, 1, 1])
+    chunk = Chunk(np.arange(5, dtype=np.int32), np.arange(1.0, 6.0), columns, lengths)
+    pieces = list(chunk.dense_pieces(4))
+    assert [len(piece.labels) for piece in pieces] == [2, 2, 1]
+    assert np.array_equal(np.concatenate([piece.values for piece in pieces]), chunk.dense(4).values)
+    assert np.array_equal(np.concatenate([piece.labels for piece in pieces]), chunk.labels)

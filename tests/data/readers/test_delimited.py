@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.source_files import refusal, source_file, sparse_rows
 
 from mpu_bench.data.cards.schema import DelimitedColumns
@@ -83,3 +87,27 @@ def test_a_card_of_too_many_columns_is_refused(tmp_path):
         new_encoding(file, DelimitedColumns(label=1, skip=(7,)), False)
     with pytest.raises(DataError, match="is empty"):
         new_encoding(source_file(tmp_path, "\n\n"), DelimitedColumns(label=1), False)
+
+
+def test_a_line_of_very_many_columns_is_refused(tmp_path):
+    file = source_file(tmp_path, "," * 100_000)
+    with pytest.raises(DataError, match="has 100,001 columns, and 100,000 can be read; write it as svmlight"):
+        new_encoding(file, DelimitedColumns(label=1), False)
+
+
+def test_more_categories_than_columns_are_refused_while_they_are_read(tmp_path):
+    file = source_file(tmp_path, "".join(f"a,{number}\n" for number in range(20)))
+    encoding = new_encoding(file, DelimitedColumns(label=1, categorical=(2,)), False, 7)
+    with pytest.raises(DataError, match="comes to more than the 7 columns expected"):
+        fit(encoding, [file], lambda _first, count: np.ones(count, bool))
+
+
+@pytest.mark.parametrize("layout", [DelimitedColumns(label=1), DelimitedColumns(label=1, categorical=(2, 3))])
+@given(pieces=st.lists(st.sampled_from([*'ab,1.e-"\n\x00 ', "\r", "\xff", "1,1", "inf"]), max_size=30))
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_is_rows_or_an_error(tmp_path, layout, pieces):
+    file = source_file(tmp_path, "a,1,2\n" + "".join(pieces))
+    with contextlib.suppress(DataError):
+        for chunk in read_table(file, layout)[1]:
+            assert len(chunk.labels)
+            assert np.isfinite(chunk.values).all()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -106,3 +109,32 @@ def test_topics_label_documents(tmp_path):
     broken = source_file(tmp_path, "CCAT seven 1\n", "broken")
     with pytest.raises(DataError, match="line 1: should read 'topic document 1'"):
         Topics(broken, "CCAT")
+
+
+@pytest.mark.parametrize("index", [2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1, 10**30, int("9" * 4000)])
+def test_svmlight_names_the_line_of_an_index_that_cannot_be_counted(tmp_path, index):
+    file = source_file(tmp_path, f"+1 1:1\n-1 {index}:1\n")
+    assert f"{file.path}, line 2: " in refusal(read_svmlight(file, Rules(SIGNS)))
+    assert f"{file.path}, line 2: " in refusal(read_svmlight(file, Rules(SIGNS, first_index=0)))
+
+
+def test_svmlight_reads_the_largest_index(tmp_path):
+    file = source_file(tmp_path, f"+1 {2**31 - 2}:1\n")
+    assert sparse_rows(read_svmlight(file, Rules(SIGNS))) == [(1, {2**31 - 3: 1.0})]
+    assert sparse_rows(read_svmlight(source_file(tmp_path, f"-1 {2**31 - 3}:2"), Rules(SIGNS, first_index=0)))
+
+
+def test_a_topic_of_a_document_without_end_is_refused(tmp_path):
+    with pytest.raises(DataError, match="line 1: should read 'topic document 1'"):
+        Topics(source_file(tmp_path, f"CCAT {'9' * 5000} 1\n"), "CCAT")
+
+
+@given(st.lists(st.sampled_from([*"+-1:. #\n\t\x00e9", "qid:", "\r\n", "1:1", " 2:", "nan", "\xff"]), max_size=30))
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_svmlight_of_any_text_is_rows_or_an_error(tmp_path, pieces):
+    file = source_file(tmp_path, "".join(pieces).encode("latin-1"))
+    with contextlib.suppress(DataError):
+        for chunk in read_svmlight(file, Rules(SIGNS, features=9), 7):
+            assert len(chunk.labels) == len(chunk.lengths)
+            assert np.isfinite(chunk.values).all()
+            assert not len(chunk.columns) or 0 <= chunk.columns.min() <= chunk.columns.max() < 9

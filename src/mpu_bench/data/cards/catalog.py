@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from mpu_bench import document, resources
-from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, AnyCard, Card
+from mpu_bench.data.cards.schema import MOST_NAME_BYTES, UNIVERSAL_OPTIONS, AnyCard, Card, can_name_a_file
 from mpu_bench.document import Document
 from mpu_bench.errors import DataError, nearest
-from mpu_bench.yaml_text import Locations
+from mpu_bench.files import read_bounded
+from mpu_bench.yaml_text import MOST_BYTES, Locations, shown
 
+_OWN = Path("datasets")  # a user's cards, below the working folder
+_MOST_EXTENDED = 10
 _FIVE_AGAINST_FIVE = "five-against-five"
 _NOT_INHERITED = ("aliases", "published")
 
@@ -50,7 +53,7 @@ def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
     for key, value in (options or {}).items():
         read.replace((key,), value, Locations(f"{path}, option"))
         if key not in allowed:
-            raise read[key].error(f"the dataset has no such option; {nearest(key, allowed)}")
+            raise read[key].error(f"the dataset has no such option; {nearest(str(key), allowed)}")
     read.data |= {"name": found, "origin": str(path)}
     chosen: Card = read.root.validated(AnyCard)
     return chosen
@@ -102,7 +105,7 @@ def bipartitions(chosen: Card, how: Any) -> list[tuple[str, list[str], tuple[str
         If there is no such sweep, or the dataset does not have ten classes.
     """
     if how != _FIVE_AGAINST_FIVE:
-        raise DataError(f"dataset '{chosen.name}': bipartitions: must be {_FIVE_AGAINST_FIVE}, not {how!r}")
+        raise DataError(f"dataset '{chosen.name}': bipartitions: must be {_FIVE_AGAINST_FIVE}, not {shown(how)}")
     if len(chosen.classes) != 10 or chosen.positive is not None or "positive" not in chosen.options:
         raise DataError(
             f"dataset '{chosen.name}': bipartitions: {_FIVE_AGAINST_FIVE} needs ten classes and an option "
@@ -118,13 +121,19 @@ def _paths() -> dict[str, Path]:
     """Return the card of every name; a user's card must not take the place of a shipped one."""
     ours = resources.bundled("datasets")
     found = {path.stem: path for path in sorted(ours.glob("*.yaml"))}
-    if ours.resolve() == Path("datasets").resolve():
+    if ours.resolve() == _OWN.resolve():
         return found
-    for path in sorted(Path("datasets").glob("*.yaml")):
+    for path in sorted(_OWN.glob("*.yaml")):
+        if not can_name_a_file(path.stem):
+            continue  # `_find` says so to who asks for it
         known = found.setdefault(path.stem, path)
-        if known is not path and path.read_bytes() != known.read_bytes():
+        if known is not path and _bytes(path) != _bytes(known):
             raise DataError(f"{path}: the project has a dataset '{path.stem}' of its own ({known}); rename your card")
     return found
+
+
+def _bytes(path: Path) -> bytes:
+    return read_bounded(path, MOST_BYTES, DataError)
 
 
 def _find(name: str) -> str:
@@ -139,6 +148,11 @@ def _find(name: str) -> str:
             f"{paths[name]}: '{name}' is another name of the project's dataset '{owners[name]}'; rename your card"
         )
     if name not in paths and name not in owners:
+        if name in {path.stem for path in _OWN.glob("*.yaml")}:
+            raise DataError(
+                f"{_OWN / name}.yaml: '{name}' cannot be the name of a dataset; use letters, digits and . + - _, "
+                f"{MOST_NAME_BYTES} at most"
+            )
         raise DataError(f"there is no dataset '{name}'; {nearest(name, [*paths, *owners])}")
     return name if name in paths else owners[name]
 
@@ -157,21 +171,32 @@ def _texts(value: Any) -> list[str]:
 
 def _content(path: Path, extending: tuple[str, ...] = ()) -> Document:
     """Read a card, with the keys of the card that it extends underneath; a key without a value is not inherited."""
-    own = _read_once(path, path.stat().st_mtime_ns)
+    own = _read_once(path, _changed(path))
     base = own.data.get("extends")
+    if base is not None and not isinstance(base, str):
+        raise own["extends"].error(f"must be the name of a dataset, not {shown(base)}")
+    if len(extending) > _MOST_EXTENDED:
+        raise own["extends"].error(f"more than {_MOST_EXTENDED} cards extend one another")
     if base is None:
         data, locations = dict(own.data), own.locations
     else:
         if base in (*extending, path.stem):
             raise own["extends"].error(f"'{base}' extends this card in turn")
         if base not in _paths():
-            raise own["extends"].unknown("dataset", str(base), _paths())
+            raise own["extends"].unknown("dataset", base, _paths())
         inherited = _content(_paths()[base], (*extending, path.stem))
         data = {key: value for key, value in inherited.data.items() if key not in _NOT_INHERITED} | own.data
         del data["extends"]
         locations = Locations(steps=inherited.locations.steps | own.locations.steps)
     data = {key: value for key, value in data.items() if value is not None}
     return Document(data, own.source, DataError, Locations(steps=dict(locations.steps)))
+
+
+def _changed(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0  # whose reader says why
 
 
 @cache

@@ -25,13 +25,20 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from mpu_bench.data.download.remote_file import RemoteFile
-from mpu_bench.document import MisfitError, Strict
+from mpu_bench.document import Label, MisfitError, Strict
+from mpu_bench.yaml_text import shown
 
 FORMAT_VERSION = 2  #: of the prepared arrays; a new number makes every prepared folder be made afresh
 UNIVERSAL_OPTIONS = ("augment",)  #: what may be chosen of any dataset, whatever its card's ``options`` say
+MOST_FEATURES = 2**31 - 2  #: what the parser of svmlight can count
+MOST_COLUMNS = 100_000  #: of a delimited text
+MOST_CLASSES = 1000
+MOST_NAME_BYTES = 100
+_MOST_GENERATED_ROWS = 10**10
 ANY_OTHER = "*"  #: in ``classes``: every label that no other class names
 
-Storage = Literal["auto", "dense", "sparse", "ones"]
+StorageOfRows = Literal["dense", "sparse", "ones"]
+Storage = Literal["auto"] | StorageOfRows
 Scale = Literal["none", "unit-interval", "standard", "standard-overall"]
 
 
@@ -47,7 +54,12 @@ def _listed(value: Any) -> Any:
 
 def _classes(value: Any) -> Any:
     """Let a list name classes that are called as their labels are."""
-    return {str(name): (name,) for name in value} if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    for name in value:
+        if not isinstance(_text(name), str):
+            raise ValueError(f"must be names of classes, not {shown(name)}; put quotation marks around a name")
+    return {str(name): (name,) for name in value}
 
 
 def _whole(value: Any) -> Any:
@@ -57,10 +69,13 @@ def _whole(value: Any) -> Any:
 
 Text = Annotated[str, BeforeValidator(_text)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
-Columns = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_listed)]
+Names = Annotated[tuple[Annotated[Label, BeforeValidator(_text)], ...], BeforeValidator(_listed)]
+Column = Annotated[int, Field(ge=1, le=MOST_COLUMNS)]
+Columns = Annotated[tuple[Column, ...], BeforeValidator(_listed)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Digests = Annotated[tuple[Digest, ...], BeforeValidator(_listed)]
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, le=10**15)]
+Features = Annotated[int, Field(ge=1, le=MOST_FEATURES)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
@@ -107,8 +122,8 @@ class Split(Strict):
     ``test`` gives the size of the test part instead: a count, or a fraction (rounded up).
     """
 
-    train: Annotated[int, Field(ge=1)] | None = None
-    test: int | float | None = None
+    train: Annotated[Count, Field(ge=1)] | None = None
+    test: Count | float | None = None
     seed: Seed | None = None
 
     @model_validator(mode="after")
@@ -135,11 +150,20 @@ class DelimitedColumns(Strict):
     part. A value that is in neither gets no column.
     """
 
-    label: Annotated[int, Field(ge=1)]
+    label: Column
     separator: Literal[",", ";", "blank"] = ","
     skip: Columns = ()
     categorical: Columns = ()
     categories: dict[int, Texts] = {}
+
+    @model_validator(mode="after")
+    def _lists_categories_once(self) -> Self:
+        for column, names in self.categories.items():
+            if column not in self.categorical:
+                raise MisfitError("categories", f"column {column} is none of the categorical ones")
+            if len(set(names)) < len(names):
+                raise MisfitError("categories", f"column {column} lists a value twice")
+        return self
 
 
 class Topic(Strict):
@@ -156,17 +180,21 @@ class _Card(Strict):
     origin: str = Field(exclude=True)
     title: str
     papers: Texts = ()
-    aliases: Texts = ()
+    aliases: Names = ()
     published: dict[str, Texts] = {}
     cite: str = ""
     note: str = ""
     options: Texts = ()
     expect: Expectation = Expectation()
 
-    classes: Annotated[dict[Text, Texts], BeforeValidator(_classes), Field(min_length=2)]
+    classes: Annotated[
+        dict[Annotated[Label, BeforeValidator(_text)], Texts],
+        BeforeValidator(_classes),
+        Field(min_length=2, max_length=MOST_CLASSES),
+    ]
     positive: Texts | None = None
-    features: Annotated[int, Field(ge=1)]
-    kept_features: Annotated[int, Field(ge=1)] | None = None
+    features: Features
+    kept_features: Features | None = None
     drop_columns: Literal["none", "zero", "trailing-zero"] = "none"
     multiply_by: float | None = None
     divide_by: Annotated[float, Field(gt=0)] | None = None
@@ -312,8 +340,9 @@ class _FileCard(_Splittable):
         for name in sorted(set(self.files) - used):
             raise MisfitError("files", f"'{name}' is listed, but neither 'train' nor 'test' uses it")
         for name, file in self.files.items():
-            if not re.fullmatch(r"\w[\w.+-]*", name):
-                raise MisfitError("files", f"'{name}' cannot be the name of a file; use letters, digits and . + - _")
+            if not can_name_a_file(name):
+                words = f"use letters, digits and . + - _, {MOST_NAME_BYTES} at most"
+                raise MisfitError("files", f"'{name}' cannot be the name of a file; {words}")
             if not file.urls and not file.by_hand:
                 raise MisfitError("files", f"'{name}' needs 'urls', or 'by_hand' to say where the user gets it")
         return self
@@ -409,7 +438,7 @@ class _GeneratedCard(_WithoutFiles):
     split: ClassVar[None] = None
 
     kind: Literal["generated"]
-    rows: Annotated[int, BeforeValidator(_whole), Field(ge=1)]
+    rows: Annotated[int, BeforeValidator(_whole), Field(ge=1, le=_MOST_GENERATED_ROWS)]
     test_rows: Annotated[Count | None, BeforeValidator(_whole)] = None
     seed: Seed = 0
     stream: bool = False
@@ -435,8 +464,8 @@ class SeparableCard(_GeneratedCard):
     """Two classes whose largest margin is known exactly."""
 
     content: Literal["separable"]
-    rows: Annotated[int, BeforeValidator(_whole), Field(ge=2)]
-    features: Annotated[int, Field(ge=2)]
+    rows: Annotated[int, BeforeValidator(_whole), Field(ge=2, le=_MOST_GENERATED_ROWS)]
+    features: Annotated[int, BeforeValidator(_whole), Field(ge=2, le=MOST_FEATURES)]
     margin: Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -448,6 +477,11 @@ AnyCard = Annotated[
     SvmlightCard | DelimitedCard | IdxCard | EmbeddedCard | Annotated[GeneratedCard, Field(discriminator="content")],
     Field(discriminator="kind"),
 ]
+
+
+def can_name_a_file(name: str) -> bool:
+    """Return whether a file or folder in the data home may be called so."""
+    return re.fullmatch(r"\w[\w.+-]*", name) is not None and len(name.encode()) <= MOST_NAME_BYTES
 
 
 def digest(content: Any) -> str:

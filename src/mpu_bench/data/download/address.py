@@ -12,7 +12,7 @@ from mpu_bench.texts import one_line
 
 _MOST_SHOWN_BYTES = 300
 _SCHEME = re.compile(r"\w[\w+.-]+:/*")
-_HOST = re.compile(r"(\[[\w:.%]*\]|[^\s@:\[\]]*)(:[0-9]*)?")
+_HOST = re.compile(r"(\[[\w:.%]*\]|[^\s@:\[\]]*)(:[0-9]{1,5})?")
 _OPTION = "--mirror or MPU_BENCH_MIRROR"
 
 
@@ -79,7 +79,7 @@ def mirror_folder(mirror: str) -> Path | None:
             raise FetchError(
                 f"The mirror '{shown(mirror)}' ({_OPTION}) is malformed; name a folder by its path."
             ) from None
-    if "://" in mirror:
+    if "://" in mirror or mirror.lower().startswith(("http:", "https:")):
         raise FetchError(
             f"The mirror '{shown(mirror)}' ({_OPTION}) is of no kind that can be read; "
             "give an address that begins with http:// or https://, or a folder."

@@ -30,8 +30,7 @@ class Meter:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self._end = time.monotonic() + policy.longest
-        self._head = True
-        self._began, self._bytes = time.monotonic(), 0
+        self._begin(head=True)
 
     def begin_head(self) -> None:
         """Await an answer."""
@@ -42,7 +41,11 @@ class Meter:
         self._begin(head=False)
 
     def _begin(self, head: bool) -> None:
-        self._head, self._began, self._bytes = head, time.monotonic(), 0
+        self._head, self._began, self._bytes, self._useless_bytes = head, time.monotonic(), 0, 0
+
+    def begin_block(self) -> None:
+        """Await a block of the body."""
+        self._useless_bytes = 0
 
     def patience(self) -> float:
         """Return how many seconds the next byte is waited for.
@@ -62,11 +65,12 @@ class Meter:
         Raises
         ------
         SourceError
-            If the headers are larger than any are.
+            If they are more than headers have, or what is between two chunks of a body.
         """
         self._bytes += size
-        if self._head and self._bytes > self.policy.most_header_bytes:
-            raise SourceError(f"the server sends headers without end (more than {decimal(self._bytes)})")
+        self._useless_bytes += size
+        if self._useless_bytes > self.policy.most_header_bytes:
+            raise SourceError(f"the server sends headers without end (more than {decimal(self._useless_bytes)})")
 
     def check(self) -> None:
         """End what is too slow.
@@ -172,6 +176,7 @@ class MeteredSession(requests.Session):
 
     def __init__(self, meter: Meter) -> None:
         super().__init__()
+        self.meter = meter
         self.headers.update({"User-Agent": f"mpu-bench/{version('mpu-bench')}", "Accept-Encoding": "identity"})
         for scheme in ("http://", "https://"):
             self.mount(scheme, _Adapter(meter))

@@ -66,7 +66,9 @@ def disk_error(error: OSError, path: Path) -> FetchError:
     message = _MESSAGES.get(error.errno or 0, other)
     if message is _FILE_IN_THE_WAY:
         with suppress(OSError):
-            blamed = next((parent for parent in (blamed, *blamed.parents) if parent.is_file()), blamed)
+            blamed = next(
+                (parent for parent in (blamed, *blamed.parents) if parent.exists() and not parent.is_dir()), blamed
+            )
     return FetchError(message.replace("{path}", shown(blamed)))
 
 

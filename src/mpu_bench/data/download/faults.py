@@ -109,7 +109,8 @@ def _reason(error: Exception, url: str, policy: Policy) -> SourceError:
 
 def host_of(url: str) -> str:
     """Return the host of an address, fit to be shown."""
-    return re.sub(r"^\w+://|[:/?#].*", "", shown(url))
+    match = re.match(r"\w+://(\[[^\]]*\]|[^:/]*)", shown(url))
+    return match[1] if match else ""
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

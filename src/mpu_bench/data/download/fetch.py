@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -133,11 +134,12 @@ def clean(file: RemoteFile, home: DataHome) -> int:
         The number of bytes that this freed.
     """
     freed = 0
-    with on_disk(home.path(file), may_miss=True):
+    with on_disk(home.path(file)):
         for path in (home.path(file), *home.partials(file)):
-            if path.exists():
-                freed += path.stat().st_size
+            with suppress(FileNotFoundError):
+                size = path.lstat().st_size  # of a link, not of what it leads to
                 path.unlink()
+                freed += size
     return freed
 
 
@@ -222,7 +224,11 @@ def _not_a_folder(path: Path) -> str | None:
 def _from(address: str | Path, file: RemoteFile, home: DataHome, progress: Progress, policy: Policy | None) -> Fetched:
     """Download from one address, verify, then rename into place."""
     partial = PartialDownload(file, home, str(address))
-    _fill(address, file, partial, progress, policy)
+    try:
+        _fill(address, file, partial, progress, policy)
+    except SourceError:
+        partial.discard_useless()
+        raise
     resumed = partial.resumed
     try:
         digest = _digest_partial(partial, file, home, progress)
@@ -263,19 +269,19 @@ def _copy(source: Path, file: RemoteFile, partial: PartialDownload, progress: Pr
             size = os.fstat(stream.fileno()).st_size
             partial.check_size(size, network=False)
             partial.restart(Validators())
-            with progress.transfer(f"copy {file.name}", size) as advance:
+            with partial.whole_or_nothing(), progress.transfer(f"copy {file.name}", size) as advance:
                 for chunk in chunks_of(stream):
-                    if partial.size + len(chunk) > size:
-                        raise SourceError("it grows while it is read")
                     partial.write(chunk, network=False)
                     advance(len(chunk))
+                    if partial.size > size:
+                        break
+                if partial.size != size:
+                    raise SourceError("it changes while it is read")
     except FileNotFoundError as error:
         raise SourceError("there is no such file") from error
     except OSError as error:
         words = str(error.strerror)
         raise SourceError(f"it {words}" if words.startswith("is a ") else f"it cannot be read ({words})") from error
-    if partial.size < size:
-        raise SourceError("it shrinks while it is read")
 
 
 def _digest_partial(partial: PartialDownload, file: RemoteFile, home: DataHome, progress: Progress) -> Digest:

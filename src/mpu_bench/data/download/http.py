@@ -79,14 +79,16 @@ def _wait(error: TransientError, tries: int, policy: Policy) -> float:
 
 
 def _transfer(
-    session: requests.Session, url: str, label: str, partial: PartialDownload, progress: Progress, policy: Policy
+    session: MeteredSession, url: str, label: str, partial: PartialDownload, progress: Progress, policy: Policy
 ) -> None:
     """Ask once, for the rest if a part is there, and write down what comes."""
     with closing(_ask(session, url, _range(partial), policy)) as response:
         _check_status(response, partial)
         sent = headers.validators(response.headers, headers.body_size(response.headers))
-        blocks = _blocks(response, url, policy)
+        blocks = _blocks(response, url, session.meter)
         head = _head(blocks)
+        if not head and sent.total is None:
+            raise TransientError("the connection ended before the first byte of the file")
         if looks_like_a_page(head):
             raise SourceError(
                 "an HTML page came instead of data; a login page of the network, or a moved file, answers so"
@@ -204,10 +206,11 @@ def _head(blocks: Iterator[bytes]) -> bytes:
     return bytes(head)
 
 
-def _blocks(response: requests.Response, url: str, policy: Policy) -> Iterator[bytes]:
+def _blocks(response: requests.Response, url: str, meter: Meter) -> Iterator[bytes]:
     """Yield the body as it was sent, as soon as it arrives, so that a cut loses nothing."""
     while True:
-        with network(url, policy):
+        meter.begin_block()
+        with network(url, meter.policy):
             block = response.raw.read1(_BLOCK_BYTES, decode_content=False)
         if not block:
             return

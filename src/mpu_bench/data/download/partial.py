@@ -6,7 +6,8 @@ import hashlib
 import json
 import os
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -42,6 +43,11 @@ class Validators:
     etag: str | None = None
     last_modified: str | None = None
     total: Annotated[int, Ge(0)] | None = None
+
+    def __post_init__(self) -> None:
+        for text in (self.etag, self.last_modified):
+            if text is not None and not (text.isascii() and text.isprintable()):
+                raise ValueError("it cannot stand in a header")
 
     @property
     def if_range(self) -> str | None:
@@ -219,6 +225,20 @@ class PartialDownload:
             self._note.unlink(missing_ok=True)
             with suppress(OSError):  # not every system can do this with a folder
                 sync_folder(target.parent)
+
+    def discard_useless(self) -> None:
+        """Forget what has arrived if it cannot be continued later."""
+        if not self.size or not self.continuable:
+            self.discard()
+
+    @contextmanager
+    def whole_or_nothing(self) -> Iterator[None]:
+        """Forget what has arrived if what is done meanwhile fails: a copy is not continued but made anew."""
+        try:
+            yield
+        except BaseException:
+            self.discard()
+            raise
 
     def discard(self) -> None:
         """Forget what has arrived."""

@@ -34,7 +34,7 @@ class Policy:
     longest : float
         Seconds that are spent on one address; the same command later continues.
     most_header_bytes : int
-        Of one answer, with all that precedes it.
+        Of one answer, with all that precedes it; also of what is not the file within a body.
     most_redirects : int
         From one address to the next.
     most_bytes : int

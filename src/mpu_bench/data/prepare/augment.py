@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse
 from mpu_bench.data.prepare.npy import MAX_PAIRS
+from mpu_bench.data.prepare.room import check_memory
 from mpu_bench.errors import DataError
 
 
@@ -32,9 +33,11 @@ def augment(rows: Rows, features: int, rho: float) -> Rows:
     Raises
     ------
     DataError
-        If the rows come to more pairs than can be stored.
+        If the rows come to more pairs than can be stored, or to more memory than there is.
     """
     if isinstance(rows, Dense):
+        n, size = len(rows.values), rows.values.itemsize
+        check_memory(n * (features + 1) * size, f"appending a feature to {n:,} dense rows", "augment")
         values = np.empty((len(rows.values), features + 1), rows.values.dtype)
         values[:, :features] = rows.values
         values[:, features] = rho

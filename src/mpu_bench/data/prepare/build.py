@@ -19,10 +19,12 @@ from mpu_bench.data.cards.schema import (
     GeneratedCard,
     IdxCard,
     Part,
+    StorageOfRows,
     SvmlightCard,
 )
 from mpu_bench.data.prepare import generators, streams, transforms
 from mpu_bench.data.prepare.npy import PartWriter, make_dense
+from mpu_bench.data.prepare.room import check_disk, check_memory
 from mpu_bench.data.readers.blocks import Chunk, SourceFile
 from mpu_bench.data.readers.idx import read_idx
 from mpu_bench.data.readers.labels import Labels
@@ -43,7 +45,7 @@ class Built:
     ``measured`` is what a stream must know of its training part, which is not stored.
     """
 
-    storage: str
+    storage: StorageOfRows
     features: int
     counts: dict[str, list[int]]
     measured: dict[str, list[float]] = field(default_factory=dict)
@@ -67,8 +69,9 @@ def build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
     Raises
     ------
     DataError
-        If a file cannot be read as the card says, or does not come to what the card expects.
+        If a file cannot be read as the card says, does not come to what the card expects, or this machine has no room.
     """
+    _check_room(card, folder)
     dense = card.features if card.storage == "dense" else None
     with ExitStack() as stack:
         parts = {
@@ -76,7 +79,8 @@ def build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
         }
         for part, chunk in _read(card, files):
             ready = transforms.transform_chunk(chunk, card)
-            parts[part].append(ready.dense(card.features) if dense else ready.sparse())
+            for piece in ready.dense_pieces(card.features) if dense else [ready.sparse()]:
+                parts[part].append(piece)
         if not card.stream:
             _check(card, parts)
         storage = _storage(card, parts)
@@ -89,6 +93,21 @@ def build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
             make_dense(folder, part, card.features)
     features = _finish(card, folder)
     return Built(storage, features, {part: [int(count) for count in writer.counts] for part, writer in parts.items()})
+
+
+def _check_room(card: Card, folder: Path) -> None:
+    """Refuse what the card alone shows to be too large for this machine."""
+    d = card.features
+    if card.kind == "generated":
+        rows = generators.GENERATORS[card.content].block_rows
+        check_memory(32 * rows * d, f"making {rows:,} rows of {d:,} columns", card.origin)
+    if card.storage == "dense":
+        check_memory(16 * d, f"a dense row of {d:,} columns", card.origin)
+        train, test = card.expected_rows()
+        stored = (0 if card.stream else train or 0) + (test or 0)
+        check_disk(4 * d * stored, folder, f"{stored:,} dense rows of {d:,} columns", card.origin)
+    if card.split is not None and card.total is not None:
+        check_memory(9 * card.total.rows, f"splitting {card.total.rows:,} rows", card.origin)
 
 
 def _read(card: Card, files: Mapping[str, SourceFile]) -> Iterator[tuple[str, Chunk]]:
@@ -122,25 +141,24 @@ def _measured(card: GeneratedCard, folder: Path, test_counts: list[int]) -> Buil
 
 def _generated(card: GeneratedCard) -> Iterator[tuple[str, Chunk]]:
     name, generator = card.content, generators.GENERATORS[card.content]
-    for key, expected, given in (
-        ("features", generator.features, card.features),
-        ("classes", generator.classes, len(card.classes)),
-    ):
-        if expected not in (None, given):
-            raise DataError(f"{card.origin}: {key}: '{name}' has {expected}, not {given}")
+    _check_content(card, name, generator.features, generator.classes)
     for part, rows in (("train", 0 if card.stream else card.rows), ("test", card.test_rows)):
         yield from (
             (part, Chunk(labels, values)) for values, labels in generators.blocks(name, part, rows or 0, dict(card))
         )
 
 
+def _check_content(card: Card, name: str, features: int | None, classes: int) -> None:
+    """Refuse a card that says other things of what the project makes itself."""
+    for key, expected, given in (("features", features, card.features), ("classes", classes, len(card.classes))):
+        if expected not in (None, given):
+            raise DataError(f"{card.origin}: {key}: '{name}' has {expected}, not {given}")
+
+
 def _idx(card: IdxCard, files: Mapping[str, SourceFile]) -> Read:
     def read(names: Sequence[str]) -> Iterator[Chunk]:
         images, labels = (files[name] for name in names)
-        for chunk in read_idx(images, labels, Labels(card.classes)):
-            if chunk.values.shape[1] != card.features:
-                raise DataError(f"{images.path}: has {chunk.values.shape[1]} pixels instead of {card.features}")
-            yield chunk
+        yield from read_idx(images, labels, Labels(card.classes), card.features)
 
     return read
 
@@ -160,7 +178,8 @@ def _delimited(card: DelimitedCard, files: Mapping[str, SourceFile]) -> Read:
     from mpu_bench.data.readers import delimited
 
     training = [files[name] for name in card.train]
-    encoding = delimited.new_encoding(training[0], card.columns, card.coded and card.scale == "unit-interval")
+    scaled = card.coded and card.scale == "unit-interval"
+    encoding = delimited.new_encoding(training[0], card.columns, scaled, card.features)
     if card.coded:
         everything = transforms.Splitter(card).in_training if card.split else lambda _first, count: np.ones(count, bool)
         delimited.fit(encoding, training, everything)
@@ -170,10 +189,11 @@ def _delimited(card: DelimitedCard, files: Mapping[str, SourceFile]) -> Read:
     return lambda names: chain.from_iterable(delimited.read_delimited(files[name], encoding, labels) for name in names)
 
 
-def _embedded(_card: EmbeddedCard, _files: Mapping[str, SourceFile]) -> Read:
+def _embedded(card: EmbeddedCard, _files: Mapping[str, SourceFile]) -> Read:
     """Return scikit-learn's 8 x 8 digits, the one dataset that comes with an installed package."""
     from sklearn.datasets import load_digits
 
+    _check_content(card, card.content, 64, 10)
     digits = load_digits()
     values, labels = digits.data.astype(np.uint8), digits.target.astype(np.uint8)
     if hashlib.sha256(values.tobytes() + labels.tobytes()).hexdigest() != _DIGITS_SHA256:
@@ -189,7 +209,7 @@ _READERS: dict[str, Callable[[Any, Mapping[str, SourceFile]], Read]] = {
 }
 
 
-def _storage(card: Card, parts: Mapping[str, PartWriter]) -> str:
+def _storage(card: Card, parts: Mapping[str, PartWriter]) -> StorageOfRows:
     """Decide how the rows are stored where the card leaves it open."""
     if card.storage in ("dense", "sparse"):
         return card.storage
@@ -206,6 +226,8 @@ def _finish(card: Card, folder: Path) -> int:
     features = card.features
     if card.drop_columns != "none":
         features = transforms.drop_columns(folder, card.drop_columns)
+    if not features:
+        raise DataError(f"{card.origin}: drop_columns: every column of the training part is zero; none is left")
     if card.kept_features not in (None, features):
         raise DataError(f"{card.origin}: {features} columns are left instead of the {card.kept_features} expected")
     if card.scale != "none" and not card.coded:

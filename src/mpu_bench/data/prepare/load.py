@@ -17,12 +17,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
-from mpu_bench.data.cards.schema import Card, digest
+from typing_extensions import TypedDict  # which pydantic reads
+
+from mpu_bench.data.cards.schema import Card, StorageOfRows, digest
 from mpu_bench.data.download import fetch
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.disk import on_disk, sync_folder
+from mpu_bench.data.download.notes import read_note
 from mpu_bench.data.download.pins import read_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
@@ -47,7 +50,7 @@ class Meta(TypedDict):
     """
 
     name: str
-    storage: str
+    storage: StorageOfRows
     n: int
     n_test: int
     features: int
@@ -62,7 +65,7 @@ class Meta(TypedDict):
     seconds: float
 
 
-_META = "meta.json"
+_META, _MOST_META_BYTES = "meta.json", 1 << 26
 _COMPRESSED = (".gz", ".bz2", ".xz", ".Z")
 
 
@@ -207,13 +210,15 @@ def _valid_meta(card: Card, home: DataHome) -> Meta | None:
     """Read what a prepared folder holds; None if it is not there, incomplete, or made of other contents."""
     folder = prepared_folder(card, home)
     try:
-        meta: Meta = json.loads((folder / _META).read_text("utf-8"))
+        meta = read_note(folder / _META, Meta, _MOST_META_BYTES)
+        counts = [meta["counts"]["train"], meta["counts"]["test"]]
+        fits = [*map(sum, counts)] == [meta["n"], meta["n_test"]] and {*map(len, counts)} == {len(card.classes)}
         complete = all((folder / name).stat().st_size == entry["bytes"] for name, entry in meta["arrays"].items())
         contents = [(read_pin(file, home), meta["content"][file.name]) for file in card.remote_files]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError):
         return None
     same = all(pin is None or pin.content_sha256 == content for pin, content in contents)
-    return meta if complete and same else None
+    return meta if fits and complete and same else None
 
 
 def _sound_meta(card: Card, home: DataHome) -> Meta | None:

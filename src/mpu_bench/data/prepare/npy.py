@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from mpu_bench.data.readers.blocks import Chunk
 from mpu_bench.errors import DataError
+from mpu_bench.files import open_regular
 
 MAX_PAIRS = 2**32 - 1
 PIECE_BYTES = 4 << 20  #: how much of an array is worked on at once
@@ -183,7 +184,7 @@ def pieces(rows: int, row_bytes: int) -> Iterator[tuple[int, int]]:
 
 def open_array(path: Path, mode: Literal["c", "r+"] = "c") -> NDArray[Any]:
     """Map an array into memory as a plain, writable array; ``"c"`` never changes the file, ``"r+"`` does."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         if stream.seek(0, io.SEEK_END) <= _HEADER_BYTES:  # nothing to map
             return np.asarray(np.load(path))
     return np.asarray(np.load(path, mmap_mode=mode))
@@ -192,7 +193,7 @@ def open_array(path: Path, mode: Literal["c", "r+"] = "c") -> NDArray[Any]:
 def checksum(path: Path) -> int:
     """Return a CRC of a file: of all of it up to 4 MiB, of a larger one as much, in 64 samples spread evenly."""
     size = path.stat().st_size
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         if size <= _SAMPLES * _SAMPLE_BYTES:
             return zlib.crc32(stream.read())
         total = 0

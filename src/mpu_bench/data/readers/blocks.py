@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from mpu_bench.data.download.compression import open_content
 from mpu_bench.data.download.errors import SourceError
 from mpu_bench.errors import DataError
+from mpu_bench.files import open_regular
 
 BLOCK_BYTES = 4 << 20
-_LONGEST_LINE_BYTES = 1 << 30
+_LONGEST_LINE_BYTES = 1 << 27
 
 
 class Chunk(NamedTuple):
@@ -46,6 +47,18 @@ class Chunk(NamedTuple):
         values[np.repeat(np.arange(len(self.labels)), self.lengths), self.columns] = self.values
         return Chunk(self.labels, values)
 
+    def dense_pieces(self, features: int) -> Iterator[Chunk]:
+        """Cut the rows into pieces of about `BLOCK_BYTES`, one row at least, and yield them with their zeros."""
+        if self.columns is None or self.lengths is None:
+            yield self
+            return
+        step = max(1, BLOCK_BYTES // (8 * features))
+        starts = np.concatenate([[0], np.cumsum(self.lengths)])
+        for first in range(0, len(self.labels), step):
+            rows = slice(first, first + step)
+            pairs = slice(starts[first], starts[min(first + step, len(self.labels))])
+            yield Chunk(self.labels[rows], self.values[pairs], self.columns[pairs], self.lengths[rows]).dense(features)
+
     def sparse(self) -> Chunk:
         """Return the rows without their zeros."""
         if self.columns is not None:
@@ -64,7 +77,11 @@ class SourceFile:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the content; damage of a compressed file becomes a `DataError`."""
+        """Open the content; damage of a compressed file becomes a `DataError`, as does what is no file."""
+        try:
+            open_regular(self.path).close()
+        except OSError as error:
+            raise DataError(f"{self.path}: cannot be read: {error.strerror}") from None
         try:
             with open_content(self.path) as stream:
                 yield stream
@@ -82,21 +99,23 @@ class SourceFile:
             Whole lines; the last of a file may lack its end.
         """
         size = size or BLOCK_BYTES
-        line, rest = 1, b""
+        line, rest, held = 1, [b""], 0  # the beginning of a line, in pieces
         with self.open() as stream:
             while piece := stream.read(size):
                 self.advance(len(piece))
                 end = piece.rfind(b"\n") + 1
                 if not end:
-                    rest += piece
-                    if len(rest) > _LONGEST_LINE_BYTES:
+                    rest.append(piece)
+                    held += len(piece)
+                    if held > _LONGEST_LINE_BYTES:
                         raise DataError(
                             f"{self.path}, line {line}: has more than {_LONGEST_LINE_BYTES:,} bytes; "
                             "this is not a text of examples"
                         )
                     continue
-                block, rest = rest + piece[:end], piece[end:]
+                block = b"".join([*rest, piece[:end]])
+                rest, held = [piece[end:]], len(piece) - end
                 yield line, block
                 line += block.count(b"\n")
-        if rest:
-            yield line, rest
+        if held:
+            yield line, b"".join(rest)

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mpu_bench.data.cards.schema import DelimitedColumns
+from mpu_bench.data.cards.schema import MOST_COLUMNS, MOST_FEATURES, DelimitedColumns
 from mpu_bench.data.readers.blocks import Chunk, SourceFile
 from mpu_bench.data.readers.labels import Labels
 from mpu_bench.errors import DataError
@@ -38,6 +38,8 @@ class ColumnEncoding:
         The number of columns in the file.
     scaled : bool
         Whether numbers are scaled to [0, 1].
+    most : int
+        How many columns the problem may have.
     values : dict of int to tuple of str
         The values of each categorical column, by its index.
     low, high : dict of int to float
@@ -47,6 +49,7 @@ class ColumnEncoding:
     layout: DelimitedColumns
     count: int
     scaled: bool = False
+    most: int = MOST_FEATURES
     values: dict[int, tuple[str, ...]] = field(default_factory=dict)
     low: dict[int, float] = field(default_factory=dict)
     high: dict[int, float] = field(default_factory=dict)
@@ -107,24 +110,26 @@ class ColumnEncoding:
         return (numbers - self.low[index]) / width if width > 0 else np.zeros_like(numbers)
 
 
-def new_encoding(file: SourceFile, layout: DelimitedColumns, scaled: bool) -> ColumnEncoding:
+def new_encoding(file: SourceFile, layout: DelimitedColumns, scaled: bool, most: int = MOST_FEATURES) -> ColumnEncoding:
     """Begin the encoding of files like this one: count its columns, and take the card's lists of values.
 
     Raises
     ------
     DataError
-        If the file is empty, or the card names a column that it has not.
+        If the file is empty or has too many columns, or the card names one that it has not.
     """
     _, block = next(file.blocks(1 << 16), (0, b""))
     first = next((line for line in block.split(b"\n") if line.strip()), None)
     if first is None:
         raise DataError(f"{file.path}: is empty")
     count = len(first.split() if layout.separator == "blank" else first.split(layout.separator.encode()))
+    if count > MOST_COLUMNS:
+        raise DataError(f"{file.path}: has {count:,} columns, and {MOST_COLUMNS:,} can be read; write it as svmlight")
     named = max(layout.label, *layout.skip, *layout.categorical, 0)
     if named > count:
         raise DataError(f"{file.path}: has {count} columns, but the card names column {named}")
     listed = {column - 1: names for column, names in layout.categories.items()}
-    return ColumnEncoding(layout, count, scaled, listed)
+    return ColumnEncoding(layout, count, scaled, most, listed)
 
 
 def fit(
@@ -144,6 +149,8 @@ def fit(
         for line, block in file.blocks():
             table = _table(file, line, block, encoding)
             encoding.fit(table[in_training(row, len(table))])
+            if encoding.features > encoding.most:
+                raise DataError(f"{file.path}: comes to more than the {encoding.most:,} columns expected")
             row += len(table)
 
 
@@ -196,7 +203,7 @@ def _table(file: SourceFile, line: int, block: bytes, encoding: ColumnEncoding) 
             dtype={index: "str" if index in texts else "float64" for index in range(encoding.count)},
             na_filter=False,
         )
-    except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
+    except (ValueError, OverflowError) as error:
         raise _data_error(file, line, block, encoding) from error
     numbers = table[[index for index in encoding.used if index not in texts]].to_numpy()
     if not np.isfinite(numbers).all() or _fields_in(block, encoding) != len(table) * encoding.count:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -9,12 +10,14 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.data.readers.blocks import Chunk, SourceFile
+from mpu_bench.data.readers.blocks import BLOCK_BYTES, Chunk, SourceFile
 from mpu_bench.data.readers.labels import Labels
 from mpu_bench.errors import DataError
 
 
-def read_idx(images: SourceFile, labels: SourceFile, classes: Labels, chunk_rows: int = 4096) -> Iterator[Chunk]:
+def read_idx(
+    images: SourceFile, labels: SourceFile, classes: Labels, features: int, chunk_rows: int = 4096
+) -> Iterator[Chunk]:
     """Read images and their labels in the idx format of MNIST.
 
     Parameters
@@ -22,8 +25,10 @@ def read_idx(images: SourceFile, labels: SourceFile, classes: Labels, chunk_rows
     images, labels : SourceFile
         Unsigned bytes with three dimensions (number, height, width) and with one.
     classes : Labels
+    features : int
+        The number of pixels of an image.
     chunk_rows : int
-        How many images to hand out at once.
+        How many images to hand out at once, at most.
 
     Yields
     ------
@@ -33,17 +38,20 @@ def read_idx(images: SourceFile, labels: SourceFile, classes: Labels, chunk_rows
     Raises
     ------
     DataError
-        If a header is of another kind, a file is shorter or longer than its header says, the two disagree, or a
-        label has no class.
+        If a header is of another kind or tells other pixels, a file is shorter or longer than its header says, the two
+        disagree, or a label has no class.
     """
     with images.open() as pixels, labels.open() as digits:
         count, *shape = _read_header(images, pixels, 3)
         (labelled,) = _read_header(labels, digits, 1)
         if count != labelled:
             raise DataError(f"{labels.path}: holds {labelled} labels for the {count} images of {images.name}")
-        width = int(np.prod(shape))
-        for first in range(0, count, chunk_rows):
-            m = min(chunk_rows, count - first)
+        width = math.prod(shape)
+        if width != features:
+            raise DataError(f"{images.path}: has {width:,} pixels instead of {features:,}")
+        step = max(1, min(chunk_rows, BLOCK_BYTES // width))
+        for first in range(0, count, step):
+            m = min(step, count - first)
             values = _read_bytes(images, pixels, m * width).reshape(m, width)
             yield Chunk(_class_indices(labels, _read_bytes(labels, digits, m), classes, first), values)
         for file, stream in ((images, pixels), (labels, digits)):
@@ -59,11 +67,16 @@ def _read_header(file: SourceFile, stream: BinaryIO, dimensions: int) -> tuple[i
 
 
 def _read_bytes(file: SourceFile, stream: BinaryIO, count: int) -> NDArray[np.uint8]:
-    read = stream.read(count)
-    file.advance(len(read))
-    if len(read) < count:
+    """Read piece by piece: what a header promises takes memory only as far as it comes."""
+    read: list[bytes] = []
+    left = count
+    while left and (piece := stream.read(min(left, BLOCK_BYTES))):
+        file.advance(len(piece))
+        read.append(piece)
+        left -= len(piece)
+    if left:
         raise DataError(f"{file.path}: is shorter than its header says; fetch it again")
-    return np.frombuffer(read, np.uint8)
+    return np.frombuffer(b"".join(read), np.uint8)
 
 
 def _class_indices(file: SourceFile, read: NDArray[np.uint8], classes: Labels, first: int) -> NDArray[np.int32]:

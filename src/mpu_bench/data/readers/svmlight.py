@@ -21,11 +21,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.data.cards.schema import MOST_FEATURES
 from mpu_bench.data.readers.blocks import Chunk, SourceFile
 from mpu_bench.errors import DataError
 
-LARGEST_INDEX = 2**32 - 2
 LARGEST_VALUE = float(np.finfo(np.float32).max)
+_LONGEST_INDEX = 20  # digits
 _BLANK_AFTER_COLON = re.compile(rb":[ \t]+")
 
 
@@ -57,7 +58,7 @@ class Rules:
     """
 
     labels: NumericLabels
-    features: int = LARGEST_INDEX
+    features: int = MOST_FEATURES
     first_index: int = 1
     drop_repeated: bool = False
 
@@ -85,7 +86,7 @@ def _documents_of(file: SourceFile, topic: str) -> Iterator[int]:
         for line, text in enumerate(block.splitlines(), first):
             words = text.split()
             if words and words[0] == wanted:
-                if len(words) != 3 or not words[1].isdigit():
+                if len(words) != 3 or not words[1].isdigit() or len(words[1]) > _LONGEST_INDEX:
                     raise DataError(f"{file.path}, line {line}: should read 'topic document 1'")
                 yield int(words[1])
 
@@ -190,6 +191,8 @@ def _pair(word: bytes, rules: Rules) -> tuple[int, float]:
     shown = _shown(word)
     if not colon or not re.fullmatch(rb"[+-]?\d+", index):
         raise ValueError(f"'{shown}' is not of the form index:value")
+    if len(index) > _LONGEST_INDEX:
+        raise ValueError(f"'{shown}': the index is not one of the {rules.features} features")
     column = int(index) - rules.first_index
     if column < 0:
         hint = "; if columns are counted from 0, the card needs 'first_index: 0'" if int(index) == 0 else ""

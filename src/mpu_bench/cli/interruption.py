@@ -1,0 +1,69 @@
+"""Ctrl-C and SIGTERM: whatever they interrupt, the program ends with 130 or 143, and with no words of another fault.
+
+What an interruption becomes on its way up depends on what it met: a library may turn it into an error of its own. So
+that it came is remembered, and decides.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+from typing import NoReturn
+
+_BASE_OF_SIGNALS = 128  # of an exit code, as shells count
+_HEEDED = (signal.SIGINT, signal.SIGTERM)
+
+
+class _Came:
+    """The first signal that has come, and whether the program is leaving already."""
+
+    code: int | None = None
+    leaving = False
+
+
+def has_come() -> bool:
+    """Return whether the program was told to end."""
+    return _Came.code is not None
+
+
+def listen() -> None:
+    """Heed the signals from now on, but for those that the program was started to ignore."""
+    _Came.code, _Came.leaving = None, False
+    for number in _HEEDED:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    if _Came.code is None:
+        _Came.code = _BASE_OF_SIGNALS + number
+    if _Came.leaving:  # nothing is left to tidy up
+        os._exit(_Came.code)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise SystemExit(_Came.code)
+
+
+def leave_with(work: Callable[[], int]) -> NoReturn:
+    """Do the work of the program and leave with the exit code it returns, or with that of the signal that came."""
+    code = 1
+    try:
+        try:
+            listen()
+            code = work()
+        except BaseException:
+            if not has_come():
+                raise
+        _Came.leaving = True
+    except BaseException:  # a second signal, just now
+        if not has_come():
+            raise
+        _Came.leaving = True
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    sys.exit(code if _Came.code is None else _Came.code)

@@ -1,0 +1,109 @@
+"""The greatest numbers that a config may hold, and how many runs it may come to, counted before any is made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mpu_bench.document import Node
+
+MOST_RUNS = 20_000  #: of one experiment, with the trials of its tuning and without optima
+MOST_TUNED = 20  #: parameters of one ``tune``
+MOST_ENTRIES = 1000  #: datasets, solvers, claims of one config
+MOST_POINTS = 10_000  #: over which one statement ranges
+LARGEST_SEED = 2**32 - 1  #: that NumPy's old generators and LIBLINEAR take
+LARGEST_COUNT = 2**31 - 1  #: of vectors
+MOST_REPEATS = MOST_RUNS
+MOST_THREADS = 1024
+MOST_JOBS = 1024
+MOST_SECONDS = 1e9  #: some thirty years
+MOST_PASSES = 1e8
+MOST_EVALUATIONS = 4e18  #: of the kernel: what 64 bits can count
+MOST_MEMORY_BYTES = 2**62
+_UNCOUNTED = 10**15  # where counting ends
+
+
+def combinations(value: Any) -> int:
+    """Return how many values `sweep.expand` makes of one; of very many, some number above `MOST_RUNS`."""
+    if isinstance(value, list):
+        return sum(combinations(each) if isinstance(each, Mapping) else 1 for each in value)
+    return product(combinations(each) for each in value.values()) if isinstance(value, Mapping) else 1
+
+
+def product(counts: Iterable[int]) -> int:
+    """Return the product of counts, in few digits: of very many, some number above `MOST_RUNS`."""
+    total = 1
+    for count in counts:
+        total *= count
+        if total > _UNCOUNTED:
+            return _UNCOUNTED
+    return total
+
+
+def check_bound(count: int, what: str, most: int, node: Node) -> None:
+    """Refuse what comes to more than it may.
+
+    Raises
+    ------
+    ConfigError
+        Which says how many there are.
+    """
+    if count > most:
+        said = f"{count:,}" if count < _UNCOUNTED else f"{_UNCOUNTED:,} or more"
+        raise node.error(f"comes to {said} {what}, and may come to {most:,} at most; give fewer values")
+
+
+class PlanSize:
+    """Counts the runs of a plan while its config is read.
+
+    Parameters
+    ----------
+    problems : iterable of str
+        The label of every problem; those that a dataset is split into have the same.
+    seeds : int
+        How many seeds each run is made with ...
+    seeds_on : mapping of str to int
+        ... and how many on datasets that have a number of their own, by label.
+    """
+
+    def __init__(self, problems: Iterable[str], seeds: int, seeds_on: Mapping[str, int]) -> None:
+        self._problems = Counter(problems)
+        self._seeds, self._seeds_on = seeds, seeds_on
+        self._total = 0
+
+    def add(self, solvers: int, trials: int, label: str | None, node: Node) -> None:
+        """Count further runs.
+
+        Parameters
+        ----------
+        solvers : int
+            How many there are, each with one value for each parameter ...
+        trials : int
+            ... and how many runs it takes to tune one of them.
+        label : str or None
+            The dataset that they are for, None for all.
+        node : Node
+            The entry of the config.
+
+        Raises
+        ------
+        ConfigError
+            If there are too many by now.
+        """
+        chosen = self._problems if label is None else {label: self._problems[label]}
+        each = sum(count * (self._seeds_on.get(name, self._seeds) + trials) for name, count in chosen.items())
+        self._total += product([solvers, each])
+        check_bound(self._total, "runs", MOST_RUNS, node)
+
+
+def check_seeds(first: int, count: int, node: Node) -> None:
+    """Refuse seeds beyond the largest.
+
+    Raises
+    ------
+    ConfigError
+    """
+    if first + count - 1 > LARGEST_SEED:
+        raise node.error(f"the last of the {count:,} seeds from {first:,} on is beyond {LARGEST_SEED:,}")

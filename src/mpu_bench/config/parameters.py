@@ -1,0 +1,158 @@
+"""The parameters of solvers in a config: their schemas, made from the solvers themselves, and what goes together.
+
+What a plugin's solver says of itself is checked here, too; where its plugin is not run, it takes anything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, get_type_hints
+
+from pydantic import ConfigDict, ValidationInfo, create_model, field_validator
+
+from mpu_bench import solvers
+from mpu_bench.config.choices import KernelChoice, SolverChoice
+from mpu_bench.core.solver import Optimum, Solver
+from mpu_bench.document import Node, Strict
+from mpu_bench.errors import ConfigError
+from mpu_bench.scaled import Derived, Scaled, parse
+from mpu_bench.solvers.multiclass import Reduction
+from mpu_bench.yaml_text import shown
+
+
+class Everything:
+    """Holds every name."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+
+Names = Mapping[str, Any] | Everything  # of parameters
+
+
+class Parameters(Strict):
+    """The parameters of a solver; any real number among them may be relative to the data."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _number_or_relative(cls, given: Any, check: Callable[[Any], Any], info: ValidationInfo) -> Any:
+        value = parse(given)
+        if isinstance(value, Scaled) and value.by == "n":
+            factor = check(value.factor)
+            if not isinstance(factor, float):
+                raise ValueError("only a real number can be given over the examples")
+            return Scaled(factor, "n")
+        if isinstance(value, Derived):
+            _check_derived(info.field_name, value.regularization)
+            return value
+        return check(given)
+
+
+def _check_derived(parameter: str | None, regularization: Any) -> None:
+    if parameter != "nu":
+        raise ValueError("only nu can be derived from-regularization")
+    over_n = isinstance(regularization, Scaled) and regularization.by == "n"
+    number = regularization.factor if over_n else regularization
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < math.inf:
+        raise ValueError(f"from-regularization must be a number above 0 or {{over-examples: 1}}, not {shown(number)}")
+
+
+class _AnyParameters(Strict):
+    """The parameters of a solver of which nothing is known."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+def parameters_model(name: str) -> type[Strict]:
+    """Make the schema of a solver's parameters out of its dataclass, with ``multiclass`` for one of two classes.
+
+    Raises
+    ------
+    ConfigError
+        If no solver has this name.
+    """
+    return _model_of(solvers.load(name), name) if solvers.is_described(name) else _AnyParameters
+
+
+def names_of_parameters(name: str) -> Names:
+    """Return the names of a solver's parameters."""
+    return parameters_model(name).model_fields if solvers.is_described(name) else Everything()
+
+
+@cache
+def _model_of(solver: type[Solver], name: str) -> type[Parameters]:
+    hints = get_type_hints(solver, include_extras=True)
+    fields: dict[str, Any] = {
+        each.name: (hints[each.name], ... if each.default is dataclasses.MISSING else each.default)
+        for each in dataclasses.fields(solver)
+    }
+    if solver.classes == "two":
+        fields["multiclass"] = (Reduction | None, None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a parameter may have the name of a method of pydantic's
+        return create_model(f"{name} parameters", __base__=Parameters, **fields)
+
+
+def checked_parameters(name: str, node: Node, kernel: KernelChoice) -> dict[str, Any]:
+    """Check one value for each parameter, and that they go together."""
+    checked = dict(node.validated(parameters_model(name)))
+    if checked.get("multiclass", "") is None:
+        del checked["multiclass"]
+    elif "multiclass" in checked and isinstance(checked.get("nu"), Derived):
+        raise node.error(
+            "nu cannot be derived for several machines, which have one each; give nu, or leave out multiclass"
+        )
+    _check_together(name, {key: value for key, value in checked.items() if key != "multiclass"}, kernel, node)
+    return checked
+
+
+def _check_together(name: str, parameters: Mapping[str, Any], kernel: KernelChoice, node: Node) -> None:
+    """Refuse parameters and a kernel that do not go together, which the solver itself knows."""
+    try:
+        solver = solvers.load(name)(**parameters)
+        if solver.kernels == "any":
+            solver.check_kernel(kernel.build(lambda width: width))
+    except ConfigError as error:
+        raise node.error(str(error)) from None
+    except TypeError:
+        # a solver may compute with its parameters, which waits for the data where one is relative to them
+        if not any(isinstance(value, Scaled | Derived) for value in parameters.values()):
+            raise
+
+
+def check_answers(choice: SolverChoice, node: Node, optimum: bool) -> None:
+    """Refuse a solver of a plugin that cannot say which objective it has, or which solver finds the optimum of it.
+
+    Its answers are kept, so that its plugin need not be asked again when the plan is made.
+    """
+    named = [(choice.name, choice.parameters)]
+    if choice.tuning is not None:
+        named += [(choice.tuning.solver, each.tried) for each in choice.tuning.candidates]
+    try:
+        for name, parameters in named:
+            if solvers.plugin_of(name) is not None:
+                solvers.load(name).objective_of(parameters)
+        if optimum and choice.tuning is None and solvers.plugin_of(choice.name) is not None:
+            _check_optimum(solvers.load(choice.name).optimum_solver(choice.parameters, choice.kernel.is_linear))
+    except ConfigError as error:
+        raise node.error(str(error)) from None
+
+
+def _check_optimum(optimum: Optimum | None) -> None:
+    """Refuse as `Solver.optimum_solver` what is no solver with its parameters."""
+    if optimum is None:
+        return
+    name, parameters = optimum
+    try:
+        solvers.load(name)(**parameters)
+    except (ConfigError, TypeError) as error:
+        raise ConfigError(f"its optimum_solver names '{name}' with {parameters!r}: {error}") from None

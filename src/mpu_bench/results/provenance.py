@@ -1,0 +1,102 @@
+"""What each result was made from, and which results therefore hold.
+
+A run may take values of other runs, its sources: the optimum that its objective is set against, a nu, a share of
+seconds, the trials by which it was tuned. Its row remembers the key of each source and a hash of what was stored under
+that key when the run was made. A result holds while every source has a result that holds and is still the one that it
+was made from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from mpu_bench.quantities import FINISHED
+from mpu_bench.results.rows import DamagedError
+
+#: for each key of a result, the keys of its sources, by what is taken from them
+Needs = Mapping[str, Mapping[str, str]]
+
+#: of one result: what is taken -> the source's key, and the hash of what it was, None where it had no result
+MadeFrom = Mapping[str, tuple[str, str | None]]
+
+KEY = "made_from"  #: in a stored row; no column of the results
+_DIGITS = 16  # of a hash
+
+
+class Kept(NamedTuple):
+    """What is stored of a run, as far as it matters here; ``made_from`` is None in rows of earlier versions."""
+
+    status: str
+    made_from: MadeFrom | None
+
+
+def content_hash(record: Mapping[str, Any], columns: Mapping[str, Any]) -> str:
+    """Return a hash of a result as it is stored, its row and its checkpoints; the same in every process."""
+    content = [{name: value for name, value in record.items() if name != KEY}, columns]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+
+
+def checked_made_from(value: Any) -> MadeFrom | None:
+    """Return the sources that a stored row names.
+
+    Raises
+    ------
+    DamagedError
+        If it names them in another form.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, dict) or not all(map(_is_source, value.values())):
+        raise DamagedError(f"{KEY} does not name results")
+    return {kind: (key, known) for kind, (key, known) in value.items()}
+
+
+def _is_source(pair: Any) -> bool:
+    return (
+        isinstance(pair, list)
+        and len(pair) == 2
+        and isinstance(pair[0], str)
+        and (pair[1] is None or isinstance(pair[1], str))
+    )
+
+
+def holding(kept: Mapping[str, Kept], needs: Needs, hash_of: Callable[[str], str]) -> set[str]:
+    """Return the keys of the results that hold.
+
+    Parameters
+    ----------
+    kept : mapping
+        Every stored run by its key.
+    needs : mapping
+        What the present plan knows of sources. A result that was made without one of them does not hold; of a row that
+        does not tell its sources, of an earlier version, these are believed to be what it was made from.
+    hash_of : function
+        Returns `content_hash` of what is stored under a key.
+    """
+    hashes: dict[str, str] = {}
+
+    def is_same(key: str, known: str | None) -> bool:
+        if key not in kept or known is None:
+            return False
+        if key not in hashes:
+            hashes[key] = hash_of(key)
+        return hashes[key] == known
+
+    sources: dict[str, set[str]] = {}
+    for key, run in kept.items():
+        needed, made_from = needs.get(key, {}), run.made_from
+        if run.status not in FINISHED:
+            continue
+        if made_from is None:
+            sources[key] = set(needed.values())
+        elif all(made_from.get(kind, ("",))[0] == source for kind, source in needed.items()) and all(
+            is_same(source, known) for source, known in made_from.values()
+        ):
+            sources[key] = {source for source, _ in made_from.values()}
+    while broken := {key for key, of in sources.items() if not of <= sources.keys()}:
+        for key in broken:
+            del sources[key]
+    return set(sources)

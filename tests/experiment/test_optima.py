@@ -1,0 +1,89 @@
+"""The cache of optima: whatever is wrong with it is a remark."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mpu_bench.experiment.optima import OptimaCache
+from mpu_bench.quantities import CHECKPOINT_COLUMNS
+
+RECORD = {"status": "done", "reason": "", "objective": 1.5, "involuntary_switches": 3.0, "nu": None}
+POINT = dict.fromkeys(CHECKPOINT_COLUMNS) | {"presented": 7, "objective": 1.5}
+
+
+@pytest.fixture
+def remarks() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def cache(tmp_path: Path, remarks: list[str]) -> OptimaCache:
+    return OptimaCache(tmp_path, remarks.append)
+
+
+def test_what_is_kept_is_found_again(cache: OptimaCache, remarks: list[str]) -> None:
+    assert cache.load("key") is None
+    cache.save("key", (RECORD, [POINT, POINT]))
+    record, checkpoints = cache.load("key")
+    assert {name: value for name, value in RECORD.items() if value is not None} == record
+    assert checkpoints == [POINT, POINT]
+    assert remarks == []
+
+
+def written(content: object) -> Callable[[Path], object]:
+    text = content if isinstance(content, str) else json.dumps(content)
+    return lambda path: path.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        written("{"),
+        written(""),
+        written([]),
+        written(7),
+        written({"record": RECORD}),
+        written({"record": [1], "checkpoints": []}),
+        written({"record": RECORD, "checkpoints": 5}),
+        written({"record": RECORD, "checkpoints": [5]}),
+        written({"record": RECORD, "checkpoints": [{}]}),
+        written({"record": RECORD | {"status": "crashed"}, "checkpoints": []}),
+        written({"record": RECORD | {"status": None}, "checkpoints": []}),
+        written({"record": RECORD | {"objective": "hello"}, "checkpoints": []}),
+        written({"record": RECORD | {"objective": [1]}, "checkpoints": []}),
+        written({"record": RECORD, "checkpoints": [POINT | {"updates": {}}]}),
+        written('{"record": ' + "[" * 100_000),
+        written('{"record": {"objective": 1' + "0" * 5000 + '}, "checkpoints": []}'),
+        lambda path: path.write_bytes(b"\xff\xfe\x00"),
+        lambda path: path.mkdir(),
+        os.mkfifo,
+        lambda path: path.symlink_to("/dev/zero"),
+    ],
+)
+def test_what_is_damaged_is_found_again_with_a_remark(
+    damage: Callable[[Path], object], cache: OptimaCache, remarks: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "optima").mkdir()
+    damage(tmp_path / "optima" / "key.json")
+    assert cache.load("key") is None
+    assert len(remarks) == 1
+    assert "key.json: this kept optimum cannot be used" in remarks[0]
+
+
+@pytest.mark.parametrize("number", [28, 30, 13], ids=["full", "read-only", "forbidden"])
+def test_what_cannot_be_written_is_a_remark_and_leaves_nothing(
+    number: int, cache: OptimaCache, remarks: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_descriptor: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    cache.save("key", (RECORD, []))
+    (remark,) = remarks
+    assert f"cannot be written ({os.strerror(number)})" in remark
+    assert list((tmp_path / "optima").iterdir()) == []

@@ -1,0 +1,5 @@
+"""Leaves by sys.exit when it is imported."""
+
+import sys
+
+sys.exit(3)
