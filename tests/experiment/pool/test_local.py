@@ -300,8 +300,13 @@ def test_the_limit_of_memory_holds_for_all_that_a_solver_starts(outcomes) -> Non
 
 
 def test_odd_ends_have_their_cause(outcomes) -> None:
-    thread, rubbish, fault, closed = (each.record for each in outcomes(["thread", "rubbish", "segfault", "close"]))
+    hows = ["thread", "rubbish", "forge", "segfault", "close"]
+    thread, rubbish, forged, fault, closed = (each.record for each in outcomes(hows))
     assert (thread["status"], thread["reason"]) == ("done", "left running, ended by mpu-bench: 1 threads")
     assert (rubbish["status"], rubbish["reason"][:39]) == ("error", "its process sent what no worker sends: ")
+    assert (forged["status"], forged["reason"]) == (
+        "error",
+        "its process sent what no worker sends: a record of no run",
+    )
     assert (fault["status"], fault["reason"]) == ("crashed", "its process was ended by SIGSEGV")
     assert (closed["status"], closed["reason"][:40]) == ("crashed", "it closed its connection to mpu-bench; a")
