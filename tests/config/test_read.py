@@ -238,6 +238,7 @@ def test_what_is_no_plugin_file_is_told(refused, tmp_path: Path, plugin: str, wo
         ("name=\x1b[31m", "holds a character that cannot be shown"),
         ('name="\\e[31m"', "a text holds a character that cannot be shown"),
         ("solvers.mpu={1: 2}", "'solvers' holds no keys"),
+        ("version=2", "version: must be 1, not 2"),
         ("stop={1: 2}", "stop: a key must be a word, not 1"),
     ],
 )

@@ -451,3 +451,26 @@ def test_no_secret_and_no_home_folder_is_kept(tmp_path: Path, read, monkeypatch:
         assert str(tmp_path).encode() not in content, path
         assert b"\x1b[" not in content, path
         assert len(content) < 100_000, path
+
+
+def test_a_trial_whose_process_died_once_leaves_no_trace(execute, tmp_path: Path) -> None:
+    plugin, gate = Path(__file__).parents[1] / "plugins" / "misbehaving.py", tmp_path / "gate"
+    text = (
+        f"name: tried\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\nplugins: [{plugin}]\nrepeats: 2\n"
+        f"solvers: [{{misbehaving: {{how: crash-once, gate: {gate}, tune: {{passes: [2, 3], holdout: 0.3}}}}}}]\n"
+    )
+    records, _ = execute(text)
+    told = [(bool(row["trial"]), row["status"]) for row in records]
+    assert told == [(True, "crashed"), (True, "done"), (False, "provisional"), (False, "provisional")]
+    assert "1 of 2 values tried failed: crashed" in records[2]["reason"]
+    records, done = execute(text)
+    assert len(done) == 3
+    undisturbed, done = execute(text, folder="others")
+    assert len(done) == 4
+    assert list(map(without_seconds, records)) == list(map(without_seconds, undisturbed))
+
+
+def without_seconds(row: dict[str, object]) -> dict[str, object]:
+    """Return a row without what differs from one undisturbed run to the next."""
+    measured = ("seconds", "load", "disturbed", "involuntary_switches", "peak_memory_mb", "machine")
+    return {name: value for name, value in row.items() if not name.endswith(measured)}

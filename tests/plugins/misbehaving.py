@@ -45,7 +45,7 @@ def falsify(problem):
 class Misbehaving(Solver):
     """Does ``how`` after ``passes`` passes; takes ``look`` seconds to be measured.
 
-    With ``hold``, runs of ``from_seed`` on write to ``gate`` and wait, as long as that file is there.
+    With ``crash-once``, the first run that comes so far makes the file ``gate`` and crashes. With ``hold``, runs of ``from_seed`` on write to ``gate`` and wait, as long as that file is there.
     """
 
     name = "misbehaving"
@@ -88,6 +88,13 @@ class Misbehaving(Solver):
 
     def _kill(self, state):
         os.kill(os.getpid(), signal.SIGKILL)
+
+    def _crash_once(self, state):
+        try:
+            Path(self.gate).touch(exist_ok=False)
+        except FileExistsError:
+            return Status.DONE
+        return self._kill(state)
 
     def _exit(self, state):
         os._exit(3)

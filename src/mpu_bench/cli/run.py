@@ -135,16 +135,14 @@ def _pool(jobs: int, threads: int, debugger: bool) -> Pool:
 
 
 def _debug(fault: BaseException) -> None:
-    """Open a debugger where a run has raised; what the user means for mpu-bench, or can mend otherwise, is let be."""
+    """Open a debugger where a run has raised, unless the user has ended it."""
     import pdb
 
     from mpu_bench.cli import interruption
-    from mpu_bench.errors import UserError
 
     if interruption.has_come():
         raise fault
-    if not isinstance(fault, UserError):
-        pdb.post_mortem(fault.__traceback__)
+    pdb.post_mortem(fault.__traceback__)
 
 
 def _execute(

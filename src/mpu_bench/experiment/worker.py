@@ -131,7 +131,7 @@ class RunExecutor:
                 _forget_signal_handlers()
             self.send(Phase("importing"))
         for plugin in settings.plugins:
-            solvers.load_plugin(plugin)
+            solvers.load_plugin(plugin, settings.plugin_code)
         problem, kernel = self._load(task)
         self.send(Phase("compiling"))
         solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
