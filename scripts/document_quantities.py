@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mpu_bench.files import write_text
 from mpu_bench.quantities import DECLARED, RECORD_COLUMNS, Column, Quantity
-from mpu_bench.report.export import markdown_lines
+from mpu_bench.report.export import markdown_table
 
 PAGE = Path(__file__).parents[1] / "docs" / "results.md"
 
@@ -21,6 +21,8 @@ A results folder holds one row a run in `runs.csv`, one row a checkpoint of a ru
 and splits in `table.csv` and `mean_curves.csv`: there, a quantity `x` is the columns `x_mean` and `x_std` (the sample
 standard deviation; empty for one run), `published_x` is the number of the published table beside it, and `disturbed`
 says how many of its runs were. An empty cell means that the number does not exist for this solver, or was not measured.
+A text that a spreadsheet would take for a formula stands behind a `'`; a control character is written as `\\x1b` or the
+like, and the home folder as `~`.
 """
 
 
@@ -31,8 +33,8 @@ def text() -> str:
     headings = ("quantity", "type", "unit", "in", "meaning")
     quantities = [headings, *map(_quantity_line, DECLARED.values())]
     return "\n".join([
-        *(HEAD, "## Which run it is, and what became of it", "", markdown_lines(columns)),
-        *("## What is measured", "", markdown_lines(quantities)),
+        *(HEAD, "## Which run it is, and what became of it", "", markdown_table(columns)),
+        *("## What is measured", "", markdown_table(quantities)),
     ]).rstrip() + "\n"  # fmt: skip
 
 

@@ -21,10 +21,20 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src"), str(ROOT)]
 
-from faults import company, databases, disks, kills, zoo  # noqa: E402
+from faults import company, databases, disks, hostile_server, kills, zoo  # noqa: E402
 from faults.campaign import PROBLEMS, Campaign, Fault, References  # noqa: E402
+
+_ANSWERS = 40  # of a hostile server, in a part
+
+
+def hostile(seed: int, _place: Path, _references: References) -> list[Fault]:
+    """Let a server send answers that are put together at random."""
+    faults = [Fault("hostile", seed, f"answer {number}") for number in range(1, _ANSWERS + 1)]
+    faults[-1].problems += [f"message: {found}" for found in hostile_server.campaign(seed, _ANSWERS)]
+    return faults
+
 
 #: kind -> what makes the faults of a part, and how many of a hundred parts are of this kind
 KINDS: dict[str, tuple[Campaign, int]] = {
@@ -40,6 +50,7 @@ KINDS: dict[str, tuple[Campaign, int]] = {
     "together": (company.together, 6),
     "fetches": (company.fetches, 1),
     "database": (databases.database, 14),
+    "hostile": (hostile, 3),
     "zoo": (zoo.campaign, 0),  # once
 }
 #: whose faults are processes that are ended

@@ -20,11 +20,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 from mpu_bench import yaml_text
 from mpu_bench.errors import UserError, nearest
 from mpu_bench.files import read_bounded
+from mpu_bench.texts import one_line
 from mpu_bench.yaml_text import Key, Locations, shown
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 _MOST_ERRORS = 5  # told at once
+_MOST_NAME_BYTES = 200  # of an unknown one
 
 
 def _plain_label(name: str) -> str:
@@ -119,7 +121,8 @@ class Node:
 
     def unknown(self, what: str, name: str, valid: Any) -> UserError:
         """Make the error about a name that does not exist."""
-        return self.error(f"there is no {what} '{name}'; {self.document.suggest(name, valid)}")
+        written = one_line(name, _MOST_NAME_BYTES)
+        return self.error(f"there is no {what} '{written}'; {self.document.suggest(name, valid)}")
 
     def validated(self, schema: Any) -> Any:
         """Check the value against a pydantic model or an annotated type, and return what that makes of it.

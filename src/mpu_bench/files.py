@@ -34,6 +34,23 @@ _NOT_REGULAR = (
 )
 
 
+def is_file(path: Path) -> bool:
+    """Return whether there is a regular file; of a path that no system takes, such as a very long one, there is not."""
+    return _is_there(path.is_file)
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether there is a folder; see `is_file`."""
+    return _is_there(path.is_dir)
+
+
+def _is_there(asked: Callable[[], bool]) -> bool:
+    try:
+        return asked()
+    except (OSError, ValueError):
+        return False
+
+
 def open_regular(path: Path) -> BinaryIO:
     """Open a file for reading, and nothing but a file: a pipe would block for ever, a device never end.
 

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from command_line import environment
+from command_line import COMMAND, environment
 from mpu_bench.cli.app import app
 
 
@@ -89,3 +89,50 @@ def test_every_verb_and_option_has_a_help(verb: list[str]) -> None:
     shown = CliRunner().invoke(app, [*verb, "--help"])
     assert shown.exit_code == 0
     assert "[[" not in shown.output
+
+
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["\x1b[31mfoo"], ["[/red]"], ["show", "[/red]"], ["show", "--\x1b[31m"], ["list", "\x1b[2J"],
+        ["show", "\udcff"], ["show", LONG],
+        ["check", LONG], ["report", LONG], ["export", LONG], ["plot", LONG], ["compare", LONG, LONG],
+        ["check", "--baseline", LONG], ["reproduce", "--profile", LONG], ["reproduce", "--paper", "\x1b[31m"],
+        ["compare", ".", "--quantity", "\x1b[31m"], ["plot", ".", "--figure", LONG],
+        ["plot", ".", "--against", "[/red]"],
+        ["run", "tried.yaml", "--kernel-memory", LONG], ["run", "tried.yaml", "--jobs", "\x1b[31m"], ["run", LONG],
+        ["run", "tried.yaml", "--profile", LONG], ["run", "tried.yaml", "--only", LONG], ["data", "info", "\x1b[31m"],
+    ],
+    ids=lambda arguments: " ".join(arguments)[:40].encode("unicode_escape", "backslashreplace").decode(),
+)  # fmt: skip
+def test_whatever_is_typed_is_echoed_as_words_and_briefly(called, place: Path, arguments: list[str]) -> None:
+    code, told = called(*arguments)
+    assert code == 2
+    assert told.count("mpu-bench: ") == 1
+    assert "\x1b" not in told
+    assert len(told) < 3000
+    assert not (place / "results").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize("arguments", [["--help"], ["list", "kernels"], ["--version"]])
+def test_an_output_that_cannot_be_written_is_one_message(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, env=environment(), check=False, text=True
+        )
+    assert done.returncode == 2
+    assert done.stderr == "mpu-bench: the output cannot be written: No space left on device\n"
+
+
+def test_an_encoding_without_the_letters_is_no_failure(place: Path) -> None:
+    (place / "tried.yaml").write_text("name: tried\nversion: ±\n", encoding="utf-8")
+    told = subprocess.run(
+        [*COMMAND, "run", "tried.yaml"], cwd=place, capture_output=True, env=environment(PYTHONIOENCODING="ascii"),
+        check=False,
+    )  # fmt: skip
+    assert told.returncode == 2
+    assert b"Traceback" not in told.stderr

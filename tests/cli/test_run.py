@@ -237,3 +237,70 @@ def test_another_config_of_the_same_name_is_refused(place: Path, mpu_bench: Call
     assert refused.returncode == 2
     assert "results/tried: holds results of another config named tried (tried.yaml)" in refused.stderr
     assert rows() == before
+
+
+MARKING = """
+with open({path!r}, "a") as file:
+    file.write(f"{{os.getpid()}} {{os.getppid()}}\\n")
+"""
+
+
+@pytest.fixture
+def imports(place: Path) -> Callable[[], list[str]]:
+    """Give the config a plugin that writes which process imports it; return how often and where it was."""
+    text = PLUGIN.read_text(encoding="utf-8") + MARKING.format(path=str(place / "imports"))
+    (place / "own.py").write_text(text, encoding="utf-8")
+    (place / "tried.yaml").write_text(
+        "name: tried\ndataset: {checkerboard: {rows: 300, test_rows: 50}}\nplugins: [own.py]\n"
+        "solvers: [misbehaving: {how: [finish, raise]}]\nstop: {passes: 5}\n",
+        encoding="utf-8",
+    )
+
+    def read() -> list[str]:
+        path = place / "imports"
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    return read
+
+
+def test_what_shows_results_imports_no_plugin(place: Path, mpu_bench: Called, called, imports) -> None:
+    done = mpu_bench("run", "tried.yaml")
+    assert done.returncode == 1, done.stderr
+    warning = "this config names plugins, which are code that runs with your rights: "
+    assert done.stderr.startswith(f"{warning}{place / 'own.py'}\n")
+    before = imports()
+    assert len(before) == 2  # to describe it, and to run it
+    for arguments in (
+        ["show", "results/tried"],
+        ["report", "results/tried", "--out", "page"],
+        ["compare", "results/tried", "results/tried"],
+        ["export", "results/tried"],
+        ["check", "results/tried"],
+        ["plot", "results/tried"],
+        ["list", "configs"],
+        ["list", "solvers"],
+        ["run", "tried.yaml", "--set", "seed=-1"],
+        ["run", "tried.yaml", "--set", "unknown=1"],
+    ):
+        called(*arguments)
+        assert imports() == before, arguments
+
+
+def test_the_debugger_is_opened_where_a_run_raises(place: Path, imports) -> None:
+    done = subprocess.run(
+        [*COMMAND, "run", "tried.yaml", "--pdb"], input="p self.how\nq\n",
+        cwd=place, env=environment(), check=False, capture_output=True, text=True, timeout=200,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith("--pdb: runs are made in this process, one at a time and without limits; with this ")
+    assert "(Pdb) 'raise'" in done.stdout
+    assert "ValueError: the matrix is not what it seemed" in done.stderr
+    _, (here, _) = [line.split() for line in imports()]
+    assert all(line.split()[1] != here for line in imports()[1:])
+
+
+def test_the_debugger_sees_one_run_at_a_time(called, imports) -> None:
+    code, told = called("run", "tried.yaml", "--pdb", "--jobs", "2")
+    assert code == 2
+    assert "--pdb makes one run at a time, in this process; leave out --jobs 2" in told
+    assert imports() == []

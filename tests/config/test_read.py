@@ -203,17 +203,18 @@ def test_a_byte_order_mark_is_read_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("plugin", "words"),
     [
-        ("pipe.py", "is a pipe, not a file"),
-        (".", "is a folder, not a file"),
-        ("/dev/zero", "is a device, not a file"),
+        ("pipe.py", "is not a file"),
+        ("folder.py", "is not a file"),
+        ("/dev/zero", "its name must end in .py"),
         ("absent.py", "absent.py: no such file"),
-        ("circle.py", "Too many levels of symbolic links"),
-        ("x" * 300, "File name too long"),
+        ("circle.py", "Symlink loop"),
+        (f"{'x' * 300}.py", "File name too long"),
         ('"a\\0b"', "a text holds a character that cannot be shown"),
     ],
 )
 def test_what_is_no_plugin_file_is_told(refused, tmp_path: Path, plugin: str, words: str) -> None:
     os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "folder.py").mkdir()
     (tmp_path / "circle.py").symlink_to("circle.py")
     told = refused(HEAD + f"solvers: [mpu]\nplugins: [{plugin}]\n")
     assert "tried.yaml, line 4: " in told
@@ -237,6 +238,7 @@ def test_what_is_no_plugin_file_is_told(refused, tmp_path: Path, plugin: str, wo
         ("name=\x1b[31m", "holds a character that cannot be shown"),
         ('name="\\e[31m"', "a text holds a character that cannot be shown"),
         ("solvers.mpu={1: 2}", "'solvers' holds no keys"),
+        ("version=2", "version: must be 1, not 2"),
         ("stop={1: 2}", "stop: a key must be a word, not 1"),
     ],
 )

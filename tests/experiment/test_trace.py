@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,11 @@ from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Status
+from mpu_bench.errors import SolverError
 from mpu_bench.experiment import bind, trace
 from mpu_bench.quantities import RECORD_COLUMNS
 from mpu_bench.solvers.linear.dcd import DCD
+from mpu_bench.solvers.multiclass import Multiclass
 from mpu_bench.solvers.online.perceptron import Perceptron
 
 PLUGIN = Path(__file__).parents[1] / "plugins" / "misbehaving.py"
@@ -162,6 +165,67 @@ def test_a_diverged_run_says_so(problem: Problem) -> None:
     traced = run(solvers.load("misbehaving")(how="not-finite"), problem)
     assert traced.status == "diverged"
     assert "finite" in traced.reason
+
+
+class Odd(DCD):
+    """Ends as DCD does, with something odd in its model, once it has presented enough."""
+
+    def __init__(self, at: int, model=None, **odd) -> None:
+        super().__init__(tolerance=1e-12)
+        object.__setattr__(self, "at", at)
+        object.__setattr__(self, "odd", odd)
+        object.__setattr__(self, "odd_model", model)
+
+    def model(self, state):
+        model = super().model(state)
+        if state.counters[0] < self.at:
+            return model
+        if self.odd_model is not None:
+            return self.odd_model(model)
+        return replace(model, weights=np.full_like(model.weights, self.odd["weight"]))
+
+
+class Foreign:
+    """A model of another class, whose scores are not finite though nothing else tells."""
+
+    linear, support_vectors = True, 0
+
+    def __init__(self, model: LinearModel) -> None:
+        self.model = model
+
+    def scores(self, rows):
+        return np.full((len(rows.values), 1), np.nan)
+
+    def labels(self, rows):
+        return self.model.labels(rows)
+
+
+@pytest.mark.parametrize("odd", [{"weight": np.nan}, {"weight": np.inf}, {"weight": 1e308}, {"model": Foreign}])
+def test_a_run_ends_where_its_model_is_seen_not_to_be_finite(problem: Problem, odd) -> None:
+    rows = problem
+    if odd.get("weight") == 1e308:  # the weights are finite, the scores are not
+        rows = replace(problem, train=Dense(problem.train.values * 100), test=Dense(problem.test.values * 100))
+    traced = run(Odd(500, **odd), rows, Stop(passes=1000))
+    assert traced.status == "diverged"
+    assert "finite" in traced.reason
+    last = traced.checkpoints[-1]
+    assert 500 <= last["presented"] < 1000
+    assert last["test_error"] is last["train_error"] is None
+    assert traced.measured["balanced_error"] is None
+    assert all(each["test_error"] is not None for each in traced.checkpoints[:-1])
+
+
+def test_a_model_that_is_not_finite_at_the_end_is_not_done(problem: Problem) -> None:
+    traced = run(Odd(400, weight=np.nan), problem, Stop(passes=2), Checkpoints(first=10))
+    assert (traced.status, len(traced.checkpoints)) == ("diverged", 1)
+
+
+@pytest.mark.parametrize("status", [17, None, 1])
+def test_an_advance_returns_a_status(problem: Problem, monkeypatch: pytest.MonkeyPatch, status) -> None:
+    monkeypatch.setattr(DCD, "advance", lambda *_: status)
+    for solver in (DCD(), Multiclass(DCD(), "one-against-rest")):
+        with pytest.raises(SolverError, match="must return a Status"):
+            run(solver, problem)
 
 
 def test_the_schedule_has_no_end_and_no_repetition() -> None:

@@ -91,16 +91,19 @@ def _end(process: Started, chance: random.Random, when: str, seconds: float, pla
         with Watch(place / "results", place / "home") as watch:
             watch.wait(pattern, events, lambda: process.process.poll() is None)
         pause(later)
-    ready = _is_ready(process)
-    if not process.send(number):
+    ready, way = _is_ready(process), chance.choice(("", "", " to all", " twice"))
+    if not process.send(number, to_all=way == " to all"):
         return None
+    if way == " twice" and number != signal.SIGKILL:
+        pause(chance.uniform(0, 0.1))
+        process.send(number)
     code = _CODES[number]
     ended, problems = wait_for(process, (code, -number, 0) if not ready else (code, 0))
     if ended is not None and ended.code == 0 and "results are in" not in ended.err:
         problems.append(f"exit code 0 of a run that {number.name} ended")
     if not ready:  # the interpreter was still on its way to our first line
         problems = [each for each in problems if not each.startswith("traceback")]
-    return Fault("", 0, f"{number.name} {told}", problems)
+    return Fault("", 0, f"{number.name}{way} {told}", problems)
 
 
 def _is_ready(process: Started) -> bool:

@@ -85,11 +85,14 @@ class Started:
             path.unlink(missing_ok=True)
         return Ended(code, *texts)
 
-    def send(self, number: signal.Signals) -> bool:
-        """Send a signal; return whether the process was there to get it."""
+    def send(self, number: signal.Signals, to_all: bool = False) -> bool:
+        """Send a signal, to the process or as a terminal does to all of its group; return whether it was there."""
         if self.process.poll() is not None:
             return False
-        self.process.send_signal(number)
+        if to_all:
+            os.killpg(self.process.pid, number)
+        else:
+            self.process.send_signal(number)
         return True
 
     def descendants(self) -> list[psutil.Process]:

@@ -74,6 +74,13 @@ HANGING: dict[str, Fate] = {
     "never-ends": _TIMEOUT,
     "catches-everything": _TIMEOUT,
     "forks-and-sleeps": _TIMEOUT,
+    "forks-and-moves": Fate(("done", "timeout")),
+    "writes-half-a-message": Fate(("timeout", "error", "crashed")),
+    "writes-an-endless-message": Fate(("timeout", "error", "crashed")),
+    "stops-its-parent": _TIMEOUT,
+    "stops-its-parent-and-ends": Fate(("done", "timeout", "crashed")),
+    "ends-its-parent": _crashed("ended"),
+    "becomes-another": Fate(("timeout", "crashed", "error")),
 }
 
 #: those that end by themselves, or that a limit on memory ends
@@ -102,6 +109,9 @@ QUICK: dict[str, Fate] = {
     "deletes-its-file": _DONE,
     "closes-files": _crashed("ended|exit code|closed"),
     "writes-rubbish": _crashed("."),
+    "sends-a-result": Fate(("error", "crashed")),
+    "limits-itself": Fate(("done", "error", "crashed", "out-of-memory")),
+    "deep-objects": _error("objective"),
     "prints-much": _DONE,
     "exits": _crashed("SystemExit"),
     "exits-at-once": _crashed("exit code 0"),
@@ -130,7 +140,7 @@ QUICK: dict[str, Fate] = {
     "objective-float32": _DONE,
     "objective-text": _error("hello"),
     "objective-huge": _DONE,
-    "objective-endless": _error("objective"),
+    "objective-endless": Fate(("error", "diverged"), "objective"),
     "objective-complex": _error("objective"),
     "objective-array": _error("objective"),
     "objective-nan": _DIVERGED,

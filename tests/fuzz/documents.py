@@ -83,9 +83,9 @@ YAML_EXAMPLES = [
 
 def _read_yaml(data: bytes) -> None:
     read = document.read(written("document.yaml", data), ConfigError)
-    for key, where in read.locations.items():
-        assert where.startswith(read.source), key
-        document.dotted(key)
+    for key in read.data:
+        assert read.location((key,)).startswith(read.source)
+        document.dotted((key,))
 
 
 def _read_value(data: bytes) -> None:

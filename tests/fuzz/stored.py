@@ -145,7 +145,7 @@ def _stored() -> list[bytes]:
     """Return a database, as bytes."""
     folder = place() / "stored"
     planned = [_record(0), _record(1, kernel="gaussian(gamma=0.5)", budget_vectors=10), _record(2, solver="dcd")]
-    points = [dict.fromkeys(CHECKPOINT_COLUMNS, 1), dict.fromkeys(CHECKPOINT_COLUMNS, 2.5)]
+    points = [dict.fromkeys(CHECKPOINT_COLUMNS, 1), dict.fromkeys(CHECKPOINT_COLUMNS, 2)]
     facts = {"name": "fuzzed", "config": "adult", "options": [], "paper": "mpu-2010", "pairs": {"adult": [60, 60]},
              "judging": {"published": ["mpu-table1"], "claims": [], "explained": []}, "description": "d"}  # fmt: skip
     with Store(folder, create=True) as opened:
@@ -232,6 +232,6 @@ def targets() -> list[Target]:
                "mpu_bench.results.summary", "mpu_bench.verdict.paired", "mpu_bench.verdict.points",
                "mpu_bench.verdict.comparison", "mpu_bench.verdict.statements", "mpu_bench.verdict.regression",
                "mpu_bench.verdict.cells", "mpu_bench.verdict.folders", "mpu_bench.report.figure_data"), 0.5, of_json),
-        Target("database", _read_database, _stored, ("mpu_bench.results.store",), 0.5, bent_bytes,
+        Target("database", _read_database, _stored, ("mpu_bench.results.store", "mpu_bench.results.rows"), 0.5, bent_bytes,
                refusals=(*Target.refusals, sqlite3.DatabaseError)),
     ]  # fmt: skip

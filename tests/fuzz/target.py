@@ -60,9 +60,8 @@ class Target:
         try:
             self.read(data)
         except self.refusals as refusal:
-            message = str(refusal)
-            assert message.strip(), f"{type(refusal).__name__} without a message"
-            plain(message).encode()
+            if not plain(str(refusal)).strip():
+                raise ValueError(f"a {type(refusal).__name__} that says nothing") from refusal
             return "refused"
         return "accepted"
 

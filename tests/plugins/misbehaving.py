@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -21,6 +24,21 @@ class State(NamedTuple):
     seed: int
     weights: Any
     counters: Any
+    problem: Any
+
+
+class WordlessError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def arrays(problem):
+    return [*problem.train, problem.labels, *problem.test, problem.test_labels]
+
+
+def falsify(problem):
+    for array in arrays(problem):
+        array[...] = 1
 
 
 @dataclass(frozen=True)
@@ -39,11 +57,17 @@ class Misbehaving(Solver):
     gate: str = ""
     from_seed: int = 0
 
+    def check(self, problem, kernel):
+        if self.how == "falsify":
+            falsify(problem)
+
     def start(self, problem, kernel, seed):
-        return State(seed, np.zeros(problem.features), new_counters())
+        return State(seed, np.zeros(problem.features), new_counters(), problem)
 
     def advance(self, state, until: Until) -> Status:
         before = state.counters[PRESENTED]
+        if self.how == "sleep-always":
+            time.sleep(600)
         state.counters[PRESENTED] = min(until.presented, before + 100)
         warming_up = before == 0 and len(state.weights) and until.presented < 100
         if warming_up or state.counters[PRESENTED] < 100 * self.passes:
@@ -94,6 +118,82 @@ class Misbehaving(Solver):
 
     def _no_memory(self, state):
         raise MemoryError("80 GB asked for")
+
+    def _falsify(self, state):
+        total = sum(float(np.sum(array, dtype=float)) for array in arrays(state.problem))
+        falsify(state.problem)
+        sys.stdout.write("printed by a solver\n")
+        state.weights[0] = total
+        return Status.DONE
+
+    def _end_process(self, state):
+        sys.exit(3)
+
+    def _interrupt(self, state):
+        raise KeyboardInterrupt
+
+    def _generator_exit(self, state):
+        raise GeneratorExit
+
+    def _wordless(self, state):
+        raise WordlessError
+
+    def _surrogate(self, state):
+        raise ValueError("half of \ud800 a pair, and \x1b[31m red")
+
+    def _long(self, state):
+        raise ValueError("x" * 20_000_000)
+
+    def _seventeen(self, state):
+        return 17
+
+    def _stop(self, state):
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return Status.DONE
+
+    def _segfault(self, state):
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    def _kill_supervisor(self, state):
+        self._leave_behind(state)
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(600)
+
+    def _leave_behind(self, state):
+        """Fork twice, leave the session, keep the pipe and all else open."""
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                Path(self.gate).write_text(str(os.getpid()), encoding="utf-8")
+                time.sleep(600)
+            os._exit(0)
+        os.wait()
+        while not (Path(self.gate).exists() and Path(self.gate).read_text(encoding="utf-8")):
+            time.sleep(0.01)
+        return Status.DONE
+
+    def _leave_and_die(self, state):
+        self._leave_behind(state)
+        os._exit(5)
+
+    def _eat_memory_elsewhere(self, state):
+        if os.fork() == 0:
+            self._eat_memory(state)
+        time.sleep(600)
+
+    def _thread(self, state):
+        threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+        return Status.DONE
+
+    def _rubbish(self, state):
+        for descriptor in range(3, 30):
+            with suppress(OSError):
+                os.write(descriptor, b"\xff{[ no message\nFinished {}\n")
+        return Status.DONE
+
+    def _close(self, state):
+        os.closerange(3, 100)
+        time.sleep(600)
 
     def model(self, state):
         return LinearModel(state.weights[np.newaxis])

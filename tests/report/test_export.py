@@ -1,4 +1,5 @@
 import csv
+import os
 
 import pytest
 
@@ -41,3 +42,47 @@ def test_numbers_are_written_as_their_quantities_say(tmp_path):
     headings = text.splitlines()[0]
     assert "| test error, % | test error, %, published | training seconds |" in headings
     assert "| 15.00 |" in text
+
+
+def test_words_in_markdown_are_words():
+    text = export.markdown_lines(
+        [["a"], ["<script>alert(1)</script>"], ["x|y\nz"], ["[a](http://b) `c` *d* _e_ f_g"], ["\\|"]]
+    )
+    assert text.splitlines()[2:] == [
+        "| &lt;script&gt;alert(1)&lt;/script&gt; |",
+        r"| x\|y z |",
+        r"| \[a\](http://b) \`c\` \*d\* \_e\_ f_g |",
+        r"| \\\| |",
+    ]
+    assert "\x1b" not in export.markdown_lines([["a"], ["\x1b[31m"]])
+
+
+def test_words_in_latex_are_words():
+    cells = [["a"], [r"\input{/etc/passwd}"], ["$x$ 5% #1 a_b & c~d^e"], ["[2cm]"], ["*"], ["a<b>|\n\x1b"]]
+    lines = export.latex_lines(cells, "l").splitlines()[4:-2]
+    assert lines == [
+        r"\textbackslash{}input\{/etc/passwd\} \\",
+        r"\$x\$ 5\% \#1 a\_b \& c\~{}d\^{}e \\",
+        r"{[}2cm] \\",
+        r"{*} \\",
+        r"a\textless{}b\textgreater{}\textbar{} \textbackslash{}x1b \\",
+    ]
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 5000, "pipe", "folder", "file/below", "loop/below", "null", "a\0b"])
+def test_a_file_that_cannot_be_written_is_one_message(tmp_path, made_up_folder, name):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "null").symlink_to(os.devnull)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(StoreError, match="cannot be written"):
+        export.export(made_up_folder, "csv", tmp_path / name)
+    assert sorted(tmp_path.iterdir()) == before
+    assert (tmp_path / "null").is_char_device()
+
+
+@pytest.fixture(scope="module")
+def made_up_folder(tmp_path_factory):
+    return made_up.results(tmp_path_factory.mktemp("results"))

@@ -167,3 +167,19 @@ def test_ranks_leave_out_who_was_not_measured_on_most_datasets():
     (panel,) = figure_data.make("ranks", rows, []).panels
     assert panel.names == ("cvm", "mfw", "fw")
     assert panel.x_label == "average rank over 6 datasets (1 is best)"
+
+
+def test_names_in_figures_are_words(tmp_path):
+    odd = [row | {"dataset": r"$\frac$ <b> \x1b[31m http://a:b@c", "solver": "$x$"} for row in CURVES]
+    figure = figure_data.make("test-error", [], odd)
+    assert figure.panels[0].title == r"$\frac$ <b> \x1b[31m http://c".replace("\x1b", r"\x1b")
+    drawn = figures._drawn(figure)
+    svg = drawn["test-error.svg"].decode()
+    assert r"$\frac$ &lt;b&gt;" in svg
+    assert "\x1b" not in svg
+
+
+def test_a_folder_that_cannot_be_written_is_one_message(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="cannot be written"):
+        figures.plot(made_up.results(tmp_path), "test-error", None, tmp_path / "file" / "below")

@@ -1,14 +1,18 @@
 """The report page, in the text and in a real browser (skipped where there is none)."""
 
 import json
+import lzma
 import re
 import shutil
+import sqlite3
 from dataclasses import replace
 
 import pytest
 
-from mpu_bench.report import page
+from mpu_bench.report import checked, csv_files, export, figures, overview, page
+from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import Store
+from mpu_bench.verdict import baseline
 from mpu_bench.verdict.cells import Cell
 from oracles import made_up
 
@@ -65,6 +69,43 @@ def test_writing_again_replaces_the_page(written, tmp_path):
     (written.parent / "page.js").write_text("broken")
     page.write([tmp_path / "made-up"], written.parent)
     assert "broken" not in (written.parent / "page.js").read_text()
+
+
+def test_nothing_that_is_published_names_the_user_or_a_secret(tmp_path, monkeypatch):
+    """Not even of a folder that another version wrote, with whole paths in it."""
+    home = tmp_path / "secretuser"
+    monkeypatch.setenv("HOME", str(home))
+    folder = made_up.results(home, done=2)
+    said = f"{home}/data/a1a: cannot be had from http://alice:hunter2@host/x?token=opensesame"
+    with sqlite3.connect(folder / "runs.sqlite") as database:
+        facts = {"config": f"{home}/configs/mine.yaml", "description": said, "options": ["--set", said]}
+        for name, value in facts.items():
+            database.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json.dumps(value)))
+        database.execute("UPDATE plan SET record = json_set(record, '$.overridden', ?)", (said,))
+        database.execute("UPDATE runs SET record = json_set(record, '$.reason', ?)", (said,))
+        crashed = "UPDATE runs SET status = 'crashed', record = json_set(record, '$.status', 'crashed')"
+        database.execute(f"{crashed} WHERE run_id LIKE '%sbp'")
+        database.execute("UPDATE environments SET content = json_set(content, '$.commit', ?)", (said,))
+    database.close()
+    out = tmp_path / "published"
+    text = page.write([folder], out / "page").read_text()
+    assert "mpu-bench run mine.yaml" in text
+    with open_results(folder) as results:
+        csv_files.write(results)
+    for path in (*folder.glob("*.csv"), *folder.glob("*.json")):
+        shutil.copy(path, out)
+    baseline.accept(folder, out / "baseline")
+    overview.write(overview.by_table([overview.of_folder(folder)]), out / "tables")
+    for form in ("csv", "md", "tex"):
+        export.export(folder, form, out / f"table.{form}")
+    figures.plot(folder, None, None, out / "figures")
+    checks = [baseline.check(folder, None)]
+    (out / "check.xml").write_text(checked.junit_text(checks, strict=False))
+    written = [path for path in out.rglob("*") if path.is_file()]
+    assert len(written) > 15
+    for path in written:
+        content = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+        assert [word for word in (b"secretuser", b"alice", b"hunter2", b"opensesame") if word in content] == [], path
 
 
 @pytest.fixture

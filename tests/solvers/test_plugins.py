@@ -297,6 +297,15 @@ def test_runs_of_the_projects_own_solvers_know_of_no_plugin(read, tmp_path: Path
     assert plan.sources(own, runs)["seconds"].solver.name == "dcd"
 
 
+def test_code_that_was_changed_since_the_config_was_read_is_not_run(read, marking: str, tmp_path: Path) -> None:
+    (_, own) = [run for run in plan.plan(read(marking)) if run.solver.name in ("dcd", "own")]
+    before = (tmp_path / "imported").read_text(encoding="utf-8")
+    (tmp_path / "own.py").write_text(HEAD + marking + "x = 1\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="was changed since the config was read; run again"):
+        solvers.load_plugin(*own.settings.plugins, own.settings.plugin_code)
+    assert (tmp_path / "imported").read_text(encoding="utf-8") == before
+
+
 # ------------------------------------------------------------------ misbehaviour
 
 KILLED = "the process that imported it was killed"

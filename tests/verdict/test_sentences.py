@@ -128,3 +128,8 @@ def test_a_mistake_is_one_message(
     with pytest.raises(ConfigError, match=message):
         sentences("paper")
     sentences.cache_clear()
+
+
+@pytest.mark.parametrize("paper", ["", "x" * 5000, "../sentences/mpu-2010", "a\0b"])
+def test_a_paper_that_is_none_has_no_sentences(paper: str) -> None:
+    assert sentences(paper) == ()

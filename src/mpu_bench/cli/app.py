@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
@@ -14,6 +15,8 @@ from mpu_bench import __version__
 from mpu_bench.cli import check, compare, data, info, interruption, reproduce, results, run
 from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
+
+_LONG_WORD = re.compile(r"(\S{100})\S{200,}(\S{50})")  # such as a name that no file can have
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -95,7 +98,7 @@ def _tell(message: str) -> None:
     try:
         shown = terminal.terminal(stderr=True)
         shown.print("mpu-bench:", style="bold red", end=" ")
-        shown.tell(message)
+        shown.tell(_LONG_WORD.sub(r"\1...\2", message))
         sys.stdout.flush()
     except OSError:  # where nothing can be printed, the code alone tells
         _discard_output()

@@ -54,13 +54,14 @@ def check(
     Exit codes: 0, nothing has changed; 1, something has, or with --strict something differs; 2, bad input.
     """
     from mpu_bench.errors import ConfigError, StoreError
+    from mpu_bench.files import is_folder
     from mpu_bench.report import checked
     from mpu_bench.verdict import folders
     from mpu_bench.verdict.baseline import check as check_folder
 
     if against is not None:
         raise ConfigError(f"--against is --baseline now: mpu-bench check --baseline {against}")
-    if baseline is not None and not baseline.is_dir():
+    if baseline is not None and not is_folder(baseline):
         raise StoreError(f"--baseline {baseline}: there is no such folder")
     kept = baseline or (_BASELINE if _BASELINE.is_dir() else None)
     checks = [check_folder(folder, kept) for folder in results or folders.results_folders(Path("results"))]

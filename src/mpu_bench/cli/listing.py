@@ -21,6 +21,7 @@ from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare.load import describe, prepared_folder
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.run import Run
+from mpu_bench.files import is_file
 from mpu_bench.scaled import short
 
 
@@ -133,7 +134,7 @@ def print_plan(runs: Sequence[Run], chosen: Sequence[Run], home: DataHome, folde
 
     every = runner.inspect(runs, home)
     finished: set[str] = set()
-    if (folder / FILE).is_file():
+    if is_file(folder / FILE):
         with Store(folder) as store:
             finished = store.finished(runner.needs_of(every))
     selected = set(map(id, chosen))

@@ -25,10 +25,11 @@ _PHASES = {
 
 
 class Display:
-    """Turns the runner's messages into lines, and on a terminal into a status line."""
+    """Turns the runner's messages into lines, and on a terminal into a status line, unless that is in the way."""
 
-    def __init__(self, console: Terminal) -> None:
+    def __init__(self, console: Terminal, status_line: bool = True) -> None:
         self._console = console
+        self._has_status_line = status_line and console.is_terminal
         self._status: Status | None = None
         self._total = self._done = 0
         self._running: dict[str, str] = {}
@@ -58,7 +59,7 @@ class Display:
         self._total, self._done = missing, 0
         if kept:
             self._console.print(f"{_runs(kept)} kept from before, {_runs(missing)} to do")
-        if missing and self._console.is_terminal:
+        if missing and self._has_status_line:
             self._status = self._console.status(styled(""))
             self._status.start()
 

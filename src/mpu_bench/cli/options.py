@@ -41,7 +41,8 @@ def write(text: str) -> None:
 
 def announce_plugins(files: Sequence[Path]) -> None:
     """Print on stderr, before any of it is run, that plugins are code."""
-    say(f"this config names plugins, which are code that runs with your rights: {', '.join(map(str, files))}")
+    named = ", ".join(dict.fromkeys(map(str, files)))
+    say(f"this config names plugins, which are code that runs with your rights: {named}")
 
 
 def data_home(folder: Path | None, mirror: str | None = None, offline: bool = True) -> DataHome:

@@ -73,6 +73,7 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
             raise ConfigError(f"--paper {paper}: {nearest(paper, PAPERS)}")
     found: list[Experiment] = []
     faults: list[str] = []
+    left_out: list[str] = []
     profiles: set[str] = set()
     for name in config_names():
         try:
@@ -81,7 +82,7 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
                 continue
             profiles.update(whole.profiles)
             if profile is not None and profile not in whole.profiles:
-                say(f"{name}: left out, it has no profile '{profile}'")
+                left_out.append(name)
                 continue
             is_read = profile is None and not whole.plugins
             found.append(whole if is_read else read_config(Path(name), profile=profile, announce=announce_plugins))
@@ -89,6 +90,8 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
             faults.append(str(fault))
     if profile is not None and profile not in profiles and not faults:
         raise ConfigError(f"--profile {profile}: no config has it: {nearest(profile, profiles)}")
+    for name in left_out:
+        say(f"{name}: left out, it has no profile '{profile}'")
     return found, faults
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -63,6 +64,10 @@ def run(
     ] = 1,
     force: Annotated[bool, typer.Option("--force", help="Re-run even if a result exists.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List runs and downloads; execute nothing.")] = False,
+    debugger: Annotated[
+        bool,
+        typer.Option("--pdb", help="Make runs in this process, plugins and all, and open pdb where one raises."),
+    ] = False,
     results: ResultsRoot = Path("results"),
     data_folder: DataFolder = None,
     mirror: Mirror = None,
@@ -74,13 +79,14 @@ def run(
 
     Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130 or 143, interrupted.
     """
+    if debugger:
+        _begin_debugging(jobs, threads or 1)
     from mpu_bench.config.read import read_config
     from mpu_bench.experiment import disturbance, plan
-    from mpu_bench.experiment.pool.local import LocalPool
 
     home = data_home(data_folder, mirror, offline)
     load = disturbance.load_of_others()  # while this process has no workers yet
-    with LocalPool(0 if dry_run else jobs, threads or 1) as pool:  # workers import while the config is read
+    with _pool(0 if dry_run else jobs, threads or 1, debugger) as pool:  # workers import while the config is read
         experiment = read_config(
             config,
             profile=profile,
@@ -104,7 +110,39 @@ def run(
             say(busy)
         if jobs > 1:
             say(f"{jobs} runs at once share this machine: do not compare their seconds with those of single runs")
-        raise typer.Exit(_execute(experiment, runs, chosen, home, folder, pool, force))
+        raise typer.Exit(_execute(experiment, runs, chosen, home, folder, pool, force, status_line=not debugger))
+
+
+def _begin_debugging(jobs: int, threads: int) -> None:
+    """Settle the threads of this process, which is to make runs, before it imports what has them."""
+    from mpu_bench.errors import ConfigError
+    from mpu_bench.threads import variables
+
+    os.environ.update(variables(threads))
+    if jobs > 1:
+        raise ConfigError(f"--pdb makes one run at a time, in this process; leave out --jobs {jobs}")
+    say(
+        "--pdb: runs are made in this process, one at a time and without limits; with this option alone, plugins are "
+        "imported in it"
+    )
+
+
+def _pool(jobs: int, threads: int, debugger: bool) -> Pool:
+    from mpu_bench.experiment.pool.inprocess import InProcessPool
+    from mpu_bench.experiment.pool.local import LocalPool
+
+    return InProcessPool(threads, _debug) if debugger else LocalPool(jobs, threads)
+
+
+def _debug(fault: BaseException) -> None:
+    """Open a debugger where a run has raised, unless the user has ended it."""
+    import pdb
+
+    from mpu_bench.cli import interruption
+
+    if interruption.has_come():
+        raise fault
+    pdb.post_mortem(fault.__traceback__)
 
 
 def _execute(
@@ -115,6 +153,7 @@ def _execute(
     folder: Path,
     pool: Pool,
     force: bool,
+    status_line: bool,
 ) -> int:
     from mpu_bench.cli.live import Display
     from mpu_bench.experiment import runner
@@ -122,7 +161,7 @@ def _execute(
 
     code = FAILED
     try:
-        with Display(console(stderr=True)).listening() as listener:
+        with Display(console(stderr=True), status_line).listening() as listener:
             code = 0 if runner.execute(experiment, runs, chosen, home, folder, pool, listener, force) else FAILED
     except KeyboardInterrupt:
         say(HELD)

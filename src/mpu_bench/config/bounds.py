@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mpu_bench.document import Node
 
-MOST_RUNS = 100_000  #: of one experiment, with the trials of its tuning and without optima
+MOST_RUNS = 20_000  #: of one experiment, with the trials of its tuning and without optima
 MOST_TUNED = 20  #: parameters of one ``tune``
 MOST_ENTRIES = 1000  #: datasets, solvers, claims of one config
 MOST_POINTS = 10_000  #: over which one statement ranges
 LARGEST_SEED = 2**32 - 1  #: that NumPy's old generators and LIBLINEAR take
 LARGEST_COUNT = 2**31 - 1  #: of vectors
-MOST_REPEATS = 100_000
+MOST_REPEATS = MOST_RUNS
 MOST_THREADS = 1024
 MOST_JOBS = 1024
 MOST_SECONDS = 1e9  #: some thirty years

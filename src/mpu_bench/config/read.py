@@ -28,9 +28,10 @@ from mpu_bench.config.sweep import (
 )
 from mpu_bench.document import Document, Node
 from mpu_bench.errors import ConfigError, nearest
-from mpu_bench.texts import plain
+from mpu_bench.texts import one_line, plain
 from mpu_bench.yaml_text import MOST_DEPTH, Locations, shown
 
+_MOST_SHOWN_BYTES = 200  # of an option, in a message
 #: keys that change no setting of any run
 _NO_SETTINGS = ("name", "description", "seed", "repeats", "limits", "claims")
 
@@ -228,7 +229,7 @@ def _apply_setting(file: Document, setting: str) -> None:
     dotted, equals, text = setting.partition("=")
     if not equals or not dotted:
         raise ConfigError(f"--set {setting}: must be written key=value, such as stop.seconds=5")
-    source = f"--set {setting}"
+    source = f"--set {one_line(setting, _MOST_SHOWN_BYTES)}"
     if setting != plain(setting, 12 * len(setting)):
         raise ConfigError(f"{source}: holds a character that cannot be shown, or is not UTF-8 text")
     _set(file, dotted, document.value(text, source, ConfigError), Locations(source))

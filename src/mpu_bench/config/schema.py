@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import AfterValidator, ByteSize, Field, TypeAdapter, WrapValidator, field_validator, model_validator
 
@@ -13,7 +13,7 @@ from mpu_bench.document import Positive, Strict
 from mpu_bench.scaled import Derived, Scaled, parse
 from mpu_bench.yaml_text import shown
 
-FORMAT_VERSION = 1
+FORMAT_VERSION: Final = 1
 Paper = Literal["mpu-2010", "forgetron-2005", "bpegasos-2010", "sbp-2012", "frank-wolfe-2012"]
 PAPERS: tuple[str, ...] = get_args(Paper)
 
@@ -170,7 +170,7 @@ class Tune(Strict):
 class File(Judging):
     """The keys of a config file."""
 
-    version: int = FORMAT_VERSION
+    version: Literal[1] = FORMAT_VERSION
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
     description: str = ""
     dataset: Any = None

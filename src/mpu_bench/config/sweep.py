@@ -343,6 +343,8 @@ def solvers_of(
 
 def _count_kernels(node: Node) -> int:
     entries = [node[i] for i in range(len(node.value))] if isinstance(node.value, list) else [node]
+    if not entries:
+        raise node.error("an empty list sweeps nothing")
     return sum(_check_lists(named(entry, "kernel", KERNELS)[1]) for entry in entries)
 
 

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_type_hints
 
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
@@ -112,12 +113,11 @@ class Solver(ABC):
         ConfigError
             Naming the solver, the parameter, its value and its range.
         """
-        hints = get_type_hints(type(self), include_extras=True)
-        for field in fields(self):
-            number = getattr(self, field.name)
-            for bound in _bounds(hints[field.name]):
+        for name, bounds in _bounds_of(type(self)).items():
+            number = getattr(self, name)
+            for bound in bounds:
                 if number is not None and (range_ := _missed_range(bound, number)):
-                    raise ConfigError(f"{self.name}: {field.name} is {number!r}; it must be {range_}")
+                    raise ConfigError(f"{self.name}: {name} is {number!r}; it must be {range_}")
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that this solver cannot train with, whatever the data and the kernel's widths and scales.
@@ -231,6 +231,13 @@ FACTS = tuple(Solver.__annotations__)
 
 #: a solver's name and parameters
 Optimum = tuple[str, dict[str, Any]]
+
+
+@cache
+def _bounds_of(solver: type[Solver]) -> dict[str, list[Any]]:
+    """Return the bounds of every parameter; found once, for a sweep makes thousands of one solver."""
+    hints = get_type_hints(solver, include_extras=True)
+    return {field.name: _bounds(hints[field.name]) for field in fields(solver)}
 
 
 def _bounds(hint: Any) -> list[Any]:

@@ -70,9 +70,8 @@ def _settings(experiment: Experiment, solver: SolverChoice) -> RunSettings:
         _stop(experiment.stop, solver.name),
         experiment.checkpoints,
         experiment.threads,
-        solvers.plugins_of(solver.name),
-        _kernel_memory(experiment),
-    )
+        kernel_memory=_kernel_memory(experiment),
+    ).for_solver(solver.name)
 
 
 def _kernel_memory(experiment: Experiment) -> int | None:
@@ -113,7 +112,7 @@ def nu_of(run: Run) -> Run | None:
 def _optimum_run(run: Run, solver: str, parameters: dict[str, Any]) -> Run:
     defaults = {field.name: field.default for field in fields(solvers.load(solver))}
     choice = SolverChoice(solver, defaults | parameters, run.solver.kernel)
-    settings = RunSettings(plugins=solvers.plugins_of(solver), kernel_memory=run.settings.kernel_memory)
+    settings = RunSettings(kernel_memory=run.settings.kernel_memory).for_solver(solver)
     return replace(run, solver=choice, settings=settings, seed=0)
 
 
@@ -143,7 +142,7 @@ def _renamed(run: Run, label: str) -> Run:
 
 def _same_but_for_parameters(run: Run, solver: str, runs: Sequence[Run]) -> Run | None:
     def plain(each: Run) -> Run:
-        settings = replace(each.settings, stop=Stop(), plugins=())
+        settings = replace(each.settings, stop=Stop()).for_solver(solver)
         return replace(each, solver=SolverChoice(solver, {}, each.solver.kernel), settings=settings)
 
     return next((each for each in runs if each.solver.name == solver and plain(each) == plain(run)), None)

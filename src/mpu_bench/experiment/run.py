@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from mpu_bench import solvers
 from mpu_bench.config.choices import DatasetChoice, SolverChoice, ValidationSplit
 from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.scaled import short
@@ -23,6 +24,8 @@ class RunSettings:
     threads : int
     plugins : tuple of Path
         The file that defines the solver, if that is of the user's own; none for the project's own solvers.
+    plugin_code : str
+        The hash of that file's code as the plan knows it; a worker runs no other.
     kernel_memory : int or None
         Bytes for kernel values that are kept; None: half of what is free.
     """
@@ -31,7 +34,15 @@ class RunSettings:
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     threads: int = 1
     plugins: tuple[Path, ...] = ()
+    plugin_code: str = ""
     kernel_memory: int | None = None
+
+    def for_solver(self, name: str) -> RunSettings:
+        """Return these settings with the plugin that defines a solver; without one for the project's own."""
+        source = solvers.plugin_of(name)
+        if source is None:
+            return replace(self, plugins=(), plugin_code="")
+        return replace(self, plugins=(source.path,), plugin_code=source.code_hash)
 
 
 @dataclass(frozen=True)

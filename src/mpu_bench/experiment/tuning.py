@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mpu_bench import solvers
 from mpu_bench.config.choices import SolverChoice
 from mpu_bench.config.schema import Checkpoints
 from mpu_bench.experiment.run import Run
@@ -34,8 +33,7 @@ def tuning_runs(run: Run) -> dict[str, Run]:
         return {}
     stop = run.settings.stop.model_copy(update={"suboptimality": None, "seconds_of": None})
     checkpoints = _SELDOM if stop.gap is None else run.settings.checkpoints
-    plugins = solvers.plugins_of(tuning.solver)
-    settings = replace(run.settings, stop=stop, checkpoints=checkpoints, plugins=plugins)
+    settings = replace(run.settings, stop=stop, checkpoints=checkpoints).for_solver(tuning.solver)
     return {
         _name(number, part): replace(
             run,

@@ -41,10 +41,11 @@ from mpu_bench.experiment.messages import (
 )
 from mpu_bench.experiment.run import Run
 from mpu_bench.scaled import Scaled
-from mpu_bench.texts import plain
+from mpu_bench.texts import MOST_BYTES, plain
 
 LOST_CONNECTION = 76  #: exit code of a worker that cannot answer: a solver has closed what is not its own
 _WARM_UP_EXAMPLES = 200
+_BYTES_OF_NAME = 200  # of an exception, and of what is said of it
 _NEEDED_BY_EVERY_RUN = ("mpu_bench.data.prepare.load", "mpu_bench.experiment.bind", "mpu_bench.experiment.trace")
 
 
@@ -91,6 +92,8 @@ class RunExecutor:
 
     send: Callable[[Message], None]
     jobs: int  #: workers that share the machine's memory
+    has_own_process: bool = True  #: whether the signals that come are meant for runs
+    at_fault: Callable[[BaseException], None] = lambda _fault: None  #: called with what ends a run; may raise it
     _problem: tuple[Any, Any] | None = None
     _probe: disturbance.Probe | None = None
     _warm: set[tuple[Any, ...]] = field(default_factory=set)
@@ -106,7 +109,9 @@ class RunExecutor:
                 if isinstance(asked, Preparation) or asked.run.settings.plugins:
                     self._problem = None
         except BaseException as fault:  # whatever a solver raises to end its process, too
-            self.send(replace(_failure(asked, fault), threads_left=_threads_left(before)))
+            failed = replace(_failure(asked, fault), threads_left=_threads_left(before))
+            self.at_fault(fault)
+            self.send(failed)
 
     def _prepare_data(self, preparation: Preparation) -> Prepared:
         from mpu_bench.experiment.preparation import prepare
@@ -122,10 +127,11 @@ class RunExecutor:
         run, settings = task.run, task.run.settings
         gram.set_allowance(settings.kernel_memory, self.jobs)
         if settings.plugins:
-            _forget_signal_handlers()
+            if self.has_own_process:
+                _forget_signal_handlers()
             self.send(Phase("importing"))
         for plugin in settings.plugins:
-            solvers.load_plugin(plugin)
+            solvers.load_plugin(plugin, settings.plugin_code)
         problem, kernel = self._load(task)
         self.send(Phase("compiling"))
         solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
@@ -135,8 +141,8 @@ class RunExecutor:
             self._problem = None
             problem, kernel = self._load(task)
         probe = self._known_probe(task)
-        self.send(Phase("training"))
         _forget_peak_memory()
+        self.send(Phase("training"))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             traced = trace.train(
@@ -240,7 +246,7 @@ def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
         needing = asked.name if isinstance(asked, Preparation) else asked.run.solver.name
         return Failed("skipped", f"{needing} needs a package that is not installed: {said}")
     with suppress(BaseException):
-        traceback.print_exception(fault)
+        sys.stderr.write(plain("".join(traceback.format_exception(fault))))
     words = {SystemExit: "asked for the end of its process", KeyboardInterrupt: "interrupted itself"}
     more = next((f" (the solver {words[kind]})" for kind in words if isinstance(fault, kind)), "")
     return Failed("error", f"{type(fault).__name__}: {said}{more}")
@@ -252,7 +258,7 @@ def _threads_left(before: set[threading.Thread]) -> int:
 
 def _text(fault: BaseException) -> str:
     try:
-        return plain(str(fault))
+        return plain(str(fault), MOST_BYTES - _BYTES_OF_NAME)
     except BaseException as another:
         return f"(its text cannot be had: its __str__ raises {type(another).__name__})"
 

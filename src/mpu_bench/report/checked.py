@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
+from mpu_bench.results.rows import made_publishable
 from mpu_bench.texts import publishable
 from mpu_bench.verdict.baseline import Check, is_off
 from mpu_bench.verdict.cells import COLUMNS, Cell, count_verdicts
@@ -57,7 +58,7 @@ def _counted(count: int, noun: str) -> str:
 
 def json_text(checks: Sequence[Check]) -> str:
     """Return the outcome as JSON: an object per experiment, with its verdicts and its changes."""
-    return json.dumps([_object(each) for each in checks], indent=2)
+    return json.dumps(made_publishable([_object(each) for each in checks]), indent=2)
 
 
 def _object(check: Check) -> dict[str, object]:

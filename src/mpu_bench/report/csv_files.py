@@ -9,6 +9,7 @@ from mpu_bench.files import csv_text, write_all
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
 from mpu_bench.results.curves import IDENTITY
 from mpu_bench.results.folder import ResultsFolder
+from mpu_bench.results.rows import made_publishable
 from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import comparison
 from mpu_bench.verdict.cells import COLUMNS
@@ -33,6 +34,6 @@ def write(results: ResultsFolder) -> None:
         csv_text(results.curves(), [*IDENTITY, *CHECKPOINT_COLUMNS, "run_id"]),
         csv_text(means),
         csv_text([asdict(cell) for cell in cells], COLUMNS),
-        json.dumps({"machines": results.environments()}, indent=2) + "\n",
+        json.dumps(made_publishable({"machines": results.environments()}), indent=2) + "\n",
     )
     write_all(results.folder, dict(zip(NAMES, texts, strict=True)))

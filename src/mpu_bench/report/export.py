@@ -98,11 +98,14 @@ def markdown(rows: Sequence[summary.Summary]) -> str:
 
 
 def markdown_lines(lines: Sequence[Line]) -> str:
-    """Return lines of cells as a table in Markdown."""
-    rule = ["---"] * len(lines[0])
-    return "".join(
-        f"| {' | '.join(cells)} |\n" for cells in [_markdown_cells(lines[0]), rule, *map(_markdown_cells, lines[1:])]
-    )
+    """Return lines of cells, whose words are words, as a table in Markdown."""
+    return markdown_table(list(map(_markdown_cells, lines)))
+
+
+def markdown_table(lines: Sequence[Line]) -> str:
+    """Return lines of cells, each of them Markdown, as a table."""
+    ruled = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
+    return "".join(f"| {' | '.join(line)} |\n" for line in ruled)
 
 
 def _markdown_cells(line: Line) -> list[str]:

@@ -21,7 +21,7 @@ from mpu_bench.config.read import config_names, read_without_plugins
 from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.document import Document
 from mpu_bench.errors import StoreError
-from mpu_bench.files import read_bounded, read_csv
+from mpu_bench.files import is_file, read_bounded, read_csv
 from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
 from mpu_bench.results import rows
 from mpu_bench.results.curves import MEAN_CURVE_TYPES, curves_of, mean_curves
@@ -189,11 +189,7 @@ def open_results(folder: Path) -> Iterator[ResultsFolder]:
     StoreError
         If it holds no results, those of another version, or damaged ones.
     """
-    try:
-        is_kept = not (folder / FILE).is_file() and (folder / RUNS).is_file()
-    except OSError as error:  # a name that is too long, for one
-        raise StoreError(f"{folder}: cannot be read: {error.strerror}") from None
-    if is_kept:
+    if not os.path.lexists(folder / FILE) and is_file(folder / RUNS):
         yield _Kept(folder)
         return
     with Store(folder) as store:

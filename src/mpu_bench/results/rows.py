@@ -7,6 +7,7 @@ reads the file says which file and which run.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, TOO_LARGE, Column, RunStatus
-from mpu_bench.scaled import from_json
+from mpu_bench.scaled import Derived, Scaled, from_json
 from mpu_bench.texts import publishable
 
 _BITS = 64  # of an integer, as other tools that read a CSV file or a database have it
@@ -63,7 +64,9 @@ class _Machine(BaseModel):
 
 
 def made_publishable(value: Any) -> Any:
-    """Return a value as it may be kept: its texts as `texts.publishable` makes them, whatever holds them."""
+    """Return a value as it may be kept: its texts as `texts.publishable` makes them, and None for what is not finite."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # JSON has no word for it
     if isinstance(value, str):
         return publishable(value)
     if isinstance(value, Mapping):
@@ -235,6 +238,20 @@ def _check_parameters(text: str) -> None:
         raise DamagedError(f"parameters are {_shown(text)}, which is not JSON") from None
     if not isinstance(parameters, dict):
         raise DamagedError(f"parameters are {_shown(text)}, which holds no keys")
+    if not all(map(_is_parameter, parameters.values())):
+        raise DamagedError(f"parameters are {_shown(text)}, of which one is no value of a parameter")
+
+
+def _is_parameter(value: Any) -> bool:
+    """Return whether a value, relative ones parsed, is one that a config can give a parameter."""
+    if isinstance(value, Scaled):
+        value = value.factor
+        return isinstance(value, int | float) and abs(value) < TOO_LARGE
+    if isinstance(value, Derived):
+        return isinstance(value.regularization, int | float | Scaled) and _is_parameter(value.regularization)
+    if isinstance(value, list | dict):
+        return all(map(_is_parameter, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, int) or value.bit_length() < _BITS
 
 
 def parse_checkpoints(text: object) -> list[dict[str, Any]]:

@@ -74,7 +74,7 @@ def load(name: str) -> type[Solver]:
     return solver
 
 
-def load_plugin(path: Path) -> list[str]:
+def load_plugin(path: Path, code_hash: str = "") -> list[str]:
     """Import a Python file of the user's own, and register its solvers; loading it again changes nothing.
 
     For the processes that make runs: whatever the file holds is run. See `describe_plugin` for all others.
@@ -83,6 +83,8 @@ def load_plugin(path: Path) -> list[str]:
     ----------
     path : Path
         A file that defines one or more subclasses of `mpu_bench.core.solver.Solver`, each with a ``name``.
+    code_hash : str
+        That of the code which is meant, if it matters.
 
     Returns
     -------
@@ -92,7 +94,7 @@ def load_plugin(path: Path) -> list[str]:
     Raises
     ------
     ConfigError
-        If the file is missing or fails, defines no solver, or takes the name of another.
+        If the file is missing, was changed or fails, defines no solver, or takes the name of another.
     """
     from mpu_bench.solvers.plugins import source
     from mpu_bench.solvers.plugins.importing import import_solvers
@@ -100,6 +102,8 @@ def load_plugin(path: Path) -> list[str]:
     read = source.read(path)
     if read.module_name in sys.modules:
         read = _SOURCES.get(read.module_name, read)  # what was run
+    if code_hash not in ("", read.code_hash):
+        raise ConfigError(f"{path}: was changed since the config was read; run again")
     return _register(read, {each.name: each.__name__ for each in import_solvers(read)})
 
 
@@ -171,12 +175,6 @@ def end_descriptions() -> None:
 def plugin_of(name: str) -> PluginSource | None:
     """Return the file that defines a solver; None of the project's own."""
     return _SOURCES.get(SOLVERS.get(name, "").partition(":")[0])
-
-
-def plugins_of(name: str) -> tuple[Path, ...]:
-    """Return the files that a process must import to run a solver: none for the project's own."""
-    source = plugin_of(name)
-    return () if source is None else (source.path,)
 
 
 def _register(source: PluginSource, classes: Mapping[str, str]) -> list[str]:

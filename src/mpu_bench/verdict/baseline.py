@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from mpu_bench.errors import StoreError
-from mpu_bench.files import csv_text, read_csv, write_all, write_compressed, write_text
+from mpu_bench.files import csv_text, is_file, read_csv, told_if_unwritable, write_all, write_compressed, write_text
 from mpu_bench.quantities import FINISHED, RECORD_COLUMNS, format_number
 from mpu_bench.results.curves import curve_identity
 from mpu_bench.results.folder import ABOUT, CURVES, MACHINES, RUNS, ResultsFolder, open_results
+from mpu_bench.results.rows import made_publishable
 from mpu_bench.verdict import comparison, regression
 from mpu_bench.verdict.cells import COLUMNS, RATIO, Cell
 from mpu_bench.verdict.judge import DIFFERS, NOT_RUN, REFUTED
@@ -46,21 +47,19 @@ def accept(folder: Path, baseline: Path) -> Path:
         place = baseline / results.name
         if not results.finished():
             raise StoreError(f"{folder}: no run has a result; there is nothing to keep")
-        try:
+        with told_if_unwritable(place):
             place.mkdir(parents=True, exist_ok=True)
             if folder.resolve() != place.resolve():
                 _keep(results, place)
             with open_results(place) as kept:
                 cells = comparison.of_results(kept)
             write_text(place / VERDICTS, csv_text([asdict(cell) for cell in cells], COLUMNS))
-        except OSError as error:
-            raise StoreError(f"{place}: cannot be written: {error.strerror}") from None
     return place
 
 
 def _keep(results: ResultsFolder, place: Path) -> None:
     records, curves, machines = results.records(), results.mean_curves(), results.environments()
-    if (place / RUNS).is_file():
+    if is_file(place / RUNS):
         with open_results(place) as kept:
             records = _completed(records, kept.finished())
             own = {curve_identity(row) for row in curves}
@@ -103,7 +102,7 @@ def _about(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _json(content: Mapping[str, Any]) -> str:
-    return json.dumps(content, indent=2) + "\n"
+    return json.dumps(made_publishable(content), indent=2) + "\n"
 
 
 def missing(records: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -247,7 +246,7 @@ def check(folder: Path, baseline: Path | None) -> Check:
         name, judged = results.name, comparison.of_results(results)
         now = Results(folder, results.records(), results.environments())
     place = baseline / name if baseline is not None else None
-    if place is None or not (place / RUNS).is_file():
+    if place is None or not is_file(place / RUNS):
         return Check(folder, name, judged)
     found = Check(folder, name, judged, place, exact=True)
     if found.is_kept:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Annotated
 
@@ -32,7 +33,7 @@ def sentences(paper: str) -> tuple[Sentence, ...]:
         If its file cannot be read, names what does not exist, or has a name twice.
     """
     path = resources.bundled(_FOLDER) / f"{paper}.yaml"
-    if not path.is_file():
+    if not re.fullmatch("[a-z0-9-]{1,100}", paper) or not path.is_file():
         return ()
     file = document.read(path, ConfigError)
     read: File = file.root.validated(File)

@@ -88,6 +88,6 @@ def test_damage_of_a_file_of_unix_compress_is_explained(damaged: bytes, tmp_path
     (tmp_path / "f.Z").write_bytes(damaged)
     with (
         pytest.raises(SourceError, match=r"the compressed data are damaged \(Invalid"),
-        open_content(tmp_path / "f.Z"),
+        open_content(tmp_path / "f.Z") as stream,
     ):
-        pass
+        stream.read()

@@ -83,7 +83,6 @@ class TestRetries:
         told = failure(hashed(server.put("a9a", DATA)), home, Policy(longest=0, sleep=sleeper))
         assert "the server is too slow: not done in 0 s" in told
         assert "run the same command again" in told
-        assert server.count("a9a") == 1
 
     @pytest.mark.parametrize(
         ("status", "reason"),

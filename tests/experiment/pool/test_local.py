@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,8 @@ from mpu_bench.core import cache
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import SILENT, Lines
-from mpu_bench.data.prepare.load import describe
-from mpu_bench.experiment import plan
+from mpu_bench.data.prepare.load import describe, load_problem
+from mpu_bench.experiment import plan, processes
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress, Task
 from mpu_bench.experiment.pool import Outcome, Pool, bounds
 from mpu_bench.experiment.pool.local import LocalPool
@@ -73,8 +74,8 @@ def test_a_failure_is_a_row_and_the_others_go_on(
 
 
 def test_a_run_over_its_seconds_is_ended(outcomes) -> None:
-    first, second = (each.record for each in outcomes(["sleep", "finish"], Limits(seconds=0.5)))
-    assert (first["status"], first["reason"]) == ("timeout", "still training after 0.5 seconds; ended by mpu-bench")
+    first, second = (each.record for each in outcomes(["sleep", "finish"], Limits(seconds=2)))
+    assert (first["status"], first["reason"]) == ("timeout", "still training after 2 seconds; ended by mpu-bench")
     assert second["status"] == "done"
 
 
@@ -207,3 +208,100 @@ def test_a_preparation_over_its_memory_is_ended(tmp_path: Path, pool: LocalPool)
     reason = pool.prepare("separable", {"rows": 200_000}, DataHome(tmp_path, offline=True), limits, SILENT)
     assert "more than the limit of 9.5MiB" in reason
     assert not [path.name for path in (tmp_path / "prepared").glob("[!.]*")]
+
+
+RAISED = {
+    "end-process": "SystemExit: 3 (the solver asked for the end of its process)",
+    "interrupt": "KeyboardInterrupt:  (the solver interrupted itself)",
+    "generator-exit": "GeneratorExit",
+    "wordless": "WordlessError: (its text cannot be had: its __str__ raises ValueError)",
+    "surrogate": "ValueError: half of \\ud800 a pair, and \\x1b[31m red",
+    "long": "(20,000,000 characters)",
+    "seventeen": "misbehaving: advance() returns 17; it must return a Status",
+}
+
+
+def test_whatever_is_raised_is_a_row_with_its_cause_and_the_worker_lives(
+    outcomes, pool: LocalPool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for record, (how, reason) in zip((each.record for each in outcomes(list(RAISED))), RAISED.items(), strict=True):
+        assert record["status"] == "error", how
+        assert reason in record["reason"]
+        assert len(record["reason"].encode()) <= 10_100
+    (worker,) = pool._workers
+    assert not worker.is_dead
+
+
+def test_a_solver_that_changes_its_inputs_changes_nothing_for_others(
+    tmp_path: Path, shared_home: DataHome, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Between its warm-up and its run, between its runs, and before runs of others: the problem is loaded anew."""
+    path = tmp_path / "tried.yaml"
+    path.write_text(
+        f"name: tried\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\nplugins: [{PLUGIN}]\nrepeats: 2\n"
+        "solvers:\n  - dcd: {C: 1}\n  - misbehaving: {how: falsify}\n  - dcd: {C: 1}\nstop: {passes: 50}\n",
+        encoding="utf-8",
+    )
+    runs = plan.plan(read_config(path))
+    own = [replace(each, settings=replace(each.settings, plugins=())) for each in runs if each.solver.name == "dcd"]
+    theirs = [each for each in runs if each.solver.name != "dcd"]
+    with LocalPool() as pool:
+        done = [do(pool, [Task(str(each), each, shared_home)])[0] for each in [own[0], *theirs, own[0]]]
+    before, first, second, after = [
+        {name: each.record[name] for name in ("status", "objective", "test_error", "train_error")} for each in done
+    ]
+    assert before == after
+    assert first == second
+    problem = load_problem(catalog.card("checkerboard", {"rows": 300, "test_rows": 50}), shared_home)
+    arrays = [*problem.train, problem.labels, *problem.test, problem.test_labels]
+    assert first["objective"] == sum(float(array.sum(dtype=float)) for array in arrays)
+    written, noted = capfd.readouterr()
+    assert (written, "printed by a solver" in noted) == ("", True)  # not among the tables
+
+
+def test_a_warm_up_is_bounded(outcomes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "WARM_UP_GRACE_SECONDS", 0.5)
+    first, second = (each.record for each in outcomes(["sleep-always", "sleep-always"], Limits(seconds=0.1)))
+    assert first["status"] == second["status"] == "timeout"
+    assert first["reason"].startswith("still warming up after 0.6 seconds")
+
+
+def test_a_stopped_worker_is_ended(outcomes) -> None:
+    (only,) = (each.record for each in outcomes(["stop"], Limits(seconds=0.5)))
+    assert only["status"] == "timeout"
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not processes.LINUX, reason="elsewhere a process can leave its group unseen")
+@pytest.mark.parametrize(
+    ("how", "status", "reason"),
+    [
+        ("leave-behind", "done", "left running, ended by mpu-bench: 1 processes"),
+        ("leave-and-die", "crashed", "its process ended with exit code 5"),
+        ("kill-supervisor", "crashed", "its process was ended by SIGKILL from outside"),
+    ],
+)
+def test_no_process_escapes(outcomes, tmp_path: Path, how: str, status: str, reason: str) -> None:
+    (only,) = (each.record for each in outcomes([f"{how}, gate: {tmp_path / 'pid'}"]))
+    assert (only["status"], only["reason"][: len(reason)]) == (status, reason)
+    assert not is_alive(int((tmp_path / "pid").read_text(encoding="utf-8")))
+
+
+@pytest.mark.skipif(not processes.LINUX, reason="elsewhere what processes share is not known")
+def test_the_limit_of_memory_holds_for_all_that_a_solver_starts(outcomes) -> None:
+    (only,) = (each.record for each in outcomes(["eat-memory-elsewhere"], Limits(memory=900_000_000)))
+    assert only["status"] == "out-of-memory"
+
+
+def test_odd_ends_have_their_cause(outcomes) -> None:
+    thread, rubbish, fault, closed = (each.record for each in outcomes(["thread", "rubbish", "segfault", "close"]))
+    assert (thread["status"], thread["reason"]) == ("done", "left running, ended by mpu-bench: 1 threads")
+    assert (rubbish["status"], rubbish["reason"][:39]) == ("error", "its process sent what no worker sends: ")
+    assert (fault["status"], fault["reason"]) == ("crashed", "its process was ended by SIGSEGV")
+    assert (closed["status"], closed["reason"][:40]) == ("crashed", "it closed its connection to mpu-bench; a")

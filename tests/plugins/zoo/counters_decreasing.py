@@ -11,5 +11,5 @@ class CountersDecreasing(Animal):
     def advance(self, state, until):
         if state.warming_up:
             return super().advance(state, until)
-        state.counters[PRESENTED] = 1000 if state.counters[PRESENTED] == 0 else 10
-        return Status.RUNNING if state.counters[PRESENTED] == 1000 else Status.DONE
+        state.counters[PRESENTED] = 300 if state.counters[PRESENTED] == 0 else 10
+        return Status.RUNNING if state.counters[PRESENTED] == 300 else Status.DONE

@@ -37,7 +37,8 @@ MOST_NAME_BYTES = 100
 _MOST_GENERATED_ROWS = 10**10
 ANY_OTHER = "*"  #: in ``classes``: every label that no other class names
 
-Storage = Literal["auto", "dense", "sparse", "ones"]
+StorageOfRows = Literal["dense", "sparse", "ones"]
+Storage = Literal["auto"] | StorageOfRows
 Scale = Literal["none", "unit-interval", "standard", "standard-overall"]
 
 

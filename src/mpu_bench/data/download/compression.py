@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from mpu_bench.data.download import lzw
 from mpu_bench.data.download.errors import SourceError
 from mpu_bench.files import open_regular
 
 HEAD_BYTES = 512
 _CHUNK_BYTES = 1 << 20
 _BUFFER_BYTES = 1 << 18
-_COMPRESS_MAGIC = b"\x1f\x9d"
 _PAGE_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body", b"<script", b"<title")
 
 
@@ -32,7 +32,7 @@ def compression(head: bytes) -> str | None:
         return "bzip2"
     if head.startswith(b"\xfd7zXZ\x00"):
         return "xz"
-    return "compress" if head.startswith(_COMPRESS_MAGIC) else None
+    return "compress" if head.startswith(lzw.MAGIC) else None
 
 
 @contextmanager
@@ -71,19 +71,12 @@ def open_content(path: Path) -> Iterator[BinaryIO]:
         raise SourceError(f"the compressed data are damaged ({error})") from error
 
 
-def _open_compress(raw: BinaryIO) -> BinaryIO:
-    """Open a ``.Z`` file, whose content is held in memory: only small and old files are packed so."""
-    from unlzw3 import unlzw
-
-    return io.BytesIO(unlzw(raw.read()))
-
-
 _OPENERS: dict[str | None, Callable[[BinaryIO], object]] = {
     None: lambda raw: raw,
     "gzip": gzip.open,
     "bzip2": bz2.open,
     "xz": lzma.open,
-    "compress": _open_compress,
+    "compress": lzw.LzwFile,
 }
 
 

@@ -19,6 +19,7 @@ from mpu_bench.data.cards.schema import (
     GeneratedCard,
     IdxCard,
     Part,
+    StorageOfRows,
     SvmlightCard,
 )
 from mpu_bench.data.prepare import generators, streams, transforms
@@ -44,7 +45,7 @@ class Built:
     ``measured`` is what a stream must know of its training part, which is not stored.
     """
 
-    storage: str
+    storage: StorageOfRows
     features: int
     counts: dict[str, list[int]]
     measured: dict[str, list[float]] = field(default_factory=dict)
@@ -208,7 +209,7 @@ _READERS: dict[str, Callable[[Any, Mapping[str, SourceFile]], Read]] = {
 }
 
 
-def _storage(card: Card, parts: Mapping[str, PartWriter]) -> str:
+def _storage(card: Card, parts: Mapping[str, PartWriter]) -> StorageOfRows:
     """Decide how the rows are stored where the card leaves it open."""
     if card.storage in ("dense", "sparse"):
         return card.storage

@@ -17,17 +17,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
-from mpu_bench.data.cards.schema import Card, digest
+from typing_extensions import TypedDict  # which pydantic reads
+
+from mpu_bench.data.cards.schema import Card, StorageOfRows, digest
 from mpu_bench.data.download import fetch
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.disk import on_disk, sync_folder
+from mpu_bench.data.download.notes import read_note
 from mpu_bench.data.download.pins import read_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
-from mpu_bench.errors import DataError
-from mpu_bench.files import read_bounded, write_text
+from mpu_bench.files import write_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +50,7 @@ class Meta(TypedDict):
     """
 
     name: str
-    storage: str
+    storage: StorageOfRows
     n: int
     n_test: int
     features: int
@@ -208,12 +210,12 @@ def _valid_meta(card: Card, home: DataHome) -> Meta | None:
     """Read what a prepared folder holds; None if it is not there, incomplete, or made of other contents."""
     folder = prepared_folder(card, home)
     try:
-        meta: Meta = json.loads(read_bounded(folder / _META, _MOST_META_BYTES, DataError))
+        meta = read_note(folder / _META, Meta, _MOST_META_BYTES)
         counts = [meta["counts"]["train"], meta["counts"]["test"]]
         fits = [*map(sum, counts)] == [meta["n"], meta["n_test"]] and {*map(len, counts)} == {len(card.classes)}
         complete = all((folder / name).stat().st_size == entry["bytes"] for name, entry in meta["arrays"].items())
         contents = [(read_pin(file, home), meta["content"][file.name]) for file in card.remote_files]
-    except (DataError, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, LookupError):
         return None
     same = all(pin is None or pin.content_sha256 == content for pin, content in contents)
     return meta if fits and complete and same else None

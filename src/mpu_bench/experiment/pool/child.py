@@ -18,15 +18,8 @@ from mpu_bench.experiment.messages import MOST_BYTES, Message, Preparation, Prog
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.bounds import Course
 from mpu_bench.experiment.worker import LOST_CONNECTION
+from mpu_bench.threads import variables as thread_variables
 
-_THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
 _READ_BYTES, _READS_AT_ONCE = 1 << 16, 256  # between two looks at the limits
 _SECONDS_TO_END = 12.0  # more than a supervisor takes for all descendants
 _SECONDS_TO_REPORT = 5.0  # of an end that the connection has told already
@@ -190,7 +183,7 @@ def start(threads: int, jobs: int) -> WorkerHandle:
     try:
         process = subprocess.Popen(
             supervisor.command(theirs.fileno(), reported, jobs),
-            env=os.environ | dict.fromkeys(_THREAD_VARIABLES, str(threads)) | {supervisor.MARK: mark},
+            env=os.environ | thread_variables(threads) | {supervisor.MARK: mark},
             pass_fds=(theirs.fileno(), reported),
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for mpu-bench alone

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import psutil
 from pydantic import TypeAdapter, ValidationError
 
 from mpu_bench.document import Strict
@@ -26,6 +27,7 @@ from mpu_bench.scaled import to_json
 from mpu_bench.solvers.plugins.description import Question, SolverDescription
 from mpu_bench.solvers.plugins.source import PluginSource
 from mpu_bench.texts import plain
+from mpu_bench.threads import variables as thread_variables
 
 START_SECONDS = 300.0  # for a process to start and import what every solver needs
 IMPORT_SECONDS = 60.0  # for a plugin to be imported
@@ -34,7 +36,7 @@ _END_SECONDS = 15.0
 _LONGEST_LINE_BYTES = 1_000_000
 _MOST_BYTES = 2000  # of a message
 _BLOCK_BYTES = 65536
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+_MARK = "MPU_BENCH_INSPECTOR"  # the environment variable of all that it starts
 _START = (
     "import sys; sys.path[:] = sys.argv[2:]; from mpu_bench.solvers.plugins import inspector; "
     "inspector.main(int(sys.argv[1]))"
@@ -114,6 +116,7 @@ class Inspector:
     _running: subprocess.Popen[bytes] | None = None
     _control: socket.socket | None = None
     _plugins: dict[Path, _Plugin] = field(default_factory=dict)
+    _mark: str = ""
 
     def describe(self, source: PluginSource) -> list[SolverDescription]:
         """Import a plugin in a process of its own, which stays if it is to be asked; return what its solvers are.
@@ -166,10 +169,18 @@ class Inspector:
         if self._running is not None:
             with suppress(subprocess.TimeoutExpired):
                 self._running.wait(_END_SECONDS)
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._running.pid, signal.SIGKILL)
-            self._running.wait()
+            if self._running.poll() != 0:  # it was killed, and could end nothing
+                self._running.kill()
+                self._running.wait()
+                self._kill_marked()
             self._running = None
+
+    def _kill_marked(self) -> None:
+        """Kill what plugins have started, which has the mark in its environment."""
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                if process.environ().get(_MARK) == self._mark:
+                    process.kill()
 
     def _fork(self, source: PluginSource) -> _Plugin:
         if self._control is None:
@@ -196,6 +207,7 @@ class Inspector:
 
     def _start(self) -> None:
         self._control, theirs = socket.socketpair()
+        self._mark = f"{os.getpid()}-{time.time_ns()}"
         atexit.unregister(self.close)
         atexit.register(self.close)
         with theirs:
@@ -205,7 +217,7 @@ class Inspector:
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
-                env={**os.environ, **dict.fromkeys(_THREAD_VARIABLES, "1")},  # a fork keeps no threads
+                env=os.environ | thread_variables(1) | {_MARK: self._mark},  # a fork keeps no threads
             )
 
     def _ask(self, plugin: _Plugin, question: dict[str, Any], seconds: float, doing: str) -> Any:
@@ -229,9 +241,9 @@ class Inspector:
             self._end(plugin)
             raise ConfigError(f"{path}: {doing} has sent what is no answer") from None
         if answer.failed is not None:
-            raise FailedError(plain(answer.failed, _MOST_BYTES), answer.kind)
+            raise FailedError(plain(answer.failed, _MOST_BYTES).strip() or f"{path}: {doing} failed", answer.kind)
         if answer.refused is not None:
-            raise ConfigError(plain(answer.refused, _MOST_BYTES))
+            raise ConfigError(plain(answer.refused, _MOST_BYTES).strip() or f"{path}: {doing} was refused")
         return answer.answer
 
     def _end(self, plugin: _Plugin, how: bytes = b"kill") -> int | Literal["unknown"] | None:

@@ -1,0 +1,93 @@
+"""Tasks in this process, one at a time and without limits, so that a debugger can look at a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mpu_bench.config.schema import Limits
+from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.progress import Progress
+from mpu_bench.errors import ConfigError
+from mpu_bench.experiment.messages import Compiled, Failed, Finished, Message, Phase, Task, decode, encode
+from mpu_bench.experiment.messages import Progress as RunProgress
+from mpu_bench.experiment.pool import OnNews, Outcome, Pool
+from mpu_bench.experiment.pool.local import LocalPool
+from mpu_bench.experiment.worker import RunExecutor
+
+
+class InProcessPool(Pool):
+    """The process it is in: that imports the plugins of the runs that it makes, and has the threads that it has.
+
+    Data are prepared in a child process, as ever.
+
+    Parameters
+    ----------
+    threads : int
+        Those that this process has.
+    at_fault : function
+        Called with each exception that ends a run, while its frames can be looked at; what it raises passes.
+    """
+
+    def __init__(self, threads: int, at_fault: Callable[[BaseException], None]) -> None:
+        self._threads = threads
+        self._messages: list[Message] = []
+        self._executor = RunExecutor(self._hear, jobs=1, has_own_process=False, at_fault=at_fault)
+        self._preparing = LocalPool(0)
+        self._task: Task | None = None
+        self._on_news: OnNews = lambda _task, _news: None
+
+    @property
+    def has_room(self) -> bool:  # noqa: D102 - the interface says it
+        return self._task is None
+
+    def submit(self, task: Task) -> None:  # noqa: D102
+        self._task = task
+
+    def next_outcome(self, on_news: OnNews) -> Outcome:  # noqa: D102
+        if self._task is None:
+            raise LookupError("no task is under way")
+        self._on_news = on_news
+        try:
+            self._executor.answer(self._task)
+            return _outcome(self._task, self._messages[-1])
+        finally:
+            self._task = None
+            self._messages.clear()
+
+    def _hear(self, message: Message) -> None:
+        """Take a message as one that comes from another process: with columns that are plain."""
+        heard = decode(encode(message))
+        self._messages = [heard]
+        if self._task is not None and isinstance(heard, Phase | Compiled | RunProgress):
+            self._on_news(self._task, heard)
+
+    def prepare(  # noqa: D102
+        self, name: str, options: Mapping[str, Any], home: DataHome, limits: Limits, progress: Progress
+    ) -> str:
+        return self._preparing.prepare(name, options, home, limits, progress)
+
+    def use_threads(self, threads: int) -> None:
+        """Refuse another number of threads: a process settles it when it starts.
+
+        Raises
+        ------
+        ConfigError
+        """
+        if threads != self._threads:
+            raise ConfigError(
+                f"the config wants {threads} threads, and this process, in which its runs are to be made, has "
+                f"{self._threads}; give --threads {threads}"
+            )
+
+    def close(self) -> None:  # noqa: D102
+        self._preparing.close()
+
+
+def _outcome(task: Task, last: Message) -> Outcome:
+    match last:
+        case Finished(record, checkpoints):
+            return Outcome(task, record, checkpoints)
+        case Failed(status, reason):
+            return Outcome(task, {"status": status, "reason": reason}, [])
+    raise ValueError(f"a run ended with {last!r}")

@@ -1,0 +1,157 @@
+"""What a solver answers is believed only as far as it is what was asked for."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mpu_bench.core import answers
+from mpu_bench.core.counters import new_counters
+from mpu_bench.core.models import KernelModel, LinearModel
+from mpu_bench.core.rows import Dense
+from mpu_bench.core.solver import Measures, Status, Until
+from mpu_bench.errors import SolverError
+
+ROWS = Dense(np.eye(3, dtype=np.float32))
+
+
+def solver(**methods):
+    return SimpleNamespace(name="odd", **{name: lambda *_, answer=answer: answer for name, answer in methods.items()})
+
+
+class Silent:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("status", [17, None, True, "DONE", 1, np.int64(0), Silent()])
+def test_a_status_is_a_status(status) -> None:
+    with pytest.raises(SolverError, match=r"odd: advance\(\) returns .*; it must return a Status"):
+        answers.advance(solver(advance=status), None, Until())
+
+
+def test_each_status_passes() -> None:
+    assert [answers.advance(solver(advance=each), None, Until()) for each in Status] == list(Status)
+
+
+@pytest.mark.parametrize(
+    "counters",
+    [None, [0] * 6, np.zeros(5, np.int64), np.zeros((6, 1), np.int64), np.zeros(6), np.zeros(6, np.int32), "abcdef"],
+)
+def test_counters_are_six_integers(counters) -> None:
+    with pytest.raises(SolverError, match="counters are"):
+        answers.counts(solver(), SimpleNamespace(counters=counters))
+
+
+def test_a_state_has_counters() -> None:
+    with pytest.raises(SolverError, match="counters are None"):
+        answers.counts(solver(), None)
+
+
+def test_counters_never_fall() -> None:
+    counters = new_counters()
+    counters[2] = 5
+    assert answers.counts(solver(), SimpleNamespace(counters=counters)) == (0, 0, 5, 0, 0, 0)
+    with pytest.raises(SolverError, match="counter 'updates' is 5 after 6"):
+        answers.counts(solver(), SimpleNamespace(counters=counters), (0, 0, 6, 0, 0, 0))
+    counters[0] = -1
+    with pytest.raises(SolverError, match="counter 'presented' is -1 after 0"):
+        answers.counts(solver(), SimpleNamespace(counters=counters))
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (np.float32(1.5), 1.5),
+        (Decimal("1.5"), 1.5),
+        (Fraction(3, 2), 1.5),
+        (np.array(1.5), 1.5),
+        (np.int64(3), 3.0),
+        (10**30, 1e30),
+        (10**400, math.inf),
+        (-(10**400), -math.inf),
+        (np.longdouble(2), 2.0),
+        (None, None),
+    ],
+)
+def test_whatever_is_a_number_becomes_a_float(given, kept) -> None:
+    found = answers.measures(solver(measures=Measures(objective=given)), None).objective
+    assert found == kept
+    assert type(found) in (float, type(None))
+
+
+@pytest.mark.parametrize(
+    "given", ["hello", "1.5", 1j, True, np.array([1.5]), [1.0], np.ma.masked, Silent(), np.bool_(1)]
+)
+def test_whatever_is_no_number_is_named(given) -> None:
+    with pytest.raises(SolverError, match=r"odd: measures\(\) gives objective .*, which is no number"):
+        answers.measures(solver(measures=Measures(objective=given)), None)
+
+
+@pytest.mark.parametrize("measures", [None, {"objective": 1.0}, (1.0,), 1.0])
+def test_measures_are_measures(measures) -> None:
+    with pytest.raises(SolverError, match=r"measures\(\) returns"):
+        answers.measures(solver(measures=measures), None)
+
+
+def test_a_note_is_plain_text() -> None:
+    assert answers.note(solver(note="a\x1b[31m\ud800"), None) == "a\\x1b[31m\\ud800"
+    assert len(answers.note(solver(note="x" * 20_000_000), None)) <= 10_000
+    with pytest.raises(SolverError, match=r"note\(\) returns None"):
+        answers.note(solver(note=None), None)
+
+
+@pytest.mark.parametrize("model", [None, 1, SimpleNamespace(linear=True, scores=1)])
+def test_a_model_is_a_model(model) -> None:
+    with pytest.raises(SolverError, match=r"model\(\) returns .* has no"):
+        answers.model(solver(model=model), None)
+
+
+@pytest.mark.parametrize("vectors", [None, -1, 1.5, math.nan, 2**64, "many"])
+def test_support_vectors_are_a_count(vectors) -> None:
+    with pytest.raises(SolverError, match="support_vectors"):
+        answers.size(solver(), SimpleNamespace(linear=False, support_vectors=vectors))
+
+
+class Foreign:
+    linear, support_vectors = True, 0
+
+    def __init__(self, scores, labels) -> None:
+        self.scores, self.labels = (lambda _rows: scores), (lambda _rows: labels)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [None, np.zeros(2, int), np.zeros((3, 1), int), np.zeros(3), np.full(3, 2), np.full(3, -1), ["a"] * 3],
+)
+def test_predictions_are_classes_of_every_row(labels) -> None:
+    with pytest.raises(SolverError, match=r"model\(\)\.labels\(\)"):
+        answers.predict(solver(), Foreign(np.zeros(3), labels), ROWS, 2)
+
+
+@pytest.mark.parametrize("scores", [None, np.zeros(2), np.zeros((3, 1, 1)), ["a"] * 3, np.zeros(3, complex), 0.0])
+def test_scores_are_numbers_of_every_row(scores) -> None:
+    with pytest.raises(SolverError, match=r"model\(\)\.scores\(\)"):
+        answers.predict(solver(), Foreign(scores, np.zeros(3, int)), ROWS, 2)
+
+
+def test_a_foreign_model_is_asked_for_its_own_labels() -> None:
+    found = answers.predict(solver(), Foreign(np.zeros(3), np.array([1, 0, 1], np.uint8)), ROWS, 2)
+    assert found is not None
+    assert (found.tolist(), found.dtype) == ([1, 0, 1], np.int32)
+    assert answers.predict(solver(), Foreign(np.array([0, np.nan, 1]), np.zeros(3, int)), ROWS, 2) is None
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_a_model_that_is_not_finite(number) -> None:
+    coefficients = np.array([[1.0], [number], [0.0]])
+    assert not answers.is_finite(LinearModel(coefficients.T))
+    assert not answers.is_finite(KernelModel(ROWS, coefficients, None, 3))
+    assert not answers.is_finite(KernelModel(ROWS, np.ones((3, 1)), None, 3, bias=number))
+    assert answers.is_finite(KernelModel(ROWS, np.ones((3, 1)), None, 3, bias=1.0))
+    assert answers.predict(solver(), LinearModel(np.full((1, 3), 1e308) * [[1, 1, 1]]), ROWS, 2) is not None

@@ -1,0 +1,91 @@
+"""Runs in this process: the same records as in a worker, and an exception that can be looked at."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mpu_bench.config.read import read_config
+from mpu_bench.config.schema import Limits
+from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.progress import SILENT
+from mpu_bench.errors import ConfigError
+from mpu_bench.experiment import plan
+from mpu_bench.experiment.messages import News, Phase, Task
+from mpu_bench.experiment.pool import Outcome
+from mpu_bench.experiment.pool.inprocess import InProcessPool
+
+PLUGIN = Path(__file__).parents[2] / "plugins" / "misbehaving.py"
+
+
+@pytest.fixture
+def faults() -> list[BaseException]:
+    return []
+
+
+@pytest.fixture
+def pool(faults: list[BaseException]) -> Iterator[InProcessPool]:
+    def at_fault(fault: BaseException) -> None:
+        faults.append(fault)
+        if isinstance(fault, KeyboardInterrupt):
+            raise fault
+
+    with InProcessPool(1, at_fault) as opened:
+        yield opened
+
+
+@pytest.fixture
+def outcome(pool: InProcessPool, tmp_path: Path, shared_home: DataHome) -> Callable[..., tuple[Outcome, list[News]]]:
+    """Make the run of a solver that behaves in one way."""
+
+    def run(solver: str) -> tuple[Outcome, list[News]]:
+        (tmp_path / "tried.yaml").write_text(
+            f"name: tried\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\nplugins: [{PLUGIN}]\n"
+            f"solvers: [{solver}]\nstop: {{passes: 5}}\n",
+            encoding="utf-8",
+        )
+        (planned,) = plan.plan(read_config(tmp_path / "tried.yaml"))
+        dataset = planned.dataset
+        assert pool.prepare(dataset.name, dataset.options, shared_home, Limits(), SILENT) == ""
+        assert pool.has_room
+        pool.submit(Task("key", planned, shared_home))
+        assert not pool.has_room
+        news: list[News] = []
+        return pool.next_outcome(lambda _task, each: news.append(each)), news
+
+    return run
+
+
+def test_a_run_has_its_record_and_its_checkpoints(outcome, faults: list[BaseException]) -> None:
+    made, news = outcome("{misbehaving: {how: finish}}")
+    assert made.record["status"] == "done"
+    assert made.record["n"] == 300
+    assert made.checkpoints
+    assert Phase("importing") in news
+    assert faults == []
+
+
+def test_an_exception_is_there_to_be_looked_at(outcome, faults: list[BaseException], capfd) -> None:
+    made, _ = outcome("{misbehaving: {how: raise}}")
+    assert made.record == {"status": "error", "reason": "ValueError: the matrix is not what it seemed"}
+    (fault,) = faults
+    assert traceback.extract_tb(fault.__traceback__)[-1].filename == str(PLUGIN)
+    assert "the matrix is not what it seemed" in capfd.readouterr().err
+
+
+def test_what_the_caller_raises_passes(pool: InProcessPool, outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool._executor, "_execute", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        outcome("dcd")
+    assert pool.has_room
+    with pytest.raises(LookupError):
+        pool.next_outcome(lambda _task, _news: None)
+
+
+def test_the_threads_of_this_process_are_those_it_has(pool: InProcessPool) -> None:
+    pool.use_threads(1)
+    with pytest.raises(ConfigError, match="give --threads 2"):
+        pool.use_threads(2)
