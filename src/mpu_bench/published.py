@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping
 from functools import cache
 
 from mpu_bench import resources
 from mpu_bench.errors import StoreError, nearest
+from mpu_bench.files import read_bounded
+
+_MOST_BYTES = 1_000_000
 
 
 def names() -> list[str]:
@@ -29,13 +33,15 @@ def table(name: str) -> list[dict[str, str]]:
     Raises
     ------
     StoreError
-        If there is none of this name, or a row of it is not as long as its heading.
+        If there is none of this name, it cannot be read, or a row of it is not as long as its heading.
     """
     path = resources.bundled("configs/published") / f"{name}.csv"
     if not path.is_file():
         raise StoreError(f"there is no published table '{name}'; {nearest(name, names())}")
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    try:
+        rows = list(csv.DictReader(io.StringIO(read_bounded(path, _MOST_BYTES, StoreError).decode(), newline="")))
+    except (UnicodeDecodeError, csv.Error) as fault:
+        raise StoreError(f"{path}: cannot be read: {fault}") from None
     for number, row in enumerate(rows, start=2):
         if None in row or None in row.values():
             raise StoreError(f"{path}, line {number}: must have as many cells as the heading has columns")

@@ -138,7 +138,7 @@ def _read_delimited(data: bytes) -> None:
 
 def _read_idx(data: bytes) -> None:
     images, _, labels = data.partition(SEPARATOR)
-    _drain(read_idx(_source("images", images), _source("labels", labels), CLASSES, 1))
+    _drain(read_idx(_source("images", images), _source("labels", labels), CLASSES, features=4, chunk_rows=1))
 
 
 def _drain(chunks: Iterator[Any]) -> None:

@@ -114,7 +114,7 @@ def _read_optimum(data: bytes) -> None:
     remarks: list[str] = []
     if (found := OptimaCache(folder, remarks.append).load("key")) is None:
         raise StoreError("; ".join(remarks))
-    json.dumps(found, allow_nan=False)
+    json.dumps([record_to_keep(found[0]), columns_to_keep(found[1])], allow_nan=False)
 
 
 def targets() -> list[Target]:

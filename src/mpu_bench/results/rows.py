@@ -7,6 +7,7 @@ reads the file says which file and which run.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -63,7 +64,9 @@ class _Machine(BaseModel):
 
 
 def made_publishable(value: Any) -> Any:
-    """Return a value as it may be kept: its texts as `texts.publishable` makes them, whatever holds them."""
+    """Return a value as it may be kept: its texts by `texts.publishable`, and None for what is not finite."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # JSON has no word for it
     if isinstance(value, str):
         return publishable(value)
     if isinstance(value, Mapping):

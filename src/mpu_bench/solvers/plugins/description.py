@@ -6,6 +6,7 @@ A description is made beside the solver, in a child process, and passes as JSON.
 from __future__ import annotations
 
 import dataclasses
+import keyword
 import math
 import types
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import annotated_types
 import numpy as np
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, model_validator
 
 from mpu_bench.core.solver import Solver
 from mpu_bench.document import Strict
@@ -89,6 +90,24 @@ class SolverDescription(Strict):
     parameters: list[ParameterDescription]
     questions: list[Question]
 
+    @model_validator(mode="after")
+    def _is_of_a_solver(self) -> SolverDescription:
+        """Refuse what no class can be made of: a plugin may change what its own process says."""
+        names.check(self.name, self.class_name)
+        called = [each.name for each in self.parameters]
+        if len({*called}) < len(called) or not all(map(_is_identifier, (self.class_name, *called))):
+            raise ValueError("a class or parameter has no name, or the name of another")
+        for each in self.parameters:
+            try:
+                TypeAdapter(type_of(each.type))
+            except Exception:
+                raise ValueError(f"the type of '{each.name}' cannot be understood") from None
+        return self
+
+
+def _is_identifier(name: str) -> bool:
+    return name.isidentifier() and not keyword.iskeyword(name)
+
 
 ATTRIBUTES = ("name", "paper", "kernels", "classes", "online", "sliceable", "deterministic", "rounding", "version")
 
@@ -102,6 +121,8 @@ def describe(solver: type[Solver], path: Path) -> SolverDescription:
         If a class attribute or a parameter is not what it must be.
     """
     where = f"{path}: class {solver.__name__}"
+    if not _is_identifier(solver.__name__):
+        raise ConfigError(f"{path}: class {_shown(solver.__name__)}: its name must be one that Python can say")
     hints = _hints(solver, where)
     parameters, unspoken = [], False
     for field in dataclasses.fields(solver):

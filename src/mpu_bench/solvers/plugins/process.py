@@ -241,9 +241,9 @@ class Inspector:
             self._end(plugin)
             raise ConfigError(f"{path}: {doing} has sent what is no answer") from None
         if answer.failed is not None:
-            raise FailedError(plain(answer.failed, _MOST_BYTES), answer.kind)
+            raise FailedError(plain(answer.failed, _MOST_BYTES).strip() or f"{path}: {doing} failed", answer.kind)
         if answer.refused is not None:
-            raise ConfigError(plain(answer.refused, _MOST_BYTES))
+            raise ConfigError(plain(answer.refused, _MOST_BYTES).strip() or f"{path}: {doing} was refused")
         return answer.answer
 
     def _end(self, plugin: _Plugin, how: bytes = b"kill") -> int | Literal["unknown"] | None:
