@@ -161,31 +161,32 @@ def _kill_descendants(process: Started, chance: random.Random, seconds: float, m
     return killed
 
 
-#: verb -> its arguments, for a results folder ``results/optimum``
+#: verb -> its arguments, for a results folder
 _WRITERS = {
-    "report": ("report", "results/optimum", "--out", "written"),
-    "plot": ("plot", "results/optimum", "--out", "written"),
-    "export": ("export", "results/optimum", "--to", "tex", "--out", "written/table.tex"),
-    "show": ("show", "results/optimum"),
+    "report": ("report", "results/{name}", "--out", "written"),
+    "plot": ("plot", "results/{name}", "--out", "written"),
+    "export": ("export", "results/{name}", "--to", "tex", "--out", "written/table.tex"),
+    "show": ("show", "results/{name}"),
 }
 
 
 def writing(seed: int, place: Path, references: References, kills: int = 4) -> list[Fault]:
     """End the verbs that read results and write pages, figures and tables; what they have written stays whole."""
     chance = random.Random(f"writing {seed}")
-    reference = references.of("optimum")
-    experiments.write(place, "optimum")
-    (place / "results").symlink_to(references.place / "optimum" / "results")
-    verb = chance.choice(list(_WRITERS))
+    name, verb = chance.choice(references.names), chance.choice(list(_WRITERS))
+    arguments = tuple(each.format(name=name) for each in _WRITERS[verb])
+    reference = references.of(name)
+    experiments.write(place, name)
+    (place / "results").symlink_to(references.place / name / "results")
     (place / "written").mkdir()
     began = time.monotonic()
-    whole = call(place, *_WRITERS[verb])
+    whole = call(place, *arguments)
     seconds = time.monotonic() - began
     before = _contents(place / "written")
     faults = []
     for _ in range(kills):
         number = chance.choice(_SIGNALS)
-        with started(place, *_WRITERS[verb]) as process:
+        with started(place, *arguments) as process:
             with Watch(place / "written") as watch:
                 if chance.random() < 0.5:
                     watch.wait(r"/\.", chance.randint(1, 6), lambda: process.process.poll() is None)
@@ -209,14 +210,14 @@ def writing(seed: int, place: Path, references: References, kills: int = 4) -> l
         if faults:
             faults[-1].problems += [f"lost: {name}" for name in before if name not in there]
             faults[-1].problems += [f"damaged: {name}" for name in torn]
-    again = call(place, *_WRITERS[verb])
+    again = call(place, *arguments)
     faults = faults or [Fault("writing", seed, f"{verb}: it ended before")]
     if (again.code, again.out) != (whole.code, whole.out):
         faults[-1].problems.append(f"differs: {verb} says {again.text[-500:]}")
     left = _contents(place / "written").keys() - before.keys()
     faults[-1].problems += [f"left over: {name}" for name in sorted(left)]
     faults[-1].problems += experiments.Results.read(
-        references.place / "optimum" / "results" / "optimum", references.place / "optimum" / "home"
+        references.place / name / "results" / name, references.place / name / "home"
     ).problems(reference.results)
     return faults
 

@@ -14,10 +14,10 @@ from faults.campaign import Campaign, References
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc and is told of files by inotify")
 
 PARTS: dict[str, tuple[Campaign, int]] = {
-    "mpu-bench is killed at random moments": (partial(kills.parent, kills=3), 1),
-    "mpu-bench is killed in transactions and while it writes": (partial(kills.moment, kills=3), 2),
+    "mpu-bench is killed at random moments": (partial(kills.parent, kills=2), 1),
+    "mpu-bench is killed in transactions and while it writes": (partial(kills.moment, kills=2), 2),
     "mpu-bench is killed while it downloads": (partial(kills.download, kills=1), 3),
-    "workers are killed": (partial(kills.worker, kills=4), 4),
+    "workers are killed": (partial(kills.worker, kills=3), 4),
     "readers are killed": (partial(kills.writing, kills=1), 5),
     "the disk is full": (disks.full, 6),
     "the clock is set": (company.clock, 7),

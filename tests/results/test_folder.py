@@ -12,6 +12,7 @@ from mpu_bench.errors import StoreError, UserError
 from mpu_bench.files import csv_text, write_compressed
 from mpu_bench.quantities import RECORD_COLUMNS
 from mpu_bench.results.folder import ABOUT, CURVES, MACHINES, RUNS, open_results
+from mpu_bench.results.store import FILE
 from mpu_bench.results.summary import summaries
 from oracles import made_up
 
@@ -177,6 +178,18 @@ def test_what_is_no_such_file_is_one_message(kind: str, name: str, folder: Path)
     else:
         path.write_text({"nested": "[" * 100_000, "nul": "\0", "empty": ""}[kind])
     with pytest.raises(StoreError):
+        read_all(folder)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "nowhere"])
+def test_kept_files_do_not_stand_for_a_database_that_is_no_file(kind: str, folder: Path) -> None:
+    if kind == "fifo":
+        os.mkfifo(folder / FILE)
+    elif kind == "folder":
+        (folder / FILE).mkdir()
+    else:
+        (folder / FILE).symlink_to("nowhere")
+    with pytest.raises(StoreError, match=r"runs\.sqlite: is no file"):
         read_all(folder)
 
 

@@ -356,7 +356,7 @@ def test_what_is_no_file_in_the_place_of_the_database(tmp_path: Path, put) -> No
     put(tmp_path / FILE)
     with pytest.raises(StoreError, match="is no file; move it away"):
         Store(tmp_path, create=True)
-    with pytest.raises(StoreError, match="holds no results"):
+    with pytest.raises(StoreError, match="is no file; move it away"):
         Store(tmp_path)
 
 

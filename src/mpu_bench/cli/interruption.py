@@ -6,6 +6,7 @@ that it came is remembered, and decides.
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -33,9 +34,18 @@ def has_come() -> bool:
 def listen() -> None:
     """Heed the signals from now on, but for those that the program was started to ignore."""
     _Came.code, _Came.leaving = None, False
+    atexit.unregister(_ignore)
+    atexit.register(_ignore)  # the first to be registered is the last to be called
     for number in _HEEDED:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
+
+
+def _ignore() -> None:
+    """Let a signal change nothing any more: the interpreter that is taken down would die of it, its exit code lost."""
+    for number in _HEEDED:
+        if signal.getsignal(number) is _interrupt:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:

@@ -128,10 +128,13 @@ def _begin_debugging(jobs: int, threads: int) -> None:
 
 
 def _pool(jobs: int, threads: int, debugger: bool) -> Pool:
-    from mpu_bench.experiment.pool.inprocess import InProcessPool
+    if debugger:
+        from mpu_bench.experiment.pool.inprocess import InProcessPool
+
+        return InProcessPool(threads, _debug)
     from mpu_bench.experiment.pool.local import LocalPool
 
-    return InProcessPool(threads, _debug) if debugger else LocalPool(jobs, threads)
+    return LocalPool(jobs, threads)
 
 
 def _debug(fault: BaseException) -> None:

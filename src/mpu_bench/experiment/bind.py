@@ -23,7 +23,7 @@ _WARM_UP_ROWS = 12  # of each class
 
 
 def with_results_of_others(run: Run, results: Mapping[str, Mapping[str, Any]]) -> tuple[Run, list[str]]:
-    """Return a run with what it takes from the results of its `plan.sources`, and a note on each.
+    """Return a run with what it takes from the results of its `plan.Sources`, and a note on each.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.experiment.identity import settings_id
 from mpu_bench.experiment.run import Run, RunSettings
 from mpu_bench.experiment.tuning import tuning_runs
-from mpu_bench.scaled import Derived
+from mpu_bench.scaled import Derived, Scaled
 from mpu_bench.solvers.batch.regularization import kernel_optimum
 
 FILTERS = ("solver", "dataset", "split", "kernel", "seed", "budget")
@@ -23,6 +23,7 @@ OPTIMUM_SOLVERS = ("optimum", "kernel-optimum")
 def plan(experiment: Experiment) -> list[Run]:
     """Return every run, dataset by dataset so that each is loaded once; those that others need come first."""
     runs: list[Run] = []
+    sources = Sources()
     for dataset in experiment.datasets:
         chosen = [replace(each, only_for=None) for each in experiment.solvers if each.only_for in (None, dataset.label)]
         own = [
@@ -33,8 +34,11 @@ def plan(experiment: Experiment) -> list[Run]:
         tuning = [each for run in own if run.seed == experiment.seeds[0] for each in tuning_runs(run).values()]
         optima = map(optimum_of, own) if experiment.optimum else ()
         for needed in (*tuning, *optima, *map(nu_of, own)):
-            if needed is not None and needed not in runs:
+            if needed is not None and not sources.has(needed):
+                sources.add(needed)
                 runs.append(needed)
+        for run in own:
+            sources.add(run)
         runs += own
     return runs
 
@@ -53,11 +57,11 @@ def as_published(experiment: Experiment, runs: Sequence[Run]) -> list[bool]:
 def _settings_ids(runs: Sequence[Run]) -> list[str]:
     """Return `settings_id` of every run; those of all seeds of a solver are made once."""
     known: dict[tuple[int, int, int], str] = {}
+    sources = Sources(runs)
     for run in runs:
         key = _settings_key(run)
         if key not in known:
-            solver = run.settings.stop.seconds_of and run.settings.stop.seconds_of.solver
-            known[key] = settings_id(run, _same_but_for_parameters(run, solver, runs) if solver else None)
+            known[key] = settings_id(run, sources.of_seconds(run))
     return [known[_settings_key(run)] for run in runs]
 
 
@@ -116,36 +120,78 @@ def _optimum_run(run: Run, solver: str, parameters: dict[str, Any]) -> Run:
     return replace(run, solver=choice, settings=settings, seed=0)
 
 
-def sources(run: Run, runs: Sequence[Run]) -> dict[str, Run]:
-    """Return the runs whose results this one needs: its ``optimum``, its ``nu``, the ``seconds`` it gets a part of.
+class Sources:
+    """The runs of a plan, to find those whose results another needs.
 
-    And the runs by which it is tuned, under the names that `tuning.tuning_runs` gives them.
+    Parameters
+    ----------
+    runs : iterable of Run
     """
-    found = {"optimum": _same(optimum_of(run), runs), "nu": _same(nu_of(run), runs)}
-    if run.settings.stop.seconds_of is not None:
-        found["seconds"] = _same_but_for_parameters(run, run.settings.stop.seconds_of.solver, runs)
-    found |= {name: _same(each, runs) for name, each in tuning_runs(run).items()}
-    return {kind: source for kind, source in found.items() if source is not None}
+
+    def __init__(self, runs: Iterable[Run] = ()) -> None:
+        self._by_solver: dict[tuple[Any, ...], list[Run]] = {}
+        self._by_parameters: dict[tuple[Any, ...], list[Run]] = {}
+        for run in runs:
+            self.add(run)
+
+    def add(self, run: Run) -> None:
+        """Let a further run be found, behind the others."""
+        self._by_solver.setdefault(_solver_key(run, run.solver.name), []).append(run)
+        self._by_parameters.setdefault(_parameters_key(run), []).append(run)
+
+    def has(self, run: Run) -> bool:
+        """Return whether there is such a run already."""
+        return run in self._by_parameters.get(_parameters_key(run), ())
+
+    def of(self, run: Run) -> dict[str, Run]:
+        """Return the runs whose results a run needs: its ``optimum``, its ``nu``, the ``seconds`` it gets a part of.
+
+        And the runs by which it is tuned, under the names that `tuning.tuning_runs` gives them.
+        """
+        found = {"optimum": self._same(optimum_of(run)), "nu": self._same(nu_of(run)), "seconds": self.of_seconds(run)}
+        found |= {name: self._same(each) for name, each in tuning_runs(run).items()}
+        return {kind: source for kind, source in found.items() if source is not None}
+
+    def of_seconds(self, run: Run) -> Run | None:
+        """Return the run that says how many seconds a run gets, if one does."""
+        share = run.settings.stop.seconds_of
+        if share is None:
+            return None
+
+        def plain(each: Run) -> Run:
+            settings = replace(each.settings, stop=Stop()).for_solver(share.solver)
+            return replace(each, solver=SolverChoice(share.solver, {}, each.solver.kernel), settings=settings)
+
+        alike = self._by_solver.get(_solver_key(run, share.solver), ())
+        return next((each for each in alike if plain(each) == plain(run)), None)
+
+    def _same(self, wanted: Run | None) -> Run | None:
+        """Find a run on the same data, whatever they are called."""
+        if wanted is None:
+            return None
+        alike = self._by_parameters.get(_parameters_key(wanted), ())
+        return next((each for each in alike if _renamed(each, wanted.dataset.label) == wanted), None)
 
 
-def _same(wanted: Run | None, runs: Sequence[Run]) -> Run | None:
-    """Find a run on the same data, whatever they are called."""
-    if wanted is None:
-        return None
-    alike = (each for each in runs if each.trial == wanted.trial and each.solver == wanted.solver)
-    return next((each for each in alike if _renamed(each, wanted.dataset.label) == wanted), None)
+def _solver_key(run: Run, solver: str) -> tuple[Any, ...]:
+    """Return what is equal for runs that may be of the same data, with that solver."""
+    return solver, run.dataset.name, run.dataset.split, run.seed
+
+
+def _parameters_key(run: Run) -> tuple[Any, ...]:
+    """Return what is equal for equal runs, and for few others."""
+    solver, kernel = run.solver, run.solver.kernel
+    names = (*_solver_key(run, solver.name), kernel.name, str(run.trial))
+    return *names, _hashable(solver.parameters), _hashable(kernel.parameters)
+
+
+def _hashable(values: Mapping[str, Any]) -> frozenset[Any]:
+    """Return the same for equal values; those that have no hash, such as lists of a plugin's, are left out."""
+    return frozenset(each for each in values.items() if isinstance(each[1], int | float | str | Scaled | Derived))
 
 
 def _renamed(run: Run, label: str) -> Run:
     return replace(run, dataset=replace(run.dataset, label=label))
-
-
-def _same_but_for_parameters(run: Run, solver: str, runs: Sequence[Run]) -> Run | None:
-    def plain(each: Run) -> Run:
-        settings = replace(each.settings, stop=Stop()).for_solver(solver)
-        return replace(each, solver=SolverChoice(solver, {}, each.solver.kernel), settings=settings)
-
-    return next((each for each in runs if each.solver.name == solver and plain(each) == plain(run)), None)
 
 
 def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:

@@ -24,7 +24,7 @@ from mpu_bench.experiment.facts import check_config, facts_of, marks_of
 from mpu_bench.experiment.identity import run_id
 from mpu_bench.experiment.messages import News, Phase, Task
 from mpu_bench.experiment.optima import OptimaCache
-from mpu_bench.experiment.plan import sources
+from mpu_bench.experiment.plan import Sources
 from mpu_bench.experiment.pool import Outcome, Pool
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.tuning import select_best, tuning_runs
@@ -129,13 +129,14 @@ def _describe(name: str, options: Mapping[str, Any], home: DataHome) -> Descript
 
 
 def _with_ids(runs: Sequence[Run], found: Mapping[Dataset, Description | str]) -> list[PlannedRun]:
-    return [_with_id(run, found[_dataset(run)], runs) for run in runs]
+    sources = Sources(runs)
+    return [_with_id(run, found[_dataset(run)], sources) for run in runs]
 
 
-def _with_id(run: Run, found: Description | str, runs: Sequence[Run]) -> PlannedRun:
+def _with_id(run: Run, found: Description | str, sources: Sources) -> PlannedRun:
     if isinstance(found, str):
-        return PlannedRun(run, None, settled_run_id(run, placeholder_fingerprint(run), runs), found)
-    return PlannedRun(run, found, settled_run_id(run, found.fingerprint, runs) if found.fingerprint else "")
+        return PlannedRun(run, None, settled_run_id(run, placeholder_fingerprint(run), sources), found)
+    return PlannedRun(run, found, settled_run_id(run, found.fingerprint, sources) if found.fingerprint else "")
 
 
 def placeholder_fingerprint(run: Run) -> str:
@@ -143,18 +144,18 @@ def placeholder_fingerprint(run: Run) -> str:
     return f"unavailable: {' '.join(_dataset(run))}"
 
 
-def settled_run_id(run: Run, fingerprint: str, runs: Sequence[Run]) -> str:
+def settled_run_id(run: Run, fingerprint: str, sources: Sources) -> str:
     """Return the key of a run; where results of others settle it, it depends on their keys, but for the optimum."""
-    needed = sources(run, runs)
+    needed = sources.of(run)
     settling = [*(needed[kind] for kind in _INDISPENSABLE if kind in needed), *tuning_runs(run).values()]
     return run_id(run, fingerprint, [run_id(each, fingerprint) for each in settling])
 
 
-def keep_unavailable(planned: PlannedRun, runs: Sequence[Run], store: Store) -> PlannedRun:
+def keep_unavailable(planned: PlannedRun, sources: Sources, store: Store) -> PlannedRun:
     """Keep a run marked unavailable if its data are not requested this time."""
     if planned.description is None or not planned.description.missing:
         return planned
-    key = settled_run_id(planned.run, placeholder_fingerprint(planned.run), runs)
+    key = settled_run_id(planned.run, placeholder_fingerprint(planned.run), sources)
     row = store.row(key)
     return planned if row is None else PlannedRun(planned.run, None, key, row["reason"])
 
@@ -162,9 +163,9 @@ def keep_unavailable(planned: PlannedRun, runs: Sequence[Run], store: Store) -> 
 def needs_of(planned: Sequence[PlannedRun]) -> dict[str, dict[str, str]]:
     """Return, for every run that has a key, the keys of the runs whose results it needs."""
     keys = {id(each.run): each.run_id for each in planned}
-    runs = [each.run for each in planned]
+    sources = Sources(each.run for each in planned)
     return {
-        each.run_id: {kind: keys[id(source)] for kind, source in sources(each.run, runs).items()}
+        each.run_id: {kind: keys[id(source)] for kind, source in sources.of(each.run).items()}
         for each in planned
         if each.run_id
     }
@@ -243,7 +244,8 @@ def execute(
     ):
         check_config(experiment, store)
         prepared = prepare_data(runs, chosen, home, pool, experiment.limits, listener.progress)
-        planned = [keep_unavailable(each, runs, store) for each in prepared]
+        sources = Sources(runs)
+        planned = [keep_unavailable(each, sources, store) for each in prepared]
         marks = marks_of(experiment, runs)
         pairs = {each.run.dataset.label: each.description.pairs for each in planned if each.description}
         store.save_plan(

@@ -141,8 +141,8 @@ class RunExecutor:
             self._problem = None
             problem, kernel = self._load(task)
         probe = self._known_probe(task)
-        self.send(Phase("training"))
         _forget_peak_memory()
+        self.send(Phase("training"))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             traced = trace.train(

@@ -189,7 +189,7 @@ def open_results(folder: Path) -> Iterator[ResultsFolder]:
     StoreError
         If it holds no results, those of another version, or damaged ones.
     """
-    if not is_file(folder / FILE) and is_file(folder / RUNS):
+    if not os.path.lexists(folder / FILE) and is_file(folder / RUNS):
         yield _Kept(folder)
         return
     with Store(folder) as store:

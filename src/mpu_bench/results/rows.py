@@ -64,7 +64,7 @@ class _Machine(BaseModel):
 
 
 def made_publishable(value: Any) -> Any:
-    """Return a value as it may be kept: its texts as `texts.publishable` makes them, None for what is not finite."""
+    """Return a value as it may be kept: its texts by `texts.publishable`, and None for what is not finite."""
     if isinstance(value, float) and not math.isfinite(value):
         return None  # JSON has no word for it
     if isinstance(value, str):

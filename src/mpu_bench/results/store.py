@@ -67,7 +67,10 @@ def existing_file(folder: Path) -> Path:
         If it is no results folder.
     """
     path = folder / FILE
+    is_there = os.path.lexists(path)  # before the next look: another process may just make it
     if not _is_file(path):
+        if is_there:
+            raise StoreError(f"{path}: is no file; move it away and run again")
         raise StoreError(f"{folder}: holds no results ({FILE} is missing); run a config first: mpu-bench run CONFIG")
     return path
 

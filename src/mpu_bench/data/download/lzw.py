@@ -1,7 +1,8 @@
-"""Reads files of Unix ``compress`` (``.Z``) piece by piece: a small one may hold gigabytes, which never are in memory.
+"""Reads files of Unix ``compress`` (``.Z``) piece by piece: one of 100 kB may hold gigabytes.
 
-Codes are packed from the lowest bit on, in groups of eight. With each bit that they grow by, and after the code that
-clears the table, the rest of a group is empty.
+Only the table of words is in memory: 2 GB where a file was made to make it large, else a few megabytes. Codes are
+packed from the lowest bit on, in groups of eight. With each bit that they grow by, and after the code that clears the
+table, the rest of a group is empty.
 """
 
 from __future__ import annotations
