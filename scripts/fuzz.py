@@ -22,6 +22,7 @@ import resource
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 SOURCES = (ROOT / "src", ROOT / "tests")
 PACKAGE = ROOT / "src" / "mpu_bench"
+MEMORY = Path("/dev/shm")
 LONGEST_INPUT_BYTES = 65_536
 MOST_MEMORY_MB = 3_000  #: that one input may make the process take
 ADDRESS_SPACE_BYTES = 8 << 30  #: so that what asks for more than a machine has is told so at once
@@ -132,8 +134,10 @@ class Room:
             ]
             log = self.folder / "state" / f"{self.name}.log"
             log.parent.mkdir(parents=True, exist_ok=True)
-            with log.open("wb") as stream:
-                code = subprocess.run(command, stdout=stream, stderr=stream, check=False).returncode
+            memory = MEMORY if MEMORY.is_dir() else None  # libFuzzer ends a process without its cleaning up
+            with tempfile.TemporaryDirectory(prefix="mpu-bench-fuzz-", dir=memory) as place, log.open("wb") as stream:
+                surroundings = os.environ | {"TMPDIR": place}
+                code = subprocess.run(command, stdout=stream, stderr=stream, env=surroundings, check=False).returncode
             self.known["seconds"] += time.monotonic() - begun
             found = re.findall(rb"cov: (\d+)", log.read_bytes())
             self.known["coverage"] = max([self.known["coverage"], *map(int, found)])

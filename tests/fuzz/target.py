@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from fuzz.mutation import bent_bytes
 from mpu_bench.errors import UserError
 from mpu_bench.texts import plain
 
+MEMORY = Path("/dev/shm")  #: a folder in memory, on Linux
 SEEDS = Path(__file__).parent / "seeds"
 SEPARATOR = b"\n--8<--\n"  #: between the parts of an input that stands for several files
 
@@ -72,9 +74,9 @@ class Target:
 
 @cache
 def place() -> Path:
-    """Return a folder of this process for files, in memory where that can be."""
-    memory = Path("/dev/shm")
-    made = Path(tempfile.mkdtemp(prefix="mpu-bench-fuzz-", dir=memory if memory.is_dir() else None))
+    """Return a folder of this process for files: below TMPDIR, else in memory where that can be."""
+    memory = MEMORY if "TMPDIR" not in os.environ and MEMORY.is_dir() else None
+    made = Path(tempfile.mkdtemp(prefix="mpu-bench-fuzz-", dir=memory))
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     return made
 
