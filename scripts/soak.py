@@ -38,10 +38,10 @@ def hostile(seed: int, _place: Path, _references: References) -> list[Fault]:
 
 #: kind -> what makes the faults of a part, and how many of a hundred parts are of this kind
 KINDS: dict[str, tuple[Campaign, int]] = {
-    "parent": (kills.parent, 20),
-    "moment": (kills.moment, 18),
+    "parent": (kills.parent, 24),
+    "moment": (kills.moment, 22),
     "download": (kills.download, 7),
-    "worker": (kills.worker, 17),
+    "worker": (kills.worker, 9),
     "writing": (kills.writing, 6),
     "full": (disks.full, 4),
     "read-only": (disks.read_only, 1),
