@@ -44,8 +44,13 @@ app.main()
 """
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        *((place, "SIGINT") for place in PLACES),
+        *((place, "SIGTERM") for place in ("turned", "tidying", "exit handler")),
+    ],
+)
 def test_a_signal_at_any_moment_decides_the_exit_code(tmp_path: Path, place: str, name: str) -> None:
     (tmp_path / "dying.py").write_text(
         f"import os, signal\ntry:\n    os.kill(os.getpid(), signal.{name})\nexcept BaseException:\n"
@@ -53,7 +58,7 @@ def test_a_signal_at_any_moment_decides_the_exit_code(tmp_path: Path, place: str
         encoding="utf-8",
     )
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(name=name, place=place)], cwd=tmp_path, env=environment(),
+        [sys.executable, "-c", SCRIPT.format(name=name, place=PLACES[place])], cwd=tmp_path, env=environment(),
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 128 + signal.Signals[name]

@@ -45,7 +45,8 @@ def falsify(problem):
 class Misbehaving(Solver):
     """Does ``how`` after ``passes`` passes; takes ``look`` seconds to be measured.
 
-    With ``crash-once``, the first run that comes so far makes the file ``gate`` and crashes. With ``hold``, runs of ``from_seed`` on write to ``gate`` and wait, as long as that file is there.
+    With ``crash-once``, the first run that comes so far makes the file ``gate`` and crashes. With ``hold``, runs of
+    ``from_seed`` on write to ``gate`` and wait, as long as that file is there.
     """
 
     name = "misbehaving"
@@ -189,6 +190,12 @@ class Misbehaving(Solver):
         for descriptor in range(3, 30):
             with suppress(OSError):
                 os.write(descriptor, b"\xff{[ no message\nFinished {}\n")
+        return Status.DONE
+
+    def _forge(self, state):
+        for descriptor in range(3, 30):
+            with suppress(OSError):
+                os.write(descriptor, b'Finished {"record": {"n": 3}, "checkpoints": [{}], "threads_left": 0}\n')
         return Status.DONE
 
     def _close(self, state):

@@ -62,6 +62,7 @@ def main(connection: int, report: int, jobs: int, parent: int) -> None:
     if worker == 0:
         os.close(report)
         processes.die_with_parent(signal.SIGKILL, this)
+        os.setpgid(0, 0)  # a signal to its own group must not end its supervisor
         signal.pthread_sigmask(signal.SIG_UNBLOCK, heard)
         _be_worker(connection, jobs)
     os.close(connection)

@@ -31,8 +31,10 @@ from mpu_bench.experiment.messages import (
 from mpu_bench.experiment.pool import OnNews, Outcome, Pool, child
 from mpu_bench.experiment.pool.child import WorkerHandle
 from mpu_bench.experiment.preparation import Shown
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RunStatus
 
 _LOOK_SECONDS = 0.05  # how often limits are looked at
+_ENDS = (RunStatus.DONE, RunStatus.STOPPED, RunStatus.DIVERGED)  # of a run whose worker has an answer
 _OWN: tuple[Any, ...] = ()  # the kind of a worker for solvers of the project
 
 
@@ -77,17 +79,17 @@ class LocalPool(Pool):
         self, name: str, options: Mapping[str, Any], home: DataHome, limits: Limits, progress: progress.Progress
     ) -> str:
         chosen = self._idle_worker(_OWN)
-        reason: str | None = None
+        answer: Prepared | Failed | str | None = None
         try:
             chosen.send(Preparation(name, options, home, limits))
             with Shown(progress) as shown:
-                while reason is None:
+                while answer is None:
                     wait(chosen.waited_for, timeout=_LOOK_SECONDS)
-                    reason = _prepared(chosen, limits.memory, shown)
+                    answer = _prepared(chosen, limits.memory, shown)
         finally:  # an interruption, too, ends what is under way
-            if reason or reason is None or len(self._workers) > self.jobs:
+            if not isinstance(answer, Prepared | Failed) or len(self._workers) > self.jobs:
                 self._discard(chosen)
-        return reason
+        return answer if isinstance(answer, str) else answer.reason if isinstance(answer, Failed) else ""
 
     def next_outcome(self, on_news: OnNews) -> Outcome:  # noqa: D102
         while busy := [each for each in self._workers if each.task is not None]:
@@ -164,8 +166,13 @@ def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome |
     assert busy.task is not None
     match message:
         case Finished(record, checkpoints):
+            if record.get("status") not in _ENDS or any(
+                each.keys() != CHECKPOINT_COLUMNS.keys() for each in checkpoints
+            ):
+                raise ValueError("a record of no run")
             limit = busy.task.limits.memory
-            record["peak_memory_mb"] = max(record["peak_memory_mb"], busy.peak_memory / 2**20)
+            record["reason"] = record.get("reason") or ""
+            record["peak_memory_mb"] = max(record.get("peak_memory_mb") or 0.0, busy.peak_memory / 2**20)
             if limit is not None and record["peak_memory_mb"] * 2**20 > limit:  # it was over between two looks
                 return busy.failed("out-of-memory", _over(limit))
             return Outcome(busy.task, record, checkpoints)
@@ -185,8 +192,8 @@ def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome |
     return None
 
 
-def _prepared(worker: WorkerHandle, limit: ByteSize | None, shown: Shown) -> str | None:
-    """Return what a preparation has come to: why there are no data, or nothing; None while it is under way."""
+def _prepared(worker: WorkerHandle, limit: ByteSize | None, shown: Shown) -> Prepared | Failed | str | None:
+    """Return a worker's last word on a preparation, or why there is none; None while it is under way."""
     is_dead = worker.is_dead
     try:
         messages, is_closed = worker.receive()
@@ -196,10 +203,8 @@ def _prepared(worker: WorkerHandle, limit: ByteSize | None, shown: Shown) -> str
         match message:
             case Work():
                 shown.show(message)
-            case Prepared():
-                return ""
-            case Failed():
-                return message.reason
+            case Prepared() | Failed():
+                return message
             case _:
                 pass
     if is_dead or is_closed:
