@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -60,6 +61,8 @@ _KEPT = "faults.jsonl"
 
 def main() -> int:
     """Go on injecting faults until there are enough, and print what came of them all."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell may have it ignored in the background
+        signal.signal(number, signal.default_int_handler)
     options = _options()
     state = options.state
     if options.fresh:
