@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -38,10 +39,10 @@ def hostile(seed: int, _place: Path, _references: References) -> list[Fault]:
 
 #: kind -> what makes the faults of a part, and how many of a hundred parts are of this kind
 KINDS: dict[str, tuple[Campaign, int]] = {
-    "parent": (kills.parent, 20),
-    "moment": (kills.moment, 18),
+    "parent": (kills.parent, 24),
+    "moment": (kills.moment, 22),
     "download": (kills.download, 7),
-    "worker": (kills.worker, 17),
+    "worker": (kills.worker, 9),
     "writing": (kills.writing, 6),
     "full": (disks.full, 4),
     "read-only": (disks.read_only, 1),
@@ -60,6 +61,8 @@ _KEPT = "faults.jsonl"
 
 def main() -> int:
     """Go on injecting faults until there are enough, and print what came of them all."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell may have it ignored in the background
+        signal.signal(number, signal.default_int_handler)
     options = _options()
     state = options.state
     if options.fresh:
