@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,9 @@ settings.load_profile("project")
 
 
 def pytest_configure() -> None:
+    # a shell lets what it starts in the background ignore Ctrl-C, and so would the processes that are tested here
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # before numba is imported: code for one thread is compiled once, for the tests and for the processes they start
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
     mirror = os.environ.get("MPU_BENCH_MIRROR")

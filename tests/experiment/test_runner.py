@@ -191,7 +191,7 @@ def test_a_run_gets_a_part_of_the_seconds_of_a_peer(execute) -> None:
 
 def test_a_run_that_lacks_what_it_needs_is_a_row_that_says_so(execute, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "optimum_of", lambda _run: None)
-    kernel = "{polynomial: {degree: 300, scale: 1000}}"
+    kernel = "{polynomial: {degree: 100, scale: 1.0e+9}}"
     stop = "stop: {seconds_of: {solver: libsvm, factor: 0.25}}\n"
     text = f"{GAUSSIAN}{stop}solvers: [{{libsvm: {{kernel: {kernel}}}}}, {{sbp: {{nu: 0.1, kernel: {kernel}}}}}]\n"
     records, _ = execute(text)

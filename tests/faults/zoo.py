@@ -230,7 +230,6 @@ def _visited(place: Path, name: str, animals: Mapping[str, Fate], limits: str, j
 
 
 def _rows(path: Path) -> dict[str, dict[str, str]]:
-    csv.field_size_limit(1 << 30)
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return {f"dcd {row['parameters']}" if row["solver"] == "dcd" else row["solver"]: row for row in rows}

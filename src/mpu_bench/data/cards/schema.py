@@ -38,7 +38,7 @@ _MOST_GENERATED_ROWS = 10**10
 ANY_OTHER = "*"  #: in ``classes``: every label that no other class names
 
 StorageOfRows = Literal["dense", "sparse", "ones"]
-Storage = Literal["auto"] | StorageOfRows
+Storage = Literal["auto", "dense", "sparse", "ones"]
 Scale = Literal["none", "unit-interval", "standard", "standard-overall"]
 
 
