@@ -267,8 +267,8 @@ _MEASURED = (
     Quantity("update_bound", "REAL", "how many updates a theorem allows", title="bound on the updates", format=".3g",
              in_curves=True),
     Quantity("nu", "REAL", "mean hinge loss / ||w||", published="nu", in_curves=True),
-    Quantity("peak_memory_mb", "REAL", "largest resident memory of the run's process, with the interpreter and what "
-             "earlier runs in it left compiled", unit="2^20 bytes", title="peak memory, MB"),
+    Quantity("peak_memory_mb", "REAL", "largest resident memory of the run's process, with the interpreter, and "
+             "without what earlier runs in it left behind", unit="2^20 bytes", title="peak memory, MB"),
     Quantity("model_bytes", "INTEGER", "size of the model", unit="bytes", format=".3g"),
     Quantity("prediction_seconds", "REAL", "processor seconds to predict one test example", unit="seconds",
              title="seconds a prediction", format=".2g"),

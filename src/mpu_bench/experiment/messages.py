@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AllowInfNan, Field, TypeAdapter, ValidationError
@@ -112,6 +112,7 @@ class Finished:
     record: dict[str, Any]
     checkpoints: list[dict[str, Any]]
     threads_left: _Count = 0  #: that a solver has started and not ended
+    resident_bytes: _Count = 0  #: the most memory that the process has had, with what was there before the run
 
 
 @dataclass(frozen=True)
@@ -164,9 +165,9 @@ def decode(line: bytes) -> Message:
 
 def _plain_message(message: Message) -> Message:
     match message:
-        case Finished(record, checkpoints, threads_left):
+        case Finished(record, checkpoints):
             checked = [_plain_columns(each, CHECKPOINT_COLUMNS) for each in checkpoints]
-            return Finished(_plain_columns(record, _COLUMNS), checked, threads_left)
+            return replace(message, record=_plain_columns(record, _COLUMNS), checkpoints=checked)
         case Failed(status, reason, threads_left):
             return Failed(status, plain(reason), threads_left)
         case Work(step, number, text, total, done):

@@ -9,7 +9,6 @@ may change whatever they reach.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import importlib
 import os
@@ -23,7 +22,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 from mpu_bench.experiment import disturbance
@@ -39,6 +37,7 @@ from mpu_bench.experiment.messages import (
     Task,
     encode,
 )
+from mpu_bench.experiment.peak_memory import PeakMemory
 from mpu_bench.experiment.run import Run
 from mpu_bench.scaled import Scaled
 from mpu_bench.texts import MOST_BYTES, plain
@@ -97,6 +96,7 @@ class RunExecutor:
     _problem: tuple[Any, Any] | None = None
     _probe: disturbance.Probe | None = None
     _warm: set[tuple[Any, ...]] = field(default_factory=set)
+    _memory: PeakMemory = field(default_factory=PeakMemory)
     _is_warming_up: bool = False
 
     def answer(self, asked: Task | Preparation) -> None:
@@ -141,7 +141,7 @@ class RunExecutor:
             self._problem = None
             problem, kernel = self._load(task)
         probe = self._known_probe(task)
-        _forget_peak_memory()
+        self._memory.begin(problem)
         self.send(Phase("training"))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -154,13 +154,13 @@ class RunExecutor:
             "status": traced.status,
             "reason": "; ".join(filter(None, [traced.reason, *dict.fromkeys(str(each.message) for each in caught)])),
             "compile_seconds": compile_seconds,
-            "peak_memory_mb": peak_memory_mb(),
+            "peak_memory_mb": self._memory.mebibytes(),
             "threads": settings.threads,
             **traced.checkpoints[-1],
             **traced.measured,
         }
         record["disturbed"] = disturbance.why(record, probe.fastest)
-        return Finished(record, traced.checkpoints, _threads_left(threads))
+        return Finished(record, traced.checkpoints, _threads_left(threads), self._memory.resident_bytes())
 
     def _known_probe(self, task: Task) -> disturbance.Probe:
         """Return this worker's probe, which knows the fastest one of all earlier runs."""
@@ -296,24 +296,3 @@ def _check_classes(run: Run, problem: Any) -> None:
             f"{problem.name}: has {len(problem.classes)} classes and solver '{name}' separates two; choose the "
             f"positive ones with the dataset's option positive: [...], or give the solver multiclass: one-against-one"
         )
-
-
-def _forget_peak_memory() -> None:
-    """Let the process's peak count from now on (Linux), without what earlier runs have left behind."""
-    gc.collect()
-    if sys.platform == "linux":
-        with suppress(AttributeError):  # a C library without it
-            ctypes.CDLL(None).malloc_trim(0)
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-
-
-def peak_memory_mb() -> float | None:
-    """Return the largest resident memory of this process since `_forget_peak_memory`, in MiB."""
-    with suppress(OSError):
-        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-            if line.startswith("VmHWM"):
-                return int(line.split()[1]) / 1024
-    import psutil
-
-    return float(psutil.Process().memory_info().rss) / 2**20

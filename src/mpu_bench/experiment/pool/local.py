@@ -172,8 +172,7 @@ def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome |
                 raise ValueError("a record of no run")
             limit = busy.task.limits.memory
             record["reason"] = record.get("reason") or ""
-            record["peak_memory_mb"] = max(record.get("peak_memory_mb") or 0.0, busy.peak_memory / 2**20)
-            if limit is not None and record["peak_memory_mb"] * 2**20 > limit:  # it was over between two looks
+            if limit is not None and max(message.resident_bytes, busy.peak_memory) > limit:  # between two looks
                 return busy.failed("out-of-memory", _over(limit))
             return Outcome(busy.task, record, checkpoints)
         case Failed(status, reason):

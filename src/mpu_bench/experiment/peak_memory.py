@@ -1,0 +1,73 @@
+"""The largest memory of a run, whatever earlier runs in the same process have left behind.
+
+It is that of a process that has done nothing yet, the problem, and what training takes besides: code that was compiled
+before, or pages of the data that another run has read, change nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpu_bench.core.problem import Problem
+
+_PROC = Path("/proc/self")
+_PAGE_BYTES = 4096
+
+
+class PeakMemory:
+    """Measures one run after the other; made in a process that has made no run yet."""
+
+    def __init__(self) -> None:
+        self._of_process = self._before = _status("VmRSS")
+        self._of_problem = 0
+
+    def begin(self, problem: Problem) -> None:
+        """Measure from now on: what is free goes back to the system, and the problem is in memory already."""
+        gc.collect()
+        if sys.platform == "linux":
+            with suppress(AttributeError):  # a C library without it
+                ctypes.CDLL(None).malloc_trim(0)
+        self._of_problem = sum(map(_read, _arrays(problem)))
+        with suppress(OSError):
+            (_PROC / "clear_refs").write_text("5", encoding="ascii")  # the peak counts from now on
+        self._before = _status("VmRSS")
+
+    def mebibytes(self) -> float:
+        """Return the largest memory since `begin`, in MiB."""
+        return (self._of_process + self._of_problem + max(0, self.resident_bytes() - self._before)) / 2**20
+
+    def resident_bytes(self) -> int:
+        """Return the largest memory of the process since `begin`, with all that was there before."""
+        return _status("VmHWM")
+
+
+def _status(name: str) -> int:
+    """Return what the system says of this process's memory, in bytes; elsewhere than on Linux what it has now."""
+    with suppress(OSError):
+        for line in (_PROC / "status").read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split()[1]) * 1024
+    import psutil
+
+    return int(psutil.Process().memory_info().rss)
+
+
+def _arrays(problem: Problem) -> Iterator[NDArray[Any]]:
+    arrays = [*problem.train, problem.labels, *problem.test, problem.test_labels]
+    yield from {id(array): array for array in arrays}.values()  # a stream's two parts are one
+
+
+def _read(array: NDArray[Any]) -> int:
+    """Read something of every page, so that it is in memory; return the bytes."""
+    if array.flags.c_contiguous:
+        np.add.reduce(array.reshape(-1).view(np.uint8)[::_PAGE_BYTES])
+    return array.nbytes
