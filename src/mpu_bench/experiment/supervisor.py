@@ -17,14 +17,14 @@ import traceback
 from contextlib import suppress
 from typing import NoReturn
 
-from mpu_bench.experiment import processes
+from mpu_bench.experiment import cgroup, processes
 
 MARK = "MPU_BENCH_WORKER"  #: variable of the environment by which descendants of a worker are known
 _LOOK_SECONDS = 1.0
 _SECONDS_TO_END_ALL = 10.0
 
 
-def command(connection: int, report: int, jobs: int) -> list[str]:
+def command(connection: int, report: int, jobs: int, group: str = "") -> list[str]:
     """Return the command that runs this module: by the same interpreter, from the same folders.
 
     Parameters
@@ -35,17 +35,19 @@ def command(connection: int, report: int, jobs: int) -> list[str]:
         File descriptor to which is written how the worker ended: ``exit 3`` or ``signal 9``.
     jobs : int
         Workers that share the machine's memory.
+    group : str
+        The folder of a `cgroup.ControlGroup` for it, if there is one.
     """
     code = (
-        "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); from mpu_bench.experiment import supervisor; "
-        "supervisor.main(*map(int, sys.argv[1:]))"
+        "import json, sys; sys.path[:], group = json.loads(sys.argv.pop()); "
+        "from mpu_bench.experiment import supervisor; supervisor.main(*map(int, sys.argv[1:]), group)"
     )
     numbers = [str(each) for each in (connection, report, jobs, os.getpid())]
     warnings = [f"-W{each}" for each in sys.warnoptions]
-    return [sys.executable, *warnings, "-c", code, *numbers, json.dumps(sys.path)]
+    return [sys.executable, *warnings, "-c", code, *numbers, json.dumps([sys.path, group])]
 
 
-def main(connection: int, report: int, jobs: int, parent: int) -> None:
+def main(connection: int, report: int, jobs: int, parent: int, group: str = "") -> None:
     """Fork a worker, wait until it has ended or must end, end what is left, and report."""
     for descriptor in (connection, report):
         os.set_inheritable(descriptor, False)
@@ -53,6 +55,7 @@ def main(connection: int, report: int, jobs: int, parent: int) -> None:
         os.close(report)
         _be_worker(connection, jobs)
     heard = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+    cgroup.enter(group)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # it may come ignored, and then nothing can be waited for
     signal.pthread_sigmask(signal.SIG_BLOCK, heard)
     processes.adopt_orphans()

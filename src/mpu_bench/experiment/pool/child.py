@@ -13,7 +13,8 @@ from multiprocessing import Pipe
 from multiprocessing.connection import wait
 from typing import Any
 
-from mpu_bench.experiment import processes, supervisor
+from mpu_bench.experiment import cgroup, processes, supervisor
+from mpu_bench.experiment.cgroup import ControlGroup
 from mpu_bench.experiment.messages import MOST_BYTES, Message, Preparation, Progress, Task, decode
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.bounds import Course
@@ -41,6 +42,7 @@ class WorkerHandle:
     connection: Any
     report: int = -1
     mark: str = ""
+    group: ControlGroup | None = None
     kind: tuple[Any, ...] | None = None
     task: Task | None = None
     course: Course | None = None
@@ -106,10 +108,17 @@ class WorkerHandle:
 
     def look_at_memory(self) -> int:
         """Return how much memory the worker has now, with all that it has started, in bytes."""
-        pids = processes.near_descendants(self.process.pid) if processes.LINUX else self._all()
-        used = processes.resident_bytes(pids)
+        used = processes.resident_bytes(self._measured())
         self.peak_memory = max(self.peak_memory, used)
         return used
+
+    def _measured(self) -> list[int]:
+        if not processes.LINUX:
+            return self._all()
+        grouped = [] if self.group is None else self.group.pids()
+        if self.process.pid in grouped:
+            return [pid for pid in grouped if pid != self.process.pid]
+        return processes.near_descendants(self.process.pid)
 
     def left_running(self) -> int:
         """Return how many processes besides the worker there are."""
@@ -137,6 +146,8 @@ class WorkerHandle:
         self.process.wait()
         if not self._ended:
             self._sweep()
+        if self.group is not None:
+            self.group.remove()
         self.connection.close()
         if self.report >= 0:
             os.close(self.report)
@@ -157,6 +168,8 @@ class WorkerHandle:
 
     def _sweep(self) -> None:
         """Kill what a supervisor has left behind that was killed itself."""
+        if self.group is not None:
+            self.group.kill()
         processes.kill_until_none(
             lambda: processes.of_session_or_mark(processes.descendants(os.getpid()), self.process.pid, self.mark),
             _SECONDS_TO_SWEEP,
@@ -180,9 +193,10 @@ def start(threads: int, jobs: int) -> WorkerHandle:
     ours, theirs = Pipe()
     report, reported = os.pipe()
     mark = f"{os.getpid()}-{next(_numbers)}-{time.time_ns()}"
+    group = cgroup.make(mark)
     try:
         process = subprocess.Popen(
-            supervisor.command(theirs.fileno(), reported, jobs),
+            supervisor.command(theirs.fileno(), reported, jobs, str(group.folder) if group else ""),
             env=os.environ | thread_variables(threads) | {supervisor.MARK: mark},
             pass_fds=(theirs.fileno(), reported),
             stdin=subprocess.DEVNULL,
@@ -194,7 +208,7 @@ def start(threads: int, jobs: int) -> WorkerHandle:
     if not processes.LINUX:
         os.close(report)
         report = -1
-    return WorkerHandle(process, ours, report, f"{supervisor.MARK}={mark}")
+    return WorkerHandle(process, ours, report, f"{supervisor.MARK}={mark}", group)
 
 
 def _ended_by(number: int) -> str:
