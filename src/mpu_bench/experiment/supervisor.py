@@ -17,7 +17,8 @@ import traceback
 from contextlib import suppress
 from typing import NoReturn
 
-from mpu_bench.experiment import cgroup, processes
+from mpu_bench import processes
+from mpu_bench.experiment import cgroup
 
 MARK = "MPU_BENCH_WORKER"  #: variable of the environment by which descendants of a worker are known
 _LOOK_SECONDS = 1.0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mpu_bench import processes
 from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import Limits
 from mpu_bench.core import cache
@@ -16,7 +17,7 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import SILENT, Lines
 from mpu_bench.data.prepare.load import describe, load_problem
-from mpu_bench.experiment import plan, processes
+from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress, Task
 from mpu_bench.experiment.pool import Outcome, Pool, bounds
 from mpu_bench.experiment.pool.local import LocalPool

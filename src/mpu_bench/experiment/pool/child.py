@@ -13,7 +13,8 @@ from multiprocessing import Pipe
 from multiprocessing.connection import wait
 from typing import Any
 
-from mpu_bench.experiment import cgroup, processes, supervisor
+from mpu_bench import processes
+from mpu_bench.experiment import cgroup, supervisor
 from mpu_bench.experiment.cgroup import ControlGroup
 from mpu_bench.experiment.messages import MOST_BYTES, Message, Preparation, Progress, Task, decode
 from mpu_bench.experiment.pool import Outcome

@@ -6,7 +6,6 @@ this process, and is killed when its description is no longer needed, or when mp
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -17,11 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-import psutil
-
+from mpu_bench import processes
 from mpu_bench.solvers.plugins import answers
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _ENDING_SECONDS = 1.0  # for a process to be seen as ended after its pipe is closed
 _KILLING_SECONDS = 10.0  # for killed descendants to be gone
 _LOOK_SECONDS = 0.01
@@ -34,11 +31,9 @@ def main(descriptor: int) -> NoReturn:
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the parent decides, and a plugin does not
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(
-            "1000", encoding="ascii"
-        )  # a plugin that takes all memory is the first to be ended
+    processes.adopt_orphans()
+    with suppress(OSError):  # a plugin that takes all memory is the first to be ended
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     control = socket.socket(fileno=descriptor)
     with suppress(ConnectionError):
         while True:
@@ -50,7 +45,7 @@ def main(descriptor: int) -> NoReturn:
             else:
                 word, process = message.split()
                 control.sendall(json.dumps(_end(int(process), killing=word == b"kill")).encode() + b"\n")
-    _kill_descendants()
+    processes.kill_until_none(lambda: processes.descendants(os.getpid()), _KILLING_SECONDS)
     os._exit(0)
 
 
@@ -62,12 +57,11 @@ def _fork(descriptor: int, control: socket.socket) -> int:
         return process
     try:
         control.close()
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() == parent:
-            _silence()
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                signal.signal(number, signal.SIG_DFL)
-            answers.serve(socket.socket(fileno=descriptor))
+        processes.die_with_parent(signal.SIGKILL, parent)
+        _silence()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        answers.serve(socket.socket(fileno=descriptor))
     finally:
         os._exit(0)  # without what a plugin has left to be done at exit
 
@@ -96,21 +90,3 @@ def _end(process: int, killing: bool) -> int | None:
         os.kill(process, signal.SIGKILL)
         os.waitpid(process, 0)
     return None
-
-
-def _kill_descendants() -> None:
-    """Kill everything below this process, also what has left its session: it has become a child of this one."""
-    deadline = time.monotonic() + _KILLING_SECONDS
-    while (below := psutil.Process().children(recursive=True)) and time.monotonic() < deadline:
-        for each in below:
-            with suppress(psutil.Error):
-                each.kill()
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        time.sleep(_LOOK_SECONDS)
-
-
-def _prctl(option: int, value: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(option, value)
