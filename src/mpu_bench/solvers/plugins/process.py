@@ -24,6 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.scaled import to_json
+from mpu_bench.solvers.plugins.answers import LONGEST_LINE_BYTES
 from mpu_bench.solvers.plugins.description import Question, SolverDescription
 from mpu_bench.solvers.plugins.source import PluginSource
 from mpu_bench.texts import plain
@@ -33,7 +34,6 @@ START_SECONDS = 300.0  # for a process to start and import what every solver nee
 IMPORT_SECONDS = 60.0  # for a plugin to be imported
 ANSWER_SECONDS = 20.0  # for anything else
 _END_SECONDS = 15.0
-_LONGEST_LINE_BYTES = 1_000_000
 _MOST_BYTES = 2000  # of a message
 _BLOCK_BYTES = 65536
 _MARK = "MPU_BENCH_INSPECTOR"  # the environment variable of all that it starts
@@ -79,8 +79,8 @@ class _Connection:
             If it is too long.
         """
         while b"\n" not in self._received:
-            if len(self._received) > _LONGEST_LINE_BYTES:
-                raise ValueError(f"more than {_LONGEST_LINE_BYTES:,} bytes")
+            if len(self._received) > LONGEST_LINE_BYTES:
+                raise ValueError(f"more than {LONGEST_LINE_BYTES:,} bytes")
             self._socket.settimeout(_left(deadline))
             block = self._socket.recv(_BLOCK_BYTES)
             if not block:
