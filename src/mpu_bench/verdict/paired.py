@@ -20,8 +20,8 @@ from statistics import fmean
 from typing import Any, Literal
 
 import numpy as np
+import scipy  # whose stats are imported where they are first used: they take a second of every command
 from numpy.typing import NDArray
-from scipy import stats
 
 from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.quantities import FINISHED, QUANTITIES
@@ -307,7 +307,7 @@ def _on_dataset(dataset: str, setting: str, quantity: str, pairs: _Array, unit: 
     elif count < LEAST_PAIRS:
         remarks.append(f"{FEW} {unit}s: {count} of {LEAST_PAIRS} needed")
     if count > 1 and not is_constant:
-        test = stats.ttest_1samp(differences, 0.0)
+        test = scipy.stats.ttest_1samp(differences, 0.0)
         low, high = (float(end) for end in test.confidence_interval(1 - LEVEL))
         p_value = float(test.pvalue)
         if unit == "split":

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import scipy  # whose stats are imported where they are first used: they take a second of every command
 from numpy.typing import NDArray
-from scipy import stats
 
 from mpu_bench.errors import StoreError, nearest
 
@@ -118,7 +118,7 @@ def wilcoxon(
     differences = first - second
     if ties == "as ties":
         differences = _rounded(differences, float(max(np.abs(first).max(), np.abs(second).max())))
-    ranks = stats.rankdata(np.abs(differences))
+    ranks = scipy.stats.rankdata(np.abs(differences))
     positive, negative = float(ranks[differences > 0].sum()), float(ranks[differences < 0].sum())
     counted = ranks[differences != 0]
     exact = len(first) <= _EXACT_PAIRS
@@ -176,7 +176,7 @@ def _at_most(ranks: NDArray[np.float64], largest: float) -> float:
 def _nearly_at_most(ranks: NDArray[np.float64], largest: float) -> float:
     if not len(ranks):
         return 1.0
-    return float(stats.norm.cdf((largest - ranks.sum() / 2) / (np.sqrt(ranks @ ranks) / 2)))
+    return float(scipy.stats.norm.cdf((largest - ranks.sum() / 2) / (np.sqrt(ranks @ ranks) / 2)))
 
 
 def _rounded(differences: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
@@ -207,14 +207,14 @@ def friedman(
     datasets, k = values.shape
     if datasets < 2 or k < 2:
         raise StoreError(f"Friedman's test needs two datasets and two solvers; here are {datasets} and {k}")
-    ranks = stats.rankdata(values if best == "lowest" else -values, axis=1)
+    ranks = scipy.stats.rankdata(values if best == "lowest" else -values, axis=1)
     average = ranks.mean(axis=0)
     most = datasets * (k - 1)  # the statistic where all datasets rank alike
     variance = ranks.var(axis=1).sum() if corrected else datasets * (k**2 - 1) / 12
     chi_squared = float(most * ((average - (k + 1) / 2) ** 2).mean() * datasets / variance) if variance else 0.0
     rest = most - chi_squared
     statistic = (datasets - 1) * chi_squared / rest if rest > most * 10.0**-_DIGITS else np.inf
-    p_value = float(stats.f.sf(statistic, k - 1, (k - 1) * (datasets - 1)))
+    p_value = float(scipy.stats.f.sf(statistic, k - 1, (k - 1) * (datasets - 1)))
     return Friedman(float(statistic), p_value, chi_squared, tuple(average.tolist()), datasets)
 
 
@@ -223,5 +223,5 @@ def critical_difference(solvers: int, datasets: int) -> float:
 
     Nemenyi's test: q sqrt(k (k + 1) / (6 N)), q the studentized range of k with infinite degrees of freedom by sqrt 2.
     """
-    q = float(stats.studentized_range.ppf(1 - LEVEL, solvers, np.inf)) / np.sqrt(2)
+    q = float(scipy.stats.studentized_range.ppf(1 - LEVEL, solvers, np.inf)) / np.sqrt(2)
     return float(q * np.sqrt(solvers * (solvers + 1) / (6 * datasets)))
