@@ -31,7 +31,7 @@ _SLOW = [Answer(cut_after=cut) for cut in (3_000, 20_000, 50_000)]  #: a connect
 
 
 def parent(seed: int, place: Path, references: References, kills: int = 8) -> list[Fault]:
-    """End mpu-bench at random moments of its time, until it comes to its end or has been ended so often."""
+    """End mpu-bench at random moments of its time."""
     return _carried_to_the_end("parent", seed, place, references, kills, ("random",))
 
 
@@ -53,15 +53,19 @@ def _carried_to_the_end(
     jobs = str(chance.choice((1, 1, 2)))
     seconds = references.of(name).seconds
     faults: list[Fault] = []
+    anew: tuple[str, ...] = ()
     with serving() as server:
         experiments.write(place, name, server.address)
         for _ in range(kills):
             if kind == "download":
                 _break_connections(server, chance)
-            with started(place, "run", f"{name}.yaml", "--jobs", jobs) as process:
+            with started(place, "run", f"{name}.yaml", "--jobs", jobs, *anew) as process:
                 fault = _end(process, chance, chance.choice(moments), seconds, place)
-                if fault is None:
+                anew = () if fault else ("--force",)  # it came to its end, and there is nothing left to do
+                if fault is None and kind == "download":
                     break
+                if fault is None:
+                    continue
                 fault.kind, fault.seed, fault.moment = kind, seed, f"{name} --jobs {jobs}: {fault.moment}"
                 faults.append(fault)
         problems = completed(place, name, references, "--jobs", jobs)
