@@ -176,9 +176,14 @@ def stored_twice(folder: Path) -> list[str]:
 def _rows(path: Path) -> tuple[tuple[tuple[str, str], ...], ...]:
     with path.open(newline="", encoding="utf-8") as file:
         return tuple(
-            tuple((name, _SECONDS.sub("* s", value)) for name, value in row.items() if not varies(name))
+            tuple((name, _without_seconds(value)) for name, value in row.items() if not varies(name))
             for row in csv.DictReader(file)
         )
+
+
+def _without_seconds(cell: str) -> str:
+    """Return a cell without the seconds in its reasons, and each reason once, as a table has them."""
+    return "; ".join(dict.fromkeys(_SECONDS.sub("* s", cell).split("; ")))
 
 
 def varies(column: str) -> bool:
