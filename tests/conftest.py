@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from mpu_bench import threads
 from mpu_bench.data.download.cache import DataHome
 
 # machines are shared: no test is timed; and a change must not fail by chance: what is tried is the same each time
@@ -23,8 +24,10 @@ def pytest_configure() -> None:
     # a shell lets what it starts in the background ignore Ctrl-C, and so would the processes that are tested here
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # before numba is imported: code for one thread is compiled once, for the tests and for the processes they start
-    os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+    # before numpy and numba are imported: code for one thread is compiled once, for the tests and for the processes
+    # they start; and as many of these work as there are cores, so that threads of BLAS would wait for each other
+    for variable, one in threads.variables(1).items():
+        os.environ.setdefault(variable, one)
     mirror = os.environ.get("MPU_BENCH_MIRROR")
     if mirror and not mirror.startswith("http"):
         if not Path(mirror).is_dir():
