@@ -21,12 +21,12 @@ def gaussian(a, b):
     return np.exp(-GAMMA * ((a[:, None] - b[None]) ** 2).sum(axis=2))
 
 
-def toy(kind, classes):
-    matrix, labels = toys.binary(150) if kind == "ones" else toys.real(150)
+def toy(classes):
+    matrix, labels = toys.real(150)
     if classes > 2:
         labels = np.abs(matrix[:, :classes] + 0.1 * np.arange(classes)).argmax(axis=1).astype(np.int32)
         labels[:classes] = np.arange(classes)
-    return matrix, labels, toys.problem(matrix, labels, kind)
+    return matrix, labels, toys.problem(matrix, labels, "sparse")
 
 
 def run(problem, until=None, seed=1, **parameters):
@@ -57,12 +57,9 @@ def as_scores(scores):
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize(
-    ("maintenance", "kind"),
-    [("random", "ones"), ("smallest", "sparse"), ("projection", "dense"), ("merging", "dense"), ("merging", "sparse")],
-)
-def test_is_the_plain_algorithm(maintenance, kind, classes):
-    matrix, labels, problem = toy(kind, classes)
+@pytest.mark.parametrize("maintenance", ["random", "smallest", "projection", "merging"])
+def test_is_the_plain_algorithm(maintenance, classes):
+    matrix, labels, problem = toy(classes)
     solver, state = run(problem, maintenance=maintenance)
     w, steps, asked, _ = reference(matrix, labels, problem, maintenance)
     np.testing.assert_allclose(
@@ -80,7 +77,7 @@ def test_is_the_plain_algorithm(maintenance, kind, classes):
 @pytest.mark.parametrize("maintenance", ["projection", "merging"])
 def test_the_average_takes_part_in_the_maintenance(maintenance):
     """With a budget that is never reached it is the plain average; on a small one it stays near."""
-    matrix, labels, problem = toy("dense", 2)
+    matrix, labels, problem = toy(2)
     *_, total = reference(matrix, labels, problem, "random", budget=len(labels))
     plain = as_scores(total)[:, 0] / len(labels)
     solver, state = run(problem, maintenance=maintenance, average=True, vectors=len(labels))
@@ -98,7 +95,7 @@ def test_the_average_takes_part_in_the_maintenance(maintenance):
     presented=st.integers(1, 300),
 )
 def test_norm_and_budget_hold_at_any_time(maintenance, budget, regularization, seed, presented):
-    _, _, problem = toy("dense", 4)
+    _, _, problem = toy(4)
     parameters = {"maintenance": maintenance, "vectors": budget, "regularization": regularization, "passes": 2}
     solver, state = run(problem, Until(presented=presented), seed, **parameters)
     model = solver.model(state)
@@ -126,6 +123,6 @@ def test_bad_parameters_are_refused(parameters, message):
 
 
 def test_merging_wants_a_gaussian_kernel():
-    _, _, problem = toy("dense", 2)
+    _, _, problem = toy(2)
     with pytest.raises(UserError, match="merging needs a Gaussian kernel"):
         BPegasos().start(problem, Linear(), 0)

@@ -42,12 +42,11 @@ def cosine_gram(matrix):
     return gram / np.sqrt(np.outer(np.diag(gram), np.diag(gram)))
 
 
-@pytest.mark.parametrize("kind", ["dense", "sparse", "ones"])
 @pytest.mark.parametrize(("classes", "budget"), [(2, 1), (2, 5), (2, 17), (2, 1000), (4, 11)])
 @pytest.mark.parametrize("name", RULES)
-def test_is_the_plain_algorithm(name, classes, budget, kind):
+def test_is_the_plain_algorithm(name, classes, budget):
     matrix, labels = examples(classes)
-    problem, gram = toys.problem(matrix, labels, kind), cosine_gram(matrix)
+    problem, gram = toys.problem(matrix, labels, "sparse"), cosine_gram(matrix)
     solver, state = trained(name, problem, vectors=budget, passes=2)
     machines, wrong, evaluations = plain.train(gram, labels, classes, order_of(problem, 2), budget, RULES[name])
     mistakes = [machine.mistakes for machine in machines]
@@ -83,8 +82,8 @@ def test_with_room_for_all_is_the_perceptron(name, classes):
 def test_evaluations_are_those_of_the_analysis(name):
     """|S| per example, which grows to B; B + 1 more per removal where the leaving vector's row is needed."""
     matrix, labels = examples(2)
-    problem, budget = toys.problem(matrix, labels, "ones"), 10
-    solver, state = solvers.load(name)(vectors=budget), None
+    problem, budget = toys.problem(matrix, labels, "sparse"), 10
+    solver = solvers.load(name)(vectors=budget, precision="double")
     state, scored, mistakes = solver.start(problem, COSINE, 1), 0, 0
     for _ in range(problem.n):
         scored += min(mistakes, budget)
@@ -98,7 +97,7 @@ def test_a_random_vector_leaves_but_never_the_new_one():
     """Orthogonal examples are errors all, so who is there tells who left."""
     n, budget, left = 400, 4, []
     problem = toys.problem(np.eye(n), np.arange(n, dtype=np.int32) % 2, "sparse")
-    solver = solvers.load("perceptron-random")(vectors=budget)
+    solver = solvers.load("perceptron-random")(vectors=budget, precision="double")
     state = solver.start(problem, COSINE._replace(offset=0.0), 1)
     before = []
     for i in order_of(problem):
@@ -112,7 +111,7 @@ def test_a_random_vector_leaves_but_never_the_new_one():
 
 
 def test_random_removal_depends_on_the_seed_alone():
-    problem = toys.problem(*examples(2), "ones")
+    problem = toys.problem(*examples(2), "sparse")
     states = [trained("perceptron-random", problem, vectors=7, seed=seed)[1] for seed in (1, 1, 2)]
     assert (states[0].hypotheses.coefficients == states[1].hypotheses.coefficients).all()
     assert (states[0].hypotheses.vectors.columns == states[1].hypotheses.vectors.columns).all()
@@ -123,7 +122,7 @@ def test_random_removal_depends_on_the_seed_alone():
 def test_who_stays_of_examples_that_are_all_alike_to_the_rule(name):
     """Orthogonal examples: every margin but the own is 0, and the oldest leaves."""
     n, budget = 30, 7
-    problem = toys.problem(np.eye(n), np.arange(n, dtype=np.int32) % 2, "dense")
+    problem = toys.problem(np.eye(n), np.arange(n, dtype=np.int32) % 2, "sparse")
     solver, state = trained(name, problem, vectors=budget, kernel=COSINE._replace(offset=0.0))
     there = np.argmax(solver.model(state).vectors.values, axis=1)
     assert sorted(there) == sorted(order_of(problem)[-budget:])
@@ -134,9 +133,9 @@ def test_the_counterexample_of_section_2(name):
     """Of B + 1 orthogonal examples one is always missing; presented, it is an error, and always will be."""
     budget = 6
     matrix = np.eye(budget + 1)
-    problem = toys.problem(matrix, np.ones(budget + 1, np.int32), "dense")
+    problem = toys.problem(matrix, np.ones(budget + 1, np.int32), "sparse")
     problem.labels[0] = 0  # a solver wants two classes; the chunks below have one
-    solver = solvers.load(name)(vectors=budget)
+    solver = solvers.load(name)(vectors=budget, precision="double")
     state, kernel = solver.start(problem, Polynomial(1.0, 0.0, 1), 0), Polynomial(1.0, 0.0, 1)
     chunk = state.stream.at(0)[0]._replace(labels=np.ones(budget + 1, np.int32))
     for t in range(200):
