@@ -67,10 +67,11 @@ class References:
         place = self.place / name
         with serving() as server:
             experiments.write(place, name, server.address)
-            began = time.monotonic()
             ended = call(place, "run", f"{name}.yaml")
+            assert ended.code == 0, f"{name}, undisturbed: {ended.text}"
+            began = time.monotonic()  # with nothing to compile
+            call(place, "run", f"{name}.yaml", "--force")
             seconds = time.monotonic() - began
-        assert ended.code == 0, f"{name}, undisturbed: {ended.text}"
         return Reference(Results.read(place / "results" / name, place / "home"), seconds)
 
 
