@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from annotated_types import Ge
+from annotated_types import Ge, Lt
 from rich.filesize import decimal
 
 from mpu_bench.data.download.cache import DataHome
@@ -42,7 +42,7 @@ class Validators:
 
     etag: str | None = None
     last_modified: str | None = None
-    total: Annotated[int, Ge(0)] | None = None
+    total: Annotated[int, Ge(0), Lt(10**18)] | None = None  # as in a header: no disk holds more
 
     def __post_init__(self) -> None:
         for text in (self.etag, self.last_modified):
