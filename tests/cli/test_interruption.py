@@ -20,6 +20,7 @@ PLACES = {
     "swallowed": "try:\n        die()\n    except BaseException:\n        return 0",
     "tidying": "try:\n        die()\n    finally:\n        die()",
     "other": "try:\n        die()\n    finally:\n        os.kill(os.getpid(), signal.SIGTERM)",
+    "made code": "exec('die()')",  # as dataclasses and namedtuples are made
     "import": "sys.path.insert(0, '.')\n    import dying",
     "exit handler": "atexit.register(die)\n    return 0",
     "exit handler after": "atexit.register(die)\n    die()",
@@ -57,9 +58,10 @@ def test_a_signal_at_any_moment_decides_the_exit_code(tmp_path: Path, place: str
         "    raise ImportError('half of it')\n",
         encoding="utf-8",
     )
+    (tmp_path / "started.py").write_text(SCRIPT.format(name=name, place=PLACES[place]), encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(name=name, place=PLACES[place])], cwd=tmp_path, env=environment(),
-        capture_output=True, text=True, check=False, timeout=300,
+        [sys.executable, "-m", "started"], cwd=tmp_path, env=environment(), capture_output=True, text=True,
+        check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 128 + signal.Signals[name]
     assert "Traceback" not in done.stderr

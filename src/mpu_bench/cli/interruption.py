@@ -76,4 +76,5 @@ def leave_with(work: Callable[[], int]) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
+    exec("")  # else Python, where code that was made by exec was interrupted, dies of SIGINT in place of the exit code
     sys.exit(code if _Came.code is None else _Came.code)
