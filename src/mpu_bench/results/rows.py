@@ -92,7 +92,7 @@ def record_to_keep(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kept(column: Column, value: Any) -> Any:
-    if column.name == "parameters" and isinstance(value, str):  # JSON, which stays JSON
+    if column.name == "parameters" and value is not None:  # JSON, which stays JSON
         return json.dumps(made_publishable(parse(value)))
     try:
         typed = column.typed(value)
