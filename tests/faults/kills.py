@@ -104,12 +104,17 @@ def _end(process: Started, chance: random.Random, when: str, seconds: float, pla
         pause(chance.uniform(0, 0.1))
         process.send(number)
     code = _CODES[number]
-    ended, problems = wait_for(process, (code, -number, 0) if not ready else (code, 0))
+    ended, problems = wait_for(process, (code, 0) if ready else (code, 0, *_before_our_first_line(number)))
     if ended is not None and ended.code == 0 and "results are in" not in ended.err:
         problems.append(f"exit code 0 of a run that {number.name} ended")
     if not ready:  # the interpreter was still on its way to our first line
         problems = [each for each in problems if not each.startswith("traceback")]
     return Fault("", 0, f"{number.name}{way} {told}", problems)
+
+
+def _before_our_first_line(number: signal.Signals) -> tuple[int, int]:
+    """Return the codes of an interpreter that a signal ends while it starts: of the signal, or as `site` fails."""
+    return -number, 1
 
 
 def _is_ready(process: Started) -> bool:
@@ -203,7 +208,7 @@ def writing(seed: int, place: Path, references: References, kills: int = 4) -> l
                     told = f"after {after:.3f} s"
             ready = _is_ready(process)
             sent = process.send(number)
-            codes = (_CODES[number], 0) if ready else (_CODES[number], -number, 0)
+            codes = (_CODES[number], 0) if ready else (_CODES[number], 0, *_before_our_first_line(number))
             _, problems = wait_for(process, codes)
         if not ready:
             problems = [each for each in problems if not each.startswith("traceback")]
