@@ -18,6 +18,7 @@ import traceback
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -68,10 +69,9 @@ def main() -> int:
     if options.fresh:
         shutil.rmtree(state, ignore_errors=True)
     state.mkdir(parents=True, exist_ok=True)
-    if options.again:
-        _forget_problems(state)
+    owed = _forget_problems(state) if options.again else []
     try:
-        _go_on(options)
+        _go_on(options, owed)
     except KeyboardInterrupt:
         print("interrupted: what is done is kept; the same command goes on", file=sys.stderr)
     table = summary(_kept(state))
@@ -97,18 +97,19 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _go_on(options: argparse.Namespace) -> None:
+def _go_on(options: argparse.Namespace, owed: list[tuple[str, int]]) -> None:
+    """Do the parts that are owed, and then others until there are enough."""
     kept = list(_kept(options.state))
     done = {(fault["kind"], fault["seed"]) for fault in kept}
     ended = sum(fault["kind"] in _KILLS for fault in kept)
-    waiting = (part for part in _parts(options) if part not in done)
+    waiting = chain(owed, (part for part in _parts(options) if part not in done and part not in owed))
     references = References(options.state / "undisturbed")
     shutil.rmtree(references.place, ignore_errors=True)  # of other sources, perhaps
     started, lock, under_way = 0, threading.Lock(), set[Future[list[Fault]]]()
     with ThreadPoolExecutor(options.jobs) as threads:
         try:
             while True:
-                while len(under_way) < options.jobs and _wanted(options, started, ended):
+                while len(under_way) < options.jobs and (started < len(owed) or _wanted(options, started, ended)):
                     if (part := next(waiting, None)) is None:
                         break
                     started += 1
@@ -179,12 +180,13 @@ def _kept(state: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _forget_problems(state: Path) -> None:
-    """Leave out the parts in which something was wrong from what is kept."""
+def _forget_problems(state: Path) -> list[tuple[str, int]]:
+    """Leave out the parts in which something was wrong from what is kept, and return them."""
     faults = list(_kept(state))
     wrong = {(fault["kind"], fault["seed"]) for fault in faults if fault["problems"]}
     left = [fault for fault in faults if (fault["kind"], fault["seed"]) not in wrong]
     (state / _KEPT).write_text("".join(json.dumps(fault) + "\n" for fault in left), encoding="utf-8")
+    return sorted(wrong)
 
 
 def summary(faults: list[dict[str, Any]]) -> list[dict[str, Any]]:
