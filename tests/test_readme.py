@@ -52,6 +52,19 @@ def test_the_solver_of_ones_own(place: Path) -> None:
     assert "my-solver" in done.stdout
 
 
+def test_the_program_of_ones_own(tmp_path: Path) -> None:
+    program = block("python", "from mpu_bench import")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program + "\nprint(online.score(X, y))"], cwd=tmp_path,
+        capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    score, gap, evaluations, online = map(float, done.stdout.split())
+    assert score > 0.85
+    assert gap < 0.01
+    assert evaluations > 0
+    assert online > 0.8
+
+
 def test_every_shipped_config_and_verb_named_in_the_readme_is_there() -> None:
     text = README.read_text(encoding="utf-8")
     for name in re.findall(r"configs/([a-z0-9-]+)\.yaml", text):

@@ -1,0 +1,314 @@
+"""What all classifiers have in common: from arrays to a problem, from a state to what scikit-learn calls fitted."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mpu_bench.core.clock import COMPILER
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED
+from mpu_bench.core.kernels import Kernel, Linear
+from mpu_bench.core.models import KernelModel, LinearModel, Model
+from mpu_bench.core.solver import Solver, Status, Until
+from mpu_bench.core.voting import MulticlassModel
+from mpu_bench.errors import UserError
+from mpu_bench.estimators.inputs import as_array, problem_of, rows_of, with_ones
+from mpu_bench.estimators.kernels import kernel_named
+from mpu_bench.solvers import load
+from mpu_bench.solvers.multiclass import Multiclass, Reduction
+
+_SLICE_SECONDS = 0.1  # between two looks at the clock and at Ctrl-C
+_FIRST_SLICE = 1000  # examples
+_MOST_GROWTH = 8.0  # of a slice to the next
+_REDUCTIONS: dict[str, Reduction] = {"ovr": "one-against-rest", "ovo": "one-against-one"}
+
+
+class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """A classifier that a solver of this project trains.
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels, sorted.
+    n_features_in_ : int
+        d.
+    n_iter_ : int
+        Passes over the training rows, rounded up.
+    kernel_evaluations_ : int
+        Kernel values the algorithm has asked for.
+    dual_gap_ : float
+        objective / dual objective - 1, where the solver certifies both: it bounds how far the objective is from the
+        optimum.
+    """
+
+    #: names in `mpu_bench.solvers.SOLVERS` of the solvers that a class may use
+    solvers: ClassVar[tuple[str, ...]]
+
+    random_state: Any
+    max_seconds: float | None
+    verbose: int
+
+    @abstractmethod
+    def _solver(self, n: int) -> Solver:
+        """Return the solver with its parameters, for n examples."""
+
+    def _kernel(self, X: Any) -> Kernel:  # noqa: ARG002
+        return Linear()
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n, d)
+            float32 or float64; anything else becomes float64. It is never written to.
+        y : array of shape (n,)
+            Labels: numbers or strings.
+
+        Raises
+        ------
+        ValueError
+            If X holds what is not finite, if y has one class only, or if a parameter is outside its range.
+        """
+        X, labels = self._checked(X, y)
+        kernel = self._kernel(X)
+        with as_value_error():
+            solver = self._for_classes(self._solver(len(labels)))
+            problem = problem_of(rows_of(self._augmented(X)), labels, self._columns, self.classes_)
+            state = solver.start(problem, kernel, self._seed())
+            self._train(solver, state, self._end(solver, len(labels)))
+            self._keep(solver, state, len(labels))
+        return self
+
+    def _end(self, solver: Solver, n: int) -> Until:  # noqa: ARG002
+        """Return where training ends at the latest."""
+        return Until()
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, NDArray[np.int32]]:
+        """Return X as the solvers take it and labels as indices of `classes_`, which is set."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32), order="C")
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class only, {self.classes_.tolist()[0]!r}; a classifier needs two")
+        return X, labels.astype(np.int32)
+
+    @property
+    def _columns(self) -> int:
+        return int(self.n_features_in_) + self._has_intercept
+
+    @property
+    def _has_intercept(self) -> bool:
+        return bool(getattr(self, "fit_intercept", False))
+
+    def _augmented(self, X: Any) -> Any:
+        return with_ones(X) if self._has_intercept else X
+
+    def _for_classes(self, solver: Solver) -> Solver:
+        """Return the solver, or for several classes as many of it as are needed."""
+        if solver.classes == "any" or len(self.classes_) == 2:
+            return solver
+        word = self.multi_class
+        if word not in _REDUCTIONS:
+            raise ValueError(f"multi_class is {word!r}; it must be 'ovr' or 'ovo'")
+        return Multiclass(solver, _REDUCTIONS[word])
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _train(self, solver: Solver, state: Any, end: Until, limited: bool = True) -> None:
+        """Advance to an end, by slices: Ctrl-C is heard and the clock looked at between them."""
+        limit = np.inf if self.max_seconds is None or not limited else float(self.max_seconds)
+        if not limit > 0:
+            raise ValueError(f"max_seconds is {self.max_seconds!r}; it must be above 0, or None")
+        began, compiled, step = time.perf_counter(), COMPILER.seconds, _FIRST_SLICE
+        while True:
+            slice_began, presented = time.perf_counter() - COMPILER.seconds, int(state.counters[PRESENTED])
+            status = solver.advance(state, end._replace(presented=min(end.presented, presented + step)))
+            now = time.perf_counter()
+            seconds = now - began - (COMPILER.seconds - compiled)
+            if self.verbose:
+                print(f"{type(self).__name__}: {state.counters[PRESENTED]:,} examples, {seconds:.1f} s")  # noqa: T201
+            if status is Status.DIVERGED:
+                raise ValueError(f"{type(self).__name__}: a number is no longer finite; scale the features down")
+            if status is Status.DONE:
+                return
+            if seconds >= limit or state.counters[PRESENTED] >= end.presented:
+                word = "max_seconds" if seconds >= limit else "max_iter"
+                told = f"{type(self).__name__} was stopped by {word} = {getattr(self, word)}, before its own end"
+                warnings.warn(told, ConvergenceWarning, stacklevel=3)
+                return
+            share = _SLICE_SECONDS / max(now - COMPILER.seconds - slice_began, 1e-9)
+            step = max(1, int(step * min(_MOST_GROWTH, max(share, 1 / _MOST_GROWTH))))
+
+    def _keep(self, solver: Solver, state: Any, n: int) -> None:
+        """Set what is left of training."""
+        self.model_ = solver.model(state)
+        self.n_iter_ = max(1, -(-int(state.counters[PRESENTED]) // max(n, 1)))
+        self.kernel_evaluations_ = int(state.counters[KERNEL_EVALUATIONS])
+        gap = solver.measures(state).gap
+        if gap is not None:
+            self.dual_gap_ = float(gap)
+        elif hasattr(self, "dual_gap_"):
+            del self.dual_gap_
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores: above zero for the second class, shape (n,), or of every class, shape (n, c).
+
+        With ``multi_class="ovo"`` a class's score is its votes, with a part below 1/3 for the machines' scores.
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of every row, shape (n,)."""
+        scores = self._scores(X)
+        chosen = scores[:, 0] > 0 if scores.shape[1] == 1 else np.argmax(scores, axis=1)
+        labels: NDArray[Any] = self.classes_[chosen.astype(np.intp)]
+        return labels
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self, "model_")
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C", reset=False)
+        return self.model_.scores(rows_of(self._augmented(X)))
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The weights of the features, shape (1, d) for two classes, else one row a machine or class."""
+        weights = _weights(self._fitted("coef_"))
+        if weights is None:
+            raise AttributeError(f"{type(self).__name__} has coef_ with kernel='linear' only")
+        return weights[:, : self.n_features_in_]
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """What is added to the scores, shape (1,) for two classes, else one number a machine or class."""
+        model = self._fitted("intercept_")
+        weights = _weights(model)
+        if self._has_intercept and weights is not None:
+            return weights[:, self.n_features_in_]
+        if isinstance(model, KernelModel):
+            return np.full(model.coefficients.shape[1], model.bias)
+        if isinstance(model, MulticlassModel) and not isinstance(model.machines, LinearModel):
+            return model.machines.biases
+        return np.zeros(1 if weights is None else len(weights))
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The vectors that the model keeps, shape (m, d); sparse where the training rows are kept and were."""
+        model = self._expansion("support_vectors_")
+        return as_array(model.vectors, model.features)
+
+    @property
+    def dual_coef_(self) -> NDArray[np.float64]:
+        """Their coefficients, with the signs of the labels; shape (1, m) for two classes."""
+        model = self._expansion("dual_coef_")
+        if isinstance(model, KernelModel):
+            return model.coefficients.T
+        return _coefficients(model)
+
+    def _expansion(self, name: str) -> Any:
+        model = self._fitted(name)
+        expansion = model.machines if isinstance(model, MulticlassModel) else model
+        if isinstance(expansion, LinearModel):
+            raise AttributeError(f"{type(self).__name__} has no {name}: its model is linear")
+        return expansion
+
+    def _fitted(self, name: str) -> Model:
+        if "model_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no {name} before it is fitted")
+        model: Model = self.model_
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn must know."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class KernelClassifier(SolverClassifier):
+    """A classifier with a kernel, by scikit-learn's words."""
+
+    kernel: str
+    gamma: float | str
+    degree: int
+    coef0: float
+
+    def _kernel(self, X: Any) -> Kernel:
+        return kernel_named(self.kernel, self.gamma, self.degree, self.coef0, X)
+
+
+def solver_named(name: str, **parameters: Any) -> Solver:
+    """Return a solver of the project.
+
+    Raises
+    ------
+    ConfigError
+        If a parameter is outside its range.
+    """
+    return load(name)(**parameters)
+
+
+def until_passes(solver: Solver, passes: int, n: int, classes: int) -> Until:
+    """Return the end after so many passes of every machine.
+
+    Raises
+    ------
+    ValueError
+        If there is no pass.
+    """
+    if not passes >= 1:
+        raise ValueError(f"max_iter is {passes!r}; it must be at least 1")
+    machines = 1
+    if isinstance(solver, Multiclass):
+        machines = classes if solver.reduction == "one-against-rest" else classes * (classes - 1) // 2
+    return Until(presented=passes * n * machines)
+
+
+class as_value_error:  # noqa: N801 - reads as a function
+    """Turn what a user can mend into the error that scikit-learn's users expect."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, UserError):
+            raise ValueError(str(error)) from error
+
+
+def _weights(model: Model) -> NDArray[np.float64] | None:
+    """Return the weights of a model that is linear in its features."""
+    if isinstance(model, MulticlassModel):
+        return _weights(model.machines) if isinstance(model.machines, LinearModel) else _of_shared(model.machines)
+    if type(model) is LinearModel:
+        return model.weights
+    if isinstance(model, KernelModel) and isinstance(model.kernel, Linear):
+        return np.asarray((as_array(model.vectors, model.features).T @ model.coefficients).T)
+    return None
+
+
+def _of_shared(machines: Any) -> NDArray[np.float64] | None:
+    if not isinstance(machines.kernel, Linear):
+        return None
+    return np.asarray((as_array(machines.vectors, machines.features).T @ _coefficients(machines).T).T)
+
+
+def _coefficients(machines: Any) -> NDArray[np.float64]:
+    """Return the coefficients of machines that share their vectors, shape (p, m)."""
+    whole = np.zeros((len(machines.biases), len(machines.starts) - 1))
+    vectors = np.repeat(np.arange(whole.shape[1]), np.diff(machines.starts))
+    np.add.at(whole, (machines.machines, vectors), machines.coefficients)
+    return whole

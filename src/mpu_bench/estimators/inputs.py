@@ -1,0 +1,107 @@
+"""Arrays of a program as the rows and the problem that a solver takes; nothing is copied that is fit as it is.
+
+numba compiles anew for arrays that may not be written to, such as memory-mapped ones. Solvers never write to rows, so
+that a view that may be written to stands for them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
+
+_MOST_NONZEROS = np.iinfo(np.uint32).max
+
+
+class _Writable:
+    """Stands for the memory of an array, and keeps it."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+        self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
+
+
+def rows_of(X: Any) -> Rows:
+    """Return the rows of a dense array or a CSR matrix of float32 or float64.
+
+    Parameters
+    ----------
+    X : array of shape (n, d), or CSR matrix
+        As `sklearn.utils.validation.validate_data` returns it.
+
+    Returns
+    -------
+    Rows
+        On the same memory, but for what a solver cannot read: an order of C, columns that rise within a row, indices
+        of 32 bits.
+
+    Raises
+    ------
+    ValueError
+        If there are more than 4,294,967,295 non-zeros.
+    """
+    if not is_sparse(X):
+        return Dense(_writable(np.ascontiguousarray(X)))
+    if X.nnz > _MOST_NONZEROS:
+        raise ValueError(f"X has {X.nnz:,} non-zeros; at most {_MOST_NONZEROS:,} can be held: fit parts of it")
+    if not X.has_canonical_format:
+        X = X.copy()  # the caller's stays as it is
+        X.sum_duplicates()
+    return Sparse(_writable(X.data), _unsigned(X.indices), _unsigned(X.indptr))
+
+
+def _writable(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array itself, or a view of the same memory that numba takes for one that may be written to."""
+    if type(array) is np.ndarray and array.flags.writeable and array.flags.aligned:
+        return array
+    if not array.flags.aligned or not array.size:
+        return np.array(array, subok=False)
+    return np.asarray(_Writable(array))
+
+
+def _unsigned(numbers: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return numbers that are not negative as uint32; 32 bits are seen as such, and not copied."""
+    if numbers.dtype.itemsize == np.dtype(np.uint32).itemsize:
+        return _writable(numbers).view(np.uint32)
+    return numbers.astype(np.uint32)
+
+
+def is_sparse(X: Any) -> bool:
+    """Return whether X is a CSR matrix, else it is an array."""
+    return hasattr(X, "indptr")
+
+
+def problem_of(rows: Rows, labels: NDArray[np.int32], features: int, classes: NDArray[Any]) -> Problem:
+    """Return a problem without test rows.
+
+    Parameters
+    ----------
+    rows : Rows
+    labels : array of int32, shape (n,)
+        Indices of classes.
+    features : int
+        The number of columns, d.
+    classes : array
+        The classes as the caller names them.
+    """
+    none = Dense(np.zeros((0, features), np.float32))
+    names = tuple(map(str, classes))
+    return Problem("X", rows, labels, none, np.zeros(0, np.int32), features, names, "")
+
+
+def with_ones(X: Any) -> Any:
+    """Return a copy of X with a column of ones after its own."""
+    ones: Any = np.ones((X.shape[0], 1), X.dtype)
+    return scipy.sparse.hstack([X, ones], format="csr") if is_sparse(X) else np.hstack([X, ones])
+
+
+def as_array(rows: Rows, features: int) -> Any:
+    """Return rows as an array of shape (n, d), or as a CSR matrix."""
+    if isinstance(rows, Dense):
+        return rows.values
+    return to_scipy(rows, features)

@@ -1,0 +1,63 @@
+"""scikit-learn's words for kernels."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
+from mpu_bench.estimators.inputs import is_sparse
+
+KernelName = Literal["linear", "poly", "rbf"]
+KERNELS = ("linear", "poly", "rbf")
+
+
+def kernel_named(name: str, gamma: float | str, degree: int, coef0: float, X: Any) -> Kernel:
+    """Return a kernel by scikit-learn's name and parameters.
+
+    Parameters
+    ----------
+    name : {"linear", "poly", "rbf"}
+        a.b, (gamma a.b + coef0)^degree, or exp(-gamma ||a - b||^2).
+    gamma : float, "scale" or "auto"
+        ``"scale"``: 1 / (d var(X)), ``"auto"``: 1 / d.
+    degree : int
+    coef0 : float
+    X : array or CSR matrix, shape (n, d)
+        The training rows.
+
+    Raises
+    ------
+    ValueError
+        If there is no such kernel, or a parameter is outside its range.
+    """
+    if name == "linear":
+        return Linear()
+    if name == "rbf":
+        return Gaussian(_gamma(gamma, X))
+    if name == "poly":
+        if degree < 0:
+            raise ValueError(f"degree is {degree!r}; it must be at least 0")
+        return Polynomial(_gamma(gamma, X), float(coef0), int(degree))
+    raise ValueError(f"kernel is {name!r}; it must be one of {', '.join(map(repr, KERNELS))}")
+
+
+def _gamma(gamma: float | str, X: Any) -> float:
+    if gamma == "auto":
+        return 1.0 / int(X.shape[1])
+    if gamma == "scale":
+        variance = _variance(X)
+        return 1.0 / (int(X.shape[1]) * variance) if variance > 0 else 1.0
+    if isinstance(gamma, str):
+        raise ValueError(f"gamma is {gamma!r}; it must be 'scale', 'auto' or a number above 0")
+    if not 0 < gamma < np.inf:
+        raise ValueError(f"gamma is {gamma!r}; it must be above 0")
+    return float(gamma)
+
+
+def _variance(X: Any) -> float:
+    if not is_sparse(X):
+        return float(X.var(dtype=np.float64))
+    squares = np.square(X.data, dtype=np.float64).sum() / (X.shape[0] * X.shape[1])
+    return float(squares - X.mean(dtype=np.float64) ** 2)

@@ -1,0 +1,407 @@
+"""The online solvers as classifiers: ``partial_fit`` learns row after row, in the order they come.
+
+``fit`` is one pass in the order given, unless ``max_iter`` or ``shuffle`` says otherwise: so that rows given in pieces,
+however they are cut, leave the same model as all at once.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from mpu_bench.core.counters import PRESENTED
+from mpu_bench.core.kernels import Kernel
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.solver import Until
+from mpu_bench.core.stream import Chunk, Stream
+from mpu_bench.estimators.base import KernelClassifier, as_value_error, solver_named
+from mpu_bench.estimators.inputs import problem_of, rows_of
+from mpu_bench.solvers.online.online import OnlineSolver
+from mpu_bench.solvers.online.sparseness import Sparseness
+
+
+class _InPieces(Problem):
+    """Rows of which others may follow, so that nothing is taken from them that would hold for all."""
+
+    @property
+    def blocks(self) -> int:
+        """More than one."""
+        return 2
+
+    def only_class(self) -> None:
+        """Return None: others may come."""
+
+
+class InOrder:
+    """Rows in the order given, piece after piece; stands for a `Stream`.
+
+    Parameters
+    ----------
+    presented : int
+        How many examples have been presented before.
+    """
+
+    def __init__(self, presented: int = 0) -> None:
+        self.length = presented  #: examples a pass
+        self._begins = presented
+        self._chunk: Chunk | None = None
+
+    def give(self, problem: Problem, passes: int = 1) -> None:
+        """Take rows to be presented next, so many times."""
+        self._begins = self.length
+        order = np.tile(np.arange(problem.n, dtype=np.uint32), passes)
+        self._chunk = Chunk(problem.train, problem.labels, order, 0)
+        self.length += problem.n
+
+    def at(self, presented: int) -> tuple[Chunk, int]:
+        """Return the rows given last, and the position of the one to be presented next."""
+        assert self._chunk is not None
+        return self._chunk, presented - self._begins
+
+
+class OnlineClassifier(KernelClassifier):
+    """A classifier that learns row by row; it keeps no rows but the vectors of its model."""
+
+    max_iter: int
+    shuffle: bool
+
+    @abstractmethod
+    def _solver(self, n: int, passes: int = 1) -> OnlineSolver:
+        """Return the solver with its parameters, for so many passes."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget everything and learn from these rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n, d)
+        y : array of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            As of `SolverClassifier.fit`.
+        """
+        X, labels = self._checked(X, y)
+        with as_value_error():
+            solver, kernel, seed = self._solver(len(labels), self.max_iter), self._kernel(X), self._seed()
+            problem = problem_of(rows_of(X), labels, self.n_features_in_, self.classes_)
+            state = self._started(solver, problem, kernel, seed)
+            if self.shuffle or self._needs_all:
+                state.stream = Stream(problem, seed)
+            else:
+                state.stream = InOrder()
+                state.stream.give(problem, solver.passes)
+            self._train(solver, state, Until())
+            self._remember(solver, state, problem.n)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn from these rows, once each and in their order, after all that came before.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n, d)
+        y : array of shape (n,)
+        classes : array, optional
+            All labels that will come; needed at the first call.
+
+        Raises
+        ------
+        ValueError
+            If the first call names no classes, if a label is none of them, or if a parameter can only be found from
+            all rows, as with ``gamma="scale"``.
+        """
+        begins = "_state" not in vars(self)
+        X, labels = self._checked_piece(X, y, classes, begins)
+        with as_value_error():
+            solver = self._solver(len(labels))
+            if begins:
+                if self._needs_all:
+                    raise ValueError(f"{type(self).__name__}: vectors are reached by a search over all rows; give eta")
+                if self.kernel != "linear" and self.gamma == "scale":
+                    raise ValueError("gamma='scale' needs all rows: give a number, or gamma='auto'")
+            problem = problem_of(rows_of(X), labels, self.n_features_in_, self.classes_)
+            state = self._started(solver, problem, self._kernel(X), self._seed()) if begins else self._state
+            if begins:
+                state.stream = InOrder()
+            state.stream.give(problem)
+            self._train(solver, state, Until(), limited=False)
+            self._remember(solver, state, state.stream.length)
+        return self
+
+    def _checked_piece(self, X: Any, y: Any, classes: Any, begins: bool) -> tuple[Any, NDArray[np.int32]]:
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32), order="C", reset=begins)
+        check_classification_targets(y)
+        if begins:
+            if classes is None:
+                raise ValueError("classes must be given at the first call of partial_fit: all labels that will come")
+            self.classes_ = np.unique(classes)
+            if len(self.classes_) < 2:
+                raise ValueError(f"classes has one class only, {self.classes_.tolist()[0]!r}; a classifier needs two")
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes is not as at the first call of partial_fit: {self.classes_}")
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            raise ValueError(f"y has the label {y[unknown].tolist()[0]!r}, which is none of classes: {self.classes_}")
+        return X, np.searchsorted(self.classes_, y).astype(np.int32)
+
+    @property
+    def _needs_all(self) -> bool:
+        """Whether something is found by a search over all rows."""
+        return False
+
+    def _started(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
+        return solver.start(_InPieces(**vars(problem)), kernel, seed)
+
+    def _remember(self, solver: OnlineSolver, state: Any, n: int) -> None:
+        """Keep the state as well, without rows."""
+        self._keep(solver, state, n)
+        state.stream = InOrder(int(state.counters[PRESENTED]))  # which keeps no rows
+        if hasattr(state, "slots"):
+            state.slots = np.zeros(0, np.int32)  # of rows that do not come again
+        self._state = state
+
+
+class PerceptronClassifier(OnlineClassifier):
+    """The kernel Perceptron, which keeps every row that it errs on.
+
+    Parameters
+    ----------
+    max_iter : int
+        Passes of `fit`.
+    shuffle : bool
+        Whether `fit` presents the rows in a random order, another one each pass.
+    kernel : {"linear", "poly", "rbf"}
+    gamma : float, "scale" or "auto"
+    degree : int
+    coef0 : float
+        As in scikit-learn's SVC; ``"scale"`` with `fit` only.
+    precision : {"single", "double"}
+        Of kernel values.
+    max_seconds : float, optional
+        After which `fit` ends, compiling left out.
+    random_state : int, RandomState or None
+    verbose : int
+        Above 0, progress is printed.
+    """
+
+    solvers: ClassVar = ("perceptron",)
+
+    def __init__(
+        self, *, max_iter: int = 1, shuffle: bool = False, kernel: str = "rbf", gamma: float | str = "auto",
+        degree: int = 3, coef0: float = 0.0, precision: str = "single", max_seconds: float | None = None,
+        random_state: Any = None, verbose: int = 0,
+    ) -> None:  # fmt: skip
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.precision = precision
+        self.max_seconds = max_seconds
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
+        return online_solver("perceptron", passes=passes, precision=_precision(self.precision))
+
+
+class ForgetronClassifier(OnlineClassifier):
+    """The Forgetron (forgetron-2005): a Perceptron of at most so many vectors, with a bound on its mistakes.
+
+    Parameters
+    ----------
+    vectors : int
+        The budget; with more than two classes that of each class.
+    max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose
+        As of `PerceptronClassifier`.
+    """
+
+    solvers: ClassVar = ("forgetron",)
+
+    def __init__(
+        self, vectors: int = 100, *, max_iter: int = 1, shuffle: bool = False, kernel: str = "rbf",
+        gamma: float | str = "auto", degree: int = 3, coef0: float = 0.0, precision: str = "single",
+        max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
+    ) -> None:  # fmt: skip
+        self.vectors = vectors
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.precision = precision
+        self.max_seconds = max_seconds
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
+        return online_solver("forgetron", vectors=self.vectors, passes=passes, precision=_precision(self.precision))
+
+
+class BudgetPerceptronClassifier(OnlineClassifier):
+    """A Perceptron of at most so many vectors, of which one leaves for a new one.
+
+    Parameters
+    ----------
+    vectors : int
+        The budget; with more than two classes that of each class.
+    removal : {"cks", "oldest", "random"}
+        Who leaves: the vector with the largest margin without itself (Crammer, Kandola, Singer), the oldest, or any.
+    max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose
+        As of `PerceptronClassifier`.
+    """
+
+    solvers: ClassVar = ("cks", "perceptron-oldest", "perceptron-random")
+
+    def __init__(
+        self, vectors: int = 100, *, removal: str = "cks", max_iter: int = 1, shuffle: bool = False,
+        kernel: str = "rbf", gamma: float | str = "auto", degree: int = 3, coef0: float = 0.0,
+        precision: str = "single", max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
+    ) -> None:  # fmt: skip
+        self.vectors = vectors
+        self.removal = removal
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.precision = precision
+        self.max_seconds = max_seconds
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
+        names = {"cks": "cks", "oldest": "perceptron-oldest", "random": "perceptron-random"}
+        if self.removal not in names:
+            raise ValueError(f"removal is {self.removal!r}; it must be one of {', '.join(map(repr, names))}")
+        precision = _precision(self.precision)
+        return online_solver(names[self.removal], vectors=self.vectors, passes=passes, precision=precision)
+
+
+class ProjectronClassifier(OnlineClassifier):
+    """Projectron++ (orabona-2009, as bpegasos-2010 runs it): what is near the span of the vectors is projected on it.
+
+    Parameters
+    ----------
+    eta : float
+        The largest squared distance from the span at which a row is projected.
+    vectors : int, optional
+        In place of ``eta``: the eta is searched with which so many vectors are stored, by passes over all rows, which
+        are shuffled; not for `partial_fit`.
+    max_iter, shuffle, kernel, gamma, degree, coef0, max_seconds, random_state, verbose
+        As of `PerceptronClassifier`.
+    """
+
+    solvers: ClassVar = ("projectron++",)
+
+    def __init__(
+        self, eta: float = 0.1, *, vectors: int | None = None, max_iter: int = 1, shuffle: bool = False,
+        kernel: str = "rbf", gamma: float | str = "auto", degree: int = 3, coef0: float = 0.0,
+        max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
+    ) -> None:  # fmt: skip
+        self.eta = eta
+        self.vectors = vectors
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.max_seconds = max_seconds
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
+        sparseness = {"eta": self.eta} if self.vectors is None else {"vectors": self.vectors}
+        return online_solver("projectron++", passes=passes, **sparseness)
+
+    @property
+    def _needs_all(self) -> bool:
+        return self.vectors is not None
+
+    def _started(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
+        if self._needs_all:
+            return solver.start(problem, kernel, seed)
+        state = super()._started(solver, problem, kernel, seed)
+        state.sparseness = Sparseness(self.eta, 0.0, self.eta)  # not by the largest K(x, x) of the rows at hand
+        return state
+
+
+class BudgetedPegasosClassifier(OnlineClassifier):
+    """Multi-class Pegasos on a budget (bpegasos-2010).
+
+    Parameters
+    ----------
+    vectors : int or None
+        The budget; None keeps every vector.
+    maintenance : {"merging", "projection", "smallest", "random"}
+        What is done with a vector too many; merging needs ``kernel="rbf"``.
+    regularization : float
+        lambda.
+    average : bool
+        Whether the model is the average of the hypotheses after every step; with merging and projection.
+    max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose
+        As of `PerceptronClassifier`.
+    """
+
+    solvers: ClassVar = ("bpegasos", "pegasos-multiclass")
+
+    def __init__(
+        self, vectors: int | None = 100, *, maintenance: str = "merging", regularization: float = 1e-4,
+        average: bool = False, max_iter: int = 1, shuffle: bool = False, kernel: str = "rbf",
+        gamma: float | str = "auto", degree: int = 3, coef0: float = 0.0, precision: str = "single",
+        max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
+    ) -> None:  # fmt: skip
+        self.vectors = vectors
+        self.maintenance = maintenance
+        self.regularization = regularization
+        self.average = average
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.precision = precision
+        self.max_seconds = max_seconds
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
+        common = {
+            "regularization": self.regularization, "average": bool(self.average), "passes": passes,
+            "precision": _precision(self.precision),
+        }  # fmt: skip
+        if self.vectors is None:
+            return online_solver("pegasos-multiclass", **common)
+        choices = ("merging", "projection", "smallest", "random")
+        if self.maintenance not in choices:
+            raise ValueError(f"maintenance is {self.maintenance!r}; it must be one of {', '.join(map(repr, choices))}")
+        return online_solver("bpegasos", vectors=self.vectors, maintenance=self.maintenance, **common)
+
+
+def online_solver(name: str, **parameters: Any) -> OnlineSolver:
+    """Return an online solver of the project.
+
+    Raises
+    ------
+    ConfigError
+        If a parameter is outside its range.
+    """
+    return cast("OnlineSolver", solver_named(name, **parameters))
+
+
+def _precision(precision: str) -> str:
+    if precision not in ("single", "double"):
+        raise ValueError(f"precision is {precision!r}; it must be 'single' or 'double'")
+    return precision

@@ -1,0 +1,44 @@
+"""Classifiers for tests: how they are made, and what they learn from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mpu_bench
+from mpu_bench.estimators import MODULES
+from mpu_bench.estimators.online import OnlineClassifier
+
+ALL = list(MODULES)
+ONLINE = [name for name, module in MODULES.items() if module == "online"]
+
+#: further forms of the classes that learn row by row
+FORMS = [
+    *((name, {}) for name in ONLINE if name != "ProjectronClassifier"),
+    ("ProjectronClassifier", {"eta": 0.3}),
+    ("ProjectronClassifier", {"eta": 0.3, "kernel": "linear"}),
+    ("BudgetPerceptronClassifier", {"removal": "oldest"}),
+    ("BudgetPerceptronClassifier", {"removal": "random"}),
+    ("BudgetedPegasosClassifier", {"maintenance": "random"}),
+    ("BudgetedPegasosClassifier", {"maintenance": "projection"}),
+    ("BudgetedPegasosClassifier", {"vectors": None}),
+]
+
+
+def made(name: str, **parameters: Any) -> Any:
+    """Return a classifier with a seed, and with few vectors where there is a budget."""
+    kind = getattr(mpu_bench, name)
+    given = {"random_state": 0} | parameters
+    if issubclass(kind, OnlineClassifier) and "vectors" in kind().get_params() and "eta" not in kind().get_params():
+        given.setdefault("vectors", 9)
+    return kind(**given)
+
+
+def blobs(classes: int, n: int = 120, d: int = 5, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return points around the centres of classes that overlap a little."""
+    random = np.random.default_rng(seed)
+    y = random.integers(0, classes, n)
+    y[:classes] = np.arange(classes)
+    return random.normal(size=(n, d)) + 2.5 * random.normal(size=(classes, d))[y], y

@@ -1,0 +1,163 @@
+"""What every classifier must hold to; a class added to `estimators.MODULES` is covered without a new test."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import mpu_bench
+from classifiers import ALL, blobs, made
+from mpu_bench import estimators, solvers
+from mpu_bench.estimators.base import KernelClassifier
+
+_NO_CLASS = {"optimum", "kernel-optimum", "liblinear", "libsvm"}  # what runs are judged by, and peers
+
+
+def test_every_system_is_of_one_class() -> None:
+    used = [solver for name in ALL for solver in getattr(mpu_bench, name).solvers]
+    assert sorted(used) == sorted(solvers.SOLVERS.keys() - _NO_CLASS)
+
+
+def test_scikit_learn_accepts_it(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what its own checks warn of
+        check_estimator(getattr(mpu_bench, name)())
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_dense_and_sparse_rows_of_strings_and_numbers(name: str, classes: int) -> None:
+    X, y = blobs(classes)
+    words = np.array(["zero", "one", "two"])[y]
+    dense, sparse = made(name).fit(X, words), made(name).fit(scipy.sparse.csr_matrix(X), words)
+    assert list(dense.classes_) == sorted(set(words))
+    assert dense.score(X, words) > 0.8
+    scores = dense.decision_function(X)
+    assert scores.shape == ((len(X),) if classes == 2 else (len(X), classes))
+    np.testing.assert_allclose(scores, sparse.decision_function(scipy.sparse.csr_matrix(X)), rtol=1e-3, atol=1e-3)
+    chosen = (scores > 0).astype(int) if classes == 2 else scores.argmax(axis=1)
+    np.testing.assert_array_equal(dense.predict(X), dense.classes_[chosen])
+    assert dense.n_iter_ >= 1
+    assert dense.kernel_evaluations_ >= 0
+
+
+def test_scores_are_those_of_the_attributes(name: str) -> None:
+    X, y = blobs(2)
+    model = made(name).fit(X, y)
+    if hasattr(model, "coef_"):
+        expected = X @ model.coef_[0] + model.intercept_[0]
+    elif hasattr(model, "dual_coef_"):
+        distances = np.square(X[:, np.newaxis] - model.support_vectors_).sum(axis=2)
+        gamma = model.model_.kernel.gamma
+        expected = np.exp(-gamma * distances) @ model.dual_coef_[0] + model.intercept_[0]
+    else:
+        assert name == "RandomFourierClassifier"
+        return
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_may_not_be_written_are_neither_copied_nor_written_nor_compiled_for(
+    name: str, dtype: type, tmp_path: Path
+) -> None:
+    from mpu_bench.core.clock import COMPILER
+
+    X, y = blobs(2)
+    X = np.ascontiguousarray(X, dtype)
+    expected = made(name).fit(X, y).decision_function(X)
+    X.tofile(tmp_path / "rows")
+    mapped = np.memmap(tmp_path / "rows", dtype, "r", shape=X.shape)
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    compiled = COMPILER.seconds
+    for rows in (mapped, frozen):
+        np.testing.assert_array_equal(made(name).fit(rows, y).decision_function(rows), expected)
+    assert COMPILER.seconds == compiled
+    np.testing.assert_array_equal(frozen, X)
+    np.testing.assert_array_equal(np.fromfile(tmp_path / "rows", dtype).reshape(X.shape), X)
+
+
+def test_it_is_cloned_kept_searched_and_calibrated(name: str, tmp_path: Path) -> None:
+    X, y = blobs(2)
+    model = made(name).fit(X, y)
+    scores = model.decision_function(X)
+    np.testing.assert_array_equal(clone(model).fit(X, y).decision_function(X), scores)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).decision_function(X), scores)
+    joblib.dump(model, tmp_path / "model")
+    np.testing.assert_array_equal(joblib.load(tmp_path / "model").decision_function(X), scores)
+    pipeline = make_pipeline(StandardScaler(), made(name))
+    assert GridSearchCV(pipeline, {}, cv=2).fit(X, y).best_score_ > 0.8
+    probabilities = CalibratedClassifierCV(made(name), cv=2).fit(X, y).predict_proba(X)
+    assert probabilities.shape == (len(X), 2)
+    assert probabilities[np.arange(len(X)), y].mean() > 0.7
+
+
+def test_a_seed_decides_everything(name: str) -> None:
+    X, y = blobs(2)
+    first, again = (made(name, random_state=np.random.RandomState(3)).fit(X, y).decision_function(X) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"max_seconds": 0}, "max_seconds is 0; it must be above 0, or None"),
+        ({"kernel": "rfb"}, "kernel is 'rfb'; it must be one of 'linear', 'poly', 'rbf'"),
+        ({"kernel": "rbf", "gamma": "scaled"}, "gamma is 'scaled'; it must be 'scale', 'auto' or a number above 0"),
+        ({"kernel": "rbf", "gamma": -1.0}, "gamma is -1.0; it must be above 0"),
+    ],
+)
+def test_a_mistake_is_one_message(name: str, parameters: dict[str, Any], words: str) -> None:
+    X, y = blobs(2, n=20)
+    if not parameters.keys() <= made(name).get_params().keys():
+        pytest.skip("has no such parameter")
+    with pytest.raises(ValueError, match=words.replace("(", "[(]")):
+        made(name, **parameters).fit(X, y)
+
+
+def test_kernels_have_scikit_learns_words() -> None:
+    X, y = blobs(2)
+    assert issubclass(mpu_bench.SMOClassifier, KernelClassifier)
+    from sklearn.svm import SVC
+
+    for parameters in (
+        {"kernel": "rbf"}, {"kernel": "rbf", "gamma": "auto"}, {"kernel": "rbf", "gamma": 0.3},
+        {"kernel": "poly", "gamma": 0.5, "degree": 2, "coef0": 1.0}, {"kernel": "linear"},
+    ):  # fmt: skip
+        ours = mpu_bench.SMOClassifier(tol=1e-6, **parameters).fit(X, y)
+        theirs = SVC(tol=1e-6, **parameters).fit(X, y)
+        np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-3, atol=1e-3)
+
+
+def test_it_stops_when_its_seconds_are_over() -> None:
+    X, y = blobs(2, n=2000)
+    with pytest.warns(ConvergenceWarning, match="max_seconds"):
+        made("SDCAClassifier", max_iter=10**9, max_seconds=0.2).fit(X, y)
+
+
+def test_nothing_heavy_is_imported_before_it_is_asked_for() -> None:
+    code = (
+        "import sys, mpu_bench; assert 'SMOClassifier' in dir(mpu_bench); "
+        "assert not {'numba', 'numpy', 'sklearn', 'scipy'} & set(sys.modules); mpu_bench.SMOClassifier; "
+        "assert 'sklearn' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'NoClassifier'"):
+        _ = mpu_bench.NoClassifier
+    with pytest.raises(AttributeError, match="no attribute 'anything'"):
+        _ = estimators.anything

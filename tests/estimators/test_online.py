@@ -1,0 +1,99 @@
+"""Rows in pieces: any cut of them leaves what one pass over all leaves, and nothing but the model stays."""
+
+from __future__ import annotations
+
+import pickle
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+
+from classifiers import FORMS, ONLINE, blobs, made
+
+
+@pytest.mark.parametrize(("name", "parameters"), FORMS, ids=str)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_any_cut_equals_one_pass(name: str, parameters: dict[str, Any], classes: int) -> None:
+    X, y = blobs(classes)
+    whole = made(name, **parameters).fit(X, y)
+
+    @settings(max_examples=5)
+    @given(st.lists(st.integers(0, len(X)), max_size=6).map(sorted))
+    def check(cuts: list[int]) -> None:
+        pieces = made(name, **parameters)
+        for first, last in zip([0, *cuts], [*cuts, len(X)], strict=True):
+            if first < last:
+                pieces.partial_fit(X[first:last], y[first:last], classes=np.arange(classes))
+                pieces = pickle.loads(pickle.dumps(pieces))
+        np.testing.assert_array_equal(pieces.decision_function(X), whole.decision_function(X))
+        assert pieces.kernel_evaluations_ == whole.kernel_evaluations_
+
+    check()
+
+
+@pytest.mark.parametrize("name", [name for name in ONLINE if name not in {"PerceptronClassifier"}])
+def test_memory_is_that_of_the_model(name: str) -> None:
+    model, sizes = made(name), []
+    for number in range(6):
+        X, y = blobs(2, n=2000, d=20, seed=number % 3)
+        tracemalloc.start()
+        model.partial_fit(X, y, classes=[0, 1])
+        del X, y
+        sizes.append(len(pickle.dumps(model)))
+        tracemalloc.stop()
+    assert sizes[-1] < 2000 * 20 * 8 / 4  # a quarter of one piece
+    assert sizes[-1] == pytest.approx(sizes[2], rel=0.05)
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_it_goes_on_after_fit(name: str) -> None:
+    X, y = blobs(2)
+    for parameters in ({}, {"max_iter": 2}, {"shuffle": True}):
+        model = made(name, **parameters).fit(X, y)
+        before = model.kernel_evaluations_
+        model.partial_fit(scipy.sparse.csr_matrix(X[:7]), y[:7])
+        assert model.kernel_evaluations_ > before
+
+
+def test_pieces_have_no_limit_of_seconds() -> None:
+    X, y = blobs(2, n=3000)
+    model = made("ForgetronClassifier", max_seconds=1e-9)
+    with pytest.warns(ConvergenceWarning, match="max_seconds"):
+        model.fit(X, y)
+    model.partial_fit(X, y)
+    whole = made("ForgetronClassifier", max_seconds=1e-9).partial_fit(X, y, classes=[0, 1])
+    np.testing.assert_array_equal(
+        whole.decision_function(X), made("ForgetronClassifier").fit(X, y).decision_function(X)
+    )
+
+
+def test_passes_in_order_and_at_random() -> None:
+    X, y = blobs(2)
+    once, twice = (made("PerceptronClassifier", max_iter=passes).fit(X, y) for passes in (1, 2))
+    assert twice.n_iter_ == 2
+    assert twice.kernel_evaluations_ > 2 * once.kernel_evaluations_
+    shuffled = made("PerceptronClassifier", shuffle=True).fit(X, y)
+    assert not np.array_equal(shuffled.decision_function(X), once.decision_function(X))
+
+
+def test_mistakes_are_one_message() -> None:
+    X, y = blobs(3)
+    model = made("ForgetronClassifier")
+    with pytest.raises(ValueError, match="classes must be given at the first call"):
+        model.partial_fit(X, y)
+    with pytest.raises(ValueError, match="y has the label 2, which is none of classes"):
+        model.partial_fit(X, y, classes=[0, 1])
+    model = made("ForgetronClassifier").partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="classes is not as at the first call"):
+        model.partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match="gamma='scale' needs all rows"):
+        made("ForgetronClassifier", gamma="scale").partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="give eta"):
+        made("ProjectronClassifier", vectors=5).partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="merging needs a Gaussian kernel"):
+        made("BudgetedPegasosClassifier", kernel="linear").fit(X, y)
