@@ -128,8 +128,7 @@ class OnlineClassifier(KernelClassifier):
                     raise ValueError("gamma='scale' needs all rows: give a number, or gamma='auto'")
             problem = problem_of(rows_of(X), labels, self.n_features_in_, self.classes_)
             state = self._started(solver, problem, self._kernel(X), self._seed()) if begins else self._state
-            if begins:
-                state.stream = InOrder()
+            state.stream = InOrder(int(state.counters[PRESENTED]))
             state.stream.give(problem)
             self._train(solver, state, Until(), limited=False)
             self._remember(solver, state, state.stream.length)
@@ -162,7 +161,7 @@ class OnlineClassifier(KernelClassifier):
     def _remember(self, solver: OnlineSolver, state: Any, n: int) -> None:
         """Keep the state as well, without rows."""
         self._keep(solver, state, n)
-        state.stream = InOrder(int(state.counters[PRESENTED]))  # which keeps no rows
+        state.stream = None
         if hasattr(state, "slots"):
             state.slots = np.zeros(0, np.int32)  # of rows that do not come again
         self._state = state
