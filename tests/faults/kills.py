@@ -63,9 +63,9 @@ def _carried_to_the_end(
             with started(place, "run", f"{name}.yaml", "--jobs", jobs, *anew) as process:
                 fault = _end(process, chance, chance.choice(moments), seconds, place)
                 anew = () if fault else ("--force",)  # it came to its end, and there is nothing left to do
-                if fault is None and kind == "download":
-                    break
                 if fault is None:
+                    if kind == "download":
+                        break
                     seconds = min(seconds, time.monotonic() - began)
                     continue
                 fault.kind, fault.seed, fault.moment = kind, seed, f"{name} --jobs {jobs}: {fault.moment}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mpu_bench.core.clock import COMPILER
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED
 from mpu_bench.core.kernels import Kernel, Linear
-from mpu_bench.core.models import KernelModel, LinearModel, Model
+from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.core.voting import MulticlassModel
 from mpu_bench.errors import UserError
@@ -30,6 +32,8 @@ from mpu_bench.solvers.multiclass import Multiclass, Reduction
 _SLICE_SECONDS = 0.1  # between two looks at the clock and at Ctrl-C
 _FIRST_SLICE = 1000  # examples
 _MOST_GROWTH = 8.0  # of a slice to the next
+#: what a solver takes, for `validate_data`
+ROWS = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
 _REDUCTIONS: dict[str, Reduction] = {"ovr": "one-against-rest", "ovo": "one-against-one"}
 
 
@@ -96,7 +100,7 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, NDArray[np.int32]]:
         """Return X as the solvers take it and labels as indices of `classes_`, which is set."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32), order="C")
+        X, y = validate_data(self, X, y, **ROWS)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -181,7 +185,7 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "model_")
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C", reset=False)
+        X = validate_data(self, X, **ROWS, reset=False)
         return self.model_.scores(rows_of(self._augmented(X)))
 
     @property
@@ -214,17 +218,13 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
         """Their coefficients, with the signs of the labels; shape (1, m) for two classes."""
-        model = self._expansion("dual_coef_")
-        if isinstance(model, KernelModel):
-            return model.coefficients.T
-        return _coefficients(model)
+        return _coefficients(self._expansion("dual_coef_"))
 
     def _expansion(self, name: str) -> Any:
-        model = self._fitted(name)
-        expansion = model.machines if isinstance(model, MulticlassModel) else model
-        if isinstance(expansion, LinearModel):
+        machines = _machines(self._fitted(name))
+        if isinstance(machines, LinearModel):
             raise AttributeError(f"{type(self).__name__} has no {name}: its model is linear")
-        return expansion
+        return machines
 
     def _fitted(self, name: str) -> Model:
         if "model_" not in vars(self):
@@ -278,29 +278,25 @@ def until_passes(solver: Solver, passes: int, n: int, classes: int) -> Until:
     return Until(presented=passes * n * machines)
 
 
-class as_value_error:  # noqa: N801 - reads as a function
+@contextmanager
+def as_value_error() -> Iterator[None]:
     """Turn what a user can mend into the error that scikit-learn's users expect."""
+    try:
+        yield
+    except UserError as error:
+        raise ValueError(str(error)) from error
 
-    def __enter__(self) -> None:
-        pass
 
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, UserError):
-            raise ValueError(str(error)) from error
+def _machines(model: Model) -> Any:
+    """Return the machines of a model of several classes, or the model, which is one."""
+    return model.machines if isinstance(model, MulticlassModel) else model
 
 
 def _weights(model: Model) -> NDArray[np.float64] | None:
-    """Return the weights of a model that is linear in its features."""
-    if isinstance(model, MulticlassModel):
-        return _weights(model.machines) if isinstance(model.machines, LinearModel) else _of_shared(model.machines)
-    if type(model) is LinearModel:
-        return model.weights
-    if isinstance(model, KernelModel) and isinstance(model.kernel, Linear):
-        return np.asarray((as_array(model.vectors, model.features).T @ model.coefficients).T)
-    return None
-
-
-def _of_shared(machines: Any) -> NDArray[np.float64] | None:
+    """Return the weights of the features, one row a machine; None where the model is not linear in them."""
+    machines = _machines(model)
+    if isinstance(machines, LinearModel):
+        return None if isinstance(machines, FourierModel) else machines.weights
     if not isinstance(machines.kernel, Linear):
         return None
     return np.asarray((as_array(machines.vectors, machines.features).T @ _coefficients(machines).T).T)
@@ -308,6 +304,8 @@ def _of_shared(machines: Any) -> NDArray[np.float64] | None:
 
 def _coefficients(machines: Any) -> NDArray[np.float64]:
     """Return the coefficients of machines that share their vectors, shape (p, m)."""
+    if isinstance(machines, KernelModel):
+        return machines.coefficients.T
     whole = np.zeros((len(machines.biases), len(machines.starts) - 1))
     vectors = np.repeat(np.arange(whole.shape[1]), np.diff(machines.starts))
     np.add.at(whole, (machines.machines, vectors), machines.coefficients)

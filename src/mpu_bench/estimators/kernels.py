@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
 from mpu_bench.estimators.inputs import is_sparse
 
-KernelName = Literal["linear", "poly", "rbf"]
 KERNELS = ("linear", "poly", "rbf")
 
 

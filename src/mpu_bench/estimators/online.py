@@ -19,7 +19,7 @@ from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.estimators.base import KernelClassifier, as_value_error, solver_named
+from mpu_bench.estimators.base import ROWS, KernelClassifier, as_value_error, solver_named
 from mpu_bench.estimators.inputs import problem_of, rows_of
 from mpu_bench.solvers.online.online import OnlineSolver
 from mpu_bench.solvers.online.sparseness import Sparseness
@@ -135,7 +135,7 @@ class OnlineClassifier(KernelClassifier):
         return self
 
     def _checked_piece(self, X: Any, y: Any, classes: Any, begins: bool) -> tuple[Any, NDArray[np.int32]]:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32), order="C", reset=begins)
+        X, y = validate_data(self, X, y, **ROWS, reset=begins)
         check_classification_targets(y)
         if begins:
             if classes is None:
