@@ -1,0 +1,1 @@
+"""Trained models as files: one safe format, and what is made of it."""

@@ -1,0 +1,327 @@
+"""What is done to raw rows before a solver sees them: kept with a model, so that new rows are treated as the old ones.
+
+Two kinds of raw rows are known: a table with named columns of numbers and of words, and vectors, such as svmlight text
+or an array. Either is described by plain data, which `from_json` checks as strictly as a config.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
+
+from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
+from mpu_bench.document import Strict
+from mpu_bench.errors import DataError
+
+#: texts that stand for a value that is not there
+MISSING_WORDS = ("", "?", "NA", "N/A", "nan", "NaN", "null", "NULL", "None")
+MISSING = ""  #: the word that all of them become in a categorical column
+_MOST_NAMED = 5
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Width = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class NumberColumn(Strict):
+    """A column of numbers, which become ``(number - shift) / width``.
+
+    ``fill`` stands for a number that is missing; without it, such a row is refused.
+    """
+
+    kind: Literal["number"] = "number"
+    name: str
+    fill: Finite | None = None
+    shift: Finite = 0.0
+    width: Width = 1.0
+
+    @property
+    def features(self) -> int:
+        """One."""
+        return 1
+
+    def values(self, texts: pd.Series[Any], first_row: int) -> NDArray[np.float64]:
+        """Return the numbers of a column of texts, shape (n,), as a solver sees them.
+
+        Raises
+        ------
+        DataError
+            With row and column: what is not a finite number, or missing without a ``fill``.
+        """
+        numbers = numbers_of(texts, self.name, first_row)
+        missing = np.isnan(numbers)
+        if missing.any():
+            if self.fill is None:
+                row = first_row + int(np.flatnonzero(missing)[0])
+                raise DataError(f"row {row}, column '{self.name}': there is no number")
+            numbers = np.where(missing, self.fill, numbers)
+        return (numbers - self.shift) / self.width
+
+
+class CategoricalColumn(Strict):
+    """A column of words: one feature for each of ``categories``, 1 where it is that word; none for any other word."""
+
+    kind: Literal["categorical"] = "categorical"
+    name: str
+    categories: Annotated[tuple[str, ...], Field(min_length=1)]
+
+    @property
+    def features(self) -> int:
+        """The number of words."""
+        return len(self.categories)
+
+    def codes(self, texts: pd.Series[Any]) -> NDArray[np.intp]:
+        """Return the place of every word among the categories, shape (n,); -1 for one that is not among them."""
+        return pd.Index(self.categories).get_indexer(pd.Index(words_of(texts)))
+
+
+class OmittedColumn(Strict):
+    """A column that is in the file and that no solver sees: the label, an identifier."""
+
+    kind: Literal["omitted"] = "omitted"
+    name: str
+
+    @property
+    def features(self) -> int:
+        """None."""
+        return 0
+
+
+Column = Annotated[NumberColumn | CategoricalColumn | OmittedColumn, Field(discriminator="kind")]
+
+
+class Table(Strict):
+    """Rows of a table: its columns in the order of the file, and which of them, if any, holds the label.
+
+    ``sparse`` says how the rows are stored; ``unit_rows`` divides each by its Euclidean norm at last.
+    """
+
+    kind: Literal["table"] = "table"
+    columns: Annotated[tuple[Column, ...], Field(min_length=1)]
+    label: str | None = None
+    sparse: bool = False
+    unit_rows: bool = False
+
+    @model_validator(mode="after")
+    def _has_its_label(self) -> Self:
+        names = [column.name for column in self.columns]
+        if len(set(names)) < len(names):
+            raise ValueError("two columns have the same name")
+        if self.label is not None and OmittedColumn(name=self.label) not in self.columns:
+            raise ValueError(f"the label '{self.label}' must be one of the columns, and omitted")
+        return self
+
+    @property
+    def features(self) -> int:
+        """The number of features, d."""
+        return sum(column.features for column in self.columns)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The name of every feature: that of its column, and ``column=word`` for a word."""
+        names: list[str] = []
+        for column in self.columns:
+            if isinstance(column, CategoricalColumn):
+                names += [f"{column.name}={word}" for word in column.categories]
+            elif isinstance(column, NumberColumn):
+                names.append(column.name)
+        return tuple(names)
+
+    def check_columns(self, given: Sequence[str]) -> None:
+        """Check the columns of a file: those here, in this order; the label may be left out.
+
+        Raises
+        ------
+        DataError
+            If one is missing, too many, or elsewhere.
+        """
+        expected = [column.name for column in self.columns if column.name != self.label or self.label in given]
+        if list(given) == expected:
+            return
+        missing = [name for name in expected if name not in given]
+        extra = [name for name in given if name not in expected]
+        told = [f"{words} {_listed(names)}" for words, names in (("lacks", missing), ("also has", extra)) if names]
+        if not told:
+            place = next(i for i, name in enumerate(given) if name != expected[i])
+            told = [f"has '{given[place]}' as column {place + 1}, where '{expected[place]}' belongs"]
+        raise DataError(f"{' and '.join(told)}; the columns of the model are, in this order: {_listed(expected, 50)}")
+
+    def rows(self, table: pd.DataFrame, first_row: int = 1) -> Rows:
+        """Return the rows of a table, as a solver sees them, in single precision.
+
+        Parameters
+        ----------
+        table : DataFrame of texts or numbers, shape (n, columns)
+        first_row : int
+            The number of its first row, for messages.
+
+        Raises
+        ------
+        DataError
+            As of `check_columns`; with row and column, where a number is none.
+        """
+        self.check_columns([str(name) for name in table.columns])
+        parts: list[Any] = []
+        for column in self.columns:
+            if isinstance(column, NumberColumn):
+                parts.append(scipy.sparse.csr_array(column.values(table[column.name], first_row)[:, np.newaxis]))
+            elif isinstance(column, CategoricalColumn):
+                parts.append(_one_hot(column.codes(table[column.name]), column.features))
+        matrix: Any = scipy.sparse.hstack(parts, format="csr") if parts else scipy.sparse.csr_array((len(table), 0))
+        if self.unit_rows:
+            matrix = _unit_rows(matrix)
+        return rows_of_matrix(matrix, self.sparse)
+
+
+class Vectors(Strict):
+    """Rows that are vectors of numbers already: svmlight text, or an array.
+
+    The steps are taken in the order of the fields; ``features`` counts the columns of the raw rows.
+    """
+
+    kind: Literal["vectors"] = "vectors"
+    features_in: Annotated[int, Field(ge=1)]
+    first_index: Literal[0, 1] = 1  #: of svmlight text
+    multiply_by: Finite = 1.0
+    divide_by: Width = 1.0
+    unit_rows: bool = False
+    kept: tuple[Annotated[int, Field(ge=0)], ...] | None = None
+    shift: tuple[Finite, ...] | None = None
+    width: tuple[Width, ...] | None = None
+    augment: Width | None = None
+    sparse: bool = False
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.kept is not None and not _rise((-1, *self.kept, self.features_in)):
+            raise ValueError("the columns that are kept must rise and be among those that are there")
+        left = self.features_in if self.kept is None else len(self.kept)
+        if any(scale is not None and len(scale) != left for scale in (self.shift, self.width)):
+            raise ValueError(f"shift and width must have one number for each of the {left} columns")
+        return self
+
+    @property
+    def features(self) -> int:
+        """The number of features, d."""
+        return (self.features_in if self.kept is None else len(self.kept)) + (self.augment is not None)
+
+    def rows(self, matrix: Any) -> Rows:
+        """Return rows as a solver sees them, in single precision.
+
+        Parameters
+        ----------
+        matrix : array, CSR matrix or Rows, shape (n, features_in)
+
+        Raises
+        ------
+        DataError
+            If it has another number of columns.
+        """
+        given: Any = to_scipy(matrix, self.features_in) if isinstance(matrix, Rows) else matrix
+        values: Any = scipy.sparse.csr_array(given, dtype=np.float64)
+        if values.shape[1] != self.features_in:
+            raise DataError(f"has {values.shape[1]:,} columns, where the model takes {self.features_in:,}")
+        values = values * self.multiply_by / self.divide_by
+        if self.unit_rows:
+            values = _unit_rows(values)
+        if self.kept is not None:
+            values = values[:, np.array(self.kept, np.int64)]
+        if self.shift is not None or self.width is not None:
+            dense = values.astype(np.float32).toarray().astype(np.float64)  # as they were when they were measured
+            shift = np.zeros(1) if self.shift is None else np.array(self.shift)
+            width = np.ones(1) if self.width is None else np.array(self.width)
+            values = scipy.sparse.csr_array((dense - shift) / width)
+        if self.augment is not None:
+            ones: Any = np.full((values.shape[0], 1), self.augment)
+            values = scipy.sparse.hstack([values, ones], format="csr")
+        return rows_of_matrix(values, self.sparse)
+
+
+Preprocessing = Table | Vectors
+_ANY: TypeAdapter[Preprocessing] = TypeAdapter(Annotated[Preprocessing, Field(discriminator="kind")])
+
+
+def from_json(data: Mapping[str, Any], source: str) -> Preprocessing:
+    """Return what `to_json` has made into plain data.
+
+    Raises
+    ------
+    DataError
+        If it is not that.
+    """
+    try:
+        return _ANY.validate_json(json.dumps(data))  # in which a list may stand for a tuple
+    except ValidationError as fault:
+        first = fault.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise DataError(f"{source}: its preprocessing is damaged: {place}: {first['msg']}") from None
+
+
+def to_json(preprocessing: Preprocessing) -> dict[str, Any]:
+    """Return a description as plain data."""
+    return preprocessing.model_dump(mode="json", exclude_none=True)
+
+
+def numbers_of(texts: pd.Series[Any], name: str, first_row: int = 1) -> NDArray[np.float64]:
+    """Return a column as numbers, shape (n,); NaN where one is missing.
+
+    Raises
+    ------
+    DataError
+        With row and column: what is not a finite number.
+    """
+    if pd.api.types.is_numeric_dtype(texts):
+        numbers = texts.to_numpy(np.float64, na_value=np.nan)
+        wrong = np.isinf(numbers)
+    else:
+        words = words_of(texts)
+        missing = words == MISSING
+        numbers = pd.to_numeric(pd.Series(words).mask(missing), errors="coerce").to_numpy(np.float64)
+        wrong = (np.isnan(numbers) & ~missing) | np.isinf(numbers)
+    if wrong.any():
+        place = int(np.flatnonzero(wrong)[0])
+        raise DataError(f"row {first_row + place}, column '{name}': {texts.iloc[place]!r} is not a finite number")
+    return numbers
+
+
+def words_of(texts: pd.Series[Any]) -> NDArray[Any]:
+    """Return a column as words without blanks around them, shape (n,); `MISSING` where one is missing."""
+    words = texts.astype("object").where(texts.notna(), MISSING).astype(str).str.strip()
+    return words.where(~words.isin(MISSING_WORDS), MISSING).to_numpy(object)
+
+
+def rows_of_matrix(matrix: Any, sparse: bool) -> Rows:
+    """Return a CSR matrix as rows in single precision."""
+    if not sparse:
+        return Dense(np.ascontiguousarray(matrix.toarray(), np.float32))
+    matrix = scipy.sparse.csr_array(matrix, dtype=np.float32, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return Sparse(matrix.data, matrix.indices.astype(np.uint32), matrix.indptr.astype(np.uint32))
+
+
+def _rise(numbers: Sequence[int]) -> bool:
+    return all(a < b for a, b in itertools.pairwise(numbers))
+
+
+def _one_hot(codes: NDArray[np.intp], size: int) -> Any:
+    known = codes >= 0
+    starts = np.concatenate([[0], np.cumsum(known)])
+    return scipy.sparse.csr_array((np.ones(int(starts[-1])), codes[known], starts), (len(codes), size))
+
+
+def _unit_rows(matrix: Any) -> Any:
+    norms = np.sqrt(matrix.multiply(matrix).sum(axis=1))
+    return scipy.sparse.diags_array(1.0 / np.where(norms > 0, norms, 1.0)) @ matrix
+
+
+def _listed(names: Sequence[str], most: int = _MOST_NAMED) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
