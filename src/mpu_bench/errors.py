@@ -5,6 +5,7 @@ Anything else that escapes is a bug and keeps its traceback.
 
     UserError
     |- ConfigError      a config file, an option that overrides it, or a name in it
+    |  `- OutOfRangeError   a parameter of a solver
     |- DataError        a dataset's card, or the content of a file
     |- FetchError       a download
     |- StoreError       a results folder
@@ -33,6 +34,20 @@ class UserError(Exception):
 
 class ConfigError(UserError):
     """A config file, an option that overrides it, or a name in it is wrong."""
+
+
+class OutOfRangeError(ConfigError):
+    """A parameter of a solver is outside its range.
+
+    Attributes
+    ----------
+    parameter, range : str
+        Its name, and what it must be: ``"above 0"``.
+    """
+
+    def __init__(self, solver: str, parameter: str, value: object, range_: str) -> None:
+        super().__init__(f"{solver}: {parameter} is {value!r}; it must be {range_}")
+        self.parameter, self.range = parameter, range_
 
 
 class DataError(UserError):

@@ -131,6 +131,29 @@ def test_a_mistake_is_one_message(name: str, parameters: dict[str, Any], words: 
         made(name, **parameters).fit(X, y)
 
 
+@pytest.mark.parametrize("value", ["a", -1, 0, float("nan"), 0.5])
+def test_a_wrong_value_of_any_parameter_is_told_by_its_own_name(name: str, value: Any) -> None:
+    X, y = blobs(2, n=20)
+    for parameter in made(name).get_params().keys() - {"random_state", "sampling", "verbose"}:
+        model = made(name, **{parameter: value})
+        if "max_iter" in model.get_params() and parameter != "max_iter":
+            model.set_params(max_iter=1)
+        elif parameter != "max_seconds":
+            model.set_params(max_seconds=1e-9)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            refused = _refusal(model, X, y)
+        assert refused.startswith(f"{parameter} is {value!r}; it must be ") or (not refused and value != "a")
+
+
+def _refusal(model: Any, X: Any, y: Any) -> str:
+    try:
+        model.fit(X, y)
+    except ValueError as fault:
+        return str(fault)
+    return ""
+
+
 def test_kernels_have_scikit_learns_words() -> None:
     X, y = blobs(2)
     assert issubclass(mpu_bench.SMOClassifier, KernelClassifier)

@@ -23,7 +23,7 @@ from mpu_bench.core.counters import UNLIMITED
 from mpu_bench.core.kernels import Kernel, Linear
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
-from mpu_bench.errors import ConfigError, DataError
+from mpu_bench.errors import ConfigError, DataError, OutOfRangeError
 
 
 class Status(IntEnum):
@@ -110,14 +110,14 @@ class Solver(ABC):
 
         Raises
         ------
-        ConfigError
+        OutOfRangeError
             Naming the solver, the parameter, its value and its range.
         """
         for name, bounds in _bounds_of(type(self)).items():
             number = getattr(self, name)
             for bound in bounds:
                 if number is not None and (range_ := _missed_range(bound, number)):
-                    raise ConfigError(f"{self.name}: {name} is {number!r}; it must be {range_}")
+                    raise OutOfRangeError(self.name, name, number, range_)
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that this solver cannot train with, whatever the data and the kernel's widths and scales.

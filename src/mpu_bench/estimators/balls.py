@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from mpu_bench.core.solver import Solver
-from mpu_bench.estimators.base import KernelClassifier, solver_named
+from mpu_bench.estimators.base import KernelClassifier, TwoClassClassifier
+
+_WORDS = {"eps": "tol", "cache_mb": "cache_size"}
 
 
-class CoreVectorClassifier(KernelClassifier):
+@dataclass(eq=False, repr=False)
+class CoreVectorClassifier(KernelClassifier, TwoClassClassifier):
     """The Core Vector Machine (tsang-2005): an L2-SVM whose intercept is regularised.
 
     Parameters
@@ -27,29 +31,19 @@ class CoreVectorClassifier(KernelClassifier):
 
     solvers: ClassVar = ("cvm",)
 
-    def __init__(
-        self, C: float = 1.0, *, tol: float = 1e-6, sampling: Any = 59, cache_size: float = 200.0,
-        kernel: str = "rbf", gamma: float | str = "scale", degree: int = 3, coef0: float = 0.0,
-        multi_class: str = "ovo", max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.C = C
-        self.tol = tol
-        self.sampling = sampling
-        self.cache_size = cache_size
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.multi_class = multi_class
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 1e-6
+    sampling: Any = 59
+    cache_size: float = 200.0
+    multi_class: str = "ovo"
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return solver_named("cvm", C=self.C, eps=self.tol, sampling=self.sampling, cache_mb=self.cache_size)
+        return self._made("cvm", _WORDS, C=self.C, eps=self.tol, sampling=self.sampling, cache_mb=self.cache_size)
 
 
-class FrankWolfeClassifier(KernelClassifier):
+@dataclass(eq=False, repr=False)
+class FrankWolfeClassifier(KernelClassifier, TwoClassClassifier):
     """Frank-Wolfe on minimal enclosing balls (frank-wolfe-2012): an L2-SVM whose intercept is regularised.
 
     Parameters
@@ -64,26 +58,14 @@ class FrankWolfeClassifier(KernelClassifier):
 
     solvers: ClassVar = ("fw", "mfw")
 
-    def __init__(
-        self, C: float = 1.0, *, modified: bool = True, tol: float = 1e-6, sampling: Any = 59,
-        cache_size: float = 200.0, kernel: str = "rbf", gamma: float | str = "scale", degree: int = 3,
-        coef0: float = 0.0, multi_class: str = "ovo", max_seconds: float | None = None, random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.C = C
-        self.modified = modified
-        self.tol = tol
-        self.sampling = sampling
-        self.cache_size = cache_size
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.multi_class = multi_class
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    C: float = 1.0
+    _: KW_ONLY
+    modified: bool = True
+    tol: float = 1e-6
+    sampling: Any = 59
+    cache_size: float = 200.0
+    multi_class: str = "ovo"
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         name = "mfw" if self.modified else "fw"
-        return solver_named(name, C=self.C, eps=self.tol, sampling=self.sampling, cache_mb=self.cache_size)
+        return self._made(name, _WORDS, C=self.C, eps=self.tol, sampling=self.sampling, cache_mb=self.cache_size)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, fields
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +26,7 @@ from mpu_bench.core.kernels import Kernel, Linear
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.core.voting import MulticlassModel
-from mpu_bench.errors import UserError
+from mpu_bench.errors import OutOfRangeError, UserError
 from mpu_bench.estimators.inputs import as_array, problem_of, rows_of, with_ones
 from mpu_bench.estimators.kernels import kernel_named
 from mpu_bench.solvers import load
@@ -34,11 +37,24 @@ _FIRST_SLICE = 1000  # examples
 _MOST_GROWTH = 8.0  # of a slice to the next
 #: what a solver takes, for `validate_data`
 ROWS = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
+#: how a type that a parameter may have is said, and what Python takes for it
+_SAID: dict[Any, str] = {Real: "a number", Integral: "a whole number", str: "a word", type(None): "None"}
+_TAKEN = {float: Real, int: Integral, bool: Integral, str: str, type(None): type(None)}
 _REDUCTIONS: dict[str, Reduction] = {"ovr": "one-against-rest", "ovo": "one-against-one"}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A classifier that a solver of this project trains.
+
+    Parameters
+    ----------
+    max_seconds : float, optional
+        After which training ends, compiling left out.
+    random_state : int, RandomState or None
+        Decides what is random: mostly the order of the examples.
+    verbose : int
+        Above 0, progress is printed.
 
     Attributes
     ----------
@@ -58,9 +74,9 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     #: names in `mpu_bench.solvers.SOLVERS` of the solvers that a class may use
     solvers: ClassVar[tuple[str, ...]]
 
-    random_state: Any
-    max_seconds: float | None
-    verbose: int
+    max_seconds: float | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     @abstractmethod
     def _solver(self, n: int) -> Solver:
@@ -68,6 +84,36 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def _kernel(self, X: Any) -> Kernel:  # noqa: ARG002
         return Linear()
+
+    def _made(self, name: str, words: Mapping[str, str] | None = None, **parameters: Any) -> Solver:
+        """Return a solver of the project.
+
+        Parameters
+        ----------
+        name : str
+        words : mapping of str to str, optional
+            What this class calls a parameter of the solver, where that is another word.
+        parameters
+            Of the solver.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is outside its range.
+        """
+        try:
+            return load(name)(**parameters)
+        except OutOfRangeError as fault:
+            word = (words or {}).get(fault.parameter, fault.parameter)
+            raise ValueError(f"{word} is {getattr(self, word)!r}; it must be {fault.range}") from None
+
+    def _check_parameters(self) -> None:
+        """Refuse what is of another type than is declared."""
+        for name, kinds in _kinds_of(type(self)).items():
+            value = getattr(self, name)
+            if not isinstance(value, tuple(kinds)):
+                told = " or ".join(_SAID[kind] for kind in kinds)
+                raise ValueError(f"{name} is {value!r}; it must be {told}")
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train.
@@ -100,6 +146,7 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, NDArray[np.int32]]:
         """Return X as the solvers take it and labels as indices of `classes_`, which is set."""
+        self._check_parameters()
         X, y = validate_data(self, X, y, **ROWS)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
@@ -109,23 +156,14 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     @property
     def _columns(self) -> int:
-        return int(self.n_features_in_) + self._has_intercept
-
-    @property
-    def _has_intercept(self) -> bool:
-        return bool(getattr(self, "fit_intercept", False))
+        return int(self.n_features_in_)
 
     def _augmented(self, X: Any) -> Any:
-        return with_ones(X) if self._has_intercept else X
+        return X
 
     def _for_classes(self, solver: Solver) -> Solver:
         """Return the solver, or for several classes as many of it as are needed."""
-        if solver.classes == "any" or len(self.classes_) == 2:
-            return solver
-        word = self.multi_class
-        if word not in _REDUCTIONS:
-            raise ValueError(f"multi_class is {word!r}; it must be 'ovr' or 'ovo'")
-        return Multiclass(solver, _REDUCTIONS[word])
+        return solver
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
@@ -201,7 +239,7 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         """What is added to the scores, shape (1,) for two classes, else one number a machine or class."""
         model = self._fitted("intercept_")
         weights = _weights(model)
-        if self._has_intercept and weights is not None:
+        if weights is not None and weights.shape[1] > self.n_features_in_:
             return weights[:, self.n_features_in_]
         if isinstance(model, KernelModel):
             return np.full(model.coefficients.shape[1], model.bias)
@@ -239,27 +277,84 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         return tags
 
 
-class KernelClassifier(SolverClassifier):
-    """A classifier with a kernel, by scikit-learn's words."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class TwoClassClassifier(SolverClassifier):
+    """A classifier whose solver separates two classes; several are told apart by machines that do.
 
-    kernel: str
-    gamma: float | str
-    degree: int
-    coef0: float
+    Parameters
+    ----------
+    multi_class : {"ovr", "ovo"}
+        What several classes are told apart by: one machine a class, or one for every pair.
+    """
+
+    multi_class: str = "ovr"
+
+    def _for_classes(self, solver: Solver) -> Solver:
+        reduction = _REDUCTIONS[one_of(_REDUCTIONS, multi_class=self.multi_class)]
+        return solver if len(self.classes_) == 2 else Multiclass(solver, reduction)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class AugmentedClassifier(TwoClassClassifier):
+    """A classifier without an intercept of its own.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Whether a feature that is 1 is added to every row, in a copy.
+    """
+
+    fit_intercept: bool = True
+
+    @property
+    def _columns(self) -> int:
+        return int(self.n_features_in_) + bool(self.fit_intercept)
+
+    def _augmented(self, X: Any) -> Any:
+        return with_ones(X) if self.fit_intercept else X
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelClassifier(SolverClassifier):
+    """A classifier with a kernel, by scikit-learn's words.
+
+    Parameters
+    ----------
+    kernel : {"linear", "poly", "rbf"}
+    gamma : float, "scale" or "auto"
+    degree : int
+    coef0 : float
+        As in scikit-learn's SVC.
+    """
+
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
 
     def _kernel(self, X: Any) -> Kernel:
-        return kernel_named(self.kernel, self.gamma, self.degree, self.coef0, X)
+        return kernel_named(self.kernel, self.gamma, X, self.degree, self.coef0)
 
 
-def solver_named(name: str, **parameters: Any) -> Solver:
-    """Return a solver of the project.
+@cache
+def _kinds_of(kind: type) -> dict[str, list[Any]]:
+    """Return the types that each parameter of a class may have; what may be anything is left out."""
+    hints = get_type_hints(kind)
+    declared = {field.name: get_args(hints[field.name]) or (hints[field.name],) for field in fields(kind)}
+    return {name: [_TAKEN[each] for each in types] for name, types in declared.items() if Any not in types}
+
+
+def regularization(C: float, n: int) -> float:
+    """Return lambda = 1 / (C n).
 
     Raises
     ------
-    ConfigError
-        If a parameter is outside its range.
+    ValueError
+        If C is not above 0, or infinite.
     """
-    return load(name)(**parameters)
+    if not 0 < C < np.inf:
+        raise ValueError(f"C is {C!r}; it must be above 0 and finite")
+    return 1.0 / (float(C) * n)
 
 
 def until_passes(solver: Solver, passes: int, n: int, classes: int) -> Until:
@@ -276,6 +371,20 @@ def until_passes(solver: Solver, passes: int, n: int, classes: int) -> Until:
     if isinstance(solver, Multiclass):
         machines = classes if solver.reduction == "one-against-rest" else classes * (classes - 1) // 2
     return Until(presented=passes * n * machines)
+
+
+def one_of(words: Iterable[str], **parameter: Any) -> str:
+    """Return the value of a parameter, which must be one of the words.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
+    ((name, value),) = parameter.items()
+    if value not in (choices := tuple(words)):
+        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, choices))}")
+    return str(value)
 
 
 @contextmanager

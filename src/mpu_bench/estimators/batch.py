@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.solver import Solver
-from mpu_bench.estimators.base import KernelClassifier, solver_named
+from mpu_bench.estimators.base import KernelClassifier, TwoClassClassifier, regularization
+from mpu_bench.estimators.kernels import kernel_named
 
 
-class SBPClassifier(KernelClassifier):
+@dataclass(eq=False, repr=False)
+class SBPClassifier(KernelClassifier, TwoClassClassifier):
     """The Stochastic Batch Perceptron (sbp-2012): the largest margin with so much slack.
 
     Parameters
@@ -35,28 +39,17 @@ class SBPClassifier(KernelClassifier):
 
     solvers: ClassVar = ("sbp",)
 
-    def __init__(
-        self, nu: float = 0.01, *, bias: bool = False, max_iter: int = 10, kernel: str = "rbf",
-        gamma: float | str = "scale", degree: int = 3, coef0: float = 0.0, multi_class: str = "ovr",
-        max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.nu = nu
-        self.bias = bias
-        self.max_iter = max_iter
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.multi_class = multi_class
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    nu: float = 0.01
+    _: KW_ONLY
+    bias: bool = False
+    max_iter: int = 10
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return solver_named("sbp", nu=self.nu, bias=bool(self.bias), passes=self.max_iter)
+        return self._made("sbp", {"passes": "max_iter"}, nu=self.nu, bias=bool(self.bias), passes=self.max_iter)
 
 
-class SDCAClassifier(KernelClassifier):
+@dataclass(eq=False, repr=False)
+class SDCAClassifier(KernelClassifier, TwoClassClassifier):
     """Stochastic dual coordinate ascent for the kernel L1-SVM, as sbp-2012 runs it.
 
     Parameters
@@ -71,27 +64,18 @@ class SDCAClassifier(KernelClassifier):
 
     solvers: ClassVar = ("sdca",)
 
-    def __init__(
-        self, C: float = 1.0, *, max_iter: int = 100, kernel: str = "rbf",
-        gamma: float | str = "scale", degree: int = 3, coef0: float = 0.0, multi_class: str = "ovr",
-        max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.C = C
-        self.max_iter = max_iter
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.multi_class = multi_class
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    C: float = 1.0
+    _: KW_ONLY
+    max_iter: int = 100
 
     def _solver(self, n: int) -> Solver:
-        return solver_named("sdca", regularization=1.0 / (self.C * n), passes=self.max_iter)
+        return self._made(
+            "sdca", {"passes": "max_iter"}, regularization=regularization(self.C, n), passes=self.max_iter
+        )
 
 
-class SMOClassifier(KernelClassifier):
+@dataclass(eq=False, repr=False)
+class SMOClassifier(KernelClassifier, TwoClassClassifier):
     """Sequential minimal optimization for the kernel L1-SVM, as LIBSVM has it.
 
     Parameters
@@ -110,28 +94,18 @@ class SMOClassifier(KernelClassifier):
 
     solvers: ClassVar = ("smo",)
 
-    def __init__(
-        self, C: float = 1.0, *, bias: bool = True, tol: float = 1e-3, kernel: str = "rbf",
-        gamma: float | str = "scale", degree: int = 3, coef0: float = 0.0, multi_class: str = "ovo",
-        max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.C = C
-        self.bias = bias
-        self.tol = tol
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.multi_class = multi_class
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    C: float = 1.0
+    _: KW_ONLY
+    bias: bool = True
+    tol: float = 1e-3
+    multi_class: str = "ovo"
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return solver_named("smo", C=self.C, bias=bool(self.bias), tolerance=self.tol)
+        return self._made("smo", {"tolerance": "tol"}, C=self.C, bias=bool(self.bias), tolerance=self.tol)
 
 
-class RandomFourierClassifier(KernelClassifier):
+@dataclass(eq=False, repr=False)
+class RandomFourierClassifier(TwoClassClassifier):
     """A linear L1-SVM on random Fourier features of the Gaussian kernel, as sbp-2012 runs it.
 
     Parameters
@@ -147,20 +121,16 @@ class RandomFourierClassifier(KernelClassifier):
     """
 
     solvers: ClassVar = ("rff",)
-    kernel, degree, coef0 = "rbf", 3, 0.0  # its only one
+    C: float = 1.0
+    _: KW_ONLY
+    pairs: int = 1024
+    tol: float = 0.01
+    gamma: float | str = "scale"
 
-    def __init__(
-        self, C: float = 1.0, *, pairs: int = 1024, tol: float = 0.01, gamma: float | str = "scale",
-        multi_class: str = "ovr", max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.C = C
-        self.pairs = pairs
-        self.tol = tol
-        self.gamma = gamma
-        self.multi_class = multi_class
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    def _kernel(self, X: Any) -> Kernel:
+        return kernel_named("rbf", self.gamma, X)
 
     def _solver(self, n: int) -> Solver:
-        return solver_named("rff", regularization=1.0 / (self.C * n), pairs=self.pairs, tolerance=self.tol)
+        return self._made(
+            "rff", {"tolerance": "tol"}, regularization=regularization(self.C, n), pairs=self.pairs, tolerance=self.tol
+        )

@@ -12,7 +12,7 @@ from mpu_bench.estimators.inputs import is_sparse
 KERNELS = ("linear", "poly", "rbf")
 
 
-def kernel_named(name: str, gamma: float | str, degree: int, coef0: float, X: Any) -> Kernel:
+def kernel_named(name: str, gamma: float | str, X: Any, degree: int = 3, coef0: float = 0.0) -> Kernel:
     """Return a kernel by scikit-learn's name and parameters.
 
     Parameters
@@ -21,23 +21,24 @@ def kernel_named(name: str, gamma: float | str, degree: int, coef0: float, X: An
         a.b, (gamma a.b + coef0)^degree, or exp(-gamma ||a - b||^2).
     gamma : float, "scale" or "auto"
         ``"scale"``: 1 / (d var(X)), ``"auto"``: 1 / d.
-    degree : int
-    coef0 : float
     X : array or CSR matrix, shape (n, d)
         The training rows.
+    degree : int
+    coef0 : float
 
     Raises
     ------
     ValueError
         If there is no such kernel, or a parameter is outside its range.
     """
+    _check_gamma(gamma)
     if name == "linear":
         return Linear()
     if name == "rbf":
         return Gaussian(_gamma(gamma, X))
     if name == "poly":
-        if degree < 0:
-            raise ValueError(f"degree is {degree!r}; it must be at least 0")
+        if not isinstance(degree, int | np.integer) or degree < 0:
+            raise ValueError(f"degree is {degree!r}; it must be a whole number, at least 0")
         return Polynomial(_gamma(gamma, X), float(coef0), int(degree))
     raise ValueError(f"kernel is {name!r}; it must be one of {', '.join(map(repr, KERNELS))}")
 
@@ -48,11 +49,14 @@ def _gamma(gamma: float | str, X: Any) -> float:
     if gamma == "scale":
         variance = _variance(X)
         return 1.0 / (int(X.shape[1]) * variance) if variance > 0 else 1.0
-    if isinstance(gamma, str):
-        raise ValueError(f"gamma is {gamma!r}; it must be 'scale', 'auto' or a number above 0")
-    if not 0 < gamma < np.inf:
-        raise ValueError(f"gamma is {gamma!r}; it must be above 0")
     return float(gamma)
+
+
+def _check_gamma(gamma: float | str) -> None:
+    if isinstance(gamma, str) and gamma not in ("scale", "auto"):
+        raise ValueError(f"gamma is {gamma!r}; it must be 'scale', 'auto' or a number above 0")
+    if not isinstance(gamma, str) and not 0 < gamma < np.inf:
+        raise ValueError(f"gamma is {gamma!r}; it must be above 0")
 
 
 def _variance(X: Any) -> float:

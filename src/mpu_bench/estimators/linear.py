@@ -5,13 +5,15 @@ None has an intercept of its own: ``fit_intercept=True`` gives every row one mor
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from mpu_bench.core.solver import Solver, Until
-from mpu_bench.estimators.base import KernelClassifier, SolverClassifier, solver_named, until_passes
+from mpu_bench.estimators.base import AugmentedClassifier, KernelClassifier, one_of, regularization, until_passes
 
 
-class MPUClassifier(KernelClassifier):
+@dataclass(eq=False, repr=False)
+class MPUClassifier(KernelClassifier, AugmentedClassifier):
     """The margin perceptron with unlearning (mpu-2010): an L1-SVM, certified.
 
     Parameters
@@ -46,37 +48,24 @@ class MPUClassifier(KernelClassifier):
 
     solvers: ClassVar = ("mpu",)
 
-    def __init__(
-        self, C: float = 1.0, *, margin: str = "soft", tol: float = 1e-4, accuracy: float = 1e-5,
-        kernel: str = "linear", gamma: float | str = "scale", degree: int = 3, coef0: float = 0.0,
-        fit_intercept: bool = True, multi_class: str = "ovr", max_iter: int | None = None,
-        max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.C = C
-        self.margin = margin
-        self.tol = tol
-        self.accuracy = accuracy
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.multi_class = multi_class
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "linear"
+    margin: str = "soft"
+    tol: float = 1e-4
+    accuracy: float = 1e-5
+    max_iter: int | None = None
 
     def _end(self, solver: Solver, n: int) -> Until:
         return Until() if self.max_iter is None else until_passes(solver, self.max_iter, n, len(self.classes_))
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        if self.margin not in ("soft", "hard"):
-            raise ValueError(f"margin is {self.margin!r}; it must be 'soft' or 'hard'")
-        return solver_named("mpu", C=self.C, margin=self.margin, stop=self.tol, accuracy=self.accuracy)
+        margin = one_of(("soft", "hard"), margin=self.margin)
+        return self._made("mpu", {"stop": "tol"}, C=self.C, margin=margin, stop=self.tol, accuracy=self.accuracy)
 
 
-class MarginPerceptronClassifier(KernelClassifier):
+@dataclass(eq=False, repr=False)
+class MarginPerceptronClassifier(KernelClassifier, AugmentedClassifier):
     """The margin perceptron (mpu-2010): the maximum margin of separable data.
 
     Parameters
@@ -91,25 +80,13 @@ class MarginPerceptronClassifier(KernelClassifier):
 
     solvers: ClassVar = ("margin-perceptron",)
 
-    def __init__(
-        self, accuracy: float = 0.01, *, max_iter: int = 1000, kernel: str = "linear", gamma: float | str = "scale",
-        degree: int = 3, coef0: float = 0.0, fit_intercept: bool = True, multi_class: str = "ovr",
-        max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.accuracy = accuracy
-        self.max_iter = max_iter
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.multi_class = multi_class
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    accuracy: float = 0.01
+    _: KW_ONLY
+    kernel: str = "linear"
+    max_iter: int = 1000
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return solver_named("margin-perceptron", accuracy=self.accuracy)
+        return self._made("margin-perceptron", accuracy=self.accuracy)
 
     def _end(self, solver: Solver, n: int) -> Until:
         return until_passes(solver, self.max_iter, n, len(self.classes_))
@@ -121,7 +98,8 @@ class MarginPerceptronClassifier(KernelClassifier):
         return tags
 
 
-class DCDClassifier(SolverClassifier):
+@dataclass(eq=False, repr=False)
+class DCDClassifier(AugmentedClassifier):
     """Dual coordinate descent for the linear L1-SVM (hsieh-2008), as LIBLINEAR has it.
 
     Parameters
@@ -138,24 +116,17 @@ class DCDClassifier(SolverClassifier):
 
     solvers: ClassVar = ("dcd",)
 
-    def __init__(
-        self, C: float = 1.0, *, tol: float = 1e-3, gap: float = 0.0, fit_intercept: bool = True,
-        multi_class: str = "ovr", max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.C = C
-        self.tol = tol
-        self.gap = gap
-        self.fit_intercept = fit_intercept
-        self.multi_class = multi_class
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 1e-3
+    gap: float = 0.0
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return solver_named("dcd", C=self.C, tolerance=self.tol, stop=self.gap)
+        return self._made("dcd", {"tolerance": "tol", "stop": "gap"}, C=self.C, tolerance=self.tol, stop=self.gap)
 
 
-class SVMPerfClassifier(SolverClassifier):
+@dataclass(eq=False, repr=False)
+class SVMPerfClassifier(AugmentedClassifier):
     """Cutting planes for the linear L1-SVM (joachims-2006), as SVMperf has them.
 
     Parameters
@@ -172,23 +143,16 @@ class SVMPerfClassifier(SolverClassifier):
 
     solvers: ClassVar = ("svmperf",)
 
-    def __init__(
-        self, C: float = 1.0, *, tol: float = 0.1, fit_intercept: bool = True, multi_class: str = "ovr",
-        max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.C = C
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.multi_class = multi_class
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 0.1
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return solver_named("svmperf", C=self.C, tolerance=self.tol)
+        return self._made("svmperf", {"tolerance": "tol"}, C=self.C, tolerance=self.tol)
 
 
-class PegasosClassifier(KernelClassifier):
+@dataclass(eq=False, repr=False)
+class PegasosClassifier(KernelClassifier, AugmentedClassifier):
     """Pegasos (shalev-shwartz-2007): sub-gradient steps on the L1-SVM; with a kernel as sbp-2012 runs it.
 
     Parameters
@@ -205,26 +169,17 @@ class PegasosClassifier(KernelClassifier):
 
     solvers: ClassVar = ("pegasos", "pegasos-kernel")
 
-    def __init__(
-        self, C: float = 1.0, *, max_iter: int = 100, batch: int = 30, kernel: str = "linear",
-        gamma: float | str = "scale", degree: int = 3, coef0: float = 0.0, fit_intercept: bool = True,
-        multi_class: str = "ovr", max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.C = C
-        self.max_iter = max_iter
-        self.batch = batch
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.multi_class = multi_class
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "linear"
+    max_iter: int = 100
+    batch: int = 30
 
     def _solver(self, n: int) -> Solver:
         if self.kernel == "linear":
             batch = min(self.batch, n)
-            return solver_named("pegasos", C=self.C, batch=batch, iterations=-(-self.max_iter * n // batch))
-        return solver_named("pegasos-kernel", regularization=1.0 / (self.C * n), passes=self.max_iter)
+            iterations = -(-self.max_iter * n // max(batch, 1))
+            return self._made("pegasos", {"iterations": "max_iter"}, C=self.C, batch=batch, iterations=iterations)
+        return self._made(
+            "pegasos-kernel", {"passes": "max_iter"}, regularization=regularization(self.C, n), passes=self.max_iter
+        )

@@ -7,6 +7,7 @@ however they are cut, leave the same model as all at once.
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -19,7 +20,7 @@ from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.estimators.base import ROWS, KernelClassifier, as_value_error, solver_named
+from mpu_bench.estimators.base import ROWS, KernelClassifier, as_value_error, one_of
 from mpu_bench.estimators.inputs import problem_of, rows_of
 from mpu_bench.solvers.online.online import OnlineSolver
 from mpu_bench.solvers.online.sparseness import Sparseness
@@ -64,15 +65,31 @@ class InOrder:
         return self._chunk, presented - self._begins
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OnlineClassifier(KernelClassifier):
-    """A classifier that learns row by row; it keeps no rows but the vectors of its model."""
+    """A classifier that learns row by row; it keeps no rows but the vectors of its model.
 
-    max_iter: int
-    shuffle: bool
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto"
+        ``"scale"`` with `fit` only.
+    max_iter : int
+        Passes of `fit`.
+    shuffle : bool
+        Whether `fit` presents the rows in a random order, another one each pass.
+    """
+
+    gamma: float | str = "auto"
+    max_iter: int = 1
+    shuffle: bool = False
 
     @abstractmethod
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:
         """Return the solver with its parameters, for so many passes."""
+
+    def _online(self, name: str, **parameters: Any) -> OnlineSolver:
+        """Return an online solver of the project; raise as of `_made`."""
+        return cast("OnlineSolver", self._made(name, {"passes": "max_iter"}, **parameters))
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything and learn from these rows.
@@ -135,6 +152,7 @@ class OnlineClassifier(KernelClassifier):
         return self
 
     def _checked_piece(self, X: Any, y: Any, classes: Any, begins: bool) -> tuple[Any, NDArray[np.int32]]:
+        self._check_parameters()
         X, y = validate_data(self, X, y, **ROWS, reset=begins)
         check_classification_targets(y)
         if begins:
@@ -167,6 +185,7 @@ class OnlineClassifier(KernelClassifier):
         self._state = state
 
 
+@dataclass(eq=False, repr=False)
 class PerceptronClassifier(OnlineClassifier):
     """The kernel Perceptron, which keeps every row that it errs on.
 
@@ -192,26 +211,14 @@ class PerceptronClassifier(OnlineClassifier):
 
     solvers: ClassVar = ("perceptron",)
 
-    def __init__(
-        self, *, max_iter: int = 1, shuffle: bool = False, kernel: str = "rbf", gamma: float | str = "auto",
-        degree: int = 3, coef0: float = 0.0, precision: str = "single", max_seconds: float | None = None,
-        random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.precision = precision
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    precision: str = "single"
 
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
-        return online_solver("perceptron", passes=passes, precision=_precision(self.precision))
+        return self._online("perceptron", passes=passes, precision=_precision(self.precision))
 
 
+@dataclass(eq=False, repr=False)
 class ForgetronClassifier(OnlineClassifier):
     """The Forgetron (forgetron-2005): a Perceptron of at most so many vectors, with a bound on its mistakes.
 
@@ -225,27 +232,15 @@ class ForgetronClassifier(OnlineClassifier):
 
     solvers: ClassVar = ("forgetron",)
 
-    def __init__(
-        self, vectors: int = 100, *, max_iter: int = 1, shuffle: bool = False, kernel: str = "rbf",
-        gamma: float | str = "auto", degree: int = 3, coef0: float = 0.0, precision: str = "single",
-        max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.vectors = vectors
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.precision = precision
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    vectors: int = 100
+    _: KW_ONLY
+    precision: str = "single"
 
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
-        return online_solver("forgetron", vectors=self.vectors, passes=passes, precision=_precision(self.precision))
+        return self._online("forgetron", vectors=self.vectors, passes=passes, precision=_precision(self.precision))
 
 
+@dataclass(eq=False, repr=False)
 class BudgetPerceptronClassifier(OnlineClassifier):
     """A Perceptron of at most so many vectors, of which one leaves for a new one.
 
@@ -261,32 +256,18 @@ class BudgetPerceptronClassifier(OnlineClassifier):
 
     solvers: ClassVar = ("cks", "perceptron-oldest", "perceptron-random")
 
-    def __init__(
-        self, vectors: int = 100, *, removal: str = "cks", max_iter: int = 1, shuffle: bool = False,
-        kernel: str = "rbf", gamma: float | str = "auto", degree: int = 3, coef0: float = 0.0,
-        precision: str = "single", max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.vectors = vectors
-        self.removal = removal
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.precision = precision
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    vectors: int = 100
+    _: KW_ONLY
+    removal: str = "cks"
+    precision: str = "single"
 
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
         names = {"cks": "cks", "oldest": "perceptron-oldest", "random": "perceptron-random"}
-        if self.removal not in names:
-            raise ValueError(f"removal is {self.removal!r}; it must be one of {', '.join(map(repr, names))}")
-        precision = _precision(self.precision)
-        return online_solver(names[self.removal], vectors=self.vectors, passes=passes, precision=precision)
+        name = names[one_of(names, removal=self.removal)]
+        return self._online(name, vectors=self.vectors, passes=passes, precision=_precision(self.precision))
 
 
+@dataclass(eq=False, repr=False)
 class ProjectronClassifier(OnlineClassifier):
     """Projectron++ (orabona-2009, as bpegasos-2010 runs it): what is near the span of the vectors is projected on it.
 
@@ -303,26 +284,13 @@ class ProjectronClassifier(OnlineClassifier):
 
     solvers: ClassVar = ("projectron++",)
 
-    def __init__(
-        self, eta: float = 0.1, *, vectors: int | None = None, max_iter: int = 1, shuffle: bool = False,
-        kernel: str = "rbf", gamma: float | str = "auto", degree: int = 3, coef0: float = 0.0,
-        max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.eta = eta
-        self.vectors = vectors
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    eta: float = 0.1
+    _: KW_ONLY
+    vectors: int | None = None
 
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
         sparseness = {"eta": self.eta} if self.vectors is None else {"vectors": self.vectors}
-        return online_solver("projectron++", passes=passes, **sparseness)
+        return self._online("projectron++", passes=passes, **sparseness)
 
     @property
     def _needs_all(self) -> bool:
@@ -336,6 +304,7 @@ class ProjectronClassifier(OnlineClassifier):
         return state
 
 
+@dataclass(eq=False, repr=False)
 class BudgetedPegasosClassifier(OnlineClassifier):
     """Multi-class Pegasos on a budget (bpegasos-2010).
 
@@ -355,26 +324,12 @@ class BudgetedPegasosClassifier(OnlineClassifier):
 
     solvers: ClassVar = ("bpegasos", "pegasos-multiclass")
 
-    def __init__(
-        self, vectors: int | None = 100, *, maintenance: str = "merging", regularization: float = 1e-4,
-        average: bool = False, max_iter: int = 1, shuffle: bool = False, kernel: str = "rbf",
-        gamma: float | str = "auto", degree: int = 3, coef0: float = 0.0, precision: str = "single",
-        max_seconds: float | None = None, random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.vectors = vectors
-        self.maintenance = maintenance
-        self.regularization = regularization
-        self.average = average
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.precision = precision
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.verbose = verbose
+    vectors: int | None = 100
+    _: KW_ONLY
+    maintenance: str = "merging"
+    regularization: float = 1e-4
+    average: bool = False
+    precision: str = "single"
 
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
         common = {
@@ -382,25 +337,10 @@ class BudgetedPegasosClassifier(OnlineClassifier):
             "precision": _precision(self.precision),
         }  # fmt: skip
         if self.vectors is None:
-            return online_solver("pegasos-multiclass", **common)
-        choices = ("merging", "projection", "smallest", "random")
-        if self.maintenance not in choices:
-            raise ValueError(f"maintenance is {self.maintenance!r}; it must be one of {', '.join(map(repr, choices))}")
-        return online_solver("bpegasos", vectors=self.vectors, maintenance=self.maintenance, **common)
-
-
-def online_solver(name: str, **parameters: Any) -> OnlineSolver:
-    """Return an online solver of the project.
-
-    Raises
-    ------
-    ConfigError
-        If a parameter is outside its range.
-    """
-    return cast("OnlineSolver", solver_named(name, **parameters))
+            return self._online("pegasos-multiclass", **common)
+        maintenance = one_of(("merging", "projection", "smallest", "random"), maintenance=self.maintenance)
+        return self._online("bpegasos", vectors=self.vectors, maintenance=maintenance, **common)
 
 
 def _precision(precision: str) -> str:
-    if precision not in ("single", "double"):
-        raise ValueError(f"precision is {precision!r}; it must be 'single' or 'double'")
-    return precision
+    return one_of(("single", "double"), precision=precision)
