@@ -218,6 +218,21 @@ def test_meaningless_problems_are_refused(solver, kernel):
         solver.start(empty, kernel, 0)
 
 
+def test_weights_of_examples_have_a_place_or_are_refused(solver, kernel):
+    problem = toys.problem(*toys.binary(agree=True), "dense")
+    weighted = replace(problem, weights=np.ones(problem.n))
+    if not solver.weighted:
+        with pytest.raises(UserError, match="has no place for weights of examples"):
+            solver.start(weighted, kernel, 0)
+        return
+    plain, same = run(solver, kernel, problem)[0], run(solver, kernel, weighted)[0]
+    np.testing.assert_allclose(
+        solver.model(same).scores(problem.test), solver.model(plain).scores(problem.test), rtol=1e-9
+    )
+    doubled = run(solver, kernel, replace(problem, weights=np.full(problem.n, 2.0)))[0]
+    assert solver.measures(doubled).objective > solver.measures(plain).objective
+
+
 def test_kernels_and_classes_a_solver_cannot_use_are_refused(solver, kernel):
     matrix, labels = toys.binary(agree=True)
     if solver.kernels == "linear":

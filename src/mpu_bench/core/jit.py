@@ -67,7 +67,7 @@ def _twin(function: Callable[..., Any]) -> Callable[..., Any]:
 def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any) -> Any:
     """Make one function out of one body per tuple type, chosen by the type of its first argument.
 
-    A body registered for a type of numpy's scalars is for arrays of them. It is used as
+    A body registered for a type of numpy's scalars is for arrays of them, one for float for numbers. It is used as
     `functools.singledispatch` is:
 
         @jit_dispatch
@@ -112,14 +112,16 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
 
     @wraps(function)
     def dispatched(first: Any, *others: Any) -> Any:
-        key = first.dtype.type if isinstance(first, np.ndarray) else type(first)
+        key = first.dtype.type if isinstance(first, np.ndarray) else float if isinstance(first, float) else type(first)
         body = bodies.get(key)
         if body is None or 1 + len(others) != arguments:
             raise TypeError(complaint(type(first).__name__, 1 + len(others)))
         return body(first, *others)
 
     def choose(first: Any, *others: Any) -> Callable[..., Any]:
-        key = as_dtype(first.dtype).type if isinstance(first, types.Array) else getattr(first, "instance_class", None)
+        key = float if isinstance(first, types.Float) else getattr(first, "instance_class", None)
+        if isinstance(first, types.Array):
+            key = as_dtype(first.dtype).type
         body = bodies.get(key)  # type: ignore[arg-type]
         if body is None or 1 + len(others) != arguments:
             raise TypingError(complaint(first, 1 + len(others)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ class Problem:
         The classes' names, by index.
     fingerprint : str
         Identifies content and preparation; equal fingerprints mean equal arrays.
+    weights : array of float64, shape (n,), optional
+        What the loss of each training example is multiplied by, above 0; for solvers that are `Solver.weighted`.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Problem:
     features: int
     classes: tuple[str, ...]
     fingerprint: str
+    weights: NDArray[np.float64] | None = field(default=None, kw_only=True)
 
     @property
     def n(self) -> int:

@@ -85,6 +85,7 @@ class Solver(ABC):
     paper : the paper that describes it, by the project's name of it (``mpu-2010``), or the peer's package.
     kernels : ``"linear"`` or ``"any"``.
     classes : ``"two"`` or ``"any"``.
+    weighted : whether every example may have a weight of its own for its loss (`Problem.weights`).
     online : whether it takes its examples one by one from a `Stream`, so that they need not all be in memory.
     sliceable : False for peers, whose one advance runs to the end whatever ``until`` says.
     deterministic : whether nothing in it is random, so that one run on given data says all.
@@ -99,6 +100,7 @@ class Solver(ABC):
     paper: ClassVar[str]
     kernels: ClassVar[Literal["linear", "any"]] = "linear"
     classes: ClassVar[Literal["two", "any"]] = "two"
+    weighted: ClassVar[bool] = False
     online: ClassVar[bool] = False
     sliceable: ClassVar[bool] = True
     deterministic: ClassVar[bool] = False
@@ -140,12 +142,14 @@ class Solver(ABC):
         ConfigError
             If the kernel is refused by `check_kernel`.
         DataError
-            If there are no examples, if all are of one class, if there are too many classes, or if the examples are a
-            stream and the solver needs them all.
+            If there are no examples, if they have weights that the solver has no place for, if all are of one class, if
+            there are too many classes, or if the examples are a stream and the solver needs them all.
         """
         self.check_kernel(kernel)
         if problem.n == 0:
             raise DataError(f"{problem.name}: there are no training examples")
+        if problem.weights is not None and not self.weighted:
+            raise DataError(f"{problem.name}: {self.name} has no place for weights of examples")
         if isinstance(problem, StreamedProblem) and not self.online:
             raise DataError(
                 f"{problem.name} is a stream of {problem.n:,} examples; {self.name} needs them all in memory: "

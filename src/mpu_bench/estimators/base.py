@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mpu_bench.core.clock import COMPILER
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED
@@ -101,8 +102,11 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         ValueError
             If a parameter is outside its range.
         """
+        kind = load(name)
+        numbers = {field.name for field in fields(kind) if str(field.type).startswith("Annotated[float")}
+        given = {key: float(value) if key in numbers else value for key, value in parameters.items()}
         try:
-            return load(name)(**parameters)
+            return kind(**given)
         except OutOfRangeError as fault:
             word = (words or {}).get(fault.parameter, fault.parameter)
             raise ValueError(f"{word} is {getattr(self, word)!r}; it must be {fault.range}") from None
@@ -130,11 +134,13 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         ValueError
             If X holds what is not finite, if y has one class only, or if a parameter is outside its range.
         """
-        X, labels = self._checked(X, y)
+        return self._fit(*self._checked(X, y))
+
+    def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> Self:
         kernel = self._kernel(X)
         with as_value_error():
             solver = self._for_classes(self._solver(len(labels)))
-            problem = problem_of(rows_of(self._augmented(X)), labels, self._columns, self.classes_)
+            problem = problem_of(rows_of(self._augmented(X)), labels, self._columns, self.classes_, weights)
             state = solver.start(problem, kernel, self._seed())
             self._train(solver, state, self._end(solver, len(labels)))
             self._keep(solver, state, len(labels))
@@ -312,6 +318,50 @@ class AugmentedClassifier(TwoClassClassifier):
 
     def _augmented(self, X: Any) -> Any:
         return with_ones(X) if self.fit_intercept else X
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class WeightedClassifier(SolverClassifier):
+    """A classifier whose solver has a place for weights: C of an example is multiplied by its own.
+
+    Parameters
+    ----------
+    class_weight : dict or "balanced", optional
+        The weight of every class, 1 for one that is not named; ``"balanced"``: n / (classes x examples of the class).
+    """
+
+    class_weight: Any = None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n, d)
+            float32 or float64; anything else becomes float64. It is never written to.
+        y : array of shape (n,)
+            Labels: numbers or strings.
+        sample_weight : array of shape (n,), optional
+            What C is multiplied by for each row, besides the weight of its class; a row of weight 0 is left out.
+
+        Raises
+        ------
+        ValueError
+            As of `SolverClassifier.fit`, or if a weight is negative, or if only one class is left.
+        """
+        X, labels = self._checked(X, y)
+        if self.class_weight is None and sample_weight is None:
+            return self._fit(X, labels)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = (
+            weights * compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[labels])[labels]
+        )
+        kept = np.flatnonzero(weights)
+        if len(np.unique(labels[kept])) < 2:
+            raise ValueError("rows of one class only have a weight above 0; a classifier needs two")
+        if len(kept) == len(labels):
+            return self._fit(X, labels, weights)
+        return self._fit(X[kept], labels[kept], weights[kept])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

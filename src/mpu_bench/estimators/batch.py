@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.solver import Solver
-from mpu_bench.estimators.base import KernelClassifier, TwoClassClassifier, regularization
+from mpu_bench.estimators.base import KernelClassifier, TwoClassClassifier, WeightedClassifier, regularization
 from mpu_bench.estimators.kernels import kernel_named
 
 
@@ -49,7 +49,7 @@ class SBPClassifier(KernelClassifier, TwoClassClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class SDCAClassifier(KernelClassifier, TwoClassClassifier):
+class SDCAClassifier(KernelClassifier, TwoClassClassifier, WeightedClassifier):
     """Stochastic dual coordinate ascent for the kernel L1-SVM, as sbp-2012 runs it.
 
     Parameters
@@ -58,6 +58,8 @@ class SDCAClassifier(KernelClassifier, TwoClassClassifier):
         The weight of the losses; lambda = 1 / (C n).
     max_iter : int
         Iterations, in n; ``dual_gap_`` says how good they were.
+    class_weight : dict or "balanced", optional
+        What C is multiplied by for each class.
     kernel, gamma, degree, coef0, multi_class, max_seconds, random_state, verbose
         As of `SBPClassifier`.
     """
@@ -75,7 +77,7 @@ class SDCAClassifier(KernelClassifier, TwoClassClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class SMOClassifier(KernelClassifier, TwoClassClassifier):
+class SMOClassifier(KernelClassifier, TwoClassClassifier, WeightedClassifier):
     """Sequential minimal optimization for the kernel L1-SVM, as LIBSVM has it.
 
     Parameters
@@ -86,6 +88,8 @@ class SMOClassifier(KernelClassifier, TwoClassClassifier):
         Whether the model has an intercept, which is not regularised.
     tol : float
         Of the largest violation of the optimality conditions, in units of y f(x).
+    class_weight : dict or "balanced", optional
+        What C is multiplied by for each class.
     kernel, gamma, degree, coef0, multi_class, max_seconds, verbose
         As of `SBPClassifier`.
     random_state
@@ -105,7 +109,7 @@ class SMOClassifier(KernelClassifier, TwoClassClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class RandomFourierClassifier(TwoClassClassifier):
+class RandomFourierClassifier(TwoClassClassifier, WeightedClassifier):
     """A linear L1-SVM on random Fourier features of the Gaussian kernel, as sbp-2012 runs it.
 
     Parameters
@@ -116,6 +120,8 @@ class RandomFourierClassifier(TwoClassClassifier):
         How many frequencies; each gives two features.
     tol : float
         LIBLINEAR's epsilon, where dual coordinate descent ends.
+    class_weight : dict or "balanced", optional
+        What C is multiplied by for each class.
     gamma, multi_class, max_seconds, random_state, verbose
         As of `SBPClassifier`.
     """

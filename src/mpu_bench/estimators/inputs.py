@@ -76,7 +76,13 @@ def is_sparse(X: Any) -> bool:
     return hasattr(X, "indptr")
 
 
-def problem_of(rows: Rows, labels: NDArray[np.int32], features: int, classes: NDArray[Any]) -> Problem:
+def problem_of(
+    rows: Rows,
+    labels: NDArray[np.int32],
+    features: int,
+    classes: NDArray[Any],
+    weights: NDArray[np.float64] | None = None,
+) -> Problem:
     """Return a problem without test rows.
 
     Parameters
@@ -88,10 +94,12 @@ def problem_of(rows: Rows, labels: NDArray[np.int32], features: int, classes: ND
         The number of columns, d.
     classes : array
         The classes as the caller names them.
+    weights : array of float64, shape (n,), optional
+        Of the examples.
     """
     none = Dense(np.zeros((0, features), np.float32))
     names = tuple(map(str, classes))
-    return Problem("X", rows, labels, none, np.zeros(0, np.int32), features, names, "")
+    return Problem("X", rows, labels, none, np.zeros(0, np.int32), features, names, "", weights=weights)
 
 
 def with_ones(X: Any) -> Any:

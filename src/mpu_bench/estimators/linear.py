@@ -9,7 +9,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from mpu_bench.core.solver import Solver, Until
-from mpu_bench.estimators.base import AugmentedClassifier, KernelClassifier, one_of, regularization, until_passes
+from mpu_bench.estimators.base import (
+    AugmentedClassifier,
+    KernelClassifier,
+    WeightedClassifier,
+    one_of,
+    regularization,
+    until_passes,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -99,7 +106,7 @@ class MarginPerceptronClassifier(KernelClassifier, AugmentedClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class DCDClassifier(AugmentedClassifier):
+class DCDClassifier(AugmentedClassifier, WeightedClassifier):
     """Dual coordinate descent for the linear L1-SVM (hsieh-2008), as LIBLINEAR has it.
 
     Parameters
@@ -110,6 +117,8 @@ class DCDClassifier(AugmentedClassifier):
         LIBLINEAR's epsilon: of the largest violation of the optimality conditions.
     gap : float
         Above 0, it ends when objective / dual objective - 1 is at most this, in place of ``tol``.
+    class_weight : dict or "balanced", optional
+        What C is multiplied by for each class.
     fit_intercept, multi_class, max_seconds, random_state, verbose
         As of `MPUClassifier`.
     """

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.jit import jit
+from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, add, count, dot, squared_norms
 from mpu_bench.core.solver import Measures
@@ -23,6 +23,9 @@ from mpu_bench.errors import DataError
 
 #: what `Solver.objective_of` says of J without a bias
 L1_SVM = "w.w/2 + C sum hinge"
+
+#: C, of all examples or of each
+Weight = float | NDArray[np.float64]
 
 
 def finite_squared_norms(problem: Problem) -> NDArray[np.float64]:
@@ -59,6 +62,49 @@ def hinge_sum(rows, signs, weights, threshold):
 
 
 @jit
+def _weighted_hinge_sum(C, rows, signs, weights):
+    total = 0.0
+    for i in range(np.uint32(count(rows))):
+        total += C[i] * max(0.0, 1.0 - signs[i] * dot(rows, np.uint32(i), weights))
+    return total
+
+
+@jit_dispatch
+def loss(C, rows, signs, weights):
+    """Return ``sum_i C_i max(0, 1 - y_i w.x_i)``, where C is a number for all examples or an array (n,)."""
+
+
+@loss.register(float)
+def _(C, rows, signs, weights):
+    return C * hinge_sum(rows, signs, weights, 1.0)
+
+
+@loss.register(np.float64)
+def _(C, rows, signs, weights):
+    return _weighted_hinge_sum(C, rows, signs, weights)
+
+
+@jit_dispatch
+def bound(C, i):
+    """Return the largest alpha_i, where C is a number for all examples or an array (n,)."""
+
+
+@bound.register(float)
+def _(C, i):  # noqa: ARG001
+    return C
+
+
+@bound.register(np.float64)
+def _(C, i):
+    return C[i]
+
+
+def per_example(C: float, problem: Problem) -> Weight:
+    """Return C for all examples of a problem, or an array (n,) where they have weights."""
+    return float(C) if problem.weights is None else C * problem.weights
+
+
+@jit
 def _smallest_response(rows, signs, weights):
     smallest = np.inf
     for i in range(np.uint32(count(rows))):
@@ -74,7 +120,7 @@ def combine(rows, signs, alphas, weights):
             add(rows, np.uint32(i), signs[i] * alphas[i], weights)
 
 
-def primal(rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64], C: float) -> float:
+def primal(rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64], C: Weight) -> float:
     """Evaluate J(w) of a linear model without a bias.
 
     Parameters
@@ -84,10 +130,10 @@ def primal(rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64],
     signs : array of float64, shape (n,)
         The labels, -1 or +1.
     weights : array of float64, shape (d,)
-    C : float
+    C : float or array of shape (n,)
         The weight of the losses, above 0.
     """
-    return float(weights @ weights / 2 + C * hinge_sum(rows, signs, weights, 1.0))
+    return float(weights @ weights / 2 + loss(C, rows, signs, weights))
 
 
 def dual(rows: Rows, signs: NDArray[np.float64], alphas: NDArray[np.float64], features: int) -> float:
@@ -104,7 +150,7 @@ def margin(rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64])
 
 
 def certify(
-    rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64], alphas: NDArray[np.float64], C: float
+    rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64], alphas: NDArray[np.float64], C: Weight
 ) -> Measures:
     """Bound the error of a linear model without a bias by its own dual variables.
 
@@ -118,20 +164,20 @@ def certify(
         The model whose objective is bounded.
     alphas : array of float64, shape (n,)
         Dual variables, in [0, C].
-    C : float
+    C : float or array of shape (n,)
         The weight of the losses, above 0.
     """
     bound = dual(rows, signs, alphas, len(weights))
     return Measures.certified(primal(rows, signs, weights, C), bound, margin=margin(rows, signs, weights))
 
 
-def kernel_primal(squared_norm: float, losses: NDArray[np.float64], C: float) -> float:
+def kernel_primal(squared_norm: float, losses: NDArray[np.float64], C: Weight) -> float:
     """Evaluate J from ``||w||^2`` and the hinge loss of every example, shape (n,)."""
-    return squared_norm / 2 + C * float(losses.sum())
+    return squared_norm / 2 + (float(C @ losses) if isinstance(C, np.ndarray) else C * float(losses.sum()))
 
 
 def certify_kernel(
-    coefficients: NDArray[np.float64], squared_norm: float, losses: NDArray[np.float64], C: float
+    coefficients: NDArray[np.float64], squared_norm: float, losses: NDArray[np.float64], C: Weight
 ) -> Measures:
     """Bound the error of a kernel expansion by its own coefficients.
 
@@ -143,7 +189,7 @@ def certify_kernel(
         ``||w||^2`` of the expansion with these coefficients.
     losses : array of float64, shape (n,)
         The hinge loss of every example.
-    C : float
+    C : float or array of shape (n,)
         The weight of the losses, above 0.
     """
     bound = float(np.abs(coefficients).sum()) - squared_norm / 2

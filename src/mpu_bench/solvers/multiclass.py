@@ -213,6 +213,7 @@ def _pair(problem: Problem, first: int, second: int) -> Problem:
         name=f"{problem.name} ({' against '.join(names)})",
         train=take(problem.train, chosen),
         labels=(problem.labels[chosen] == second).astype(np.int32),
+        weights=None if problem.weights is None else problem.weights[chosen],
         classes=names,
         fingerprint=f"{problem.fingerprint} {first} {second}",
         **_no_test(problem),

@@ -15,6 +15,7 @@ core/gram.py rounds its entries.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.rng import randint
 from mpu_bench.core.solver import Measures, Until
 from mpu_bench.solvers.batch.kept_responses import KeptResponses, State, add_example
-from mpu_bench.solvers.certificates import certify_kernel
+from mpu_bench.solvers.certificates import bound, certify_kernel, per_example
 
 _ROUNDING = 1e-12  # of a derivative: where it is less, alpha_i stays
 
@@ -42,15 +43,17 @@ class SDCA(KeptResponses):
 
     name = "sdca"
     paper = "sbp-2012"
+    weighted: ClassVar = True
 
     def _iterate(self, state: State, until: Until) -> None:
-        _iterate(state.gram, state.work, state.counters, self.weight(state.problem.n), until)
+        C = per_example(self.weight(state.problem.n), state.problem)
+        _iterate(state.gram, state.work, state.counters, C, until)
 
     def measures(self, state: State) -> Measures:
         """Certify w by alpha."""
         alphas, responses = self._alphas_and_responses(state)
         squared, losses = float(alphas @ responses), np.maximum(0.0, 1.0 - responses)
-        return certify_kernel(alphas, squared, losses, self.weight(len(losses)))
+        return certify_kernel(alphas, squared, losses, per_example(self.weight(len(losses)), state.problem))
 
 
 @jit
@@ -59,10 +62,10 @@ def _iterate(gram, work, counters, C, until):
     while not reached(counters, until):
         counters[PRESENTED] += 1
         i = randint(work.generator, n)
-        derivative = 1.0 - responses[i]
+        derivative, most = 1.0 - responses[i], bound(C, i)
         curvature = max(gram.diagonal[i], np.finfo(np.float64).tiny)  # a zero row goes to C at once
-        change = min(max(alphas[i] + derivative / curvature, 0.0), C) - alphas[i]
+        change = min(max(alphas[i] + derivative / curvature, 0.0), most) - alphas[i]
         if change == 0.0 or abs(derivative) <= _ROUNDING:
             continue
-        alphas[i] = min(max(alphas[i] + change, 0.0), C)
+        alphas[i] = min(max(alphas[i] + change, 0.0), most)
         add_example(gram, work, i, change, counters)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import new_counters
 from mpu_bench.core.gram import Gram, add_rows, copy_without_rows
 from mpu_bench.core.jit import jit
+from mpu_bench.solvers.certificates import Weight
 
 _SHRINK_TO = 0.5  # of the active variables, at most, may stay active; else shrinking is not worth its trouble
 
@@ -38,7 +39,7 @@ class Variables(NamedTuple):
     unshrunk_minus_y_grad: NDArray[np.float64]  #: (n,) by example, those when shrinking began
 
 
-def new_variables(signs: NDArray[np.float64], diagonal: NDArray[np.float64], C: float) -> Variables:
+def new_variables(signs: NDArray[np.float64], diagonal: NDArray[np.float64], C: Weight) -> Variables:
     """Return the variables at beta = 0, all active, of examples with the labels y and K(x_i, x_i); both (n,)."""
     n, lower, upper = len(signs), np.minimum(0.0, signs * C), np.maximum(0.0, signs * C)
     examples, active_size = np.arange(n, dtype=np.uint32), np.array([n])

@@ -56,7 +56,7 @@ from mpu_bench.solvers.batch.shrinking import (
     unpermuted,
     update_bounds,
 )
-from mpu_bench.solvers.certificates import L1_SVM, certify_kernel
+from mpu_bench.solvers.certificates import L1_SVM, certify_kernel, per_example
 
 _VARIABLES_AT_ONCE = 512  # of which the best is found in vector code; which of them it is, is looked up afterwards
 _LEAST_CURVATURE = 1e-12  # of a pair, where K_ii + K_jj - 2 K_ij is not above zero
@@ -104,6 +104,7 @@ class SMO(Solver):
     deterministic: ClassVar = True
     paper = "sbp-2012"
     kernels: ClassVar = "any"
+    weighted: ClassVar = True
     # gains that are equal but for the last digits decide the working set, and so the path, to one optimum
     rounding: ClassVar = dict.fromkeys(("kernel_evaluations", "updates", "passes"), 0.15) | {
         "support_vectors": 0.01,
@@ -142,7 +143,7 @@ class SMO(Solver):
         self.check(problem, kernel)
         n, signs = problem.n, problem.signs()
         gram = kernel_matrix.build(problem.train, problem.features, kernel, precision=self.precision(problem, kernel))
-        variables = new_variables(signs, gram.diagonal, self.weight(n))
+        variables = new_variables(signs, gram.diagonal, per_example(self.weight(n), problem))
         work = Work(variables, np.zeros((2, n), gram.kept.dtype), new_record(_PROGRESS))
         _select_working_set(work, self.bias, self.tolerance)
         return State(problem, signs, gram, work, new_counters())
@@ -153,7 +154,8 @@ class SMO(Solver):
         Values that are too large for single precision are not saved by this: `gram.build` refuses them.
         """
         diagonal = kernel_matrix.kernel_diagonal(kernel, squared_norms(problem.train))
-        rounding = np.finfo(np.float32).eps / 2 * np.sqrt(problem.n) * self.weight(problem.n) * diagonal.max()
+        largest = np.max(per_example(self.weight(problem.n), problem))
+        rounding = np.finfo(np.float32).eps / 2 * np.sqrt(problem.n) * largest * diagonal.max()
         hopeless = diagonal.max() > np.finfo(np.float32).max / 4
         return "single" if rounding <= self.tolerance or hopeless else "double"
 
@@ -199,7 +201,7 @@ class SMO(Solver):
         beta, minus_y_grad = unpermuted(state.gram, state.work.variables)
         squared = float(beta @ (state.signs - minus_y_grad))
         losses = np.maximum(0.0, state.signs * (minus_y_grad - self.offset(state)))
-        return certify_kernel(beta, squared, losses, self.weight(len(beta)))
+        return certify_kernel(beta, squared, losses, per_example(self.weight(len(beta)), state.problem))
 
 
 @jit

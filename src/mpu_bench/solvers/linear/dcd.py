@@ -2,6 +2,8 @@
 
     min_alpha  f(alpha) = 1/2 ||w||^2 - sum_i alpha_i,   w = sum_i alpha_i y_i x_i,   0 <= alpha_i <= C
 
+with C times the weight of example i where it has one.
+
 Hsieh, Chang, Lin, Keerthi, Sundararajan: "A dual coordinate descent method for large-scale linear SVM",
 ICML 2008, Algorithm 3 (Algorithm 1 with shrinking and random order). One variable at a time is set to its
 minimum. G_i = y_i w.x_i - 1 is the derivative, PG_i the projected one (zero where a bound keeps alpha_i),
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -33,7 +35,16 @@ from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import rng, shuffle
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
-from mpu_bench.solvers.certificates import L1_SVM, certify, finite_squared_norms, hinge_sum, squared_norm
+from mpu_bench.solvers.certificates import (
+    L1_SVM,
+    Weight,
+    bound,
+    certify,
+    finite_squared_norms,
+    loss,
+    per_example,
+    squared_norm,
+)
 
 _SHRUNK_PART = 0.7  # of the gap wanted ends a round of shrunk passes: the gap over all examples is larger
 _ROUNDING = 1e-12  # projected gradients below are zero
@@ -62,6 +73,7 @@ class State(NamedTuple):
     signs: NDArray[np.float64]  #: y (n,)
     squared_norms: NDArray[np.float64]  #: ||x_i||^2 (n,); above zero, so that a zero row goes to C at once
     alphas: NDArray[np.float64]  #: (n,), in [0, C]
+    C: Weight
     weights: NDArray[np.float64]  #: w (d,)
     order: NDArray[np.uint32]  #: (n,) the active examples, then those shrunk away
     generator: NDArray[np.uint64]
@@ -85,6 +97,7 @@ class DCD(Solver):
 
     name = "dcd"
     paper = "hsieh-2008"
+    weighted: ClassVar = True
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1
@@ -99,6 +112,7 @@ class DCD(Solver):
             problem.signs(),
             np.maximum(finite_squared_norms(problem), np.finfo(np.float64).tiny),
             np.zeros(n),
+            per_example(self.C, problem),
             new_weights(problem.features),
             np.arange(n, dtype=np.uint32),
             rng(seed, "dcd"),
@@ -110,7 +124,7 @@ class DCD(Solver):
 
     def advance(self, state: State, until: Until) -> Status:
         """Present further examples."""
-        return Status(_advance(state, self.C, self.tolerance, self.stop, until))
+        return Status(_advance(state, self.tolerance, self.stop, until))
 
     def model(self, state: State) -> LinearModel:
         """Return w."""
@@ -118,7 +132,7 @@ class DCD(Solver):
 
     def measures(self, state: State) -> Measures:
         """Certify w by alpha."""
-        return certify(state.rows, state.signs, state.weights, state.alphas, self.C)
+        return certify(state.rows, state.signs, state.weights, state.alphas, state.C)
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
@@ -132,17 +146,17 @@ class DCD(Solver):
 
 
 @jit
-def _advance(state, C, tolerance, stop, until):
+def _advance(state, tolerance, stop, until):
     progress = state.progress[0]
     while progress.status == Status.RUNNING and not reached(state.counters, until):
-        _present(state, C, until)
+        _present(state, until)
         if progress.position == progress.active:
-            _end_pass(state, C, tolerance, stop)
+            _end_pass(state, tolerance, stop)
     return progress.status
 
 
 @jit(error_model="numpy")
-def _present(state, C, until):
+def _present(state, until):
     """Go on with the pass: Algorithm 3, the loop over the active examples."""
     rows, signs, norms, alphas = state.rows, state.signs, state.squared_norms, state.alphas
     weights, order, progress = state.weights, state.order, state.progress[0]
@@ -160,7 +174,7 @@ def _present(state, C, until):
         i = order[position]
         presented += 1
         gradient = signs[i] * dot(rows, i, weights) - 1.0  # step (a)
-        alpha = alphas[i]
+        alpha, C = alphas[i], bound(state.C, i)
         gap += C * max(-gradient, 0.0) + alpha * gradient  # this example's part of primal - dual
         if (alpha == 0.0 and gradient > M_before) or (alpha == C and gradient < m_before):  # shrink
             active -= np.uint32(1)
@@ -188,7 +202,7 @@ def _present(state, C, until):
 
 
 @jit
-def _end_pass(state, C, tolerance, stop):
+def _end_pass(state, tolerance, stop):
     """Stop, or choose what the next pass presents and shrinks."""
     progress, n = state.progress[0], len(state.order)
     M, m, complete = progress.M, progress.m, progress.complete == 1
@@ -196,7 +210,7 @@ def _end_pass(state, C, tolerance, stop):
     near = progress.gap <= (1.0 if complete else _SHRUNK_PART) * stop * progress.dual
     if not np.isfinite(progress.dual):
         progress.status = Status.DIVERGED
-    elif (converged and progress.active == n) or (complete and near and _gap_holds(state, C, stop)):
+    elif (converged and progress.active == n) or (complete and near and _gap_holds(state, stop)):
         progress.status = Status.DONE
     if converged or (near and not complete):  # on the active examples only: look at all of them again
         progress.active = n
@@ -210,9 +224,9 @@ def _end_pass(state, C, tolerance, stop):
 
 
 @jit(error_model="numpy")
-def _gap_holds(state, C, stop):
+def _gap_holds(state, stop):
     """Return whether objective / dual - 1 <= stop; n inner products."""
     half_norm = squared_norm(state.weights) / 2.0
     dual = state.alphas.sum() - half_norm
     state.counters[INNER_PRODUCTS] += len(state.order)
-    return (half_norm + C * hinge_sum(state.rows, state.signs, state.weights, 1.0)) / dual - 1.0 <= stop
+    return (half_norm + loss(state.C, state.rows, state.signs, state.weights)) / dual - 1.0 <= stop
