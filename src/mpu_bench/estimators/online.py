@@ -18,6 +18,7 @@ from sklearn.utils.validation import validate_data
 from mpu_bench.core.counters import PRESENTED
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem
+from mpu_bench.core.rows import Rows
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.estimators.base import ROWS, KernelClassifier, as_value_error, one_of
@@ -115,7 +116,9 @@ class OnlineClassifier(KernelClassifier):
                 state.stream = InOrder()
                 state.stream.give(problem, solver.passes)
             self._train(solver, state, Until())
-            self._remember(solver, state, problem.n)
+            self._keep(solver, state, problem.n)
+            self._state = state
+            self._let_go_of_rows()
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
@@ -139,17 +142,42 @@ class OnlineClassifier(KernelClassifier):
         with as_value_error():
             solver = self._solver(len(labels))
             if begins:
-                if self._needs_all:
-                    raise ValueError(f"{type(self).__name__}: vectors are reached by a search over all rows; give eta")
-                if self.kernel != "linear" and self.gamma == "scale":
-                    raise ValueError("gamma='scale' needs all rows: give a number, or gamma='auto'")
-            problem = problem_of(rows_of(X), labels, self.n_features_in_, self.classes_)
-            state = self._started(solver, problem, self._kernel(X), self._seed()) if begins else self._state
-            state.stream = InOrder(int(state.counters[PRESENTED]))
-            state.stream.give(problem)
-            self._train(solver, state, Until(), limited=False)
-            self._remember(solver, state, state.stream.length)
+                self.begin(solver, X)
+            self.learn(solver, rows_of(X), labels)
+            self._keep(solver, self._state, int(self._state.counters[PRESENTED]))
         return self
+
+    def begin(self, solver: OnlineSolver, X: Any) -> None:
+        """Start with nothing learned, for rows as wide as X; ``classes_`` and ``n_features_in_`` are set.
+
+        Raises
+        ------
+        ValueError
+            If a parameter can only be found from all rows.
+        """
+        if self._needs_all:
+            raise ValueError(f"{type(self).__name__}: vectors are reached by a search over all rows; give eta")
+        if self.kernel != "linear" and self.gamma == "scale":
+            raise ValueError("gamma='scale' needs all rows: give a number, or gamma='auto'")
+        nothing = problem_of(rows_of(X), np.zeros(X.shape[0], np.int32), self.n_features_in_, self.classes_)
+        self._state = self._started(solver, nothing, self._kernel(X), self._seed())
+        self._let_go_of_rows()
+
+    def learn(self, solver: OnlineSolver, rows: Rows, labels: NDArray[np.int32]) -> None:
+        """Present rows, once each and in their order; ``model_`` is left as it was.
+
+        Parameters
+        ----------
+        solver : OnlineSolver
+        rows : Rows
+        labels : array of int32, shape (n,)
+            Indices of ``classes_``.
+        """
+        state = self._state
+        state.stream = InOrder(int(state.counters[PRESENTED]))
+        state.stream.give(problem_of(rows, labels, self.n_features_in_, self.classes_))
+        self._train(solver, state, Until(), limited=False)
+        self._let_go_of_rows()
 
     def _checked_piece(self, X: Any, y: Any, classes: Any, begins: bool) -> tuple[Any, NDArray[np.int32]]:
         self._check_parameters()
@@ -176,13 +204,11 @@ class OnlineClassifier(KernelClassifier):
     def _started(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
         return solver.start(_InPieces(**vars(problem)), kernel, seed)
 
-    def _remember(self, solver: OnlineSolver, state: Any, n: int) -> None:
-        """Keep the state as well, without rows."""
-        self._keep(solver, state, n)
-        state.stream = None
-        if hasattr(state, "slots"):
-            state.slots = np.zeros(0, np.int32)  # of rows that do not come again
-        self._state = state
+    def _let_go_of_rows(self) -> None:
+        """Keep nothing of the rows presented but the vectors of the model."""
+        self._state.stream = None
+        if hasattr(self._state, "slots"):
+            self._state.slots = np.zeros(0, np.int32)  # of rows that do not come again
 
 
 @dataclass(eq=False, repr=False)

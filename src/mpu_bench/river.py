@@ -1,0 +1,239 @@
+"""The online solvers as classifiers of river, which learn from one mapping of features after the other.
+
+They need the package river: ``pip install 'mpu-bench[river]'``. A feature's name becomes a column: the first one that
+comes is the first, as long as there is room for ``n_features`` of them, or, with ``hashing``, the one that its hash
+names. A number is the value of its column; a word makes a feature of its own, ``name=word``, which is 1.
+
+Nothing is scaled here; put river's ``StandardScaler`` before. Memory does not grow with the number of examples, but for
+`Perceptron` and for `BudgetedPegasos` without a budget, which keep what they err on.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpu_bench.core.counters import UPDATES
+from mpu_bench.core.models import Model
+from mpu_bench.core.rows import Dense
+from mpu_bench.estimators import online
+from mpu_bench.estimators.base import as_value_error
+
+try:
+    from river import base
+except ImportError:
+    raise ImportError("mpu_bench.river needs the package river: pip install 'mpu-bench[river]'") from None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class OnlineClassifier(base.Classifier):
+    """What the classifiers below have in common.
+
+    Parameters
+    ----------
+    classes : sequence
+        All labels that will come.
+    n_features : int
+        How many columns there are.
+    hashing : bool
+        Whether a name's column is found by its hash, with a sign: names then have no number that is too large, but
+        may share a column.
+    kernel : {"rbf", "poly", "linear"}
+    gamma : float
+    degree : int
+    coef0 : float
+        As in scikit-learn's SVC.
+    precision : {"single", "double"}
+        Of kernel values.
+    seed : int, optional
+    """
+
+    learner: ClassVar[type[online.OnlineClassifier]]
+
+    classes: Any = (False, True)
+    n_features: int = 128
+    hashing: bool = False
+    kernel: str = "rbf"
+    gamma: float = 0.1
+    degree: int = 3
+    coef0: float = 0.0
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        """Know no feature yet."""
+        self._columns: dict[str, int] = {}
+        self._learner: online.OnlineClassifier | None = None
+        self._solver: Any = None
+        self._model: tuple[int, Model] | None = None
+
+    @property
+    def _multiclass(self) -> bool:
+        return len(self.classes) > 2
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
+        """Learn from one example.
+
+        Parameters
+        ----------
+        x : mapping of names to numbers or words
+        y : label, one of ``classes``
+
+        Raises
+        ------
+        ValueError
+            If a parameter is outside its range, if the label is none of ``classes``, if a number is not finite, or if
+            there are more names than columns.
+        """
+        row, label = self._row(x, new_names=True), self._label(y)
+        if self._learner is None:
+            self._begin(row)
+        assert self._learner is not None
+        with as_value_error():
+            self._learner.learn(self._solver, Dense(row), np.array([label], np.int32))
+
+    def predict_one(self, x: Mapping[Any, Any], **_: Any) -> Any:
+        """Return the label of one example; None before anything is learned. A name never seen counts as absent."""
+        if self._learner is None:
+            return None
+        return self.classes[int(self._present_model().labels(Dense(self._row(x, new_names=False)))[0])]
+
+    def _present_model(self) -> Model:
+        """Return the model, made anew only where it has changed by more than its scale."""
+        assert self._learner is not None
+        state = self._learner._state
+        updates = -1 if getattr(self, "average", False) else int(state.counters[UPDATES])
+        if self._model is None or updates < 0 or self._model[0] != updates:
+            self._model = updates, self._solver.model(state)
+        return self._model[1]
+
+    def _begin(self, row: NDArray[np.float64]) -> None:
+        own = {"classes", "n_features", "hashing", "seed"}
+        parameters = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in own}
+        learner = self.learner(**parameters, random_state=self.seed)
+        learner._check_parameters()
+        learner.classes_, learner.n_features_in_ = np.arange(len(self.classes)), self.n_features
+        with as_value_error():
+            self._solver = learner._solver(1)
+            learner.begin(self._solver, row)
+        self._learner = learner
+
+    def _label(self, y: Any) -> int:
+        for index, label in enumerate(self.classes):
+            if label == y:
+                return index
+        raise ValueError(f"the label {y!r} is none of classes: {list(self.classes)}; name all that will come")
+
+    def _row(self, x: Mapping[Any, Any], new_names: bool) -> NDArray[np.float64]:
+        row = np.zeros((1, self.n_features))
+        for name, value in x.items():
+            word = isinstance(value, str)
+            key = f"{name}={value}" if word else str(name)
+            number = 1.0 if word else float(value)
+            if not np.isfinite(number):
+                raise ValueError(f"the feature {name!r} is {value!r}; it must be finite")
+            column, sign = self._column(key, new_names)
+            if column is not None:
+                row[0, column] += sign * number
+        return row
+
+    def _column(self, key: str, new_names: bool) -> tuple[int | None, float]:
+        if self.hashing:
+            code = zlib.crc32(key.encode())
+            return (code >> 1) % self.n_features, 1.0 if code & 1 else -1.0
+        if new_names and key not in self._columns:
+            if len(self._columns) == self.n_features:
+                raise ValueError(
+                    f"the feature {key!r} is one more than the {self.n_features} columns; give n_features, or "
+                    "hashing=True"
+                )
+            self._columns[key] = len(self._columns)
+        return self._columns.get(key), 1.0
+
+
+@dataclass(eq=False, repr=False)
+class Perceptron(OnlineClassifier):
+    """The kernel Perceptron, which keeps every example that it errs on; `OnlineClassifier` has the parameters."""
+
+    learner: ClassVar = online.PerceptronClassifier
+
+    _: KW_ONLY
+    precision: str = "single"
+
+
+@dataclass(eq=False, repr=False)
+class Forgetron(OnlineClassifier):
+    """The Forgetron (forgetron-2005): a Perceptron on a budget, with a bound on its mistakes.
+
+    Parameters
+    ----------
+    vectors : int
+        The budget; with more than two classes that of each class.
+    """
+
+    learner: ClassVar = online.ForgetronClassifier
+
+    vectors: int = 100
+    _: KW_ONLY
+    precision: str = "single"
+
+
+@dataclass(eq=False, repr=False)
+class BudgetPerceptron(OnlineClassifier):
+    """A Perceptron on a budget, of which a vector leaves for a new one.
+
+    Parameters
+    ----------
+    vectors : int
+        The budget; with more than two classes that of each class.
+    removal : {"cks", "oldest", "random"}
+        Who leaves, as of `mpu_bench.BudgetPerceptronClassifier`.
+    """
+
+    learner: ClassVar = online.BudgetPerceptronClassifier
+
+    vectors: int = 100
+    _: KW_ONLY
+    removal: str = "cks"
+    precision: str = "single"
+
+
+@dataclass(eq=False, repr=False)
+class Projectron(OnlineClassifier):
+    """Projectron++ (orabona-2009).
+
+    Parameters
+    ----------
+    eta : float
+        The largest squared distance from the span of the vectors at which an example is projected on it.
+    """
+
+    learner: ClassVar = online.ProjectronClassifier
+
+    eta: float = 0.1
+
+
+@dataclass(eq=False, repr=False)
+class BudgetedPegasos(OnlineClassifier):
+    """Multi-class Pegasos on a budget (bpegasos-2010).
+
+    Parameters
+    ----------
+    vectors : int or None
+        The budget; None keeps every vector.
+    maintenance, regularization, average
+        As of `mpu_bench.BudgetedPegasosClassifier`.
+    """
+
+    learner: ClassVar = online.BudgetedPegasosClassifier
+
+    vectors: int | None = 100
+    _: KW_ONLY
+    maintenance: str = "merging"
+    regularization: float = 1e-4
+    average: bool = False
+    precision: str = "single"

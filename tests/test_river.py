@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("river")
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # what river's own imports warn of
+    from river import checks
+    from river.datasets import Phishing
+
+from classifiers import blobs
+from mpu_bench import river
+
+ALL = [river.Perceptron, river.Forgetron, river.BudgetPerceptron, river.Projectron, river.BudgetedPegasos]
+
+
+@pytest.fixture(params=ALL, ids=lambda kind: kind.__name__)
+def kind(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def as_mapping(row: Any) -> dict[str, float]:
+    return {f"x{j}": float(value) for j, value in enumerate(row)}
+
+
+def test_river_accepts_it(kind: Any) -> None:
+    for check in checks.yield_checks(kind()):
+        check(kind())
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_it_learns_as_partial_fit_does(kind: Any, classes: int) -> None:
+    X, y = blobs(classes, n=80)
+    one_by_one = kind(classes=range(classes), n_features=X.shape[1], seed=5)
+    at_once = kind.learner(gamma=0.1, random_state=5).partial_fit(X, y, classes=range(classes))
+    assert one_by_one.predict_one(as_mapping(X[0])) is None
+    for row, label in zip(X, y, strict=True):
+        one_by_one.learn_one(as_mapping(row), label)
+    state, expected = one_by_one._solver.model(one_by_one._learner._state), at_once.model_
+    np.testing.assert_array_equal(state.coefficients, expected.coefficients)
+    np.testing.assert_array_equal([one_by_one.predict_one(as_mapping(row)) for row in X], at_once.predict(X))
+
+
+def test_memory_does_not_grow_with_the_stream() -> None:
+    for kind in (river.Forgetron, river.BudgetPerceptron, river.BudgetedPegasos):
+        model = kind(vectors=10)
+        sizes = []
+        for number, (x, y) in enumerate(Phishing()):
+            model.learn_one(x, y)
+            if number in (100, 1000):
+                sizes.append(len(pickle.dumps(model)))
+        assert sizes[1] <= sizes[0] + 200  # integers that have grown
+
+
+@pytest.mark.parametrize("hashing", [False, True])
+def test_words_numbers_and_names_never_seen(hashing: bool) -> None:
+    model = river.Perceptron(classes=["ham", "spam"], hashing=hashing, kernel="linear")
+    for _ in range(20):
+        model.learn_one({"from": "friend", "length": 3, "urgent": False}, "ham")
+        model.learn_one({"from": "nobody", "length": 1, "urgent": True}, "spam")
+    assert model.predict_one({"from": "friend", "length": 3, "never seen": 9}) == "ham"
+    assert model.predict_one({"from": "nobody", "length": 1, "urgent": True}) == "spam"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "x", "y", "words"),
+    [
+        ({}, {"a": 1}, "c", "the label 'c' is none of classes: .False, True.; name all that will come"),
+        ({"n_features": 1}, {"a": 1, "b": 2}, True, "'b' is one more than the 1 columns; give n_features, or hashing"),
+        ({}, {"a": float("nan")}, True, "the feature 'a' is nan; it must be finite"),
+        ({"gamma": -1.0}, {"a": 1}, True, "gamma is -1.0; it must be above 0"),
+        ({"kernel": "rfb"}, {"a": 1}, True, "kernel is 'rfb'; it must be one of"),
+    ],
+)
+def test_a_mistake_is_one_message(parameters: dict[str, Any], x: dict[str, Any], y: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        river.Forgetron(**parameters).learn_one(x, y)
