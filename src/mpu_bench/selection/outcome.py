@@ -1,0 +1,125 @@
+"""What a selection comes to: a row for every candidate, the choice, and what can be said of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mpu_bench.selection.schedule import Course
+from mpu_bench.selection.worker import Evaluated
+
+SIGNIFICANT = 0.05
+
+
+@dataclass
+class Row:
+    """A candidate by now; errors are shares, seconds those of training on ``rows``, ``size`` in bytes.
+
+    ``choosing_error`` is the one on held-out rows, balanced where a class is rare.
+    """
+
+    name: str
+    kind: str
+    is_own: bool
+    setting: Mapping[str, Any] = field(default_factory=dict)
+    rows: int = 0
+    seconds: float | None = None
+    choosing_error: float | None = None
+    error: float | None = None
+    balanced_error: float | None = None
+    tested: int = 0
+    right: bytes = b""
+    seconds_per_prediction: float | None = None
+    vectors: int | None = None
+    size: int | None = None
+    reason: str = ""
+
+    @property
+    def standard_error(self) -> float | None:
+        """That of the error, of so many test rows."""
+        if self.error is None or not self.tested:
+            return None
+        return math.sqrt(self.error * (1 - self.error) / self.tested)
+
+
+@dataclass
+class Outcome:
+    """All candidates, the choice among those of this project, and how many training rows there are."""
+
+    rows: list[Row]
+    chosen: Row | None
+    all_rows: int
+
+    @property
+    def front(self) -> list[Row]:
+        """The candidates of which none other is both smaller and better on the test rows, the smallest first."""
+        known = [each for each in self.rows if each.error is not None and each.size is not None]
+        found: list[Row] = []
+        for each in sorted(known, key=lambda row: (row.size, row.error)):
+            if not found or _known(each.error) < _known(found[-1].error):
+                found.append(each)
+        return found
+
+    def significantly_better(self) -> list[tuple[Row, float]]:
+        """Return the candidates that are right on the test rows where the choice is wrong, beyond chance; with p."""
+        if self.chosen is None or self.chosen.error is None:
+            return []
+        found = []
+        for each in self.rows:
+            if each.error is not None and each.error < self.chosen.error:
+                p = mcnemar(each.right, self.chosen.right)
+                if p < SIGNIFICANT:
+                    found.append((each, p))
+        return found
+
+
+def row_of(course: Course, evaluated: Evaluated | None) -> Row:
+    """Return what is known of a candidate."""
+    row = Row(course.candidate.name, course.candidate.kind, course.candidate.is_own)
+    if course.best is not None:
+        row.setting, row.rows = course.best.fit.setting, course.best.fit.rows
+        row.seconds, row.choosing_error = course.best.seconds, course.best.error
+    if evaluated is not None and not evaluated.reason:
+        row.error, row.balanced_error, row.tested = evaluated.error, evaluated.balanced_error, evaluated.tested
+        row.right, row.seconds_per_prediction = evaluated.right, evaluated.seconds_per_prediction
+        row.vectors, row.size = evaluated.vectors, evaluated.size
+    reasons = [course.ended, evaluated.reason if evaluated is not None else ""]
+    row.reason = "; ".join(filter(None, reasons))
+    return row
+
+
+def choose(rows: Sequence[Row], most_bytes: int | None) -> Row | None:
+    """Return the candidate of this project with the smallest error on held-out rows; the smaller one of equals.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+    most_bytes : int or None
+        A larger model is not chosen.
+    """
+    fit = [
+        each
+        for each in rows
+        if each.is_own and each.choosing_error is not None and each.size is not None
+        and (most_bytes is None or each.size <= most_bytes)
+    ]  # fmt: skip
+    return min(fit, key=lambda each: (each.choosing_error, each.size), default=None)
+
+
+def mcnemar(right: bytes, other_right: bytes) -> float:
+    """Return the exact p of McNemar's test that two classifiers, each right on some of the same rows, are as good."""
+    from scipy.stats import binomtest
+
+    first, second = (np.unpackbits(np.frombuffer(each, np.uint8)) for each in (right, other_right))
+    only_first, only_second = int((first > second).sum()), int((second > first).sum())
+    if not only_first + only_second:
+        return 1.0
+    return float(binomtest(only_first, only_first + only_second).pvalue)
+
+
+def _known(number: float | None) -> float:
+    return math.inf if number is None else number

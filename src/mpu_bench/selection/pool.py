@@ -1,0 +1,145 @@
+"""The child processes of a selection: each at one request, ended where it takes more seconds or memory than it may."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from mpu_bench import processes
+from mpu_bench.selection.rows import Source
+from mpu_bench.selection.schedule import Fit, Fitted
+from mpu_bench.selection.worker import Answer, Asked, Evaluated, serve
+from mpu_bench.threads import variables
+
+_LOOK_SECONDS = 0.05
+_SECONDS_TO_START = 120.0  # to import, to load the rows, and to compile
+_GRACE = 1.2  # times the seconds that a learner was told
+_SHARE_OF_MEMORY = 0.8  # of what is free, for all workers
+
+
+@dataclass
+class _Worker:
+    process: SpawnProcess
+    connection: Any
+    asked: Asked | None = None
+    began: float = 0.0
+    has_answered: bool = False
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+
+class Pool:
+    """Processes that train and evaluate.
+
+    Parameters
+    ----------
+    source : Source
+        The rows, which each of them loads.
+    folder : Path
+        Where they keep models meanwhile.
+    jobs : int
+        How many.
+    """
+
+    def __init__(self, source: Source, folder: Path, jobs: int) -> None:
+        self._source, self._folder = source, folder
+        self._most_memory = _SHARE_OF_MEMORY * psutil.virtual_memory().available / jobs
+        self._workers = [self._start() for _ in range(jobs)]
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self._workers:
+            _end(each)
+
+    def _start(self) -> _Worker:
+        here, there = multiprocessing.Pipe()
+        context = multiprocessing.get_context("spawn")
+        process = context.Process(target=serve, args=(there, self._source, self._folder, os.getpid()), daemon=True)
+        kept = dict(os.environ)
+        os.environ.update(variables(1))  # read by what the process imports
+        try:
+            process.start()
+        finally:
+            os.environ.clear()
+            os.environ.update(kept)
+        there.close()
+        return _Worker(process, here)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a worker has nothing to do."""
+        return any(each.asked is None for each in self._workers)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a worker is at something."""
+        return any(each.asked is not None for each in self._workers)
+
+    def ask(self, asked: Asked) -> None:
+        """Let a worker that has nothing to do begin; only while there is one."""
+        chosen = next(each for each in self._workers if each.asked is None)
+        chosen.asked, chosen.began = asked, time.monotonic()
+        chosen.connection.send(asked)
+
+    def answers(self, seconds: float) -> list[Answer]:
+        """Wait until some worker has answered, or for so many seconds, and return the answers."""
+        end, found = time.monotonic() + seconds, list[Answer]()
+        while not found and self.is_busy and time.monotonic() < end:
+            wait([each.connection for each in self._workers if each.asked], timeout=_LOOK_SECONDS)
+            for place, each in enumerate(self._workers):
+                if each.asked is not None and (answer := self._look_at(each)) is not None:
+                    found.append(answer)
+                    each.asked = None
+                    if not each.process.is_alive():
+                        self._workers[place] = self._start()
+        return found
+
+    def drop(self) -> None:
+        """End what is under way; its workers are replaced."""
+        for place, each in enumerate(self._workers):
+            if each.asked is not None:
+                _end(each)
+                self._workers[place] = self._start()
+
+    def _look_at(self, worker: _Worker) -> Answer | None:
+        assert worker.asked is not None
+        try:
+            if worker.connection.poll():
+                worker.has_answered = True
+                answer: Answer = worker.connection.recv()
+                return answer
+        except (EOFError, OSError):
+            _end(worker)
+            return _without_result(worker.asked, "its process ended by itself")
+        most = worker.asked.seconds * _GRACE + (0 if worker.has_answered else _SECONDS_TO_START)
+        if worker.seconds > most:
+            _end(worker)
+            rows = f" on {worker.asked.rows:,} rows" if isinstance(worker.asked, Fit) else ""
+            return _without_result(worker.asked, f"did not end within {worker.asked.seconds:.0f} s{rows}")
+        assert worker.process.pid is not None
+        if processes.resident_bytes([worker.process.pid]) > self._most_memory:
+            _end(worker)
+            return _without_result(worker.asked, f"used more than {self._most_memory / 2**30:.1f} GiB of memory")
+        return None
+
+
+def _without_result(asked: Asked, reason: str) -> Answer:
+    return Fitted(asked, reason=reason) if isinstance(asked, Fit) else Evaluated(asked, reason=reason)
+
+
+def _end(worker: _Worker) -> None:
+    worker.process.kill()
+    worker.process.join()
+    worker.connection.close()

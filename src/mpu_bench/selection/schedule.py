@@ -1,0 +1,174 @@
+"""Who is trained next, on how many rows: each candidate on more and more of them, with fewer and fewer settings.
+
+Every setting of a candidate is tried on a few rows; the best third of them on four times as many, and so on, up to
+all. A step is not begun where its seconds, foreseen from those of the step before, are more than are left. Steps
+that are short come first, then those of the candidate with the smallest error. What seconds are left then are for
+values beside the best ones of the best candidates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mpu_bench.selection.candidates import Candidate
+
+_FIRST, _MORE = 1000, 4  # rows of the first step, and by how many times the next has more
+_KEPT = 3  # one setting of so many
+_SHORT = 1.0  # seconds
+_REFINED = 3  # candidates, those with the smallest errors
+_FACTORS = (2.0, 1.4, 1.2)  # of the values tried beside the best ones
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A setting of a candidate to be trained on so many rows, within so many seconds."""
+
+    candidate: Candidate
+    setting: dict[str, Any]
+    rows: int
+    seconds: float
+    number: int = 0  #: by which its model is kept
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What came of it: the error that chooses, the seconds of training, or why there is no model."""
+
+    fit: Fit
+    error: float = math.inf
+    seconds: float = 0.0
+    spent: float = 0.0  #: seconds with those of predicting the rows that choose
+    compiled: float = 0.0  #: seconds of compiling, which are not among the others
+    reason: str = ""  #: why there is none
+    is_cut: bool = False  #: whether training was ended by its seconds
+
+
+def sizes(rows: int) -> list[int]:
+    """Return the numbers of rows of the steps, the last of them all."""
+    found = [rows]
+    while found[0] > _MORE / 2 * _FIRST:
+        found.insert(0, max(found[0] // _MORE, _FIRST))
+    return found
+
+
+@dataclass
+class Course:
+    """How far a candidate is."""
+
+    candidate: Candidate
+    sizes: Sequence[int]
+    step: int = 0
+    waiting: list[dict[str, Any]] = field(default_factory=list)
+    under_way: int = 0
+    here: list[Fitted] = field(default_factory=list)  #: of this step
+    best: Fitted | None = None  #: of the last step that has a model
+    ended: str = ""  #: why it goes no further, if it has not come to all rows
+    refined: int = 0  #: how often values beside the best ones have been tried
+
+    def __post_init__(self) -> None:
+        self.waiting = self.candidate.settings()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more is tried of it."""
+        return bool(self.ended) or self.step == len(self.sizes)
+
+    @property
+    def foreseen(self) -> float:
+        """The seconds that the next fit will take; 0 where nothing is known."""
+        if self.best is None:
+            return 0.0
+        more = self.sizes[self.step] / self.best.fit.rows
+        return self.best.spent * float(more**self.candidate.growth)
+
+    def learn(self, fitted: Fitted) -> None:
+        """Take a result into account."""
+        self.under_way -= 1
+        if fitted.reason:
+            self.waiting.clear()
+            if self.step < len(self.sizes) and not self.refined:
+                self.ended = self.ended or fitted.reason
+            return
+        self.here.append(fitted)
+        if self.best is None or (fitted.fit.rows, -fitted.error) > (self.best.fit.rows, -self.best.error):
+            self.best = fitted
+        if not self.waiting and not self.under_way:
+            self._go_on()
+
+    def refine(self) -> None:
+        """Try values beside the best ones, on all rows."""
+        assert self.best is not None
+        factor, best = _FACTORS[self.refined], self.best.fit.setting
+        self.refined, self.here, self.step = self.refined + 1, [], len(self.sizes) - 1
+        self.waiting = [{**best, key: value * by} for key, value in best.items() for by in (factor, 1 / factor)]
+
+    def _go_on(self) -> None:
+        self.here.sort(key=lambda each: each.error)
+        self.step += 1
+        if self.step < len(self.sizes):
+            self.waiting = [each.fit.setting for each in self.here[: math.ceil(len(self.here) / _KEPT)]]
+            if self.step == len(self.sizes) - 1:
+                self.waiting = self.waiting[:1]
+            self.here = []
+
+
+class Schedule:
+    """The candidates on their way.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+    rows : int
+        To learn from.
+    """
+
+    def __init__(self, candidates: Sequence[Candidate], rows: int) -> None:
+        self.courses = {each.name: Course(each, sizes(rows)) for each in candidates}
+        self._number = 0
+
+    def next(self, seconds_left: float) -> Fit | None:
+        """Return what is to be trained next, within the seconds that are left; None if there is nothing now."""
+        for each in self.courses.values():
+            if not each.is_done and each.waiting and each.foreseen > seconds_left:
+                each.waiting.clear()
+                if each.refined:
+                    each.step = len(each.sizes) if not each.under_way else each.step
+                    continue
+                rows, spent = each.best.fit.rows if each.best else 0, each.best.seconds if each.best else 0.0
+                each.ended = f"{each.sizes[each.step]:,} rows would take too long: {rows:,} took {spent:.1f} s"
+        if self.is_done:
+            self._refine(seconds_left)
+        ready = [each for each in self.courses.values() if each.waiting and not each.is_done]
+        if not ready or seconds_left <= 0:
+            return None
+        chosen = min(ready, key=self._rank)
+        chosen.under_way += 1
+        self._number += 1
+        return Fit(chosen.candidate, chosen.waiting.pop(0), chosen.sizes[chosen.step], seconds_left, self._number)
+
+    def _refine(self, seconds_left: float) -> None:
+        """Let the best candidates that have come to all rows go on, where their seconds fit."""
+        complete = [each for each in self.courses.values() if not each.ended and each.best is not None]
+        complete.sort(key=lambda each: each.best.error if each.best else math.inf)
+        for each in [each for each in complete if each.candidate.is_own][:_REFINED]:
+            assert each.best is not None
+            if each.refined < len(_FACTORS) and each.best.spent < seconds_left:
+                each.refine()
+
+    @staticmethod
+    def _rank(course: Course) -> tuple[Any, ...]:
+        if course.best is None or course.foreseen < _SHORT:
+            return 0, course.step, course.foreseen
+        return 1, course.best.error, course.foreseen
+
+    def learn(self, fitted: Fitted) -> None:
+        """Take a result into account."""
+        self.courses[fitted.fit.candidate.name].learn(fitted)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all candidates have come to all rows, or to their end, and nothing is under way."""
+        return all(each.is_done and not each.under_way for each in self.courses.values())

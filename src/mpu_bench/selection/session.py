@@ -1,0 +1,155 @@
+"""A selection from its first fit to its choice, within its seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mpu_bench.selection.candidates import Candidate
+from mpu_bench.selection.outcome import Outcome, Row, choose, row_of
+from mpu_bench.selection.pool import Pool
+from mpu_bench.selection.rows import Source
+from mpu_bench.selection.schedule import Course, Fit, Fitted, Schedule
+from mpu_bench.selection.worker import Evaluated, Evaluation, model_path
+
+_FOR_TUNING = 0.7  # of the seconds; the rest is for the test rows and the last training
+_FOR_TEST_ROWS = 0.5  # of what is left then
+_LEAST_SECONDS = 1.0
+
+
+@dataclass
+class Session:
+    """The candidates on their way to a choice.
+
+    Attributes
+    ----------
+    source : Source
+    candidates : sequence of Candidate
+    learned_from, all_rows : int
+        Rows of the training part that candidates are tuned on, and all of them.
+    began, seconds : float
+        When it began, by `time.monotonic`, and how many seconds it may take; those of compiling are added.
+    folder : Path
+        For models meanwhile.
+    most_bytes : int or None
+        Which a model may have to be chosen.
+    changed : function
+        Called whenever there is something new, with the outcome so far.
+    """
+
+    source: Source
+    candidates: Sequence[Candidate]
+    learned_from: int
+    all_rows: int
+    began: float
+    seconds: float
+    folder: Path
+    most_bytes: int | None = None
+    changed: Callable[[Outcome], None] = lambda _outcome: None
+    compiled: float = 0.0
+    _evaluated: dict[str, Evaluated] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.schedule = Schedule(self.candidates, self.learned_from)
+        self.last: Fitted | None = None  #: the choice, trained on all rows
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the end of all."""
+        return self.began + self.seconds + self.compiled - time.monotonic()
+
+    @property
+    def outcome(self) -> Outcome:
+        """What is known by now."""
+        rows = [self._row(each) for each in self.schedule.courses.values()]
+        chosen = choose(rows, self.most_bytes)
+        if chosen is not None and self.last is not None:
+            chosen.rows, chosen.seconds = self.last.fit.rows, self.last.seconds
+        return Outcome(rows, chosen, self.all_rows)
+
+    def _row(self, course: Course) -> Row:
+        return row_of(course, self._evaluated.get(course.candidate.name))
+
+    def make(self, jobs: int) -> Outcome:
+        """Tune, evaluate, choose, train the choice on all rows; return what came of it.
+
+        A `KeyboardInterrupt` passes; `outcome` then has what is known.
+        """
+        with Pool(self.source, self.folder, jobs) as pool:
+            self._tune(pool, jobs)
+            self._evaluate(pool, [each.best for each in self.schedule.courses.values() if each.best is not None])
+            self._train_choice(pool)
+        return self.outcome
+
+    def _tune(self, pool: Pool, jobs: int) -> None:
+        while not self.schedule.is_done:
+            left = self.seconds_left - (1 - _FOR_TUNING) * self.seconds
+            while pool.has_room and (fit := self.schedule.next(left)) is not None:
+                pool.ask(fit)
+            if left <= 0 or not pool.is_busy:
+                break
+            for answer in pool.answers(left):
+                assert isinstance(answer, Fitted)
+                self.compiled += answer.compiled / jobs
+                self.schedule.learn(answer)
+                self._forget_models()
+                self.changed(self.outcome)
+        pool.drop()
+        for each in self.schedule.courses.values():
+            if not each.is_done:
+                each.ended = "the seconds were over"
+
+    def _forget_models(self) -> None:
+        """Delete the models that no candidate has come to be best by."""
+        kept = {each.best.fit.number for each in self.schedule.courses.values() if each.best is not None}
+        for path in self.folder.glob("*.model"):
+            if int(path.stem) not in kept:
+                path.unlink(missing_ok=True)
+
+    def _evaluate(self, pool: Pool, models: Sequence[Fitted]) -> None:
+        waiting = sorted(models, key=lambda each: each.error)
+        end = max(self.seconds_left * _FOR_TEST_ROWS, _LEAST_SECONDS) + time.monotonic()
+        while (left := end - time.monotonic()) > 0 and (waiting or pool.is_busy):
+            while pool.has_room and waiting:
+                best = waiting.pop(0)
+                pool.ask(Evaluation(best.fit.candidate.name, best.fit.number, left))
+            for answer in pool.answers(left):
+                assert isinstance(answer, Evaluated)
+                self._evaluated[answer.evaluation.name] = answer
+                self.changed(self.outcome)
+        pool.drop()
+
+    def _train_choice(self, pool: Pool) -> None:
+        """Train the choice on all training rows if that fits into the seconds."""
+        chosen = self.outcome.chosen
+        if chosen is None or (best := self.schedule.courses[chosen.name].best) is None:
+            return
+        growth = (self.all_rows / best.fit.rows) ** best.fit.candidate.growth
+        if best.fit.rows < self.learned_from or best.seconds * growth > self.seconds_left:
+            return
+        left = max(self.seconds_left, _LEAST_SECONDS)
+        fit = Fit(best.fit.candidate, best.fit.setting, self.all_rows, left, 0)
+        if (fitted := self._answer(pool, fit, left)) is None or fitted.reason or fitted.is_cut:
+            return
+        evaluated = self._answer(pool, Evaluation(chosen.name, 0, left), max(self.seconds_left, _LEAST_SECONDS))
+        if evaluated is not None and not evaluated.reason:
+            self.last, self._evaluated[chosen.name] = fitted, evaluated
+            self.changed(self.outcome)
+
+    def _answer(self, pool: Pool, asked: Any, seconds: float) -> Any:
+        pool.ask(asked)
+        found = pool.answers(seconds)
+        if not found:
+            pool.drop()
+        return found[0] if found else None
+
+    def model_of_choice(self) -> Path | None:
+        """Return the file of the model that was chosen."""
+        chosen = self.outcome.chosen
+        best = self.schedule.courses[chosen.name].best if chosen is not None else None
+        if best is None:
+            return None
+        return model_path(self.folder, 0 if self.last is not None else best.fit.number)
