@@ -85,7 +85,7 @@ class Session:
         return self.outcome
 
     def _tune(self, pool: Pool, jobs: int) -> None:
-        while not self.schedule.is_done:
+        while True:
             left = self.seconds_left - (1 - _FOR_TUNING) * self.seconds
             while pool.has_room and (fit := self.schedule.next(left)) is not None:
                 pool.ask(fit)
