@@ -39,7 +39,7 @@ def add(file: Path, given: Mapping[str, Any], name: str | None, force: bool) -> 
     from mpu_bench.data.own.adding import card_text, name_of
     from mpu_bench.files import write_all
 
-    wishes = _wishes(given)
+    wishes = wishes_of(given, "data add")
     called = name or name_of(file)
     place = _place(called, force)
     added = _looked(file, wishes)
@@ -51,14 +51,21 @@ def add(file: Path, given: Mapping[str, Any], name: str | None, force: bool) -> 
         write(f"{line}\n")
 
 
-def _wishes(given: Mapping[str, Any]) -> Wishes:
+def wishes_of(given: Mapping[str, Any], verb: str) -> Wishes:
+    """Return what options say of a file.
+
+    Raises
+    ------
+    ConfigError
+        Naming the option.
+    """
     from mpu_bench.data.own.adding import Wishes
     from mpu_bench.document import Document
     from mpu_bench.errors import ConfigError
     from mpu_bench.yaml_text import Locations
 
     steps: dict[str | int, Locations] = {key: Locations(f"--{key}") for key in given}
-    wishes: Wishes = Document(dict(given), "data add", ConfigError, Locations(steps=steps)).root.validated(Wishes)
+    wishes: Wishes = Document(dict(given), verb, ConfigError, Locations(steps=steps)).root.validated(Wishes)
     return wishes
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mpu_bench.cli.options import DataFolder, DatasetNames, Mirror, Offline, console, data_home, say, write
+from mpu_bench.cli.own_options import Header, Label, MissingRule, Positive, Scale, Separator, Split, SplitSeed, TestFile
 
 if TYPE_CHECKING:
     from mpu_bench.data.cards.schema import Card
@@ -25,38 +26,16 @@ def _cards(names: Sequence[str]) -> list[Card]:
 @app.command()
 def add(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="svmlight, CSV, TSV or Parquet; may be compressed.")],
-    label: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The label's column, by name or number. By default label, class, target, y or the last.",
-        ),
-    ] = None,
-    positive: Annotated[
-        list[str] | None,
-        typer.Option(metavar="V", help="A label of the positive class: makes two classes. Repeatable."),
-    ] = None,
-    test: Annotated[Path | None, typer.Option(metavar="FILE", help="The test part, with the same columns.")] = None,
-    split: Annotated[
-        float | None, typer.Option(metavar="PART", help="The part of the rows to train on, at random.  [default: 0.8]")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the split.")] = 0,
+    label: Label = None,
+    positive: Positive = None,
+    test: TestFile = None,
+    split: Split = None,
+    seed: SplitSeed = 0,
     name: Annotated[str | None, typer.Option(metavar="N", help="What to call it. By default as the file.")] = None,
-    missing: Annotated[
-        str, typer.Option(metavar="WORD", help="Of a number that is missing: refuse it, median, or drop the row.")
-    ] = "refuse",
-    scale: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORD", help="none, standard or unit-interval.  [default: standard for tables, none for svmlight]"
-        ),
-    ] = None,
-    header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether the first line names the columns.")
-    ] = None,
-    separator: Annotated[
-        str | None, typer.Option(metavar="C", help="Between cells: a character, or tab.", show_default=False)
-    ] = None,
+    missing: MissingRule = "refuse",
+    scale: Scale = None,
+    header: Header = None,
+    separator: Separator = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the card that is there.")] = False,
 ) -> None:
     """Make a dataset of your own file: look at it, count it, write its card. The file stays where it is."""

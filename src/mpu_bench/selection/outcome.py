@@ -45,6 +45,11 @@ class Row:
             return None
         return math.sqrt(self.error * (1 - self.error) / self.tested)
 
+    @property
+    def settings(self) -> str:
+        """The values of the parameters that were tried, in words."""
+        return " ".join(f"{name}={value:.3g}" for name, value in self.setting.items())
+
 
 @dataclass
 class Outcome:
@@ -53,16 +58,27 @@ class Outcome:
     rows: list[Row]
     chosen: Row | None
     all_rows: int
+    is_rare: bool = False  #: whether the balanced error chooses
 
     @property
     def front(self) -> list[Row]:
         """The candidates of which none other is both smaller and better on the test rows, the smallest first."""
-        known = [each for each in self.rows if each.error is not None and each.size is not None]
         found: list[Row] = []
-        for each in sorted(known, key=lambda row: (row.size, row.error)):
-            if not found or _known(each.error) < _known(found[-1].error):
+        for each in sorted(self.known, key=lambda row: (row.size, self.shown_error(row))):
+            if not found or self.shown_error(each) < self.shown_error(found[-1]):
                 found.append(each)
         return found
+
+    @property
+    def known(self) -> list[Row]:
+        """The candidates with an error on the test rows, the best first."""
+        known = [each for each in self.rows if each.error is not None and each.size is not None]
+        return sorted(known, key=self.shown_error)
+
+    def shown_error(self, row: Row) -> float:
+        """Return the error on the test rows, of the kind that chooses; infinite where there is none."""
+        error = row.balanced_error if self.is_rare else row.error
+        return math.inf if error is None else error
 
     def significantly_better(self) -> list[tuple[Row, float]]:
         """Return the candidates that are right on the test rows where the choice is wrong, beyond chance; with p."""
@@ -121,5 +137,13 @@ def mcnemar(right: bytes, other_right: bytes) -> float:
     return float(binomtest(only_first, only_first + only_second).pvalue)
 
 
-def _known(number: float | None) -> float:
-    return math.inf if number is None else number
+def as_csv(outcome: Outcome) -> str:
+    """Return the table of all candidates, errors as shares."""
+    import pandas as pd
+
+    names = (
+        "name", "kind", "settings", "rows", "seconds", "choosing_error", "error", "standard_error", "balanced_error",
+        "tested", "seconds_per_prediction", "vectors", "size", "reason",
+    )  # fmt: skip
+    rows = [{name: getattr(row, name) for name in names} | {"chosen": row is outcome.chosen} for row in outcome.rows]
+    return pd.DataFrame(rows).rename(columns={"size": "bytes"}).to_csv(index=False)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.problem import Problem
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.estimators.inputs import as_array
 
@@ -32,9 +33,9 @@ class Source:
     home: DataHome
     seed: int = 0
 
-    def load(self) -> Data:
+    def load(self, progress: Progress = SILENT) -> Data:
         """Return the rows; they are prepared first where need be."""
-        return Data(load_problem(catalog.card(self.dataset, self.options), self.home), self.seed)
+        return Data(load_problem(catalog.card(self.dataset, self.options), self.home, progress), self.seed)
 
 
 @dataclass

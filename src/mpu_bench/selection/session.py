@@ -32,6 +32,8 @@ class Session:
         Rows of the training part that candidates are tuned on, and all of them.
     began, seconds : float
         When it began, by `time.monotonic`, and how many seconds it may take; those of compiling are added.
+    is_rare : bool
+        Whether the balanced error chooses.
     folder : Path
         For models meanwhile.
     most_bytes : int or None
@@ -46,7 +48,8 @@ class Session:
     all_rows: int
     began: float
     seconds: float
-    folder: Path
+    is_rare: bool = False
+    folder: Path = Path()
     most_bytes: int | None = None
     changed: Callable[[Outcome], None] = lambda _outcome: None
     compiled: float = 0.0
@@ -68,7 +71,7 @@ class Session:
         chosen = choose(rows, self.most_bytes)
         if chosen is not None and self.last is not None:
             chosen.rows, chosen.seconds = self.last.fit.rows, self.last.seconds
-        return Outcome(rows, chosen, self.all_rows)
+        return Outcome(rows, chosen, self.all_rows, self.is_rare)
 
     def _row(self, course: Course) -> Row:
         return row_of(course, self._evaluated.get(course.candidate.name))

@@ -1,0 +1,180 @@
+"""``mpu-bench try``: which of the learners suits a file of the user's own."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mpu_bench.cli.options import INTERRUPTED, DataFolder, Mirror, Offline, ResultsRoot, console, data_home, say
+from mpu_bench.cli.own_options import Header, Label, MissingRule, Positive, Scale, Separator, Split, SplitSeed, TestFile
+
+if TYPE_CHECKING:
+    from mpu_bench.data.cards.schema import Card
+    from mpu_bench.selection.outcome import Outcome
+    from mpu_bench.selection.session import Session
+
+_FEWEST_ROWS = 20
+_LARGEST_SECONDS = 7 * 24 * 3600.0
+
+
+def try_(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="svmlight, CSV, TSV or Parquet; or the name of a dataset.")
+    ],
+    seconds: Annotated[
+        float,
+        typer.Option(min=1, max=_LARGEST_SECONDS, help="How long it may take in all; compiling is not counted."),
+    ] = 60,
+    budget: Annotated[str, typer.Option(metavar="N,N", help="Vectors that budgeted learners may keep.")] = "100,500",
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="The most that the chosen model may take, such as 64KB.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, max=64, help="Processes.  [default: one a core]")] = None,
+    label: Label = None,
+    positive: Positive = None,
+    test: TestFile = None,
+    split: Split = None,
+    seed: SplitSeed = 0,
+    missing: MissingRule = "refuse",
+    scale: Scale = None,
+    header: Header = None,
+    separator: Separator = None,
+    results: ResultsRoot = Path("results"),
+    data_folder: DataFolder = None,
+    mirror: Mirror = None,
+    offline: Offline = False,
+) -> None:
+    """Find out which learner suits your data: tune, compare and time them all within a minute.
+
+    Rows are kept apart for choosing, and others that no choice has seen for the errors that are shown. The chosen
+    model, the table, a picture and the config that repeats the choice are written to RESULTS/try-NAME.
+    """
+    from mpu_bench.selection.rows import Source
+
+    began = time.monotonic()
+    given: dict[str, Any] = {
+        "label": label, "positive": positive, "test": None if test is None else str(test), "split": split, "seed": seed,
+        "missing": missing, "scale": scale, "header": header, "separator": separator,
+    }  # fmt: skip
+    wishes = {key: value for key, value in given.items() if value is not None}
+    budgets, most_bytes = _budgets(budget), _bytes(memory)
+    name, options = _dataset(file, wishes)
+    home = data_home(data_folder, mirror, offline)
+    source = Source(name, options, home, seed)
+    session = _session(source, budgets, began, seconds)
+    session.most_bytes = most_bytes
+    raise typer.Exit(_select(session, file, wishes, jobs or os.cpu_count() or 1, results / f"try-{name}"))
+
+
+def _budgets(text: str) -> tuple[int, ...]:
+    from mpu_bench.errors import ConfigError
+
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdecimal() and 2 <= int(word) <= 1_000_000 for word in words):
+        raise ConfigError(f"--budget {text}: must be numbers of vectors from 2 on, such as 100,500")
+    return tuple(dict.fromkeys(map(int, words)))
+
+
+def _bytes(text: str | None) -> int | None:
+    from mpu_bench.cli.options import memory
+
+    return None if text is None else memory(text, "--memory")
+
+
+def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the name of a dataset and its options: of a file, or of a card with that name."""
+    from mpu_bench.cli.adding import wishes_of
+    from mpu_bench.data.cards import catalog
+    from mpu_bench.data.own.chosen import options_of
+
+    if not Path(file).exists() and file in catalog.names():
+        return file, {key: wishes[key] for key in ("positive",) if key in wishes}
+    return options_of(Path(file), wishes_of(wishes, "try"), file, None)
+
+
+def _session(source: Any, budgets: tuple[int, ...], began: float, seconds: float) -> Session:
+    """Load the rows, and settle who is tried."""
+    from mpu_bench.data.download.progress import for_console
+    from mpu_bench.errors import DataError
+    from mpu_bench.selection.candidates import Facts, candidates
+    from mpu_bench.selection.session import Session
+
+    data = source.load(for_console(console(stderr=True)))
+    name = source.dataset
+    if not data.problem.n_test:
+        raise DataError(f"{name}: has no test rows; a file is split by --split 0.8, or give --test FILE")
+    if data.problem.n < _FEWEST_ROWS:
+        raise DataError(f"{name}: has {data.problem.n} training rows; at least {_FEWEST_ROWS} are needed to choose by")
+    say(
+        f"{name}: {data.problem.n:,} training rows of {data.problem.features:,} features, {data.held_out:,} of them held "
+        f"out to choose by{' with the balanced error' if data.is_rare else ''}; {data.problem.n_test:,} test rows"
+    )
+    facts = Facts(data.width, data.is_rare, budgets)
+    return Session(source, candidates(facts), data.learned_from, data.problem.n, began, seconds, is_rare=data.is_rare)
+
+
+def _select(session: Session, file: str, wishes: Mapping[str, Any], jobs: int, folder: Path) -> int:
+    """Make the selection and keep what comes of it; return the exit code."""
+    from mpu_bench.cli.selection_table import Display
+
+    code = 0
+    with tempfile.TemporaryDirectory(prefix="mpu-bench-") as kept:
+        session.folder = Path(kept)
+        with Display(console(stderr=True), session) as display:
+
+            def changed(outcome: Outcome) -> None:
+                _keep_table(outcome, folder)
+                display.show(outcome)
+
+            session.changed = changed
+            try:
+                session.make(jobs)
+            except KeyboardInterrupt:
+                code = INTERRUPTED
+        _keep(session, file, wishes, folder)
+    return code
+
+
+def _keep_table(outcome: Outcome, folder: Path) -> None:
+    from mpu_bench.files import write_all
+    from mpu_bench.selection.outcome import as_csv
+
+    write_all(folder, {"candidates.csv": as_csv(outcome)})
+
+
+def _keep(session: Session, file: str, wishes: Mapping[str, Any], folder: Path) -> None:
+    """Write the table, the picture, the model and the config, and say what was chosen."""
+    from mpu_bench.cli.selection_table import print_outcome
+    from mpu_bench.files import write_all
+    from mpu_bench.report import front
+
+    outcome = session.outcome
+    _keep_table(outcome, folder)
+    written = ["candidates.csv"]
+    if outcome.front:
+        write_all(folder, front.drawn(outcome, session.source.dataset))
+        written.append("front.svg and front.png")
+    if (path := session.model_of_choice()) is not None and outcome.chosen is not None:
+        written += _keep_choice(pickle.loads(path.read_bytes()), session, file, wishes, folder)
+    print_outcome(outcome, session.source.dataset, console())
+    say(f"in {folder}: {', '.join(written)}")
+
+
+def _keep_choice(classifier: Any, session: Session, file: str, wishes: Mapping[str, Any], folder: Path) -> list[str]:
+    """Write the chosen model and the config that repeats it; `classifier` comes from this command's own processes."""
+    from mpu_bench.data.cards import catalog
+    from mpu_bench.files import write_all
+    from mpu_bench.selection.repetition import config_of, model_of
+
+    source = session.source
+    card: Card = catalog.card(source.dataset, source.options)
+    model_of(classifier, card, source.home, session.all_rows).save(folder / "model.mpu")
+    write_all(folder, {"repeat.yaml": config_of(classifier, source, file, wishes, session.all_rows)})
+    return ["model.mpu (mpu-bench predict)", "repeat.yaml (mpu-bench run)"]

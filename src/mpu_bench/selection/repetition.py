@@ -1,0 +1,84 @@
+"""The choice for later: as a model that takes raw rows, and as a config that trains it again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mpu_bench.core.kernels import Gaussian
+from mpu_bench.data.cards.schema import Card
+from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.prepare.load import preprocessing_of
+from mpu_bench.models.classes import Classes
+from mpu_bench.models.saved import SavedModel
+from mpu_bench.selection.rows import Source
+
+_HEAD = "# The learner that was chosen for {file}; `mpu-bench run` with this file trains it again.\n"
+
+
+def model_of(classifier: Any, card: Card, home: DataHome) -> SavedModel:
+    """Return a chosen classifier as a model that takes the rows of the user's file.
+
+    Parameters
+    ----------
+    classifier : SolverClassifier
+        Trained on the classes by number.
+    card : Card
+        Of the dataset.
+    home : DataHome
+        Where it is prepared.
+    """
+    from mpu_bench.estimators.saving import saved_model
+
+    saved = saved_model(classifier, preprocessing_of(card, home))
+    origin = saved.origin.model_copy(update={"dataset": card.name})
+    return replace(saved, classes=Classes.of(card.class_names, card.class_words), origin=origin)
+
+
+def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, Any], rows: int) -> str:
+    """Return the config that trains the chosen solver again on all training rows.
+
+    Parameters
+    ----------
+    classifier : SolverClassifier
+        The choice.
+    source : Source
+    file : str
+        The user's file, or the name of a dataset.
+    wishes : mapping
+        The options that were given of it.
+    rows : int
+        The training rows.
+    """
+    solver, kernel = classifier._solver(rows), classifier._kernel(None)
+    parameters = {each.name: _plain(getattr(solver, each.name)) for each in fields(solver)}
+    parameters = {name: value for name, value in parameters.items() if value is not None}
+    if len(classifier.classes_) > 2 and solver.classes == "two":
+        words = {"ovr": "one-against-rest", "ovo": "one-against-one"}
+        parameters["multiclass"] = words[classifier.multi_class]
+    options: dict[str, Any] = {"augment": 1} if getattr(classifier, "fit_intercept", False) else {}
+    if Path(file).exists():
+        given = {
+            key: value for key, value in wishes.items() if (key, value) not in (("seed", 0), ("missing", "refuse"))
+        }
+        if "test" in given:
+            given["test"] = os.path.abspath(given["test"])  # noqa: PTH100
+        dataset: Any = {"file": os.path.abspath(file), **given, **options}  # noqa: PTH100
+    else:
+        dataset = {file: options} if options else file
+    content = {
+        "name": f"try-{source.dataset}-again",
+        "dataset": dataset,
+        "kernel": {"gaussian": {"gamma": float(kernel.gamma)}} if isinstance(kernel, Gaussian) else "linear",
+        "solvers": [{solver.name: parameters}],
+    }
+    return _HEAD.format(file=file) + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
