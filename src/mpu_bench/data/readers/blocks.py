@@ -69,11 +69,12 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of a dataset that is on disk, and whom to tell how much of its content has been read."""
+    """A file of a dataset that is on disk, whom to tell how much of its content has been read, and what mends it."""
 
     name: str
     path: Path
     advance: Callable[[int], None] = lambda _count: None
+    fix: str = "delete it and fetch it again"
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -86,7 +87,7 @@ class SourceFile:
             with open_content(self.path) as stream:
                 yield stream
         except SourceError as error:
-            raise DataError(f"{self.path}: {error}; delete it and fetch it again") from error
+            raise DataError(f"{self.path}: {error}; {self.fix}") from error
 
     def blocks(self, size: int | None = None) -> Iterator[tuple[int, bytes]]:
         """Cut the text at line ends into blocks of about ``size`` bytes.

@@ -1,0 +1,1 @@
+"""Files of the user's own: read whatever their format, looked at, and made into datasets without a copy."""

@@ -1,0 +1,259 @@
+"""Reading a file of the user's own piece by piece, in bounded memory, whatever its format."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+from numpy.typing import NDArray
+
+from mpu_bench.data.cards.schema import MOST_FEATURES
+from mpu_bench.data.own import parquet
+from mpu_bench.data.own.formats import Form, Format, form_of
+from mpu_bench.data.readers.blocks import SourceFile
+from mpu_bench.errors import DataError
+from mpu_bench.texts import one_line
+
+MOST_COLUMNS = 10_000  #: of a table; a wider one is better svmlight
+_MOST_NAME_CHARACTERS = 200
+_PIECE_CELLS = 400_000
+_MOST_CELL_CHARACTERS = 1 << 17  # csv's own bound
+_FIX = "write it again"
+
+
+class Vectors(NamedTuple):
+    """Examples of svmlight text: their labels, (m,) float64, and their values as a CSR array of shape (m, columns)."""
+
+    labels: NDArray[np.float64]
+    rows: Any
+
+
+@dataclass(frozen=True)
+class OwnFile:
+    """A file of the user's own.
+
+    Attributes
+    ----------
+    file : SourceFile
+    format : str
+        ``"svmlight"``, ``"delimited"`` or ``"parquet"``.
+    separator : str
+        Between the cells of a delimited text.
+    header : bool
+        Whether the first line of a delimited text names its columns.
+    columns : tuple of str
+        The names of the columns of a table: ``column 1`` and so on where there are none. Empty for svmlight.
+    """
+
+    file: SourceFile
+    format: Format
+    separator: str = ","
+    header: bool = False
+    columns: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.file.path
+
+    def pieces(self, cells: int = _PIECE_CELLS) -> Iterator[pd.DataFrame]:
+        """Read a table piece by piece.
+
+        Parameters
+        ----------
+        cells : int
+            About how many to read at once.
+
+        Yields
+        ------
+        DataFrame
+            Texts as they stand in the file; of Parquet, numbers as float64 and all else as texts.
+
+        Raises
+        ------
+        DataError
+            With file and line: too few or many cells, quotation marks that do not fit, what is not UTF-8.
+        """
+        rows = max(1, cells // max(1, len(self.columns)))
+        if self.format == "parquet":
+            yield from parquet.pieces(self.file, rows)
+            return
+        records = _records(self.file, self.separator)
+        if self.header:
+            next(records, None)
+        yield from _frames(self.path, records, self.columns, rows)
+
+    def vectors(self, columns: int = MOST_FEATURES, first_index: int = 1) -> Iterator[Vectors]:
+        """Read svmlight text piece by piece.
+
+        Parameters
+        ----------
+        columns : int
+            The most there may be; a larger index is an error.
+        first_index : int
+            The index of the first column, 1 or 0.
+
+        Raises
+        ------
+        DataError
+            With file and line.
+        """
+        from mpu_bench.data.readers.svmlight import Rules, read_svmlight
+
+        met = MetLabels()
+        for chunk in read_svmlight(self.file, Rules(met, columns, first_index)):
+            assert chunk.columns is not None
+            assert chunk.lengths is not None
+            starts = np.concatenate([[0], np.cumsum(chunk.lengths)])
+            values = scipy.sparse.csr_array((chunk.values, chunk.columns, starts), (len(starts) - 1, columns))  # noqa: PD011
+            yield Vectors(np.array(met.numbers)[chunk.labels], values)
+
+
+@dataclass
+class MetLabels:
+    """Takes any number for a label, and gives each an index in the order they are met."""
+
+    numbers: list[float] = field(default_factory=list)
+
+    def of_numbers(self, labels: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Return the place of each label among ``numbers``, -1 for what is not finite."""
+        distinct, codes = np.unique(labels, return_inverse=True)
+        self.numbers += [number for number in distinct.tolist() if np.isfinite(number) and number not in self.numbers]
+        places = {number: place for place, number in enumerate(self.numbers)}
+        return np.array([places.get(number, -1) for number in distinct.tolist()], np.int32)[codes]
+
+    def unknown(self, label: str) -> str:
+        """Return a message that a label is none."""
+        return f"the label '{label}' is not a finite number"
+
+
+def open_table(
+    path: Path | SourceFile, *, separator: str | None = None, header: bool | None = None, form: Form | None = None
+) -> OwnFile:
+    """Find out what a file is, and the names of its columns.
+
+    Parameters
+    ----------
+    path : Path or SourceFile
+        svmlight, or a table as CSV, TSV or Parquet; text may be compressed by gzip, bzip2 or xz. Its content decides
+        what it is, by the rules of `mpu_bench.data.own.formats`, not its name.
+    separator : str, optional
+        One character that overrides what is found.
+    header : bool, optional
+        Whether the first line names the columns; overrides what is found.
+    form : Form, optional
+        What it is, where that is known.
+
+    Returns
+    -------
+    OwnFile
+
+    Raises
+    ------
+    DataError
+        With the file, the line and what is wrong: it cannot be read, is empty, is no text, two columns have one name.
+    """
+    file = path if isinstance(path, SourceFile) else SourceFile(path.name, path, fix=_FIX)
+    found = form or form_of(file, separator, header)
+    if found.format == "svmlight":
+        return OwnFile(file, "svmlight")
+    if found.format == "parquet":
+        names: Sequence[str] = parquet.columns(file)
+    else:
+        first = next(_records(file, found.separator), None)
+        if first is None:
+            raise DataError(f"{file.path}: is empty")
+        names = [name.strip() for name in first[1]] if found.header else [""] * len(first[1])
+    return OwnFile(file, found.format, found.separator, found.header, _checked_names(file.path, names))
+
+
+def _checked_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """Give columns without a name one, and refuse names that cannot be told apart."""
+    if len(names) > MOST_COLUMNS:
+        raise DataError(f"{path}: has {len(names):,} columns, and {MOST_COLUMNS:,} can be read; write it as svmlight")
+    known: dict[str, int] = {}
+    for number, name in enumerate((name or f"column {i}" for i, name in enumerate(names, 1)), 1):
+        if len(name) > _MOST_NAME_CHARACTERS:
+            shown = one_line(name, 50)
+            raise DataError(
+                f"{path}: the name of column {number} has more than {_MOST_NAME_CHARACTERS} characters: {shown}"
+            )
+        if name in known:
+            raise DataError(f"{path}: columns {known[name]} and {number} are both called '{name}'; rename one")
+        known[name] = number
+    return tuple(known)
+
+
+def _records(file: SourceFile, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Cut a text into cells; yields the number of the line that each record ends on."""
+    reader = csv.reader(_lines(file), delimiter=separator, skipinitialspace=True, strict=True)
+    while True:
+        began = reader.line_num + 1
+        try:
+            record = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(f"{file.path}, line {began}: {_explained(str(error))}") from None
+        if any(record) and (len(record) > 1 or record[0].strip()):
+            yield began, record
+
+
+def _explained(error: str) -> str:
+    """Return what csv finds wrong, in words that name the fix."""
+    if "field larger" in error or "unexpected end" in error:
+        words = f"a quotation mark is not closed, or a cell has more than {_MOST_CELL_CHARACTERS:,} characters"
+    elif "new-line" in error:
+        words = "a line ends in CR alone; write line ends as LF or CRLF"
+    else:
+        words = "a quotation mark stands within a cell; write it twice, in a cell that is within quotation marks"
+    return words
+
+
+def _lines(file: SourceFile) -> Iterator[str]:
+    for first, block in file.blocks():
+        for number, line in enumerate(block.splitlines(keepends=True) if b"\r" not in block else _cut(block), first):
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                byte = line[error.start]
+                raise DataError(
+                    f"{file.path}, line {number}: is not UTF-8 text (byte 0x{byte:02x}); convert it, such as by "
+                    "iconv -f latin1 -t utf-8"
+                ) from None
+            if "\0" in text:
+                raise DataError(f"{file.path}, line {number}: holds a NUL; this is not a text")
+            yield text
+
+
+def _cut(block: bytes) -> Iterable[bytes]:
+    """Cut at LF alone, as the numbers of lines are counted."""
+    lines = block.split(b"\n")
+    yield from (line + b"\n" for line in lines[:-1])
+    if lines[-1]:
+        yield lines[-1]
+
+
+def _frames(
+    path: Path, records: Iterator[tuple[int, list[str]]], columns: tuple[str, ...], rows: int
+) -> Iterator[pd.DataFrame]:
+    gathered: list[list[str]] = []
+    for line, record in records:
+        if len(record) != len(columns):
+            raise DataError(f"{path}, line {line}: has {len(record)} cells, where there are {len(columns)} columns")
+        gathered.append(record)
+        if len(gathered) == rows:
+            yield _frame(gathered, columns)
+            gathered = []
+    if gathered:
+        yield _frame(gathered, columns)
+
+
+def _frame(records: Sequence[Sequence[str]], columns: tuple[str, ...]) -> pd.DataFrame:
+    return pd.DataFrame(records, columns=pd.Index(columns, dtype=object), dtype=object)

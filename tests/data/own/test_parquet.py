@@ -1,0 +1,54 @@
+"""Parquet, where the extra that reads it is installed; without it, one message."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mpu_bench.data.own.tables import open_table
+from mpu_bench.errors import DataError
+
+
+def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(DataError, match=r"mine\.parquet: is Parquet; to read it, pip install 'mpu-bench\[parquet\]'"):
+        open_table(tmp_path / "mine.parquet")
+
+
+def test_numbers_and_words(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
+    columns = {
+        "whole": pyarrow.array([1, None, 3]),
+        "word": pyarrow.array(["a", None, "b"]).dictionary_encode(),
+        "flag": [True, False, None],
+        "day": [datetime.date(2020, 1, 2)] * 3,
+        "price": [decimal.Decimal("1.50"), None, decimal.Decimal("2")],
+    }
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "mine")
+    table = open_table(tmp_path / "mine")
+    assert table.columns == tuple(columns)
+    first, second = table.pieces(cells=10)
+    assert [len(first), len(second)] == [2, 1]
+    np.testing.assert_array_equal(first["whole"], [1, np.nan])
+    np.testing.assert_array_equal(first["price"], [1.5, np.nan])
+    assert first["word"].to_list() == ["a", None]
+    assert first["flag"].to_list() == ["true", "false"]
+    assert first["day"].to_list() == ["2020-01-02"] * 2
+
+
+def test_damaged_and_nested(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
+    pyarrow.parquet.write_table(pyarrow.table({"x": [[1, 2]]}), tmp_path / "mine")
+    with pytest.raises(DataError, match=r"mine, column 'x': is of type list<.*>, neither numbers nor words"):
+        open_table(tmp_path / "mine")
+    (tmp_path / "mine").write_bytes((tmp_path / "mine").read_bytes()[:-9])
+    with pytest.raises(DataError, match=r"mine: cannot be read as Parquet: "):
+        open_table(tmp_path / "mine")
