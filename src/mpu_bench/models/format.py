@@ -1,4 +1,4 @@
-"""The file of a model, ``.mpu``: a zip archive of ``model.json`` and of arrays, which nothing but data can be read from.
+"""The file of a model, ``.mpu``: a zip archive of ``model.json`` and of arrays, from which only data can be read.
 
 Nothing in it is compressed, so it is never larger in memory than on disk; no array holds objects, so nothing is
 unpickled; every array is what ``model.json`` says it is, to the byte, and has the checksum of the archive.

@@ -19,7 +19,7 @@ from mpu_bench.core.rows import Rows
 from mpu_bench.document import Strict
 from mpu_bench.errors import DataError
 from mpu_bench.models import format as model_file
-from mpu_bench.models.classes import ClassLabels, Classes
+from mpu_bench.models.classes import Classes, ClassLabels
 from mpu_bench.models.inputs import array_rows, with_constant
 from mpu_bench.models.parts import Parts, put_together, taken_apart
 from mpu_bench.preprocessing import NumberColumn, Preprocessing, Table, Vectors, from_json, to_json
@@ -29,8 +29,9 @@ class Origin(Strict):
     """What made a model, as far as it is known."""
 
     solver: str = ""
-    parameters: Mapping[str, Any] = {}  # noqa: RUF012 - pydantic copies it
+    parameters: Mapping[str, Any] = {}
     dataset: str = ""
+    options: Mapping[str, Any] = {}  #: of the dataset
     seed: int | None = None
     version: str = ""  #: of mpu-bench
     time: str = ""  #: of saving, in UTC
@@ -116,11 +117,22 @@ class SavedModel:
             raise DataError(f"the rows are an array of {shape}; the model takes tables of {len(names)} columns")
         return pd.DataFrame(values, columns=names)
 
+    def check_columns(self, given: Sequence[str]) -> None:
+        """Check the names of a table's columns, where the model knows them.
+
+        Raises
+        ------
+        DataError
+            If one is missing, too many or elsewhere.
+        """
+        if isinstance(self.preprocessing, Table):
+            self.preprocessing.check_columns(given)
+        elif self.columns is not None:
+            Table(columns=tuple(NumberColumn(name=name) for name in self.columns)).check_columns(given)
+
     def _vector_rows(self, X: Any, preprocessing: Vectors | None) -> Rows:
         if isinstance(X, pd.DataFrame):
-            if self.columns is not None:
-                expected = Table(columns=tuple(NumberColumn(name=name) for name in self.columns))
-                expected.check_columns([str(name) for name in X.columns])
+            self.check_columns([str(name) for name in X.columns])
             X = X.to_numpy()
         if preprocessing is None:
             return array_rows(X, self.raw_features)
