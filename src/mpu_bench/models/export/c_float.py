@@ -72,11 +72,9 @@ def float_source(model: Portable, name: str) -> Source:
     vote, scores = vote_code(model, constants, "float"), class_scores(model)
     parts = [
         heading(model, name, "floats", _ROUNDING), "#include <math.h>\n#include <stdint.h>", defines(model, name), labels,
-        *constants.lines, steps, machines, vote, scores, public_functions(model, name, "float"),
+        *constants.lines, steps, machines, vote, scores, public_functions(model, name, "float", "float", "float"),
     ]  # fmt: skip
     stack = 4 * (model.features + model.machines + model.scores + (2 * model.classes if model.pairs is not None else 0))
-    if model.frequencies is not None:
-        stack += 0
     return Source("\n\n".join(filter(None, parts)) + "\n", name, constants.bytes + label_bytes, stack, **counts)
 
 
@@ -86,7 +84,9 @@ _ROUNDING = (
 )
 
 
-def heading(model: Portable, name: str, numbers: str, rounding: tuple[str, ...]) -> str:
+def heading(
+    model: Portable, name: str, numbers: str, rounding: tuple[str, ...], powers: tuple[int, ...] = ()
+) -> str:
     """Return the comment that a file begins with: what it is, and the columns of a row, in order."""
     origin, lines = model.saved.origin, []
     made = " ".join(filter(None, [origin.solver, f"on {origin.dataset}" if origin.dataset else "", origin.time]))
@@ -96,12 +96,15 @@ def heading(model: Portable, name: str, numbers: str, rounding: tuple[str, ...])
     codes = _codes(model, name)
     for place, column in enumerate(model.columns):
         shown = f"  [{place}] {column.name}"
+        power = f", times 2^{powers[place]}" if powers else ""
         if isinstance(column, CategoricalColumn):
             pairs = [f"{code} = {word}" for word, code in zip(column.categories, codes[place], strict=True)]
             shown += f": a code, {', '.join(pairs[:8])}{', ...' if len(pairs) > 8 else ''}; -1 for any other word"
         elif isinstance(model.saved.preprocessing, Table):
             fill = "must be there" if column.fill is None else f"NaN where it is missing, {column.fill:g} is taken then"
-            shown += f": a number, {fill}"
+            shown += f": a number{power}, {fill if not powers else fill.replace('NaN', '-32768')}"
+        else:
+            shown += power
         lines.append(shown)
         if place >= 199 and len(model.columns) > 201:
             lines.append(f"  ... and {len(model.columns) - place - 1} more")
@@ -344,16 +347,17 @@ def vote_code(model: Portable, constants: Constants, kind: str) -> str:
     if model.pairs is None:
         return _vote_function(_best(model, "f"), kind)
     largest = model.classes
+    both = bool((model.pairs[:, 0] != REST).any())
     constants.indices("pair_firsts", np.where(model.pairs[:, 0] == REST, largest, model.pairs[:, 0]), largest)
     constants.indices("pair_seconds", model.pairs[:, 1], largest)
-    both = bool((model.pairs[:, 0] != REST).any())
+    down = f" >> {model.classes.bit_length()}" if both and kind != "float" else ""  # so that sums hold
     lines = ["int32_t c, k, best = 0;", f"{kind} sums[{model.classes}];", f"int32_t votes[{model.classes}];"]
     lines += [f"for (c = 0; c < {model.classes}; c++) {{ sums[c] = 0; votes[c] = 0; }}"]
-    lines += [f"for (k = 0; k < {model.machines}; k++) {{", "  sums[pair_seconds[k]] += f[k];"]
+    lines += [f"for (k = 0; k < {model.machines}; k++) {{", f"  sums[pair_seconds[k]] += f[k]{down};"]
     if both:
         lines += [
             f"  if (pair_firsts[k] < {largest}) {{",
-            "    sums[pair_firsts[k]] -= f[k];",
+            f"    sums[pair_firsts[k]] -= f[k]{down};",
             "    votes[f[k] > 0 ? pair_seconds[k] : pair_firsts[k]]++;",
             "  }",
         ]
@@ -392,12 +396,12 @@ def class_scores(model: Portable) -> str:
     return f"static void class_scores(const float *f, float *scores)\n{{\n  int32_t c;\n{text}\n}}"
 
 
-def public_functions(model: Portable, name: str, kind: str) -> str:
-    """Return the two functions that a device calls."""
-    arrays = f"  float x[{model.features}], f[{model.machines}];\n  make_features(row, x);\n  machine_scores(x, f);\n"
+def public_functions(model: Portable, name: str, row: str, feature: str, score: str) -> str:
+    """Return the two functions that a device calls, for these types of a row, of features and of scores."""
+    arrays = f"  {feature} x[{model.features}];\n  {score} f[{model.machines}];\n  make_features(row, x);\n  machine_scores(x, f);\n"
     return (
         f"/* Writes {model.scores} score{'s' * (model.scores > 1)} of a row; of two classes it is above zero for the "
-        f"second. */\nvoid {name}_scores(const {kind} *row, float *scores)\n{{\n{arrays}  class_scores(f, scores);\n}}"
+        f"second. */\nvoid {name}_scores(const {row} *row, {score} *scores)\n{{\n{arrays}  class_scores(f, scores);\n}}"
         f"\n\n/* Returns the index of the row's label in {name}_labels. */\n"
-        f"int {name}_predict(const {kind} *row)\n{{\n{arrays}  return choose(f);\n}}"
+        f"int {name}_predict(const {row} *row)\n{{\n{arrays}  return choose(f);\n}}"
     )
