@@ -20,11 +20,14 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
 from mpu_bench.document import Strict
 from mpu_bench.errors import DataError
+from mpu_bench.texts import one_line
 
 #: texts that stand for a value that is not there
 MISSING_WORDS = ("", "?", "NA", "N/A", "nan", "NaN", "null", "NULL", "None")
 MISSING = ""  #: the word that all of them become in a categorical column
 _MOST_NAMED = 5
+_MOST_SHOWN_BYTES = 100
+_LARGEST_WHOLE = 1e15
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Width = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -66,11 +69,21 @@ class NumberColumn(Strict):
 
 
 class CategoricalColumn(Strict):
-    """A column of words: one feature for each of ``categories``, 1 where it is that word; none for any other word."""
+    """A column of words: one feature for each of ``categories``, 1 where it is that word; none for any other word.
+
+    With ``exact`` a word such as ``?`` is itself, and does not stand for one that is missing.
+    """
 
     kind: Literal["categorical"] = "categorical"
     name: str
     categories: Annotated[tuple[str, ...], Field(min_length=1)]
+    exact: bool = False
+
+    @model_validator(mode="after")
+    def _names_each_once(self) -> Self:
+        if len(set(self.categories)) < len(self.categories):
+            raise ValueError(f"column '{self.name}' has a category twice")
+        return self
 
     @property
     def features(self) -> int:
@@ -79,7 +92,8 @@ class CategoricalColumn(Strict):
 
     def codes(self, texts: pd.Series[Any]) -> NDArray[np.intp]:
         """Return the place of every word among the categories, shape (n,); -1 for one that is not among them."""
-        return pd.Index(self.categories).get_indexer(pd.Index(words_of(texts)))
+        words = np.array([str(each).strip() for each in texts.to_list()], object) if self.exact else words_of(texts)
+        return pd.Index(self.categories, dtype=object).get_indexer(pd.Index(words, dtype=object))
 
 
 class OmittedColumn(Strict):
@@ -100,7 +114,8 @@ Column = Annotated[NumberColumn | CategoricalColumn | OmittedColumn, Field(discr
 class Table(Strict):
     """Rows of a table: its columns in the order of the file, and which of them, if any, holds the label.
 
-    ``sparse`` says how the rows are stored; ``unit_rows`` divides each by its Euclidean norm at last.
+    ``sparse`` says how the rows are stored; ``unit_rows`` divides each by its Euclidean norm; ``augment`` appends a
+    constant feature at last.
     """
 
     kind: Literal["table"] = "table"
@@ -108,6 +123,7 @@ class Table(Strict):
     label: str | None = None
     sparse: bool = False
     unit_rows: bool = False
+    augment: Width | None = None
 
     @model_validator(mode="after")
     def _has_its_label(self) -> Self:
@@ -121,7 +137,7 @@ class Table(Strict):
     @property
     def features(self) -> int:
         """The number of features, d."""
-        return sum(column.features for column in self.columns)
+        return sum(column.features for column in self.columns) + (self.augment is not None)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -132,7 +148,7 @@ class Table(Strict):
                 names += [f"{column.name}={word}" for word in column.categories]
             elif isinstance(column, NumberColumn):
                 names.append(column.name)
-        return tuple(names)
+        return (*names, "constant") if self.augment is not None else tuple(names)
 
     def check_columns(self, given: Sequence[str]) -> None:
         """Check the columns of a file: those here, in this order; the label may be left out.
@@ -169,14 +185,17 @@ class Table(Strict):
         """
         self.check_columns([str(name) for name in table.columns])
         parts: list[Any] = []
-        for column in self.columns:
+        for i, column in enumerate(column for column in self.columns if column.name in table.columns):
+            texts = table.iloc[:, i]
             if isinstance(column, NumberColumn):
-                parts.append(scipy.sparse.csr_array(column.values(table[column.name], first_row)[:, np.newaxis]))
+                parts.append(column.values(texts, first_row)[:, np.newaxis])
             elif isinstance(column, CategoricalColumn):
-                parts.append(_one_hot(column.codes(table[column.name]), column.features))
-        matrix: Any = scipy.sparse.hstack(parts, format="csr") if parts else scipy.sparse.csr_array((len(table), 0))
+                parts.append(_one_hot(column.codes(texts), column.features))
+        matrix = _beside(parts, len(table), self.sparse)
         if self.unit_rows:
             matrix = _unit_rows(matrix)
+        if self.augment is not None:
+            matrix = _augmented(matrix, self.augment)
         return rows_of_matrix(matrix, self.sparse)
 
 
@@ -239,8 +258,7 @@ class Vectors(Strict):
             width = np.ones(1) if self.width is None else np.array(self.width)
             values = scipy.sparse.csr_array((dense - shift) / width)
         if self.augment is not None:
-            ones: Any = np.full((values.shape[0], 1), self.augment)
-            values = scipy.sparse.hstack([values, ones], format="csr")
+            values = _augmented(values, self.augment)
         return rows_of_matrix(values, self.sparse)
 
 
@@ -277,34 +295,59 @@ def numbers_of(texts: pd.Series[Any], name: str, first_row: int = 1) -> NDArray[
     DataError
         With row and column: what is not a finite number.
     """
-    if pd.api.types.is_numeric_dtype(texts):
-        numbers = texts.to_numpy(np.float64, na_value=np.nan)
-        wrong = np.isinf(numbers)
-    else:
-        words = words_of(texts)
-        missing = words == MISSING
-        numbers = pd.to_numeric(pd.Series(words).mask(missing), errors="coerce").to_numpy(np.float64)
-        wrong = (np.isnan(numbers) & ~missing) | np.isinf(numbers)
+    numbers, missing = parsed_numbers(texts)
+    wrong = np.isnan(numbers) & ~missing
     if wrong.any():
         place = int(np.flatnonzero(wrong)[0])
-        raise DataError(f"row {first_row + place}, column '{name}': {texts.iloc[place]!r} is not a finite number")
+        found = one_line(str(texts.iloc[place]), _MOST_SHOWN_BYTES)
+        raise DataError(f"row {first_row + place}, column '{name}': '{found}' is not a finite number")
     return numbers
 
 
+def parsed_numbers(texts: pd.Series[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return a column as numbers, NaN where there is no finite one, and where a value is missing; shape (n,) each."""
+    if pd.api.types.is_numeric_dtype(texts):
+        numbers = texts.to_numpy(np.float64, na_value=np.nan)
+        return np.where(np.isfinite(numbers), numbers, np.nan), np.isnan(numbers)
+    numbers = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    if np.isfinite(numbers).all():  # which no word for a missing value is
+        return numbers, np.zeros(len(numbers), bool)
+    missing = words_of(texts) == MISSING
+    return np.where(np.isfinite(numbers) & ~missing, numbers, np.nan), missing
+
+
 def words_of(texts: pd.Series[Any]) -> NDArray[Any]:
-    """Return a column as words without blanks around them, shape (n,); `MISSING` where one is missing."""
-    words = texts.astype("object").where(texts.notna(), MISSING).astype(str).str.strip()
-    return words.where(~words.isin(MISSING_WORDS), MISSING).to_numpy(object)
+    """Return a column as words without blanks around them, shape (n,); `MISSING` where one is missing.
+
+    Numbers are written as short as they can be: 1, not 1.0.
+    """
+    if pd.api.types.is_numeric_dtype(texts):
+        numbers = texts.to_numpy(np.float64, na_value=np.nan)
+        return np.array([MISSING if np.isnan(each) else plain_number(each) for each in numbers], object)
+    words = np.array([MISSING if each is None else str(each).strip() for each in texts.to_list()], object)
+    return np.where(np.isin(words, np.array(MISSING_WORDS, object)), MISSING, words).astype(object)
+
+
+def plain_number(number: float) -> str:
+    """Return a number as short as it can be written: ``1`` for 1.0."""
+    return str(int(number)) if float(number).is_integer() and abs(number) < _LARGEST_WHOLE else repr(float(number))
 
 
 def rows_of_matrix(matrix: Any, sparse: bool) -> Rows:
     """Return a CSR matrix as rows in single precision."""
     if not sparse:
-        return Dense(np.ascontiguousarray(matrix.toarray(), np.float32))
-    matrix = scipy.sparse.csr_array(matrix, dtype=np.float32, copy=True)
+        values: Any = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+        return Dense(np.ascontiguousarray(_single(values)))
+    matrix = scipy.sparse.csr_array(matrix, copy=True)
     matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    return Sparse(matrix.data, matrix.indices.astype(np.uint32), matrix.indptr.astype(np.uint32))
+    kept = scipy.sparse.csr_array((_single(matrix.data), matrix.indices, matrix.indptr), matrix.shape)
+    kept.eliminate_zeros()
+    return Sparse(kept.data, kept.indices.astype(np.uint32), kept.indptr.astype(np.uint32))
+
+
+def _single(values: NDArray[Any]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
 
 
 def _rise(numbers: Sequence[int]) -> bool:
@@ -317,9 +360,31 @@ def _one_hot(codes: NDArray[np.intp], size: int) -> Any:
     return scipy.sparse.csr_array((np.ones(int(starts[-1])), codes[known], starts), (len(codes), size))
 
 
+def _beside(parts: Sequence[Any], rows: int, sparse: bool) -> Any:
+    """Set the features of columns beside each other."""
+    if sparse:
+        matrices: Any = [scipy.sparse.csr_array(part) for part in parts]
+        return scipy.sparse.hstack(matrices, format="csr") if parts else scipy.sparse.csr_array((rows, 0))
+    return np.hstack(
+        [np.zeros((rows, 0)), *(part if isinstance(part, np.ndarray) else part.toarray() for part in parts)]
+    )
+
+
 def _unit_rows(matrix: Any) -> Any:
+    if isinstance(matrix, np.ndarray):
+        norms = np.sqrt((matrix**2).sum(axis=1, keepdims=True))
+        return matrix / np.where(norms > 0, norms, 1.0)
     norms = np.sqrt(matrix.multiply(matrix).sum(axis=1))
     return scipy.sparse.diags_array(1.0 / np.where(norms > 0, norms, 1.0)) @ matrix
+
+
+def _augmented(matrix: Any, constant: float) -> Any:
+    ones: Any = np.full((matrix.shape[0], 1), constant)
+    return (
+        np.hstack([matrix, ones])
+        if isinstance(matrix, np.ndarray)
+        else scipy.sparse.hstack([matrix, ones], format="csr")
+    )
 
 
 def _listed(names: Sequence[str], most: int = _MOST_NAMED) -> str:

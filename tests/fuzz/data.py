@@ -31,7 +31,8 @@ from fuzz.mutation import bent_bytes, bent_words, mutator_of_json, mutator_of_pa
 from fuzz.target import SEPARATOR, Mutate, Target, empty_place, written
 from mpu_bench.data import readers
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.cards.schema import Card, DelimitedColumns
+from mpu_bench.data.cards.parts import DelimitedColumns
+from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download import compression, fetch
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.errors import SourceError

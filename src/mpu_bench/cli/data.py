@@ -1,9 +1,10 @@
-"""``mpu-bench data``: fetch, verify, info, path, clean."""
+"""``mpu-bench data``: add, fetch, verify, info, path, clean."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,13 +13,60 @@ from mpu_bench.cli.options import DataFolder, DatasetNames, Mirror, Offline, con
 if TYPE_CHECKING:
     from mpu_bench.data.cards.schema import Card
 
-app = typer.Typer(no_args_is_help=True, help="Fetch, verify and describe datasets.")
+app = typer.Typer(no_args_is_help=True, help="Add your own data; fetch, verify and describe datasets.")
 
 
 def _cards(names: Sequence[str]) -> list[Card]:
     from mpu_bench.data.cards import catalog
 
     return [catalog.card(name) for name in names]
+
+
+@app.command()
+def add(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="svmlight, CSV, TSV or Parquet; may be compressed.")],
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The label's column, by name or number. By default label, class, target, y or the last.",
+        ),
+    ] = None,
+    positive: Annotated[
+        list[str] | None,
+        typer.Option(metavar="V", help="A label of the positive class: makes two classes. Repeatable."),
+    ] = None,
+    test: Annotated[Path | None, typer.Option(metavar="FILE", help="The test part, with the same columns.")] = None,
+    split: Annotated[
+        float | None, typer.Option(metavar="PART", help="The part of the rows to train on, at random.  [default: 0.8]")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the split.")] = 0,
+    name: Annotated[str | None, typer.Option(metavar="N", help="What to call it. By default as the file.")] = None,
+    missing: Annotated[
+        str, typer.Option(metavar="WORD", help="Of a number that is missing: refuse it, median, or drop the row.")
+    ] = "refuse",
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD", help="none, standard or unit-interval.  [default: standard for tables, none for svmlight]"
+        ),
+    ] = None,
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether the first line names the columns.")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(metavar="C", help="Between cells: a character, or tab.", show_default=False)
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the card that is there.")] = False,
+) -> None:
+    """Make a dataset of your own file: look at it, count it, write its card. The file stays where it is."""
+    from mpu_bench.cli import adding
+
+    given = {
+        "label": label, "positive": positive, "test": None if test is None else str(test), "split": split, "seed": seed,
+        "missing": missing, "scale": scale, "header": header, "separator": separator,
+    }  # fmt: skip
+    adding.add(file, {key: value for key, value in given.items() if value is not None}, name, force)
 
 
 @app.command()
@@ -42,7 +90,8 @@ def verify(names: DatasetNames, data_folder: DataFolder = None) -> None:
     for card in _cards(names):
         for file in card.remote_files:
             found = fetch.verify(file, home)
-            write(f"{card.name}: {found.path}: correct (sha256 {found.sha256})\n")
+            words = "correct" if file.path is None else "your own file, as it is now"
+            write(f"{card.name}: {found.path}: {words} (sha256 {found.sha256})\n")
         if not card.remote_files:
             write(f"{card.name}: has no files: it is made on this machine\n")
 

@@ -15,9 +15,10 @@ from mpu_bench.cli.terminal import Terminal, reason
 from mpu_bench.config import schema
 from mpu_bench.config.read import config_names, read_without_plugins
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
+from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, TableCard
 from mpu_bench.data.download.address import shown
 from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.data.prepare.load import describe, prepared_folder
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.run import Run
@@ -44,16 +45,17 @@ def table(kind: str) -> Table:
         "kernels": (("kernel", "parameters", "description"), _kernel),
         "configs": (("config", "datasets", "solvers", "description"), _config),
     }[kind]
-    return _table(headings, [(name, *describe_one(name)) for name in names(kind)])
+    return columns(headings, [(name, *describe_one(name)) for name in names(kind)])
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    listed = Table(box=None, pad_edge=False)
+def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Return a plain table of texts."""
+    made = Table(box=None, pad_edge=False)
     for heading in headings:
-        listed.add_column(heading, overflow="fold")
+        made.add_column(heading, overflow="fold")
     for row in rows:
-        listed.add_row(*row)
-    return listed
+        made.add_row(*row)
+    return made
 
 
 def _solver(name: str) -> Sequence[str]:
@@ -94,7 +96,7 @@ def facts(home: DataHome) -> Table:
     from mpu_bench.experiment import environment
 
     machine = environment.describe(threads=1)
-    return _table(
+    return columns(
         ("", ""),
         [
             ("memory", f"{machine['memory_gb']} GiB"),
@@ -116,15 +118,27 @@ def dataset_facts(card: Card, home: DataHome) -> Table:
         *(("", words) for words in (card.cite, card.note) if words),
         ("state", described.state),
         ("options", ", ".join([*card.options, *UNIVERSAL_OPTIONS])),
-        *((file.name, "\n".join(filter(None, [*map(shown, file.urls), file.by_hand]))) for file in card.remote_files),
+        *((file.name, "\n".join(_sources(file))) for file in card.remote_files),
+        *([("columns", _columns(card))] if isinstance(card, TableCard) else []),
     ]
     if described.fingerprint:
         rows += [
-            ("rows", f"{described.n} x {described.d} for training, {described.n_test} for testing"),
+            ("rows", f"{described.n} x {described.d or '?'} for training, {described.n_test} for testing"),
             ("classes", ", ".join(described.classes)),
             ("folder", str(prepared_folder(card, home))),
         ]
-    return _table(("", ""), rows)
+    return columns(("", ""), rows)
+
+
+def _sources(file: RemoteFile) -> list[str]:
+    own = "" if file.path is None else f"{file.path} (your own file, read where it is)"
+    return [words for words in (*map(shown, file.urls), file.by_hand, own) if words]
+
+
+def _columns(card: TableCard) -> str:
+    kinds = list(card.columns.values())
+    counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds) if kind != "label")
+    return f"{counts}; the label is '{card.label}'; missing: {card.missing}; scale: {card.scale}"
 
 
 def print_plan(runs: Sequence[Run], chosen: Sequence[Run], home: DataHome, folder: Path, console: Terminal) -> None:
@@ -147,7 +161,7 @@ def print_plan(runs: Sequence[Run], chosen: Sequence[Run], home: DataHome, folde
         )
         for each in planned
     ]
-    console.print(_table(("run", "state"), rows))
+    console.print(columns(("run", "state"), rows))
     missing = {file.name: file for each in planned if each.description for file in each.description.missing}
     for file in missing.values():
         size = "size unknown" if file.bytes is None else decimal(file.bytes)

@@ -10,7 +10,10 @@ import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from mpu_bench import solvers
 from mpu_bench.config.bounds import MOST_RUNS, MOST_TUNED, PlanSize, check_bound, combinations, product
@@ -18,12 +21,15 @@ from mpu_bench.config.choices import Candidate, DatasetChoice, KernelChoice, Sol
 from mpu_bench.config.parameters import Names, check_answers, checked_parameters, names_of_parameters
 from mpu_bench.config.schema import KERNELS, RENAMED, File, Stop, Tune
 from mpu_bench.data.cards import catalog
+from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS
 from mpu_bench.document import Document, Label, Node
 from mpu_bench.errors import DataError
 from mpu_bench.scaled import Derived, parse
 from mpu_bench.yaml_text import shown
 
 _PER_DATASET, _OTHERWISE = "per-dataset", "otherwise"
+_FILE = "file"  # of a dataset that is a file of the user's own
+_PathText = Annotated[str, Field(min_length=1, max_length=4096)]
 _KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
 
 
@@ -66,6 +72,8 @@ def datasets_of(content: File, document: Document) -> tuple[DatasetChoice, ...]:
 
 def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
     """Read a dataset with its options: one choice, or one for each of its ``bipartitions``."""
+    if isinstance(node.value, Mapping) and _FILE in node.value:
+        return (_own_file(node),)
     name, below = named(node, "dataset")
     options = dict(below.value)
     for old in RENAMED.keys() & options.keys():
@@ -85,6 +93,27 @@ def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
         raise node.error(str(error)) from None
 
 
+def _own_file(node: Node) -> DatasetChoice:
+    """Read a dataset that is a file of the user's own: ``{file: mine.csv, label: y}``; paths are the config's."""
+    from mpu_bench.data.own import chosen
+    from mpu_bench.data.own.adding import Wishes
+
+    given, where = dict(node.value), node.document.location(node.key)
+    label = None if given.pop("as", None) is None else node["as"].validated(Label)
+    options = {key: given.pop(key) for key in UNIVERSAL_OPTIONS if key in given}
+    folder = Path() if where.startswith("--set") else Path(node.document.source).parent
+    paths = {key: node[key].validated(_PathText) for key in (_FILE, "test") if given.pop(key, None) is not None}
+    test = {"test": str(folder / paths["test"])} if "test" in paths else {}
+    wishes: Wishes = node.holding(given | test).validated(Wishes)
+    try:
+        name, card = chosen.options_of(folder / paths[_FILE], wishes, where, label)
+        return DatasetChoice(
+            name, {**options, **card}, label or name, catalog.card(name, {**options, **card}).class_names
+        )
+    except DataError as error:
+        raise node[_FILE].error(str(error)) from None
+
+
 def labels_in(data: Mapping[str, Any]) -> set[str]:
     """List the labels of all datasets that a config names, in any of its profiles, as far as it can be read."""
     profiles = data.get("profiles")
@@ -97,6 +126,9 @@ def labels_in(data: Mapping[str, Any]) -> set[str]:
     ]
     labels = {entry for entry in entries if isinstance(entry, str)}
     for entry in entries:
+        if isinstance(entry, Mapping) and _FILE in entry:
+            labels.add(str(entry.get("as") or Path(str(entry[_FILE])).name.partition(".")[0]))
+            continue
         for name, options in entry.items() if isinstance(entry, Mapping) else ():
             labels.add(str(options["as"] if isinstance(options, Mapping) and options.get("as") else name))
     return labels

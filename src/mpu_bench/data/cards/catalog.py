@@ -18,12 +18,19 @@ from mpu_bench.yaml_text import MOST_BYTES, Locations, shown
 _OWN = Path("datasets")  # a user's cards, below the working folder
 _MOST_EXTENDED = 10
 _FIVE_AGAINST_FIVE = "five-against-five"
+CARD = "card"  #: the option that holds a whole card, of a dataset that has none of its own
 _NOT_INHERITED = ("aliases", "published")
 
 
 def names() -> list[str]:
     """List the datasets, sorted: one per card of the shipped and of the user's folder."""
     return sorted(_paths())
+
+
+def shipped_names() -> set[str]:
+    """Return the names of the datasets that come with the project, and their other names."""
+    paths = sorted(resources.bundled("datasets").glob("*.yaml"))
+    return {path.stem for path in paths}.union(*(_texts(_readable(path).get("aliases")) for path in paths))
 
 
 def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
@@ -35,6 +42,7 @@ def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
         The dataset's name, or an alias of it.
     options : mapping, optional
         Values for keys that the card's ``options`` declare as free, or that are free for every dataset (``augment``).
+        Under `CARD` the whole card, as plain data, of a dataset that has none of its own.
 
     Returns
     -------
@@ -46,15 +54,18 @@ def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
         If there is no such dataset, the card is wrong, or an option is unknown or impossible. The message names the
         card's file, line and key.
     """
-    found = _find(name)
-    path = _paths()[found]
-    read = _content(path)
+    options = dict(options or {})
+    if (whole := options.pop(CARD, None)) is not None:
+        read = Document({**whole, "name": name}, str(whole["origin"]), DataError)
+    else:
+        found = _find(name)
+        read = _content(_paths()[found])
+        read.data |= {"name": found, "origin": str(_paths()[found])}
     allowed = [*_texts(read.data.get("options")), *UNIVERSAL_OPTIONS]
-    for key, value in (options or {}).items():
-        read.replace((key,), value, Locations(f"{path}, option"))
+    for key, value in options.items():
+        read.replace((key,), value, Locations(f"{read.data['origin']}, option"))
         if key not in allowed:
             raise read[key].error(f"the dataset has no such option; {nearest(str(key), allowed)}")
-    read.data |= {"name": found, "origin": str(path)}
     chosen: Card = read.root.validated(AnyCard)
     return chosen
 

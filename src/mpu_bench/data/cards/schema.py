@@ -18,38 +18,44 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import struct
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from mpu_bench.data.cards.parts import (
+    MOST_FEATURES,
+    Count,
+    DelimitedColumns,
+    Expectation,
+    Features,
+    File,
+    Kind,
+    Names,
+    Part,
+    Seed,
+    Split,
+    Text,
+    Texts,
+    Topic,
+    plain_text,
+)
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.document import Label, MisfitError, Strict
 from mpu_bench.yaml_text import shown
 
 FORMAT_VERSION = 2  #: of the prepared arrays; a new number makes every prepared folder be made afresh
 UNIVERSAL_OPTIONS = ("augment",)  #: what may be chosen of any dataset, whatever its card's ``options`` say
-MOST_FEATURES = 2**31 - 2  #: what the parser of svmlight can count
-MOST_COLUMNS = 100_000  #: of a delimited text
 MOST_CLASSES = 1000
 MOST_NAME_BYTES = 100
 _MOST_GENERATED_ROWS = 10**10
-ANY_OTHER = "*"  #: in ``classes``: every label that no other class names
 
 StorageOfRows = Literal["dense", "sparse", "ones"]
 Storage = Literal["auto", "dense", "sparse", "ones"]
 Scale = Literal["none", "unit-interval", "standard", "standard-overall"]
-
-
-def _text(value: Any) -> Any:
-    """YAML reads an unquoted 8 as a number; a class or a label is a name."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _listed(value: Any) -> Any:
-    """YAML has no tuples, and one item may stand for a list of one."""
-    return tuple(value) if isinstance(value, list) else (value,) if isinstance(value, str | int) else value
 
 
 def _classes(value: Any) -> Any:
@@ -57,7 +63,7 @@ def _classes(value: Any) -> Any:
     if not isinstance(value, list):
         return value
     for name in value:
-        if not isinstance(_text(name), str):
+        if not isinstance(plain_text(name), str):
             raise ValueError(f"must be names of classes, not {shown(name)}; put quotation marks around a name")
     return {str(name): (name,) for name in value}
 
@@ -65,112 +71,6 @@ def _classes(value: Any) -> Any:
 def _whole(value: Any) -> Any:
     """YAML reads 1.0e7 as a float."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-Text = Annotated[str, BeforeValidator(_text)]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
-Names = Annotated[tuple[Annotated[Label, BeforeValidator(_text)], ...], BeforeValidator(_listed)]
-Column = Annotated[int, Field(ge=1, le=MOST_COLUMNS)]
-Columns = Annotated[tuple[Column, ...], BeforeValidator(_listed)]
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Digests = Annotated[tuple[Digest, ...], BeforeValidator(_listed)]
-Count = Annotated[int, Field(ge=0, le=10**15)]
-Features = Annotated[int, Field(ge=1, le=MOST_FEATURES)]
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
-
-
-class File(Strict):
-    """One raw file: where it is, and what it must hash to.
-
-    ``edited`` says that the hashes are those of a copy that was changed on its way: another copy may be right too,
-    so they are not enforced.
-    """
-
-    urls: Texts = ()
-    sha256: Digests = ()
-    content_sha256: Digest | None = None
-    bytes: Count | None = None
-    content_bytes: Count | None = None
-    by_hand: str | None = None
-    edited: bool = False
-
-
-class Part(Strict):
-    """What a part must come to: its rows, and how many of each class where that is known."""
-
-    rows: Count
-    classes: dict[Text, Count] = {}
-
-    @model_validator(mode="after")
-    def _adds_up(self) -> Part:
-        if self.classes and sum(self.classes.values()) != self.rows:
-            raise ValueError(f"the classes add up to {sum(self.classes.values())}, not to the {self.rows} rows")
-        return self
-
-
-class Expectation(Strict):
-    """Expected counts, by part; ``total`` where a split makes the parts."""
-
-    train: Part | None = None
-    test: Part | None = None
-    total: Part | None = None
-
-
-class Split(Strict):
-    """Which rows are the training part: the first ``train`` of them, or ``train`` at random by ``seed``.
-
-    ``test`` gives the size of the test part instead: a count, or a fraction (rounded up).
-    """
-
-    train: Annotated[Count, Field(ge=1)] | None = None
-    test: Count | float | None = None
-    seed: Seed | None = None
-
-    @model_validator(mode="after")
-    def _one_size(self) -> Split:
-        if (self.train is None) == (self.test is None):
-            raise ValueError("give either 'train' (a count) or 'test' (a count or a fraction)")
-        if self.test is not None and (self.test <= 0 or (isinstance(self.test, float) and self.test >= 1)):
-            raise MisfitError("test", f"must be a count of rows or a fraction below 1, not {self.test}")
-        return self
-
-    def train_rows(self, total: int) -> int:
-        """Return the number of training rows among ``total``."""
-        if self.train is not None:
-            return self.train
-        if isinstance(self.test, float):
-            return total - int(-(-self.test * total // 1))
-        return total - (self.test or 0)
-
-
-class DelimitedColumns(Strict):
-    """The columns of a delimited text, counted from 1.
-
-    ``categories`` lists the values of a categorical column; those of the others are collected from the training
-    part. A value that is in neither gets no column.
-    """
-
-    label: Column
-    separator: Literal[",", ";", "blank"] = ","
-    skip: Columns = ()
-    categorical: Columns = ()
-    categories: dict[int, Texts] = {}
-
-    @model_validator(mode="after")
-    def _lists_categories_once(self) -> Self:
-        for column, names in self.categories.items():
-            if column not in self.categorical:
-                raise MisfitError("categories", f"column {column} is none of the categorical ones")
-            if len(set(names)) < len(names):
-                raise MisfitError("categories", f"column {column} lists a value twice")
-        return self
-
-
-class Topic(Strict):
-    """Labels from another file: an example is positive if a line ``topic example 1`` is in ``file`` (RCV1)."""
-
-    file: str
-    name: str
 
 
 class _Card(Strict):
@@ -188,7 +88,7 @@ class _Card(Strict):
     expect: Expectation = Expectation()
 
     classes: Annotated[
-        dict[Annotated[Label, BeforeValidator(_text)], Texts],
+        dict[Annotated[Label, BeforeValidator(plain_text)], Texts],
         BeforeValidator(_classes),
         Field(min_length=2, max_length=MOST_CLASSES),
     ]
@@ -252,6 +152,11 @@ class _Card(Strict):
     def coded(self) -> bool:
         """Whether there are categorical columns, whose every value gets a column of its own."""
         return False
+
+    @property
+    def known_features(self) -> int | None:
+        """How many columns there are at last, where the card says so."""
+        return self.kept_features or (self.features if self.drop_columns == "none" else None)
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -343,8 +248,10 @@ class _FileCard(_Splittable):
             if not can_name_a_file(name):
                 words = f"use letters, digits and . + - _, {MOST_NAME_BYTES} at most"
                 raise MisfitError("files", f"'{name}' cannot be the name of a file; {words}")
-            if not file.urls and not file.by_hand:
-                raise MisfitError("files", f"'{name}' needs 'urls', or 'by_hand' to say where the user gets it")
+            if not file.urls and not file.by_hand and not file.path:
+                raise MisfitError(
+                    "files", f"'{name}' needs 'urls', or 'by_hand' to say where the user gets it, or 'path'"
+                )
         return self
 
     @model_validator(mode="after")
@@ -373,6 +280,7 @@ class _FileCard(_Splittable):
                 bytes=None if file.edited else file.bytes,
                 content_bytes=None if file.edited else file.content_bytes,
                 by_hand=file.by_hand.strip() if file.by_hand else None,
+                path=Path(os.path.abspath(Path(self.origin).parent / file.path)) if file.path else None,  # noqa: PTH100
             )
             for name, file in self.files.items()
         )
@@ -400,6 +308,56 @@ class DelimitedCard(_FileCard):
     def coded(self) -> bool:
         """Whether there are categorical columns, whose every value gets a column of its own."""
         return bool(self.columns.categorical)
+
+
+class TableCard(_FileCard):
+    """A table of the user's own: ``columns`` says what each is, in the order of the file.
+
+    Words become a feature each, those of the training part; numbers are scaled as ``scale`` says, by the training
+    part. ``missing`` says what becomes of a number that is not there: it is refused, the median of the training part
+    stands for it, or the row is dropped. ``features`` is the most that all of this may come to.
+    """
+
+    kind: Literal["table"]
+    format: Literal["delimited", "parquet"] = "delimited"
+    separator: Annotated[str, Field(min_length=1, max_length=1)] = ","
+    header: bool = True
+    columns: Annotated[dict[Text, Kind], Field(min_length=2)]
+    missing: Literal["refuse", "median", "drop"] = "refuse"
+    features: Features = MOST_FEATURES
+
+    @model_validator(mode="after")
+    def _has_one_label(self) -> Self:
+        labels = [name for name, kind in self.columns.items() if kind == "label"]
+        if len(labels) != 1:
+            raise MisfitError("columns", f"one must be the label, not {len(labels)}")
+        if not {"number", "categorical"} & set(self.columns.values()):
+            raise MisfitError("columns", "none is left to learn from: one must be 'number' or 'categorical'")
+        return self
+
+    @model_validator(mode="after")
+    def _can_take_its_steps(self) -> Self:
+        for key in ("multiply_by", "divide_by"):
+            if getattr(self, key) is not None:
+                raise MisfitError(key, "is not for a table; its numbers are scaled by 'scale'")
+        if self.drop_columns != "none":
+            raise MisfitError("drop_columns", "is not for a table; write 'omitted' beside a column")
+        if self.storage == "ones":
+            raise MisfitError("storage", "must be auto, dense or sparse for a table")
+        if self.scale == "standard-overall":
+            raise MisfitError("scale", "must be none, standard or unit-interval for a table")
+        return self
+
+    @property
+    def label(self) -> str:
+        """The name of the column that holds the label."""
+        return next(name for name, kind in self.columns.items() if kind == "label")
+
+    @property
+    def known_features(self) -> int | None:
+        """How many columns there are at last, where the card says so: words are counted in the training part."""
+        kinds = list(self.columns.values())
+        return None if "categorical" in kinds else kinds.count("number")
 
 
 class IdxCard(_FileCard):
@@ -470,11 +428,16 @@ class SeparableCard(_GeneratedCard):
 
 
 GeneratedCard = SampledCard | SeparableCard
-Card = SvmlightCard | DelimitedCard | IdxCard | EmbeddedCard | SampledCard | SeparableCard
+Card = SvmlightCard | DelimitedCard | TableCard | IdxCard | EmbeddedCard | SampledCard | SeparableCard
 
 #: how a card is validated: ``kind`` says which class it is, and ``content`` for those that are generated
 AnyCard = Annotated[
-    SvmlightCard | DelimitedCard | IdxCard | EmbeddedCard | Annotated[GeneratedCard, Field(discriminator="content")],
+    SvmlightCard
+    | DelimitedCard
+    | TableCard
+    | IdxCard
+    | EmbeddedCard
+    | Annotated[GeneratedCard, Field(discriminator="content")],
     Field(discriminator="kind"),
 ]
 

@@ -77,10 +77,13 @@ class DataHome:
 
     def path(self, file: RemoteFile) -> Path:
         """Return where a file is, or would be."""
-        return self.folder / "files" / file.name
+        return file.path or self.folder / "files" / file.name
 
     def pin_path(self, file: RemoteFile) -> Path:
         """Return where the hashes of a file are pinned."""
+        if file.path is not None:
+            place = hashlib.sha256(str(file.path).encode(errors="surrogatepass")).hexdigest()[:16]
+            return self.folder / "own" / f"{place}.lock.json"
         return self.folder / "files" / f"{file.name}.lock.json"
 
     def partial_path(self, file: RemoteFile, address: str) -> Path:

@@ -23,6 +23,7 @@ from mpu_bench.data.download.compression import chunks_of
 from mpu_bench.data.download.disk import on_disk
 from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable
 from mpu_bench.data.download.integrity import Digest, digest_file, is_accepted, verify_digest
+from mpu_bench.data.download.own import hashes_of
 from mpu_bench.data.download.partial import PartialDownload, Validators
 from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
 from mpu_bench.data.download.progress import SILENT, Progress
@@ -81,6 +82,8 @@ def fetch(file: RemoteFile, home: DataHome, progress: Progress = SILENT, policy:
     FetchError
         If it cannot be had, or is there and wrong. A wrong file is left for the user to look at.
     """
+    if file.path is not None:
+        return _own(file.path, hashes_of(file, home, progress, keep=True))
     if unchanged := _unchanged(file, home):
         return unchanged
     with on_disk(home.folder):
@@ -100,6 +103,8 @@ def have(file: RemoteFile, home: DataHome) -> bool:
     FetchError
         If the data home cannot be read.
     """
+    if file.path is not None:
+        return bool(hashes_of(file, home))
     if _unchanged(file, home):
         return True
     try:
@@ -118,11 +123,28 @@ def verify(file: RemoteFile, home: DataHome, progress: Progress = SILENT) -> Fet
     FetchError
         If it is missing or wrong.
     """
+    if file.path is not None:
+        return _own(file.path, hashes_of(file, home, progress, anew=True, keep=True))
     if verified := _verified(file, home, progress):
         return verified
     raise FetchError(
         f"{file.name} is not in the data home: {home.path(file)} does not exist. Fetch it, or put it there by hand."
     )
+
+
+def known_hashes(file: RemoteFile, home: DataHome) -> PinnedHash | None:
+    """Return the hashes of a file as far as they are known, without network and without writing.
+
+    Raises
+    ------
+    FetchError
+        If the data home, or a file of the user's own, cannot be read.
+    """
+    return read_pin(file, home) if file.path is None else hashes_of(file, home)
+
+
+def _own(path: Path, found: PinnedHash) -> Fetched:
+    return Fetched(path, found.sha256, found.content_sha256, found.origin)
 
 
 def clean(file: RemoteFile, home: DataHome) -> int:
@@ -134,6 +156,8 @@ def clean(file: RemoteFile, home: DataHome) -> int:
         The number of bytes that this freed.
     """
     freed = 0
+    if file.path is not None:  # it is the user's
+        return freed
     with on_disk(home.path(file)):
         for path in (home.path(file), *home.partials(file)):
             with suppress(FileNotFoundError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from mpu_bench.errors import FetchError
 from mpu_bench.texts import one_line, plain
@@ -34,6 +34,8 @@ class RemoteFile:
         The size of the decompressed content; a file that expands beyond it is refused.
     by_hand : str or None
         What the user must do when no address can serve it.
+    path : Path or None
+        Of a file of the user's own, which is read where it is: where that is.
 
     Raises
     ------
@@ -48,6 +50,7 @@ class RemoteFile:
     bytes: int | None = None
     content_bytes: int | None = None
     by_hand: str | None = None
+    path: Path | None = None
 
     def __post_init__(self) -> None:
         path = PurePosixPath(self.name)

@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.sparse
 from numpy.typing import NDArray
 
-from mpu_bench.data.cards.schema import MOST_FEATURES
+from mpu_bench.data.cards.parts import MOST_FEATURES
 from mpu_bench.data.own import parquet
 from mpu_bench.data.own.formats import Form, Format, form_of
 from mpu_bench.data.readers.blocks import SourceFile
@@ -63,7 +63,7 @@ class OwnFile:
         return self.file.path
 
     def pieces(self, cells: int = _PIECE_CELLS) -> Iterator[pd.DataFrame]:
-        """Read a table piece by piece.
+        """Yield the rows of a table piece by piece.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class OwnFile:
         yield from _frames(self.path, records, self.columns, rows)
 
     def vectors(self, columns: int = MOST_FEATURES, first_index: int = 1) -> Iterator[Vectors]:
-        """Read svmlight text piece by piece.
+        """Yield the examples of svmlight text piece by piece.
 
         Parameters
         ----------

@@ -8,27 +8,30 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mpu_bench.data.cards.parts import Part
 from mpu_bench.data.cards.schema import (
     Card,
     DelimitedCard,
     EmbeddedCard,
     GeneratedCard,
     IdxCard,
-    Part,
     StorageOfRows,
     SvmlightCard,
+    TableCard,
 )
-from mpu_bench.data.prepare import generators, streams, transforms
+from mpu_bench.data.prepare import described, generators, streams, transforms
 from mpu_bench.data.prepare.npy import PartWriter, make_dense
 from mpu_bench.data.prepare.room import check_disk, check_memory
 from mpu_bench.data.readers.blocks import Chunk, SourceFile
 from mpu_bench.data.readers.idx import read_idx
 from mpu_bench.data.readers.labels import Labels
 from mpu_bench.errors import DataError
+from mpu_bench.preprocessing import Preprocessing, Table
 
 DENSE_FROM = 0.5  #: the share of stored values from which dense rows (4 bytes a value) are smaller than pairs (8)
 _DIGITS_SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
@@ -38,17 +41,26 @@ _DIGITS_SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a8
 Read = Callable[[Sequence[str]], Iterator[Chunk]]
 
 
+class Source(NamedTuple):
+    """How to read a card's files, and what is done to their raw rows meanwhile, where that can be said."""
+
+    read: Read
+    raw: Preprocessing | None
+
+
 @dataclass(frozen=True)
 class Built:
     """What came out: the tuple of core.rows that the files make, the columns, and the counts of each class.
 
-    ``measured`` is what a stream must know of its training part, which is not stored.
+    ``measured`` is what a stream must know of its training part, which is not stored. ``preprocessing`` says what was
+    done to the raw rows, where that can be said.
     """
 
     storage: StorageOfRows
     features: int
     counts: dict[str, list[int]]
     measured: dict[str, list[float]] = field(default_factory=dict)
+    preprocessing: Preprocessing | None = None
 
 
 def build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
@@ -72,27 +84,39 @@ def build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
         If a file cannot be read as the card says, does not come to what the card expects, or this machine has no room.
     """
     _check_room(card, folder)
-    dense = card.features if card.storage == "dense" else None
+    source = _source(card, files)
+    width = _width(card, source.raw)
+    dense = width if _is_dense(card, source.raw) else None
     with ExitStack() as stack:
         parts = {
             part: stack.enter_context(PartWriter(folder, part, len(card.classes), dense)) for part in ("train", "test")
         }
-        for part, chunk in _read(card, files):
-            ready = transforms.transform_chunk(chunk, card)
-            for piece in ready.dense_pieces(card.features) if dense else [ready.sparse()]:
+        for part, chunk in _read(card, source.read):
+            ready = chunk if card.kind == "table" else transforms.transform_chunk(chunk, card)
+            for piece in ready.dense_pieces(width) if dense else [ready.sparse()]:
                 parts[part].append(piece)
         if not card.stream:
             _check(card, parts)
-        storage = _storage(card, parts)
+        storage = _storage(card, parts, width)
         for writer in parts.values():
             writer.close(keep_values=storage != "ones")
     if card.stream:
         return _measured(card, folder, [int(count) for count in parts["test"].counts])
     if storage == "dense" and not dense:
         for part in parts:
-            make_dense(folder, part, card.features)
-    features = _finish(card, folder)
-    return Built(storage, features, {part: [int(count) for count in writer.counts] for part, writer in parts.items()})
+            make_dense(folder, part, width)
+    features, preprocessing = _finish(card, folder, source.raw, width, storage)
+    counts = {part: [int(count) for count in writer.counts] for part, writer in parts.items()}
+    return Built(storage, features, counts, preprocessing=preprocessing)
+
+
+def _width(card: Card, raw: Preprocessing | None) -> int:
+    return raw.features if isinstance(raw, Table) and card.kind == "table" else card.features
+
+
+def _is_dense(card: Card, raw: Preprocessing | None) -> bool:
+    """Return whether rows are dense from the beginning."""
+    return not raw.sparse if isinstance(raw, Table) and card.kind == "table" else card.storage == "dense"
 
 
 def _check_room(card: Card, folder: Path) -> None:
@@ -101,7 +125,7 @@ def _check_room(card: Card, folder: Path) -> None:
     if card.kind == "generated":
         rows = generators.GENERATORS[card.content].block_rows
         check_memory(32 * rows * d, f"making {rows:,} rows of {d:,} columns", card.origin)
-    if card.storage == "dense":
+    if card.storage == "dense" and card.kind != "table":
         check_memory(16 * d, f"a dense row of {d:,} columns", card.origin)
         train, test = card.expected_rows()
         stored = (0 if card.stream else train or 0) + (test or 0)
@@ -110,12 +134,17 @@ def _check_room(card: Card, folder: Path) -> None:
         check_memory(9 * card.total.rows, f"splitting {card.total.rows:,} rows", card.origin)
 
 
-def _read(card: Card, files: Mapping[str, SourceFile]) -> Iterator[tuple[str, Chunk]]:
+def _source(card: Card, files: Mapping[str, SourceFile]) -> Source:
+    if card.kind == "generated":
+        return Source(lambda _names: iter(()), described.vectors(card))
+    return _READERS[card.kind](card, files)
+
+
+def _read(card: Card, read: Read) -> Iterator[tuple[str, Chunk]]:
     """Read everything, each chunk with the part that it belongs to."""
     if card.kind == "generated":
         yield from _generated(card)
         return
-    read = _READERS[card.kind](card, files)
     if card.split is None:
         for part, names in (("train", card.train), ("test", card.test)):
             if names or (card.kind, part) == ("embedded", "train"):
@@ -132,11 +161,14 @@ def _read(card: Card, files: Mapping[str, SourceFile]) -> Iterator[tuple[str, Ch
 def _measured(card: GeneratedCard, folder: Path, test_counts: list[int]) -> Built:
     """Measure a training part that is not stored, and scale the test part by it."""
     measured = streams.measure(card)
-    if (chosen := streams.scaling(card, measured)) is not None:
+    chosen = streams.scaling(card, measured)
+    if chosen is not None:
         transforms.rescale(folder / "test-values.npy", chosen)
     for path in folder.glob("train-*.npy"):
         path.unlink()
-    return Built("dense", card.features, {"train": streams.Streamed(card).counts(), "test": test_counts}, measured)
+    counts = {"train": streams.Streamed(card).counts(), "test": test_counts}
+    preprocessing = described.finished(described.vectors(card), None, chosen, sparse=False)
+    return Built("dense", card.features, counts, measured, preprocessing)
 
 
 def _generated(card: GeneratedCard) -> Iterator[tuple[str, Chunk]]:
@@ -155,25 +187,27 @@ def _check_content(card: Card, name: str, features: int | None, classes: int) ->
             raise DataError(f"{card.origin}: {key}: '{name}' has {expected}, not {given}")
 
 
-def _idx(card: IdxCard, files: Mapping[str, SourceFile]) -> Read:
+def _idx(card: IdxCard, files: Mapping[str, SourceFile]) -> Source:
     def read(names: Sequence[str]) -> Iterator[Chunk]:
         images, labels = (files[name] for name in names)
         yield from read_idx(images, labels, Labels(card.classes), card.features)
 
-    return read
+    return Source(read, described.vectors(card))
 
 
-def _svmlight(card: SvmlightCard, files: Mapping[str, SourceFile]) -> Read:
+def _svmlight(card: SvmlightCard, files: Mapping[str, SourceFile]) -> Source:
     from mpu_bench.data.readers.svmlight import NumericLabels, Rules, Topics, read_svmlight
 
     labels: NumericLabels = Labels(card.classes)
     if card.topic:
         labels = Topics(files[card.topic.file], card.topic.name)
     rules = Rules(labels, card.features, card.first_index, card.repeated_pairs == "drop")
-    return lambda names: chain.from_iterable(read_svmlight(files[name], rules) for name in names)
+    return Source(
+        lambda names: chain.from_iterable(read_svmlight(files[name], rules) for name in names), described.vectors(card)
+    )
 
 
-def _delimited(card: DelimitedCard, files: Mapping[str, SourceFile]) -> Read:
+def _delimited(card: DelimitedCard, files: Mapping[str, SourceFile]) -> Source:
     """Read text; where there are categories, in a second pass, after one that collects them."""
     from mpu_bench.data.readers import delimited
 
@@ -181,15 +215,34 @@ def _delimited(card: DelimitedCard, files: Mapping[str, SourceFile]) -> Read:
     scaled = card.coded and card.scale == "unit-interval"
     encoding = delimited.new_encoding(training[0], card.columns, scaled, card.features)
     if card.coded:
-        everything = transforms.Splitter(card).in_training if card.split else lambda _first, count: np.ones(count, bool)
-        delimited.fit(encoding, training, everything)
+        delimited.fit(encoding, training, _in_training(card))
     if encoding.features != card.features:
         raise DataError(f"{training[0].path}: comes to {encoding.features} columns instead of {card.features}")
     labels = Labels(card.classes)
-    return lambda names: chain.from_iterable(delimited.read_delimited(files[name], encoding, labels) for name in names)
+    return Source(
+        lambda names: chain.from_iterable(delimited.read_delimited(files[name], encoding, labels) for name in names),
+        described.table(card, encoding),
+    )
 
 
-def _embedded(card: EmbeddedCard, _files: Mapping[str, SourceFile]) -> Read:
+def _in_training(card: Card) -> Callable[[int, int], NDArray[np.bool_]]:
+    return transforms.Splitter(card).in_training if card.split else lambda _first, count: np.ones(count, bool)
+
+
+def _table(card: TableCard, files: Mapping[str, SourceFile]) -> Source:
+    """Read a table in a second pass, after one in which its columns are fitted to the training part."""
+    from mpu_bench.data.prepare import tables
+
+    source = tables.open_source(card, files)
+    fitted = tables.fit(source, _in_training(card))
+    if not 0 < fitted.features <= card.features:
+        raise DataError(
+            f"{card.origin}: comes to {fitted.features:,} features, and there may be 1 to {card.features:,}"
+        )
+    return Source(lambda names: tables.read(source, fitted, names), fitted)
+
+
+def _embedded(card: EmbeddedCard, _files: Mapping[str, SourceFile]) -> Source:
     """Return scikit-learn's 8 x 8 digits, the one dataset that comes with an installed package."""
     from sklearn.datasets import load_digits
 
@@ -198,18 +251,19 @@ def _embedded(card: EmbeddedCard, _files: Mapping[str, SourceFile]) -> Read:
     values, labels = digits.data.astype(np.uint8), digits.target.astype(np.uint8)
     if hashlib.sha256(values.tobytes() + labels.tobytes()).hexdigest() != _DIGITS_SHA256:
         raise DataError("this version of scikit-learn brings other digits; install scikit-learn >=1.5,<2")
-    return lambda _names: iter([Chunk(labels.astype(np.int32), values)])
+    return Source(lambda _names: iter([Chunk(labels.astype(np.int32), values)]), described.vectors(card))
 
 
-_READERS: dict[str, Callable[[Any, Mapping[str, SourceFile]], Read]] = {
+_READERS: dict[str, Callable[[Any, Mapping[str, SourceFile]], Source]] = {
     "svmlight": _svmlight,
     "delimited": _delimited,
+    "table": _table,
     "idx": _idx,
     "embedded": _embedded,
 }
 
 
-def _storage(card: Card, parts: Mapping[str, PartWriter]) -> StorageOfRows:
+def _storage(card: Card, parts: Mapping[str, PartWriter], features: int) -> StorageOfRows:
     """Decide how the rows are stored where the card leaves it open."""
     if card.storage in ("dense", "sparse"):
         return card.storage
@@ -217,22 +271,27 @@ def _storage(card: Card, parts: Mapping[str, PartWriter]) -> StorageOfRows:
         return "ones"
     if card.storage == "ones":
         raise DataError(f"{card.origin}: storage: 'ones', but some values are not 1; write 'sparse'")
-    cells = card.features * sum(writer.rows for writer in parts.values())
+    cells = features * sum(writer.rows for writer in parts.values())
     return "dense" if sum(writer.pairs for writer in parts.values()) >= DENSE_FROM * cells else "sparse"
 
 
-def _finish(card: Card, folder: Path) -> int:
-    """Take the steps that need the whole training part, and count the columns that are left."""
-    features = card.features
+def _finish(
+    card: Card, folder: Path, raw: Preprocessing | None, features: int, storage: StorageOfRows
+) -> tuple[int, Preprocessing | None]:
+    """Take the steps that need the whole training part; return the columns that are left, and the description."""
+    if card.kind == "table":
+        return features, raw
+    kept = scaling = None
     if card.drop_columns != "none":
-        features = transforms.drop_columns(folder, card.drop_columns)
+        kept = transforms.drop_columns(folder, card.drop_columns)
+        features = len(kept)
     if not features:
         raise DataError(f"{card.origin}: drop_columns: every column of the training part is zero; none is left")
     if card.kept_features not in (None, features):
         raise DataError(f"{card.origin}: {features} columns are left instead of the {card.kept_features} expected")
     if card.scale != "none" and not card.coded:
-        transforms.scale(folder, card.scale)
-    return features
+        scaling = transforms.scale(folder, card.scale)
+    return features, described.finished(raw, kept, scaling, sparse=storage != "dense")
 
 
 def _check(card: Card, parts: Mapping[str, PartWriter]) -> None:
@@ -247,11 +306,18 @@ def _check(card: Card, parts: Mapping[str, PartWriter]) -> None:
     _compare(card, "the test part", card.expect.test, test.rows, test.counts)
 
 
+def _hint(card: Card) -> str:
+    own = next((file.path for file in card.remote_files if file.path is not None), None)
+    if own is None:
+        return "; is it another version of the files?"
+    return f"; if {own} has changed, count it again by: mpu-bench data add {own} --name {card.name} --force"
+
+
 def _compare(card: Card, what: str, expected: Part | None, rows: int, counts: np.ndarray) -> None:
     if expected is None:
         return
     source = f"dataset '{card.name}' ({card.origin}): {what}"
-    hint = "; is it another version of the files?"
+    hint = _hint(card)
     if rows != expected.rows:
         raise DataError(f"{source} has {rows} rows, expected {expected.rows}{hint}")
     for name, count in zip(card.classes, counts, strict=True):

@@ -17,19 +17,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NotRequired,  # which pydantic reads
+)
 
-from typing_extensions import TypedDict  # which pydantic reads
+from typing_extensions import TypedDict
 
 from mpu_bench.data.cards.schema import Card, StorageOfRows, digest
 from mpu_bench.data.download import fetch
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.disk import on_disk, sync_folder
 from mpu_bench.data.download.notes import read_note
+from mpu_bench.data.download.own import check_unchanged
 from mpu_bench.data.download.pins import read_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
-from mpu_bench.files import write_text
+from mpu_bench.errors import DataError
+from mpu_bench.files import read_bounded, write_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,6 +44,7 @@ if TYPE_CHECKING:
 
     from mpu_bench.core.problem import Problem
     from mpu_bench.core.rows import Rows
+    from mpu_bench.preprocessing import Preprocessing
 
 State = Literal["prepared", "fetched", "missing", "embedded", "generated"]
 
@@ -45,7 +53,8 @@ class Meta(TypedDict):
     """What a prepared folder says of itself in ``meta.json``.
 
     ``storage`` names the tuple of core.rows; ``counts`` are the rows of each class of the card, by part; ``measured``
-    is what a stream must know of its training part; ``content`` and ``origins`` are the hash of each source file's
+    is what a stream must know of its training part; ``preprocessing`` is whether what was done to raw rows is kept
+    beside it (of an older one it is not known); ``content`` and ``origins`` are the hash of each source file's
     content and its address; ``arrays`` are the size and the CRC of every array file.
     """
 
@@ -63,9 +72,11 @@ class Meta(TypedDict):
     preparation: dict[str, Any]
     time: str
     seconds: float
+    preprocessing: NotRequired[bool]
 
 
 _META, _MOST_META_BYTES = "meta.json", 1 << 26
+_PREPROCESSING, _MOST_PREPROCESSING_BYTES = "preprocessing.json", 1 << 28
 _COMPRESSED = (".gz", ".bz2", ".xz", ".Z")
 
 
@@ -119,7 +130,7 @@ def describe(card: Card, home: DataHome) -> Description:
     if state == "fetched" and card.kind in ("embedded", "generated"):
         state = "embedded" if card.kind == "embedded" else "generated"
     n, n_test = (meta["n"], meta["n_test"]) if meta else card.expected_rows()
-    d = meta["features"] if meta else card.kept_features or (card.features if card.drop_columns == "none" else None)
+    d = meta["features"] if meta else card.known_features
     if d and card.augment is not None:
         d += 1
     fingerprint = _fingerprint(card, meta["content"] if meta else _known_content(card, home))
@@ -172,6 +183,44 @@ def load_problem(card: Card, home: DataHome, progress: Progress = SILENT) -> Pro
     return _problem(card, home, _prepare(card, home, progress))
 
 
+def preprocessing_of(card: Card, home: DataHome, progress: Progress = SILENT) -> Preprocessing | None:
+    """Return what the preparation does to raw rows; fetch and prepare the dataset first where need be.
+
+    It is what `Problem` holds of a row: with the constant feature that is appended when the data are loaded.
+
+    Parameters
+    ----------
+    card : Card
+    home : DataHome
+    progress : Progress
+
+    Returns
+    -------
+    Table, Vectors or None
+        None where what was done cannot be said of single rows in these words, such as multiplying by a negative number
+        a delimited text.
+
+    Raises
+    ------
+    DataError, FetchError
+        As of `load_problem`.
+    """
+    from mpu_bench.preprocessing import from_json
+
+    path = prepared_folder(card, home) / _PREPROCESSING
+    meta = _sound_meta(card, home)
+    if meta is None:
+        meta = _prepare(card, home, progress)
+    elif "preprocessing" not in meta:  # made before it was kept
+        meta = _prepare(card, home, progress, anew=True)
+    if not meta.get("preprocessing"):
+        return None
+    with on_disk(path):
+        text = read_bounded(path, _MOST_PREPROCESSING_BYTES, DataError)
+    found = from_json(json.loads(text), str(path))
+    return found if card.augment is None else found.model_copy(update={"augment": card.augment})
+
+
 def clean_prepared(card: Card, home: DataHome) -> int:
     """Delete a dataset's prepared arrays, of all its options, and its source files; give the bytes freed.
 
@@ -197,7 +246,7 @@ def _known_content(card: Card, home: DataHome) -> dict[str, str] | None:
     """Return the hashes of the contents of all source files, if the data home or the card knows them."""
     known = {}
     for file in card.remote_files:
-        pin = read_pin(file, home)
+        pin = fetch.known_hashes(file, home)
         plain = file.sha256[0] if len(file.sha256) == 1 and not file.name.endswith(_COMPRESSED) else None
         content = pin.content_sha256 if pin else file.content_sha256 or plain
         if content is None:
@@ -214,7 +263,7 @@ def _valid_meta(card: Card, home: DataHome) -> Meta | None:
         counts = [meta["counts"]["train"], meta["counts"]["test"]]
         fits = [*map(sum, counts)] == [meta["n"], meta["n_test"]] and {*map(len, counts)} == {len(card.classes)}
         complete = all((folder / name).stat().st_size == entry["bytes"] for name, entry in meta["arrays"].items())
-        contents = [(read_pin(file, home), meta["content"][file.name]) for file in card.remote_files]
+        contents = [(fetch.known_hashes(file, home), meta["content"][file.name]) for file in card.remote_files]
     except (OSError, ValueError, LookupError):
         return None
     same = all(pin is None or pin.content_sha256 == content for pin, content in contents)
@@ -230,14 +279,14 @@ def _sound_meta(card: Card, home: DataHome) -> Meta | None:
         return None
 
 
-def _prepare(card: Card, home: DataHome, progress: Progress) -> Meta:
-    """Fetch, build and store, unless another process has just done so."""
+def _prepare(card: Card, home: DataHome, progress: Progress, anew: bool = False) -> Meta:
+    """Fetch, build and store, unless another process has just done so; ``anew``: what lacks its preprocessing, too."""
     fetched = {file.name: fetch.fetch(file, home, progress) for file in card.remote_files}
     folder = prepared_folder(card, home)
     busy = f"{card.name}: another process is preparing it; waiting for that"
     with on_disk(folder), home.process_lock(f"{folder.name}.prepared", lambda: progress.note(busy)):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        if meta := _sound_meta(card, home):
+        if (meta := _sound_meta(card, home)) and ("preprocessing" in meta or not anew):
             return meta
         for left in folder.parent.glob(f".{folder.name}.*"):
             _remove(left)
@@ -248,14 +297,20 @@ def _store(card: Card, home: DataHome, fetched: Mapping[str, fetch.Fetched], pro
     """Build into a folder of another name and rename it; whatever goes wrong, nothing is left half-written."""
     from mpu_bench.data.prepare.build import build
     from mpu_bench.data.readers.blocks import SourceFile
+    from mpu_bench.preprocessing import to_json
 
     folder, before = prepared_folder(card, home), time.monotonic()
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
     try:
         temporary.mkdir()
         with progress.transfer(f"prepare {card.name}", _work(card, home)) as advance:
-            files = {name: SourceFile(name, file.path, advance) for name, file in fetched.items()}
+            own = {file.name for file in card.remote_files if file.path is not None}
+            fixes = {name: {"fix": "write it again"} if name in own else {} for name in fetched}
+            files = {name: SourceFile(name, file.path, advance, **fixes[name]) for name, file in fetched.items()}
             built = build(card, files, temporary)
+        _check_own_files(card, home)
+        if built.preprocessing is not None:
+            write_text(temporary / _PREPROCESSING, json.dumps(to_json(built.preprocessing), indent=1))
         meta: Meta = {
             "name": card.name,
             "storage": built.storage,
@@ -271,6 +326,7 @@ def _store(card: Card, home: DataHome, fetched: Mapping[str, fetch.Fetched], pro
             "preparation": card.preparation(),
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - before, 3),
+            "preprocessing": built.preprocessing is not None,
         }
         write_text(temporary / _META, json.dumps(meta, indent=1))
         sync_folder(temporary)
@@ -283,17 +339,23 @@ def _store(card: Card, home: DataHome, fetched: Mapping[str, fetch.Fetched], pro
     return meta
 
 
+def _check_own_files(card: Card, home: DataHome) -> None:
+    for file in card.remote_files:
+        if file.path is not None and (known := read_pin(file, home)):
+            check_unchanged(file, known)
+
+
 def _work(card: Card, home: DataHome) -> int | None:
     """Count the bytes that a preparation reads; the training part twice if its categories must be collected."""
-    sizes = {file.name: pin.content_bytes for file in card.remote_files if (pin := read_pin(file, home))}
-    again = card.train if card.coded else ()
+    sizes = {file.name: pin.content_bytes for file in card.remote_files if (pin := fetch.known_hashes(file, home))}
+    again = card.train if card.coded or card.kind == "table" else ()
     return sum(sizes.values()) + sum(sizes.get(name, 0) for name in again) or None
 
 
 def _entries(folder: Path) -> dict[str, dict[str, int]]:
     from mpu_bench.data.prepare.npy import checksum
 
-    arrays = sorted(folder.glob("*.npy"))
+    arrays = sorted([*folder.glob("*.npy"), *folder.glob(_PREPROCESSING)])
     return {path.name: {"bytes": path.stat().st_size, "checksum": checksum(path)} for path in arrays}
 
 

@@ -63,7 +63,7 @@ def _unit_rows(chunk: Chunk) -> Chunk:
     return chunk._replace(values=values / np.where(norms > 0, norms, 1.0)[row])
 
 
-def drop_columns(folder: Path, which: str) -> int:
+def drop_columns(folder: Path, which: str) -> NDArray[np.intp]:
     """Drop columns of stored dense rows that are zero in the whole training part.
 
     Parameters
@@ -74,8 +74,8 @@ def drop_columns(folder: Path, which: str) -> int:
 
     Returns
     -------
-    int
-        The number of columns left.
+    array of int
+        The columns that are left.
     """
     train = open_array(folder / "train-values.npy")
     used = np.zeros(train.shape[1], bool)
@@ -85,7 +85,7 @@ def drop_columns(folder: Path, which: str) -> int:
         used[: 1 + np.max(np.flatnonzero(used), initial=0)] = True
     for part in ("train", "test"):
         _keep_columns(folder / f"{part}-values.npy", used)
-    return int(used.sum())
+    return np.flatnonzero(used)
 
 
 def _keep_columns(path: Path, used: NDArray[np.bool_]) -> None:
@@ -113,8 +113,8 @@ class Scaling(NamedTuple):
 Pieces = Callable[[], Iterator[NDArray[np.float32]]]
 
 
-def scale(folder: Path, how: str) -> None:
-    """Scale stored dense rows in place, both parts by the statistics of the training part.
+def scale(folder: Path, how: str) -> Scaling:
+    """Scale stored dense rows in place, both parts by the statistics of the training part; return how.
 
     Parameters
     ----------
@@ -127,6 +127,7 @@ def scale(folder: Path, how: str) -> None:
     del train
     for part in ("train", "test"):
         rescale(folder / f"{part}-values.npy", chosen)
+    return chosen
 
 
 def rescale(path: Path, chosen: Scaling) -> None:

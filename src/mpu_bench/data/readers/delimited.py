@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mpu_bench.data.cards.schema import MOST_COLUMNS, MOST_FEATURES, DelimitedColumns
+from mpu_bench.data.cards.parts import MOST_COLUMNS, MOST_FEATURES, DelimitedColumns
 from mpu_bench.data.readers.blocks import Chunk, SourceFile
 from mpu_bench.data.readers.labels import Labels
 from mpu_bench.errors import DataError

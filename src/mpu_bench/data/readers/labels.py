@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.data.cards.schema import ANY_OTHER
+from mpu_bench.data.cards.parts import ANY_OTHER
 
 
 class Labels:

@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.data.cards.schema import MOST_FEATURES
+from mpu_bench.data.cards.parts import MOST_FEATURES
 from mpu_bench.data.readers.blocks import Chunk, SourceFile
 from mpu_bench.errors import DataError
 

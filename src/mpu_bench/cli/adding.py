@@ -1,0 +1,156 @@
+"""``mpu-bench data add``: writes the card of a file of the user's own and shows what was found in it."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mpu_bench.cli.options import console, say, write
+
+if TYPE_CHECKING:
+    from mpu_bench.data.own.adding import Added, Wishes
+    from mpu_bench.data.own.looking import Looked
+
+FOLDER = Path("datasets")
+_MOST_COLUMNS, _MOST_CLASSES = 20, 20  # shown
+
+
+def add(file: Path, given: Mapping[str, Any], name: str | None, force: bool) -> None:
+    """Look at a file, write ``datasets/NAME.yaml`` and print what was found.
+
+    Parameters
+    ----------
+    file : Path
+    given : mapping
+        The options that were given, by name.
+    name : str or None
+        Of the dataset; None for that of the file.
+    force : bool
+        Whether a card that is there is replaced.
+
+    Raises
+    ------
+    UserError
+        If an option or the file is wrong, or there is such a dataset already.
+    """
+    from mpu_bench.data.own.adding import card_text, name_of
+    from mpu_bench.files import write_all
+
+    wishes = _wishes(given)
+    called = name or name_of(file)
+    place = _place(called, force)
+    added = _looked(file, wishes)
+    text = card_text(added.card, FOLDER, _command(file, given, called))
+    write_all(FOLDER, {place.name: text})
+    _show(called, added)
+    say(f"{place} is written; the file stays where it is, and may change")
+    for line in _next(called, added):
+        write(f"{line}\n")
+
+
+def _wishes(given: Mapping[str, Any]) -> Wishes:
+    from mpu_bench.data.own.adding import Wishes
+    from mpu_bench.document import Document
+    from mpu_bench.errors import ConfigError
+    from mpu_bench.yaml_text import Locations
+
+    steps: dict[str | int, Locations] = {key: Locations(f"--{key}") for key in given}
+    wishes: Wishes = Document(dict(given), "data add", ConfigError, Locations(steps=steps)).root.validated(Wishes)
+    return wishes
+
+
+def _place(name: str, force: bool) -> Path:
+    """Return where the card goes, and refuse to hide another dataset or to replace a card unasked."""
+    from mpu_bench.data.cards import catalog
+    from mpu_bench.data.cards.schema import can_name_a_file
+    from mpu_bench.errors import DataError
+
+    path = FOLDER / f"{name}.yaml"
+    if not can_name_a_file(name):
+        raise DataError(f"'{name}' cannot be the name of a dataset; use letters, digits and . + - _: --name NAME")
+    if name in catalog.shipped_names():
+        raise DataError(f"the project has a dataset '{name}' of its own; call yours otherwise: --name NAME")
+    if path.exists() and not force:
+        raise DataError(f"{path}: is there already; call yours otherwise: --name NAME, or replace it: --force")
+    return path
+
+
+def _looked(file: Path, wishes: Wishes) -> Added:
+    from mpu_bench.data.download.progress import for_console
+    from mpu_bench.data.own.adding import look
+
+    with for_console(console(stderr=True)).transfer(f"look at {file.name}", None) as advance:
+        return look(file, wishes, advance)
+
+
+def _command(file: Path, given: Mapping[str, Any], name: str) -> str:
+    """Return the command that makes the card again."""
+    words = ["mpu-bench", "data", "add", str(file)]
+    for key, value in given.items():
+        for each in value if isinstance(value, list) else [value]:
+            if key == "header":
+                words.append("--header" if each else "--no-header")
+            elif (key, each) not in (("seed", 0), ("missing", "refuse")):
+                words += [f"--{key}", str(each)]
+    return shlex.join([*words, "--name", name, "--force"])
+
+
+def _show(name: str, added: Added) -> None:
+    from mpu_bench.cli.listing import columns
+
+    counted, out = added.counted, console()
+    if added.columns:
+        out.print(columns(("column", "taken for", "different", "missing", "from", "to", ""), _rows(added)))
+        if len(added.columns) > _MOST_COLUMNS:
+            out.tell(_rest(added.columns[_MOST_COLUMNS:], added.label))
+        out.tell(f"the label is column '{added.label}' ({added.why_label}); choose another by --label")
+    else:
+        out.tell(f"{added.card['features']:,} features, counted from {added.card.get('first_index', 1)}")
+    counts = {each: counted.train.get(each, 0) + (counted.test or {}).get(each, 0) for each in counted.classes}
+    shown = ", ".join(f"{each} ({count:,})" for each, count in [*counts.items()][:_MOST_CLASSES])
+    more = f" and {len(counts) - _MOST_CLASSES} more" if len(counts) > _MOST_CLASSES else ""
+    train, test = _parts(added)
+    out.tell(f"{name}: {added.format}, {train:,} training and {test:,} test rows; {len(counts)} classes: {shown}{more}")
+
+
+def _parts(added: Added) -> tuple[int, int]:
+    """Return the numbers of training and test rows."""
+    from mpu_bench.data.cards.parts import Split
+
+    total = sum(added.counted.train.values())
+    if added.counted.test is not None:
+        return total, sum(added.counted.test.values())
+    train = Split.model_validate(added.card["split"]).train_rows(total)
+    return train, total - train
+
+
+def _rows(added: Added) -> list[tuple[str, ...]]:
+    return [_row(each, added) for each in added.columns[:_MOST_COLUMNS]]
+
+
+def _row(column: Looked, added: Added) -> tuple[str, ...]:
+    kind = added.card["columns"][column.name]
+    words = {"number": "numbers", "categorical": "words", "omitted": "left out", "label": "label"}[kind]
+    is_range = kind == "number" and math.isfinite(column.low)
+    ends = (f"{column.low:g}", f"{column.high:g}") if is_range else ("", "")
+    missing = f"{column.missing:,}" if column.missing else ""
+    return column.name, words, column.different, missing, *ends, "" if kind == "label" else column.why()
+
+
+def _rest(columns: Sequence[Looked], label: str) -> str:
+    """Say of the columns that are not shown how many there are of each kind."""
+    kinds = ["the label" if each.name == label else each.kind for each in columns]
+    names = {"number": "numbers", "categorical": "words", "omitted": "left out"}
+    told = ", ".join(f"{kinds.count(kind)} {names.get(kind, kind)}" for kind in dict.fromkeys(kinds))
+    missing = sum(bool(each.missing) for each in columns)
+    return f"and {len(columns):,} more columns: {told}" + (f"; {missing:,} of them lack values" if missing else "")
+
+
+def _next(name: str, added: Added) -> list[str]:
+    """Return the commands that come next."""
+    several = len(added.counted.classes) > 2 and "positive" not in added.card
+    solvers = " --set 'solvers=[{mpu: {multiclass: one-against-rest}}]'" if several else ""
+    return [f"mpu-bench run adult --set name={name} --set dataset={name}{solvers}", f"mpu-bench data info {name}"]

@@ -1,0 +1,288 @@
+"""The card of a file of the user's own: the file is looked at, counted, and left where it is."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import BeforeValidator, Field, model_validator
+
+from mpu_bench import document
+from mpu_bench.data.cards.parts import Seed, Text, Texts
+from mpu_bench.data.cards.schema import AnyCard, can_name_a_file
+from mpu_bench.data.own.examples import look_at_examples
+from mpu_bench.data.own.looking import Counted, Looked, Missing, count_labels, label_among, look_at_columns, plain_label
+from mpu_bench.data.own.tables import OwnFile, open_table
+from mpu_bench.data.readers.blocks import SourceFile
+from mpu_bench.document import MisfitError, Strict
+from mpu_bench.errors import DataError, nearest
+from mpu_bench.texts import one_line
+from mpu_bench.yaml_text import MOST_BYTES
+
+DEFAULT_SPLIT = 0.8
+FREE = [
+    "positive",
+    "split",
+    "scale",
+    "missing",
+]  #: what a config may choose anew of a table, besides `UNIVERSAL_OPTIONS`
+
+_PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z_-]*")
+_HEAD = """\
+# Written by the following command, which may be given again when the file has changed:
+# {command}
+# What a column was taken for may be changed here: number, categorical or omitted; one is the label.
+"""
+
+
+def _character(given: Any) -> Any:
+    return "\t" if given in ("tab", "\\t") else given
+
+
+class Wishes(Strict):
+    """What a user may say of a file of his own, in a config or by options; see `mpu_bench.data.own.looking`.
+
+    ``split`` is the part of the rows that is the training part, chosen at random by ``seed``.
+    """
+
+    label: Text | None = None
+    positive: Texts | None = None
+    test: str | None = None
+    split: Annotated[float, Field(gt=0, lt=1)] | None = None
+    seed: Seed = 0
+    missing: Missing = "refuse"
+    scale: Literal["none", "standard", "unit-interval"] | None = None
+    header: bool | None = None
+    separator: Annotated[
+        Annotated[str, Field(min_length=1, max_length=1)] | None,
+        BeforeValidator(
+            lambda given: {"tab": "\t", "\\t": "\t"}.get(given, given) if isinstance(given, str) else given
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _has_one_test_part(self) -> Self:
+        if self.test is not None and self.split is not None:
+            raise MisfitError("split", "the test part comes from a file of its own; leave 'split' or 'test' out")
+        return self
+
+
+@dataclass(frozen=True)
+class Added:
+    """What was found: the content of a card, the columns of a table, the label and why it was taken for that."""
+
+    card: dict[str, Any]
+    format: str
+    counted: Counted
+    columns: Sequence[Looked] = ()
+    label: str = ""
+    why_label: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+def look(path: Path, wishes: Wishes, advance: Callable[[int], None] = lambda _count: None) -> Added:
+    """Look at a file and write down what it is, as the content of a card.
+
+    Parameters
+    ----------
+    path : Path
+    wishes : Wishes
+        Paths in it are relative to the working folder.
+    advance : function
+        Called with the number of bytes of what was read.
+
+    Raises
+    ------
+    DataError
+        With file, row and column, and the fix.
+    """
+    first = _open(path, wishes, advance)
+    files = [first]
+    if wishes.test is not None:
+        files.append(_open(Path(wishes.test), wishes, advance, first))
+    added = _examples(files, wishes) if first.format == "svmlight" else _table(files, wishes)
+    _check_positive(added, wishes, path)
+    return added
+
+
+def _open(path: Path, wishes: Wishes, advance: Callable[[int], None], like: OwnFile | None = None) -> OwnFile:
+    file = SourceFile(path.name, path, advance, "write it again")
+    if like is None:
+        return open_table(file, separator=wishes.separator, header=wishes.header)
+    is_text = like.format == "delimited"
+    found = open_table(file, separator=like.separator if is_text else None, header=like.header if is_text else None)
+    if found.format != like.format:
+        raise DataError(f"{path}: is {found.format}, and {like.path} is {like.format}; write both alike")
+    return found
+
+
+def _examples(files: Sequence[OwnFile], wishes: Wishes) -> Added:
+    for key, words in (("label", "its label is the first word of a line"), ("header", "has none")):
+        if getattr(wishes, key) is not None:
+            raise DataError(f"{files[0].path}: is svmlight text, to which '{key}' does not apply: {words}")
+    if wishes.missing != "refuse":
+        raise DataError(
+            f"{files[0].path}: is svmlight text, in which what is not written is 0: 'missing' does not apply"
+        )
+    seen = look_at_examples(files)
+    scale = wishes.scale or "none"
+    card = {
+        **_common("svmlight", files, wishes, seen.counted),
+        "features": seen.features,
+        **({"first_index": 0} if seen.first_index == 0 else {}),
+        **({"scale": scale, "storage": "dense"} if scale != "none" else {}),
+        **_counts(seen.counted),
+    }
+    return Added({**card, "options": ["positive", "split"]}, "svmlight", seen.counted)
+
+
+def _table(files: Sequence[OwnFile], wishes: Wishes) -> Added:
+    first = files[0]
+    label, why = label_among(first.columns, wishes.label, first.path)
+    columns = look_at_columns(files)
+    kinds = {each.name: "label" if each.name == label else each.kind for each in columns}
+    numbers = [name for name, kind in kinds.items() if kind == "number"]
+    _check_missing(columns, kinds, wishes)
+    if not set(kinds.values()) & {"number", "categorical"}:
+        raise DataError(
+            f"{first.path}: has no column to learn from besides the label '{label}'; is the separator another? name it "
+            "by --separator"
+        )
+    counted = count_labels(files, label, numbers, wishes.missing)
+    card = {
+        **_common("table", files, wishes, counted),
+        **({"format": "parquet"} if first.format == "parquet" else {}),
+        **({"separator": first.separator, "header": first.header} if first.format == "delimited" else {}),
+        "columns": kinds,
+        **({"missing": wishes.missing} if wishes.missing != "refuse" else {}),
+        "scale": wishes.scale or "standard",
+        **_counts(counted),
+        "options": FREE,
+    }
+    return Added(card, first.format, counted, columns, label, why)
+
+
+def _check_missing(columns: Sequence[Looked], kinds: Mapping[str, str], wishes: Wishes) -> None:
+    lacking = [each for each in columns if each.missing and kinds[each.name] == "number"]
+    if not lacking or wishes.missing != "refuse":
+        return
+    first, more = lacking[0], len(lacking) - 1
+    others = f", and {more} more column{'s' if more > 1 else ''} lack some" if more else ""
+    raise DataError(
+        f"{first.first_missing}, column '{first.name}': there is no number ({first.missing:,} missing in this "
+        f"column{others}); --missing median puts the median of the training part there, --missing drop leaves such "
+        "rows out"
+    )
+
+
+def _common(kind: str, files: Sequence[OwnFile], wishes: Wishes, counted: Counted) -> dict[str, Any]:
+    """Return what both kinds of cards say: the files, the classes, and the split."""
+    names = [_file_name(file.path, part) for file, part in zip(files, ("train", "test"), strict=False)]
+    if len(set(names)) < len(names):
+        names[1] = f"test-{names[1]}"
+    part = 1 - (wishes.split or DEFAULT_SPLIT)
+    return {
+        "title": f"{files[0].path.name}, a file of one's own",
+        "kind": kind,
+        "files": {name: {"path": os.path.abspath(file.path)} for name, file in zip(names, files, strict=True)},  # noqa: PTH100
+        "train": names[0],
+        **({"test": names[1]} if len(names) > 1 else {"split": {"test": round(part, 12), "seed": wishes.seed}}),
+        "classes": counted.classes,
+        **({"positive": [plain_label(each) for each in wishes.positive]} if wishes.positive else {}),
+    }
+
+
+def _file_name(path: Path, part: str) -> str:
+    plain = re.sub(r"[^\w.+-]", "-", path.name).lstrip("-.+")
+    return plain if can_name_a_file(plain) else part
+
+
+def _counts(counted: Counted) -> dict[str, Any]:
+    """Return what the data are expected to come to."""
+
+    def part(counts: Mapping[str, int]) -> dict[str, Any]:
+        return {"rows": sum(counts.values()), "classes": {name: counts.get(name, 0) for name in counted.classes}}
+
+    if counted.test is None:
+        return {"expect": {"total": part(counted.train)}}
+    return {"expect": {"train": part(counted.train), "test": part(counted.test)}}
+
+
+def _check_positive(added: Added, wishes: Wishes, path: Path) -> None:
+    for name in map(plain_label, wishes.positive or ()):
+        if name not in added.counted.classes:
+            raise DataError(
+                f"{path}: there is no class '{name}' to be positive; {nearest(name, added.counted.classes)}"
+            )
+
+
+def name_of(path: Path) -> str:
+    """Return the name that a dataset gets of its file: the name of the file without what says its format.
+
+    Raises
+    ------
+    DataError
+        If no dataset can be called so.
+    """
+    name = re.sub(r"[^\w+-]", "-", path.name.partition(".")[0] or path.name.lstrip(".")).strip("-+")
+    if not can_name_a_file(name):
+        raise DataError(f"{path}: no dataset can be called after this file; name it: letters, digits and . + - _")
+    return name
+
+
+def card_text(card: Mapping[str, Any], folder: Path, command: str) -> str:
+    """Return the content of a card as YAML; files below the folder's parent are named relative to the folder.
+
+    Parameters
+    ----------
+    card : mapping
+        As of `look`.
+    folder : Path
+        Of cards.
+    command : str
+        Which made it.
+
+    Raises
+    ------
+    DataError
+        If the card would be larger than one may be.
+    """
+    files = {name: {"path": _relative(Path(entry["path"]), folder)} for name, entry in card["files"].items()}
+    text = _HEAD.format(command=one_line(command)) + yaml.dump(
+        {**card, "files": files},
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=100,
+        default_flow_style=None,
+    )
+    if len(text.encode(errors="backslashreplace")) > MOST_BYTES:
+        raise DataError(
+            f"{next(iter(files))}: the names of its columns come to more than a card can hold; write it as svmlight"
+        )
+    read = document.parse(text, f"the card of {next(iter(files))}", DataError)
+    read.data |= {"name": "mine", "origin": str(folder / "mine.yaml")}
+    read.root.validated(AnyCard)
+    return text
+
+
+def _relative(path: Path, folder: Path) -> str:
+    above = Path(os.path.abspath(folder)).parent  # noqa: PTH100
+    return os.path.relpath(path, folder) if path.is_relative_to(above) else str(path)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts so that nothing but a text can be read of them."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    style = None if _PLAIN_WORD.fullmatch(text) else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+
+_Dumper.add_representer(str, _text)
