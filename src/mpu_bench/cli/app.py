@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
 import typer
 
 from mpu_bench import __version__
-from mpu_bench.cli import check, compare, data, info, interruption, models, reproduce, results, run
+from mpu_bench.cli import check, compare, data, exporting, info, interruption, models, reproduce, results, run
 from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
 
@@ -31,6 +31,7 @@ for verb in (
     results.export, results.clean, models.predict, models.evaluate,
 ):  # fmt: skip
     app.command()(verb)
+app.command("export-c")(exporting.export_c)
 app.command("list")(info.list_kind)
 app.command()(info.info)
 app.add_typer(data.app, name="data")

@@ -8,6 +8,7 @@ from typing import Any
 
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem
+from mpu_bench.data.cards.catalog import CARD
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.errors import UserError
@@ -63,8 +64,7 @@ def save_model(path: Path, model: Model, run: Run, problem: Problem, card: Card,
 def _preprocessing(card: Card, home: DataHome) -> Preprocessing | None:
     from mpu_bench.data.prepare import load
 
-    found: Preprocessing | None = getattr(load, "preprocessing_of", lambda *_: None)(card, home)
-    return found
+    return load.preprocessing_of(card, home)
 
 
 def _words(card: Card) -> list[list[str]]:
@@ -77,7 +77,8 @@ def _words(card: Card) -> list[list[str]]:
 
 def _origin(run: Run) -> Origin:
     parameters: dict[str, Any] = json.loads(json.dumps(dict(run.solver.parameters), default=to_json))
-    options: dict[str, Any] = json.loads(json.dumps(dict(run.dataset.options), default=to_json))
+    own = {name: value for name, value in run.dataset.options.items() if name != CARD}  # which names the user's files
+    options: dict[str, Any] = json.loads(json.dumps(own, default=to_json))
     kernel = {} if run.solver.kernel.is_linear else {"kernel": str(run.solver.kernel)}
     return made_now(
         Origin(

@@ -1,11 +1,12 @@
 """A model as one C file in single precision.
 
-Steps, scores and votes are those of Python, in its order, but in single precision: scores differ by rounding, and a label
-where two scores lie as near to each other as that.
+Steps, scores and votes are those of Python, in its order, but in single precision: scores differ by rounding, and a
+label where two scores lie as near to each other as that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from mpu_bench.models.export.c_text import Constants, comment, distinct, identif
 from mpu_bench.models.export.portable import Portable
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table, Vectors
 
+_WIDEST = 3e38  # by which what must become 0 is divided
 _LARGEST = 1e37  # of a kernel value in single precision
 _SPARSE_VALUE_BYTES = 5  # of a value with its index, about
 
@@ -35,8 +37,8 @@ class Source:
         Of its arrays.
     array_bytes : int
         Of the arrays on its stack.
-    multiply_adds, exponentials, cosines : int
-        For a prediction.
+    counts : mapping
+        What a prediction takes: ``multiply_adds``, ``exponentials`` of a Gaussian, ``cosines`` (sines, too).
     input_scale : tuple of int
         Of fixed-point rows: each column is multiplied by 2 to this power; empty for floats.
     """
@@ -45,9 +47,7 @@ class Source:
     name: str
     constant_bytes: int
     array_bytes: int
-    multiply_adds: int
-    exponentials: int = 0
-    cosines: int = 0
+    counts: Mapping[str, int]
     input_scale: tuple[int, ...] = ()
 
 
@@ -71,11 +71,13 @@ def float_source(model: Portable, name: str) -> Source:
     labels, label_bytes = labels_table(name, model.saved.classes.labels.tolist())
     vote, scores = vote_code(model, constants, "float"), class_scores(model)
     parts = [
-        heading(model, name, "floats", _ROUNDING), "#include <math.h>\n#include <stdint.h>", defines(model, name), labels,
+        heading(model, name, "floats", _ROUNDING),
+        "#include <math.h>\n#include <stdint.h>", defines(model, name), labels,
         *constants.lines, steps, machines, vote, scores, public_functions(model, name, "float", "float", "float"),
     ]  # fmt: skip
     stack = 4 * (model.features + model.machines + model.scores + (2 * model.classes if model.pairs is not None else 0))
-    return Source("\n\n".join(filter(None, parts)) + "\n", name, constants.bytes + label_bytes, stack, **counts)
+    text = "\n\n".join(filter(None, parts)) + "\n"
+    return Source(text, name, constants.bytes + label_bytes, stack, counts)
 
 
 _ROUNDING = (
@@ -84,9 +86,7 @@ _ROUNDING = (
 )
 
 
-def heading(
-    model: Portable, name: str, numbers: str, rounding: tuple[str, ...], powers: tuple[int, ...] = ()
-) -> str:
+def heading(model: Portable, name: str, numbers: str, rounding: tuple[str, ...], powers: tuple[int, ...] = ()) -> str:
     """Return the comment that a file begins with: what it is, and the columns of a row, in order."""
     origin, lines = model.saved.origin, []
     made = " ".join(filter(None, [origin.solver, f"on {origin.dataset}" if origin.dataset else "", origin.time]))
@@ -142,23 +142,23 @@ def _steps(model: Portable, constants: Constants) -> str:
     prepared = model.saved.preprocessing
     if isinstance(prepared, Table):
         body = _table_steps(model, constants)
-        body += _unit_rows(model.saved.raw_features) if prepared.unit_rows else []
+        body += _unit_rows(model.made_of_columns) if prepared.unit_rows else []
     elif isinstance(prepared, Vectors):
         body = _vector_steps(prepared, constants)
     else:
-        body = [f"for (j = 0; j < {model.saved.raw_features}; j++) x[j] = row[j];"]
-    if model.constant is not None:
-        body.append(f"x[{model.saved.raw_features}] = {number(model.constant)};")
+        body = [f"for (j = 0; j < {model.made_of_columns}; j++) x[j] = row[j];"]
+    for offset, value in enumerate(model.constants):
+        body.append(f"x[{model.made_of_columns + offset}] = {number(value)};")
     lines = "\n".join(f"  {line}" for line in body)
     return f"static void make_features(const float *row, float *x)\n{{\n  int32_t j;\n{lines}\n  (void)j;\n}}"
 
 
 def _table_steps(model: Portable, constants: Constants) -> list[str]:
     numbers = [column for column in model.columns if isinstance(column, NumberColumn)]
-    for field in ("shift", "width"):
-        constants.add("float", f"column_{field}", [getattr(column, field) for column in numbers])
+    constants.add("float", "column_shift", [column.shift for column in numbers])
+    constants.add("float", "column_width", [min(column.width, _WIDEST) for column in numbers])
     constants.add("float", "column_fill", [column.fill or 0.0 for column in numbers])
-    body, place, feature, met = [f"for (j = 0; j < {model.saved.raw_features}; j++) x[j] = 0.0f;"], 0, 0, 0
+    body, place, feature, met = [f"for (j = 0; j < {model.made_of_columns}; j++) x[j] = 0.0f;"], 0, 0, 0
     while place < len(model.columns):
         column = model.columns[place]
         if isinstance(column, CategoricalColumn):
@@ -206,11 +206,9 @@ def _vector_steps(steps: Vectors, constants: Constants) -> list[str]:
         constants.add("float", "feature_shift", steps.shift)
         value = f"({value} - feature_shift[j])"
     if steps.width is not None:
-        constants.add("float", "feature_width", steps.width)
+        constants.add("float", "feature_width", np.minimum(steps.width, _WIDEST))
         value = f"{value} / feature_width[j]"
     body.append(f"for (j = 0; j < {len(kept)}; j++) x[j] = {value};")
-    if steps.augment is not None:
-        body.append(f"x[{len(kept)}] = {number(steps.augment)};")
     return body
 
 
@@ -398,7 +396,8 @@ def class_scores(model: Portable) -> str:
 
 def public_functions(model: Portable, name: str, row: str, feature: str, score: str) -> str:
     """Return the two functions that a device calls, for these types of a row, of features and of scores."""
-    arrays = f"  {feature} x[{model.features}];\n  {score} f[{model.machines}];\n  make_features(row, x);\n  machine_scores(x, f);\n"
+    arrays = f"  {feature} x[{model.features}];\n  {score} f[{model.machines}];\n"
+    arrays += "  make_features(row, x);\n  machine_scores(x, f);\n"
     return (
         f"/* Writes {model.scores} score{'s' * (model.scores > 1)} of a row; of two classes it is above zero for the "
         f"second. */\nvoid {name}_scores(const {row} *row, {score} *scores)\n{{\n{arrays}  class_scores(f, scores);\n}}"

@@ -19,8 +19,11 @@ _BYTES = {
 _NUMBERS_A_LINE = 12
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:;=<>()\[\]+-]")
 _KEYWORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long main "
-    "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while".split()
+    re.findall(
+        r"\w+",
+        "auto break case char const continue default do double else enum extern float for goto if inline int long main "
+        "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while",
+    )
 )
 
 

@@ -38,6 +38,7 @@ int main(void)
   return 0;
 }}
 """
+_INNER = ("make_features", "machine_scores", "choose", "class_scores")
 _WHOLE = "label = {name}_predict(row); {name}_scores(row, scores);"
 _PREPARED = "machine_scores(row, f); label = choose(f); class_scores(f, scores);"
 
@@ -130,9 +131,8 @@ def _stack_bytes(usage: Path) -> int | None:
     for line in usage.read_text(errors="replace").splitlines():
         name, size, *_ = line.split("\t")
         sizes[name.rpartition(":")[2]] = int(size)
-    public = [size for name, size in sizes.items() if name.endswith(("_predict", "_scores")) and name != "machine_scores"]
-    inner = [size for name, size in sizes.items() if name in ("make_features", "machine_scores", "choose")]
-    return max(public, default=0) + sum(inner)
+    inner = [size for name, size in sizes.items() if name in _INNER]
+    return max((size for name, size in sizes.items() if name not in _INNER), default=0) + sum(inner)
 
 
 def _compiler() -> str:

@@ -74,14 +74,20 @@ class Portable:
         return self.machines if self.pairs is None else self.classes
 
     @property
-    def constant(self) -> float | None:
-        """The value of a feature that every row gets at last."""
-        return self.saved.constant
+    def made_of_columns(self) -> int:
+        """How many features are made of the columns of a row; the others are `constants`."""
+        return self.features - len(self.constants)
+
+    @property
+    def constants(self) -> list[float]:
+        """The values of the last features, which every row gets."""
+        augment = None if self.saved.preprocessing is None else self.saved.preprocessing.augment
+        return [value for value in (augment, self.saved.constant) if value is not None]
 
     def numbers(self, raw: Any) -> NDArray[np.float32]:
         """Return raw rows as a device gets them, shape (n, columns): NaN for what is missing, -1 for unknown words."""
         if not isinstance(raw, pd.DataFrame):
-            dense = raw.toarray() if scipy.sparse.issparse(raw) else np.asarray(raw)
+            dense: Any = raw.toarray() if hasattr(raw, "toarray") else np.asarray(raw)
             return np.ascontiguousarray(dense, np.float32)
         if not isinstance(self.saved.preprocessing, Table):
             return np.ascontiguousarray(raw.to_numpy(), np.float32)
@@ -135,4 +141,4 @@ def _expansion(machines: Any) -> tuple[Any, NDArray[np.float64]]:
 def dense_features(rows: Rows, features: int) -> NDArray[np.float32]:
     """Return rows that a model is evaluated on as an array in single precision."""
     matrix: Any = to_scipy(rows, features)
-    return np.ascontiguousarray(matrix.toarray() if scipy.sparse.issparse(matrix) else matrix, np.float32)
+    return np.ascontiguousarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray(), np.float32)
