@@ -127,26 +127,6 @@ def test_what_may_disturb_a_run_is_counted(problem: Problem) -> None:
     assert all(measured[name] >= 0 or np.isnan(measured[name]) for name in counted)
 
 
-def test_errors_by_class() -> None:
-    labels = np.array([0] * 8 + [1] * 2, np.int32)
-    always_no, half = np.zeros(10, np.int32), np.array([1] + [0] * 8 + [1], np.int32)
-    assert trace.errors_by_class(always_no, labels, 2) == pytest.approx(
-        {"constant_error": 0.2, "balanced_error": 0.5, "positives_found": 0.0}
-    )
-    assert trace.errors_by_class(half, labels, 2) == pytest.approx(
-        {"constant_error": 0.2, "balanced_error": (1 / 8 + 1 / 2) / 2, "positives_found": 0.5}
-    )
-
-
-def test_errors_by_class_where_classes_are_several_or_missing() -> None:
-    labels = np.array([0, 0, 3, 3], np.int32)  # of five classes
-    several = trace.errors_by_class(np.array([0, 1, 3, 3], np.int32), labels, 5)
-    assert several == {"constant_error": 0.5, "balanced_error": 0.25, "positives_found": None}
-    no_positive = trace.errors_by_class(np.array([0, 1], np.int32), np.array([0, 0], np.int32), 2)
-    assert no_positive == {"constant_error": 0.0, "balanced_error": 0.5, "positives_found": None}
-    assert set(trace.errors_by_class(None, labels[:0], 2).values()) == {None}
-
-
 def test_the_test_rows_are_predicted_once_a_checkpoint(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     predict, asked = LinearModel.scores, []
 

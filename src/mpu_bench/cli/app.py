@@ -12,7 +12,9 @@ from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
 import typer
 
 from mpu_bench import __version__
-from mpu_bench.cli import check, compare, data, info, interruption, reproduce, results, run, selecting
+from mpu_bench.cli import (
+    check, compare, data, exporting, info, interruption, models, reproduce, results, run, selecting,
+)  # fmt: skip
 from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
 
@@ -28,10 +30,11 @@ app = typer.Typer(
 )
 for verb in (
     run.run, results.show, check.check, reproduce.reproduce, results.plot, results.report, compare.compare,
-    results.export, results.clean,
+    results.export, results.clean, models.predict, models.evaluate,
 ):  # fmt: skip
     app.command()(verb)
 app.command("try")(selecting.try_)
+app.command("export-c")(exporting.export_c)
 app.command("list")(info.list_kind)
 app.command()(info.info)
 app.add_typer(data.app, name="data")

@@ -64,6 +64,9 @@ def run(
     ] = 1,
     force: Annotated[bool, typer.Option("--force", help="Re-run even if a result exists.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List runs and downloads; execute nothing.")] = False,
+    save_models: Annotated[
+        bool, typer.Option("--save-models", help="Save the model of every run in models/ of the results folder.")
+    ] = False,
     debugger: Annotated[
         bool,
         typer.Option("--pdb", help="Make runs in this process, plugins and all, and open pdb where one raises."),
@@ -110,7 +113,11 @@ def run(
             say(busy)
         if jobs > 1:
             say(f"{jobs} runs at once share this machine: do not compare their seconds with those of single runs")
-        raise typer.Exit(_execute(experiment, runs, chosen, home, folder, pool, force, status_line=not debugger))
+        raise typer.Exit(
+            _execute(
+                experiment, runs, chosen, home, folder, pool, force, status_line=not debugger, save_models=save_models
+            )
+        )
 
 
 def _begin_debugging(jobs: int, threads: int) -> None:
@@ -157,6 +164,7 @@ def _execute(
     pool: Pool,
     force: bool,
     status_line: bool,
+    save_models: bool,
 ) -> int:
     from mpu_bench.cli.live import Display
     from mpu_bench.experiment import runner
@@ -165,7 +173,8 @@ def _execute(
     code = FAILED
     try:
         with Display(console(stderr=True), status_line).listening() as listener:
-            code = 0 if runner.execute(experiment, runs, chosen, home, folder, pool, listener, force) else FAILED
+            made = runner.execute(experiment, runs, chosen, home, folder, pool, listener, force, save_models)
+            code = 0 if made else FAILED
     except KeyboardInterrupt:
         say(HELD)
         if not (folder / FILE).is_file():

@@ -112,9 +112,10 @@ def _session(source: Any, budgets: tuple[int, ...], began: float, seconds: float
         raise DataError(f"{name}: has no test rows; a file is split by --split 0.8, or give --test FILE")
     if data.problem.n < _FEWEST_ROWS:
         raise DataError(f"{name}: has {data.problem.n} training rows; at least {_FEWEST_ROWS} are needed to choose by")
+    kind = "balanced error" if data.is_rare else "error"
     say(
-        f"{name}: {data.problem.n:,} training rows of {data.problem.features:,} features, {data.held_out:,} of them held "
-        f"out to choose by{' with the balanced error' if data.is_rare else ''}; {data.problem.n_test:,} test rows"
+        f"{name}: {data.problem.n:,} training rows of {data.problem.features:,} features; the {kind} on {data.held_out:,} "
+        f"of them chooses; {data.problem.n_test:,} test rows"
     )
     facts = Facts(data.width, data.is_rare, budgets)
     return Session(source, candidates(facts), data.learned_from, data.problem.n, began, seconds, is_rare=data.is_rare)

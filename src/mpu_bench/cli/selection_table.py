@@ -122,11 +122,12 @@ def sentences(outcome: Outcome, name: str) -> list[str]:
         return [f"{name}: nothing was chosen; give it more seconds, or a larger --memory"]
     kind = "balanced error" if outcome.is_rare else "error"
     every = " all" if chosen.rows == outcome.all_rows else ""
-    told = [
+    choice = (
         f"{name}: take {chosen.name} ({chosen.settings}): {kind} {_error(outcome, chosen)} % on {chosen.tested:,} rows "
         f"that no choice has seen, {decimal(chosen.size)}, trained on{every} {chosen.rows:,} rows in "
         f"{chosen.seconds:.3g} s; it had the least {kind} of this project's learners on the rows held out"
-    ]
+    )
+    told = [choice]
     told += [f"{each.name} is better on the test rows, beyond chance (McNemar, p = {p:.2g})"
              for each, p in outcome.significantly_better()]  # fmt: skip
     smaller = [each for each in outcome.front if each.size and 2 * each.size < chosen.size]

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cache
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 import numpy as np
@@ -30,6 +31,8 @@ from mpu_bench.core.voting import MulticlassModel
 from mpu_bench.errors import OutOfRangeError, UserError
 from mpu_bench.estimators.inputs import as_array, problem_of, rows_of, with_ones
 from mpu_bench.estimators.kernels import kernel_named
+from mpu_bench.estimators.saving import saved_model
+from mpu_bench.preprocessing import Preprocessing
 from mpu_bench.solvers import load
 from mpu_bench.solvers.multiclass import Multiclass, Reduction
 
@@ -231,6 +234,27 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         check_is_fitted(self, "model_")
         X = validate_data(self, X, **ROWS, reset=False)
         return self.model_.scores(rows_of(self._augmented(X)))
+
+    def save(self, path: str | Path, preprocessing: Preprocessing | None = None) -> None:
+        """Write the fitted model to a file of data alone, which `mpu_bench.load` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            Such as ``model.mpu``; written whole or not at all.
+        preprocessing : Table or Vectors, optional
+            What was done to raw rows before they came here; the saved model then takes raw rows.
+
+        Raises
+        ------
+        ValueError
+            If the labels cannot be saved, or the preprocessing has other features.
+        StoreError
+            If the file cannot be written.
+        """
+        check_is_fitted(self, "model_")
+        with as_value_error():
+            saved_model(self, preprocessing).save(path)
 
     @property
     def coef_(self) -> NDArray[np.float64]:

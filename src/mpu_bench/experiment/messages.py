@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AllowInfNan, Field, TypeAdapter, ValidationError
@@ -33,7 +34,7 @@ class Task:
     """A run that can be made: the key of its result, what it may take, and what it needs of other runs.
 
     ``optimum`` is what the run's objective is set against, if that is known. ``fastest_probe`` is the shortest of this
-    machine that is known, in processor seconds.
+    machine that is known, in processor seconds. ``model_file`` is where its model is saved, if it is.
     """
 
     run_id: str
@@ -42,6 +43,7 @@ class Task:
     limits: Limits = field(default_factory=Limits)
     optimum: float | None = None
     fastest_probe: float = math.inf
+    model_file: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from mpu_bench.quantities import FINISHED, RunStatus
 from mpu_bench.results.problems import problem_of
 from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.rows import DamagedError
+from mpu_bench.results.saved_models import NOT_SAVED, model_file
 from mpu_bench.results.store import LOCK, Store
 from mpu_bench.scaled import to_json
 
@@ -207,6 +208,7 @@ def execute(
     pool: Pool,
     listener: Listener,
     force: bool = False,
+    save_models: bool = False,
 ) -> bool:
     """Make the chosen runs that have no result yet, and keep each as soon as it is finished.
 
@@ -224,6 +226,8 @@ def execute(
     listener : Listener
     force : bool
         Make runs again that have a result.
+    save_models : bool
+        Save the model of every chosen run in ``models/``; runs that have a result and no model are made again.
 
     Returns
     -------
@@ -255,10 +259,26 @@ def execute(
         needs = needs_of(planned)
         selected = set(map(id, chosen))
         wanted = with_needed((each.run_id for each in planned if id(each.run) in selected), needs)
-        missing = filter_already_run(planned, wanted, () if force else store.finished(needs))
+        done = set() if force else store.finished(needs)
+        model_files = _model_files(planned, selected, folder) if save_models else {}
+        if again := _without_model(model_files, done, store):
+            listener.progress.note(f"made again, because they have a result and no saved model: {len(again)} runs")
+        missing = filter_already_run(planned, wanted, done - again)
         listener.planned(len(missing), len(wanted) - len(missing))
-        _Session(experiment, home, store, pool, listener, needs).make(missing)
+        _Session(experiment, home, store, pool, listener, needs, model_files).make(missing)
         return wanted <= store.finished(needs)
+
+
+def _model_files(planned: Sequence[PlannedRun], selected: Collection[int], folder: Path) -> dict[str, Path]:
+    """Return where the models of the selected runs are saved, by the keys of the runs; trials have none."""
+    records = {each.run_id: each.record() for each in planned if id(each.run) in selected and each.run.trial is None}
+    return {key: model_file(folder.absolute(), record) for key, record in records.items() if key}
+
+
+def _without_model(model_files: Mapping[str, Path], done: Collection[str], store: Store) -> set[str]:
+    """Return the keys of runs that are done and whose model is not there, though it can be saved."""
+    lacking = {key for key, path in model_files.items() if key in done and not files.is_file(path)}
+    return {key for key in lacking if NOT_SAVED not in (store.row(key) or {"reason": ""})["reason"]}
 
 
 def _unwritable(folder: Path, fault: OSError) -> StoreError:
@@ -289,6 +309,7 @@ class _Session:
     pool: Pool
     listener: Listener
     needs: Needs
+    model_files: Mapping[str, Path]
     _started: dict[str, _Started] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -331,7 +352,10 @@ class _Session:
         tuned = select_best(planned.run, rows)
         run, notes = with_results_of_others(tuned.run, results)
         optimum = results["optimum"]["dual_objective"] if "optimum" in results else None
-        task = Task(planned.run_id, run, self.home, self.experiment.limits, optimum, self._fastest_probe)
+        task = Task(
+            planned.run_id, run, self.home, self.experiment.limits, optimum, self._fastest_probe,
+            self.model_files.get(planned.run_id),
+        )  # fmt: skip
         fault = tuned.fault or _missing_result(planned.run, rows, results)
         made_from = self.store.made_from(self.needs[planned.run_id])
         if known := self._known_outcome(planned, fault, task):

@@ -21,6 +21,7 @@ from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.errors import SolverError
 from mpu_bench.experiment.messages import Progress
+from mpu_bench.models.evaluation import errors_by_class
 from mpu_bench.quantities import CHECKPOINT_COLUMNS
 
 Labels = np.ndarray[Any, Any]  #: class indices, int32
@@ -257,35 +258,6 @@ def train_error(solver: Solver, model: Model, problem: Problem) -> tuple[float |
         return None, True
     predicted = answers.predict(solver, model, problem.train, len(problem.classes))
     return (None, False) if predicted is None else (float(np.mean(predicted != problem.labels)), True)
-
-
-def errors_by_class(predicted: Labels | None, labels: Labels, classes: int) -> dict[str, float | None]:
-    """Return what an error says nothing of where most examples are of one class, by column.
-
-    Parameters
-    ----------
-    predicted : array of int32, shape (n_test,), or None
-        The class predicted for every test row; None where there are no rows.
-    labels : array of int32, shape (n_test,)
-        The class it is of.
-    classes : int
-        How many there are; of two, 1 is the positive one.
-
-    Returns
-    -------
-    dict
-        ``constant_error``, ``balanced_error`` and ``positives_found``, each None where it does not exist.
-    """
-    if predicted is None:
-        return dict.fromkeys(("constant_error", "balanced_error", "positives_found"))
-    examples = np.bincount(labels, minlength=classes)
-    right = np.bincount(labels[predicted == labels], minlength=classes)
-    found = right / np.maximum(examples, 1)
-    return {
-        "constant_error": float(1 - examples.max() / len(labels)),
-        "balanced_error": float(np.mean(1 - found[examples > 0])),
-        "positives_found": float(found[1]) if classes == 2 and examples[1] else None,
-    }
 
 
 def _disturbances(clock: Clock, probes: Sequence[float]) -> dict[str, Any]:

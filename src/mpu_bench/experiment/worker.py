@@ -45,7 +45,8 @@ from mpu_bench.texts import MOST_BYTES, plain
 LOST_CONNECTION = 76  #: exit code of a worker that cannot answer: a solver has closed what is not its own
 _WARM_UP_EXAMPLES = 200
 _BYTES_OF_NAME = 200  # of an exception, and of what is said of it
-_NEEDED_BY_EVERY_RUN = ("mpu_bench.data.prepare.load", "mpu_bench.experiment.bind", "mpu_bench.experiment.trace")
+_NEEDED_BY_EVERY_RUN = ("mpu_bench.data.prepare.load", "mpu_bench.experiment.bind", "mpu_bench.experiment.trace",
+                        "mpu_bench.experiment.saving")  # fmt: skip
 
 
 def serve(descriptor: int, jobs: int = 1) -> None:
@@ -122,7 +123,7 @@ class RunExecutor:
     def _execute(self, task: Task, threads: set[threading.Thread]) -> Finished:
         from mpu_bench import solvers
         from mpu_bench.core import gram
-        from mpu_bench.experiment import bind, trace
+        from mpu_bench.experiment import bind, saving, trace
 
         run, settings = task.run, task.run.settings
         gram.set_allowance(settings.kernel_memory, self.jobs)
@@ -149,10 +150,14 @@ class RunExecutor:
                 solver, problem, kernel, run.seed, settings.stop, settings.checkpoints, self.send, task.optimum,
                 probe.measure,
             )  # fmt: skip
+        saved = _save_model(task, traced, problem)
         record = {
             **_sizes(problem),
             "status": traced.status,
-            "reason": "; ".join(filter(None, [traced.reason, *dict.fromkeys(str(each.message) for each in caught)])),
+            "reason": "; ".join(
+                filter(None, [traced.reason, saved, *dict.fromkeys(str(each.message) for each in caught)])
+            ),
+            "model_bytes": saving.size_of(traced.model, problem),
             "compile_seconds": compile_seconds,
             "peak_memory_mb": self._memory.mebibytes(),
             "threads": settings.threads,
@@ -231,6 +236,17 @@ class RunExecutor:
         self._warm.add(key)
         self.send(Compiled(COMPILER.seconds - compiled))
         return time.perf_counter() - started
+
+
+def _save_model(task: Task, traced: Any, problem: Any) -> str:
+    """Save the model of a run where that is asked for; return why it is not saved, if it is not."""
+    from mpu_bench.data.cards import catalog
+    from mpu_bench.experiment import saving
+
+    if task.model_file is None or traced.status == "diverged":
+        return ""
+    card = catalog.card(task.run.dataset.name, task.run.dataset.options)
+    return saving.save_model(task.model_file, traced.model, task.run, problem, card, task.home)
 
 
 def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:

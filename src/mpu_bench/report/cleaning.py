@@ -9,6 +9,7 @@ from mpu_bench.errors import StoreError
 from mpu_bench.files import process_lock
 from mpu_bench.report import csv_files, figure_data
 from mpu_bench.report.figures import FOLDER, FORMS
+from mpu_bench.results import saved_models
 from mpu_bench.results.store import FILE, LOCK, check_kind
 
 #: the database last: until then it is a results folder, which can be cleaned again
@@ -50,10 +51,19 @@ def clean(folder: Path) -> list[str]:
         with process_lock(folder / LOCK, busy, lambda fault: _fixed(folder, fault)):
             if not (folder / FOLDER).is_symlink():
                 _delete(folder / FOLDER, _FIGURES)
+            if not (folder / saved_models.FOLDER).is_symlink():
+                _delete(folder / saved_models.FOLDER, _models(folder / saved_models.FOLDER))
             _delete(folder, _WRITTEN)
     except OSError as fault:
         raise _fixed(folder, fault) from None
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def _models(folder: Path) -> tuple[str, ...]:
+    """Return the names of models in a folder, and of those that are there cut short only."""
+    name = re.compile(rf"(?:\.(?=.*\.mpu\.[0-9a-f]{{8}}$))?({saved_models.NAME})(?:\.[0-9a-f]{{8}})?")
+    found = [name.fullmatch(path.name) for path in folder.iterdir()] if folder.is_dir() else []
+    return tuple(dict.fromkeys(match[1] for match in found if match))
 
 
 def _delete(folder: Path, names: tuple[str, ...]) -> None:

@@ -164,6 +164,14 @@ class _Card(Strict):
         return tuple(self.classes) if self.positive is None else ("rest", "+".join(self.positives))
 
     @property
+    def class_words(self) -> tuple[tuple[str, ...], ...]:
+        """Class by class of the problem, what stands for it: its name, and the words of the files."""
+        words = [[name] for name in self.class_names]
+        for index, (name, others) in zip(self.merged, self.classes.items(), strict=True):
+            words[index] += [word for word in (name, *others) if word not in words[index]]
+        return tuple(map(tuple, words))
+
+    @property
     def positives(self) -> tuple[str, ...]:
         """The classes that make the positive one, in the order of the card; none if all classes are kept."""
         return tuple(name for name in self.classes if name in (self.positive or ()))

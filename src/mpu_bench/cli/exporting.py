@@ -1,0 +1,144 @@
+"""``mpu-bench export-c``: a saved model as one C file, which is compiled and compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mpu_bench.cli.models import Force, ModelFile, check_free
+from mpu_bench.cli.options import FAILED, say, write
+
+if TYPE_CHECKING:
+    from mpu_bench.models.export.agreement import Agreement, RowsAtHand
+    from mpu_bench.models.export.c_fixed_machines import FixedPoint
+    from mpu_bench.models.export.c_float import Source
+    from mpu_bench.models.export.portable import Portable
+    from mpu_bench.models.saved import SavedModel
+
+_MOST_ROWS, _MOST_NUMBERS = 20_000, 20_000_000  # that are compared
+_LEAST_AGREEMENT = 0.99
+
+
+def export_c(
+    model: ModelFile,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The C file to write. By default the text is printed.")
+    ] = None,
+    check: Annotated[
+        str | None, typer.Option(metavar="DATA", help="Rows on which labels are compared: a file, or a dataset.")
+    ] = None,
+    fixed_point: Annotated[
+        bool, typer.Option("--fixed-point", help="Integers alone, for processors without floating point.")
+    ] = False,
+    bits: Annotated[int, typer.Option(min=8, max=16, help="Of the numbers of a model in fixed point.")] = 16,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What its functions begin with. By default as the file.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Write a saved model as one C file for a small device, and compare its labels with Python's.
+
+    Exit code 1: less than 99% of the labels are the same.
+    """
+    from mpu_bench import load
+    from mpu_bench.models.export.portable import portable
+
+    if out is not None:
+        check_free(out, force)
+    saved = load(model)
+    portable_model = portable(saved)
+    rows = _rows_at_hand(saved, portable_model, check)
+    source, how = _source(portable_model, name or (out or model).stem, rows, bits if fixed_point else None)
+    agreement = _compared(portable_model, source, rows, how, check)
+    if out is None:
+        write(source.text)
+    else:
+        from mpu_bench.files import told_if_unwritable, write_text
+
+        with told_if_unwritable(out):
+            write_text(out, source.text)
+        say(f"written: {out}: int {source.name}_predict(row) and void {source.name}_scores(row, scores)")
+    _tell_sizes(source)
+    if agreement is not None and agreement.share < _LEAST_AGREEMENT:
+        raise typer.Exit(FAILED)
+
+
+def _rows_at_hand(saved: SavedModel, model: Portable, data: str | None) -> RowsAtHand | None:
+    """Return rows of a file or a dataset; without one the vectors of a kernel model, whose features are known."""
+    import numpy as np
+
+    from mpu_bench.cli.model_rows import pieces_of
+    from mpu_bench.core.rows import Dense
+    from mpu_bench.models.export.agreement import RowsAtHand
+    from mpu_bench.models.export.portable import dense_features
+
+    most = max(1, min(_MOST_ROWS, _MOST_NUMBERS // max(model.features, len(model.columns))))
+    if data is None:
+        if model.vectors is None or not model.vectors.shape[0]:
+            return None
+        features = np.ascontiguousarray(model.vectors[:most].toarray(), np.float32)
+        return RowsAtHand(None, features, saved.model.scores(Dense(features)))
+    numbers: list[Any] = []
+    features_of: list[Any] = []
+    scores: list[Any] = []
+    found = 0
+    for piece in pieces_of(saved, data, None, labelled=False):
+        numbers.append(None if piece.raw is None else model.numbers(piece.raw))
+        features_of.append(dense_features(piece.rows, saved.features))
+        scores.append(saved.model.scores(piece.rows))
+        found += len(piece)
+        if found >= most:
+            break
+    if not found:
+        return None
+    raw = None if numbers[0] is None else np.concatenate(numbers)[:most]
+    return RowsAtHand(raw, np.concatenate(features_of)[:most], np.concatenate(scores)[:most])
+
+
+def _source(model: Portable, name: str, rows: RowsAtHand | None, bits: int | None) -> tuple[Source, FixedPoint | None]:
+    from mpu_bench.errors import ConfigError
+    from mpu_bench.models.export import c_fixed, c_float
+
+    if bits is None:
+        return c_float.float_source(model, name), None
+    if rows is None:
+        raise ConfigError("--fixed-point needs rows, to know the ranges of the columns: name a file with --check DATA")
+    how = c_fixed.fixed_point(model, rows.features, bits)
+    return c_fixed.fixed_source(model, how, rows.features, name), how
+
+
+def _compared(
+    model: Portable, source: Source, rows: RowsAtHand | None, how: FixedPoint | None, data: str | None
+) -> Agreement | None:
+    """Compare and tell what came of it, or that nothing was compared and why."""
+    from mpu_bench.models.export import agreement, compiler
+
+    if rows is None:
+        say("nothing was compared: there are no rows; name a file with --check DATA")
+        return None
+    if compiler.find_compiler() is None:
+        say("nothing was compared: there is no C compiler (cc, gcc or clang) on the PATH")
+        return None
+    found = agreement.compared(model, source, rows, how)
+    which = "raw rows" if rows.numbers is not None else "prepared rows" if data else "of the model's own vectors"
+    without = "" if rows.numbers is not None else "; the steps before were not: name a file of raw rows with --check"
+    words = f"compared: {found.rows:,} {which}; labels that differ: {found.differ:,} ({100 * found.share:.2f}% agree)"
+    if found.largest_difference is not None:
+        words += f"; largest difference of a score: {found.largest_difference:.2g}"
+    say(words + without)
+    return found
+
+
+def _tell_sizes(source: Source) -> None:
+    from mpu_bench.models.export.agreement import compiled_size
+
+    size = compiled_size(source)
+    code = "code not measured" if size.code is None else f"{size.code:,} of code (as compiled here)"
+    say(f"flash: {source.constant_bytes:,} bytes of constants, {code}")
+    stack = "" if size.stack is None else f"; stack with all else, as compiled here: {size.stack:,}"
+    say(f"RAM: {source.array_bytes:,} bytes of arrays on the stack{stack}")
+    words = {"multiply_adds": "multiply-adds", "exponentials": "exponentials", "cosines": "sines and cosines"}
+    told = [f"{source.counts[name]:,} {word}" for name, word in words.items() if source.counts.get(name)]
+    say(f"a prediction: {', '.join(told)}")

@@ -1,0 +1,176 @@
+"""The rows of a file, or of a dataset, as a saved model takes them, piece by piece, with their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from mpu_bench.cli.options import data_home
+from mpu_bench.core.rows import Rows, count
+from mpu_bench.data.own.tables import OwnFile, open_table
+from mpu_bench.errors import DataError
+from mpu_bench.files import is_file
+from mpu_bench.models.saved import SavedModel
+from mpu_bench.preprocessing import Table, Vectors, numbers_of, words_of
+
+_LABEL_NAMES = ("label", "class", "target", "y")
+_ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some rows: raw, if they come from a file; as the model is evaluated on them; and their classes, if known."""
+
+    first_row: int
+    raw: Any
+    rows: Rows
+    classes: NDArray[np.int32] | None
+
+    def __len__(self) -> int:
+        return int(count(self.rows))
+
+
+def pieces_of(saved: SavedModel, data: str, label: str | None, labelled: bool) -> Iterator[Piece]:
+    """Yield the rows of a file, or of the test part of a dataset.
+
+    Parameters
+    ----------
+    saved : SavedModel
+    data : str
+        The path of a file, else the name of a dataset.
+    label : str or None
+        The column of a table that holds the label; None: that of the model, or one that is called so.
+    labelled : bool
+        Whether the rows must have labels, whose classes are then found.
+
+    Raises
+    ------
+    DataError
+        Naming the file: it is neither, cannot be read, has other columns, or a value or label is unknown.
+    """
+    path = Path(data)
+    if not is_file(path) and _is_dataset(data):
+        yield from _prepared(saved, data)
+        return
+    try:
+        yield from _of_file(saved, open_table(path), label, labelled)
+    except _InFileError as fault:
+        raise DataError(f"{path}: {fault}") from None
+
+
+class _InFileError(DataError):
+    """What is wrong with the content of a file, which is named once."""
+
+
+def _is_dataset(name: str) -> bool:
+    from mpu_bench.data.cards import catalog
+
+    return name in catalog.names()
+
+
+def _prepared(saved: SavedModel, name: str) -> Iterator[Piece]:
+    """Yield the test rows of a dataset as they are prepared, with the options that the model's own data had."""
+    from mpu_bench.core.rows import take
+    from mpu_bench.data.cards import catalog
+    from mpu_bench.data.prepare.load import load_problem
+    from mpu_bench.models.inputs import with_constant
+
+    same = saved.origin.dataset == name
+    problem = load_problem(catalog.card(name, dict(saved.origin.options) if same else {}), data_home(None, None))
+    if problem.features != saved.raw_features:
+        raise DataError(
+            f"{name}: its prepared rows have {problem.features:,} features; the model takes {saved.raw_features:,}"
+        )
+    names = saved.classes.indices([*problem.classes])
+    for first in range(0, problem.n_test, _ROWS_AT_ONCE):
+        chosen = np.arange(first, min(first + _ROWS_AT_ONCE, problem.n_test))
+        rows = take(problem.test, chosen)
+        if saved.constant is not None:
+            rows = with_constant(rows, saved.raw_features, saved.constant)
+        yield Piece(first + 1, None, rows, names[problem.test_labels[chosen]])
+
+
+def _of_file(saved: SavedModel, file: OwnFile, label: str | None, labelled: bool) -> Iterator[Piece]:
+    if file.format == "svmlight":
+        parts: Iterator[tuple[Any, list[str] | None]] = _of_vectors(saved, file)
+    else:
+        parts = _of_table(saved, file, label or _label_of(saved, file), labelled)
+    first = 1
+    for raw, labels in parts:
+        try:
+            rows = saved.rows(raw, first)
+            classes = saved.classes.indices(labels, first) if labelled and labels is not None else None
+        except DataError as fault:
+            raise _InFileError(str(fault)) from None
+        piece = Piece(first, raw, rows, classes)
+        first += len(piece)
+        yield piece
+
+
+def _of_vectors(saved: SavedModel, file: OwnFile) -> Iterator[tuple[Any, list[str] | None]]:
+    prepared = saved.preprocessing
+    if isinstance(prepared, Table):
+        raise _InFileError("is svmlight text; the model takes a table with named columns")
+    first_index = prepared.first_index if isinstance(prepared, Vectors) else 1
+    for vectors in file.vectors(_columns(saved), first_index):
+        yield vectors.rows, [f"{number:g}" for number in vectors.labels]
+
+
+def _columns(saved: SavedModel) -> int:
+    return saved.preprocessing.features_in if isinstance(saved.preprocessing, Vectors) else saved.raw_features
+
+
+def _label_of(saved: SavedModel, file: OwnFile) -> str | None:
+    """Return the column of a table that holds the label: as the model has it, or one more than the model takes."""
+    if isinstance(saved.preprocessing, Table):
+        return saved.preprocessing.label
+    if saved.columns is not None:
+        more = [name for name in file.columns if name not in saved.columns]
+        return more[0] if len(more) == 1 and len(file.columns) == len(saved.columns) + 1 else None
+    if len(file.columns) != _columns(saved) + 1:
+        return None
+    return next((name for name in file.columns if name.lower() in _LABEL_NAMES), file.columns[-1])
+
+
+def _of_table(
+    saved: SavedModel, file: OwnFile, label: str | None, labelled: bool
+) -> Iterator[tuple[Any, list[str] | None]]:
+    if labelled and label not in file.columns:
+        wanted = f"no column '{label}'" if label else "no column with the label"
+        raise _InFileError(f"has {wanted}; name that with --label. Its columns: {', '.join(file.columns[:20])}")
+    first = 1
+    for frame in file.pieces():
+        labels = None if label not in frame.columns else words_of(frame[label]).tolist()
+        yield _raw(saved, frame, label, first), labels
+        first += len(frame)
+
+
+def _raw(saved: SavedModel, frame: pd.DataFrame, label: str | None, first_row: int) -> Any:
+    """Return a piece of a table as the model takes raw rows: as it is, or as numbers."""
+    if isinstance(saved.preprocessing, Table):
+        others = label != saved.preprocessing.label and label in frame.columns
+        return frame.drop(columns=[label]) if others else frame
+    given = frame.drop(columns=[label]) if label in frame.columns else frame
+    if saved.columns is None and given.shape[1] != _columns(saved):
+        raise _InFileError(f"has {given.shape[1]:,} columns besides the label; the model takes {_columns(saved):,}")
+    try:
+        saved.check_columns([str(name) for name in given.columns])
+        numbers = {name: _complete(given[name], str(name), first_row) for name in given.columns}
+    except DataError as fault:
+        raise _InFileError(str(fault)) from None
+    values = pd.DataFrame(numbers)
+    return values if saved.columns is not None else values.to_numpy()
+
+
+def _complete(texts: Any, name: str, first_row: int) -> NDArray[np.float64]:
+    numbers = numbers_of(texts, name, first_row)
+    if np.isnan(numbers).any():
+        row = first_row + int(np.flatnonzero(np.isnan(numbers))[0])
+        raise DataError(f"row {row}, column '{name}': there is no number")
+    return numbers

@@ -1,0 +1,147 @@
+"""The verbs on saved models: predict, evaluate, export-c."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mpu_bench.cli.options import console, say, write
+
+if TYPE_CHECKING:
+    from mpu_bench.models.evaluation import Confusion
+    from mpu_bench.models.saved import SavedModel
+
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A saved model, such as results/adult/models/....mpu.")
+]
+DataFile = Annotated[
+    str, typer.Argument(metavar="DATA", help="svmlight, CSV, TSV or Parquet; or a dataset, whose test part is taken.")
+]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option("--label", metavar="COLUMN", help="The column with the label. By default that of the model."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
+
+
+def predict(
+    model: ModelFile,
+    data: DataFile,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The CSV file to write. By default the text is printed.")
+    ] = None,
+    scores: Annotated[bool, typer.Option("--scores", help="Add the scores of every class.")] = False,
+    label: LabelColumn = None,
+    force: Force = False,
+) -> None:
+    """Predict the label of every row with a saved model: CSV with the row's number and its label."""
+    from mpu_bench import load
+    from mpu_bench.files import told_if_unwritable, written_whole
+
+    saved = load(model)
+    if out is None:
+        for text in _predictions(saved, data, label, scores):
+            write(text)
+        return
+    check_free(out, force)
+    rows = -1
+    with told_if_unwritable(out), written_whole(out) as stream:
+        for text in _predictions(saved, data, label, scores):
+            stream.write(text.encode(errors="backslashreplace"))
+            rows += text.count("\n")
+    say(f"written: {out}, {rows:,} rows")
+
+
+def check_free(path: Path, force: bool) -> None:
+    """Refuse to write over a file unless that is asked for.
+
+    Raises
+    ------
+    ConfigError
+        If there is a file of that name.
+    """
+    from mpu_bench.errors import ConfigError
+
+    if path.exists() and not force:
+        raise ConfigError(f"{path}: is there already; write over it with --force, or name another file")
+
+
+def _predictions(saved: SavedModel, data: str, label: str | None, scores: bool) -> Iterator[str]:
+    """Yield CSV: the heading, then the rows piece by piece."""
+    from mpu_bench.cli.model_rows import pieces_of
+    from mpu_bench.core.models import labels_of
+
+    begun = False
+    for piece in pieces_of(saved, data, label, labelled=False):
+        values = saved.model.scores(piece.rows)
+        if not begun:
+            yield _csv([["row", "label", *(_score_names(saved, values.shape[1]) if scores else [])]])
+            begun = True
+        labels = saved.classes.labels[labels_of(values)].tolist()
+        numbers = [[f"{value:.9g}" for value in row] for row in values.tolist()] if scores else [[]] * len(labels)
+        rows = zip(range(piece.first_row, piece.first_row + len(piece)), labels, numbers, strict=True)
+        yield _csv([[row, each, *more] for row, each, more in rows])
+
+
+def _score_names(saved: SavedModel, count: int) -> list[str]:
+    names = saved.classes.names
+    return [f"score of {name}" for name in (names[1:] if count == 1 else names)]
+
+
+def _csv(rows: list[list[Any]]) -> str:
+    from mpu_bench.texts import cell
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([cell(each) if isinstance(each, str) else each for each in row] for row in rows)
+    return text.getvalue()
+
+
+def evaluate(model: ModelFile, data: DataFile, label: LabelColumn = None) -> None:
+    """Compare the labels that a saved model predicts with those of the rows: errors, and a table of counts."""
+    from mpu_bench import load
+    from mpu_bench.cli.model_rows import pieces_of
+    from mpu_bench.errors import DataError
+    from mpu_bench.models.evaluation import Confusion
+
+    saved = load(model)
+    confusion = Confusion.of(len(saved.classes))
+    for piece in pieces_of(saved, data, label, labelled=True):
+        if piece.classes is not None:
+            confusion.add_scores(piece.classes, saved.model.scores(piece.rows))
+    if not confusion.rows:
+        raise DataError(f"{data}: has no rows")
+    _print_evaluation(saved, confusion)
+
+
+def _print_evaluation(saved: SavedModel, confusion: Confusion) -> None:
+    from mpu_bench.quantities import DECLARED
+
+    shown, values = console(), confusion.by_class()
+    shown.tell(f"rows: {confusion.rows:,}")
+    shown.tell(f"error, %: {100 * confusion.error:.2f}")
+    for name, words in (
+        ("balanced_error", "balanced error, %"),
+        ("positives_found", DECLARED["positives_found"].heading),
+        ("constant_error", "error of a constant, %"),
+    ):
+        if (value := values[name]) is not None:
+            shown.tell(f"{words}: {100 * value:.2f}")
+    shown.print(_confusion_table(saved.classes.names, confusion.counts.tolist()))
+
+
+def _confusion_table(names: tuple[str, ...], counts: list[list[int]]) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("of class")
+    for name in names:
+        table.add_column(f"as {name}", justify="right")
+    for name, row in zip(names, counts, strict=True):
+        table.add_row(name, *map(str, row))
+    return table

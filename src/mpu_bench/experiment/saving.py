@@ -1,0 +1,83 @@
+"""The model of a run as a file, with all that it needs to take raw rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mpu_bench.core.models import Model
+from mpu_bench.core.problem import Problem
+from mpu_bench.data.cards.catalog import CARD
+from mpu_bench.data.cards.schema import Card
+from mpu_bench.data.download.cache import DataHome
+from mpu_bench.errors import UserError
+from mpu_bench.experiment.run import Run
+from mpu_bench.models.classes import Classes
+from mpu_bench.models.parts import taken_apart
+from mpu_bench.models.saved import Origin, SavedModel, made_now
+from mpu_bench.preprocessing import Preprocessing
+from mpu_bench.results.saved_models import NOT_SAVED
+from mpu_bench.scaled import to_json
+
+
+def size_of(model: Model, problem: Problem) -> int | None:
+    """Return the bytes of a model's numbers; None for one of a kind of its own, or with a number that is not finite."""
+    try:
+        return sum(array.nbytes for array in taken_apart(model, problem.features, None)[1].values())
+    except UserError:
+        return None
+
+
+def save_model(path: Path, model: Model, run: Run, problem: Problem, card: Card, home: DataHome) -> str:
+    """Write the model of a run; return why it is not saved, if it is not.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder is made.
+    model : Model
+    run : Run
+    problem : Problem
+        What it was trained on.
+    card : Card
+        Of the dataset.
+    home : DataHome
+        Where the dataset is prepared.
+    """
+    try:
+        preprocessing = _preprocessing(card, home)
+        if preprocessing is not None and preprocessing.features != problem.features:
+            preprocessing = None
+        saved = SavedModel(
+            model, Classes.of(problem.classes, card.class_words), problem.features, preprocessing, origin=_origin(run)
+        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        saved.save(path)
+    except UserError as fault:
+        return f"{NOT_SAVED}{fault}"
+    except OSError as fault:
+        return f"{NOT_SAVED}{path}: {fault.strerror}"
+    return ""
+
+
+def _preprocessing(card: Card, home: DataHome) -> Preprocessing | None:
+    from mpu_bench.data.prepare import load
+
+    return load.preprocessing_of(card, home)
+
+
+def _origin(run: Run) -> Origin:
+    parameters: dict[str, Any] = json.loads(json.dumps(dict(run.solver.parameters), default=to_json))
+    own = {name: value for name, value in run.dataset.options.items() if name != CARD}  # which names the user's files
+    options: dict[str, Any] = json.loads(json.dumps(own, default=to_json))
+    kernel = {} if run.solver.kernel.is_linear else {"kernel": str(run.solver.kernel)}
+    return made_now(
+        Origin(
+            solver=run.solver.name,
+            parameters=parameters | kernel,
+            dataset=run.dataset.name,
+            options=options,
+            seed=run.seed,
+        )
+    )

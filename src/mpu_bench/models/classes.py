@@ -1,0 +1,126 @@
+"""The classes of a model: their labels, with the type they had, and the words that stand for them in a file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from mpu_bench.document import Strict
+from mpu_bench.errors import DataError
+
+_MOST_NAMED = 5
+_KINDS = {"U": "text", "b": "boolean", "i": "integer", "u": "integer", "f": "number"}
+
+
+class ClassLabels(Strict):
+    """Labels as plain data: ``words`` are, class by class, the words that a file may have for it."""
+
+    kind: Literal["text", "objects", "boolean", "integer", "number"]
+    dtype: str
+    values: Annotated[tuple[str | bool | int | float, ...], Field(min_length=2)]
+    words: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The classes of a model.
+
+    Attributes
+    ----------
+    labels : array, shape (c,)
+        What `predict` returns: texts, integers or floats.
+    words : tuple of tuple of str
+        Class by class, what stands for it in a file; numbers are compared as numbers: ``+1`` is ``1.0``.
+    """
+
+    labels: NDArray[Any]
+    words: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, labels: Any, words: Sequence[Sequence[str]] | None = None) -> Classes:
+        """Return the classes of these labels; by default each label is its own word.
+
+        Raises
+        ------
+        DataError
+            If the labels are neither texts nor numbers.
+        """
+        labels = np.asarray(labels)
+        own = tuple((str(label),) for label in labels.tolist())
+        classes = cls(labels, own if words is None else tuple(map(tuple, words)))
+        classes.to_json()
+        return classes
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The labels as text."""
+        return tuple(map(str, self.labels.tolist()))
+
+    def to_json(self) -> ClassLabels:
+        """Return the classes as plain data."""
+        values = self.labels.tolist()
+        kind = _KINDS.get(self.labels.dtype.kind)
+        if self.labels.dtype.kind == "O" and all(isinstance(value, str) for value in values):
+            kind = "objects"
+        if kind is None or self.labels.ndim != 1:
+            raise DataError("the labels of the classes are neither texts nor numbers: the model cannot be saved")
+        dtype = "" if kind in ("text", "objects") else self.labels.dtype.name
+        return ClassLabels(kind=kind, dtype=dtype, values=tuple(values), words=self.words)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_json(cls, data: ClassLabels) -> Classes:
+        """Return the classes that `to_json` has made into plain data.
+
+        Raises
+        ------
+        ValueError
+            If they do not fit together.
+        """
+        types: dict[str, Any] = {"text": str, "objects": object}
+        labels = np.array(data.values, types.get(data.kind) or np.dtype(data.dtype))
+        expected = {"text": "U", "objects": "O", "boolean": "b", "integer": "iu", "number": "f"}[data.kind]
+        if labels.dtype.kind not in expected or labels.ndim != 1 or len(data.words) != len(labels):
+            raise ValueError("the labels of the classes do not fit together")
+        if data.kind == "objects" and not all(isinstance(value, str) for value in data.values):
+            raise ValueError("a label is no text")
+        return cls(labels, data.words)
+
+    def indices(self, labels: Sequence[Any], first_row: int = 1) -> NDArray[np.int32]:
+        """Return the class of every label of a file or of a program, shape (n,).
+
+        Raises
+        ------
+        DataError
+            With its row: a label that no class has.
+        """
+        known = {key: number for number, words in enumerate(self.words) for key in map(_key, words)}
+        found = [known.get(_key(str(label)), -1) for label in labels]
+        if -1 in found:
+            place = found.index(-1)
+            raise DataError(
+                f"row {first_row + place}: its label '{labels[place]}' is none of the model's: {self._listed()}"
+            )
+        return np.array(found, np.int32)
+
+    def _listed(self) -> str:
+        every = [word for words in self.words for word in words]
+        return ", ".join(every[:_MOST_NAMED]) + (f" and {len(every) - _MOST_NAMED} more" * (len(every) > _MOST_NAMED))
+
+
+def _key(word: str) -> float | str:
+    """Return what is equal for two words of one label."""
+    word = word.strip()
+    try:
+        number = float(word)
+    except ValueError:
+        return word
+    return number if math.isfinite(number) else word

@@ -1,0 +1,1 @@
+"""Models as programs of other systems: C for small devices, ONNX."""

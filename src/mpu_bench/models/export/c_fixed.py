@@ -1,0 +1,249 @@
+"""A model as one C file that computes with integers of 16 and 32 bits alone.
+
+Features, weights, vectors and coefficients are integers of so many bits, each kind times one power of two, chosen so
+that the rows at hand fit; features beyond that are cut off. Products are shifted as far as the largest sum that can
+occur asks for, so that no sum overflows, whatever a row holds. 2^-u is read from a table, between whose entries is a
+line.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpu_bench.core.kernels import Gaussian, Polynomial
+from mpu_bench.core.voting import REST
+from mpu_bench.errors import DataError
+from mpu_bench.models.export.c_fixed_machines import (
+    HEADROOM,
+    LARGEST_INPUT,
+    MISSING,
+    MOST_POWER,
+    FixedPoint,
+    Machines,
+    power_of_two,
+)
+from mpu_bench.models.export.c_float import Source, defines, heading, public_functions, vote_code
+from mpu_bench.models.export.c_text import Constants, identifier, labels_table
+from mpu_bench.models.export.portable import Portable
+from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table
+
+_SMALLEST_SHARE = 1 / 16  # of the range of all features that a column's own range is at least
+_WIDEST = 1e30  # a width beyond makes nothing but 0
+_ROUNDING = (
+    "Integers of 16 and 32 bits alone; >> of a negative number must keep its sign, as on all usual processors.",
+    "Numbers of a row are multiplied by the power of two of their column; beyond -32767 to 32767 cut them off.",
+)
+
+
+def fixed_point(model: Portable, features: NDArray[np.float32], bits: int = 16) -> FixedPoint:
+    """Return how the numbers of a model become integers, by the features of rows at hand, shape (n, d).
+
+    Raises
+    ------
+    DataError
+        If the ranges cannot be held.
+    """
+    _check_possible(model)
+    spare = 2 if isinstance(model.kernel, Gaussian) else 1  # a difference of two features is squared
+    largest = 2 ** (bits - spare) - 1
+    vectors = 0.0 if model.vectors is None or not model.vectors.nnz else float(np.abs(model.vectors.data).max())
+    most = max(float(np.abs(features).max(initial=0.0)), vectors)
+    power = power_of_two(largest, most if most > 0 else 1.0)
+    powers = tuple(_input_power(model, place, features, most, power) for place in range(len(model.columns)))
+    return FixedPoint(bits, largest, power, powers)
+
+
+def _check_possible(model: Portable) -> None:
+    steps: Any = model.saved.preprocessing
+    if steps is not None and steps.unit_rows:
+        raise DataError("fixed point: rows are divided by their norms, which integers do not; export floats")
+    if steps is not None and getattr(steps, "multiply_by", 1.0) == 0:
+        raise DataError("fixed point: the preprocessing multiplies by zero")
+    if isinstance(model.kernel, Polynomial) and model.kernel.normalize:
+        raise DataError("fixed point: a normalized polynomial kernel needs square roots; export floats")
+
+
+def _sources(model: Portable) -> list[tuple[int, float, float] | int]:
+    """Return, for every feature, the column it is made from with its shift and width, or the column of its word."""
+    prepared: Any = model.saved.preprocessing
+    if prepared is None:
+        return [(place, 0.0, 1.0) for place in range(model.made_of_columns)]
+    if isinstance(prepared, Table):
+        found: list[tuple[int, float, float] | int] = []
+        for place, column in enumerate(model.columns):
+            if isinstance(column, CategoricalColumn):
+                found += [place] * len(column.categories)
+            else:
+                found.append((place, column.shift, column.width))
+        return found
+    kept = range(prepared.features_in) if prepared.kept is None else prepared.kept
+    factor = prepared.divide_by / prepared.multiply_by
+    shifts, widths = prepared.shift or [0.0] * len(kept), prepared.width or [1.0] * len(kept)
+    return [(column, shift * factor, width * factor) for column, shift, width in zip(kept, shifts, widths, strict=True)]
+
+
+def _is_copied(model: Portable) -> bool:
+    """Return whether the features are the columns as they are."""
+    sources = _sources(model)
+    plain = all(source == (place, 0.0, 1.0) for place, source in enumerate(sources))
+    return plain and len(sources) == len(model.columns) and not any(_fill(column) for column in model.columns)
+
+
+def _fill(column: Any) -> bool:
+    return isinstance(column, NumberColumn) and column.fill is not None
+
+
+def _input_power(model: Portable, place: int, features: NDArray[np.float32], most: float, power: int) -> int:
+    if isinstance(model.columns[place], CategoricalColumn):
+        return 0
+    if _is_copied(model):
+        return power
+    largest = 0.0
+    for number, source in enumerate(_sources(model)):
+        if isinstance(source, tuple) and source[0] == place and abs(source[2]) < _WIDEST:
+            _, shift, width = source
+            values = np.abs(features[:, number].astype(np.float64) * width + shift).max(initial=0.0)
+            largest = max(largest, float(values), abs(shift), abs(width) * most * _SMALLEST_SHARE)
+    return power_of_two(LARGEST_INPUT, largest * HEADROOM) if largest else 0
+
+
+def fixed_source(model: Portable, how: FixedPoint, features: NDArray[np.float32], name: str) -> Source:
+    """Return a model as C in fixed point.
+
+    Parameters
+    ----------
+    model : Portable
+    how : FixedPoint
+    features : array, shape (n, d)
+        Of the rows at hand.
+    name : str
+        What its functions begin with; made an identifier of C.
+
+    Raises
+    ------
+    DataError
+        If the ranges cannot be held.
+    """
+    name, constants = identifier(name), Constants()
+    steps = _steps(model, how, constants)
+    machines, counts = Machines(model, how, constants, features).code()
+    labels, label_bytes = labels_table(name, model.saved.classes.labels.tolist())
+    vote, scores = vote_code(model, constants, "int32_t"), _class_scores(model)
+    parts = [
+        heading(model, name, "integers", _ROUNDING, how.input_powers), "#include <stdint.h>",
+        defines(model, name), _macro(how, name), labels, *constants.lines, steps, machines, vote, scores,
+        public_functions(model, name, "int16_t", "int16_t", "int32_t"),
+    ]  # fmt: skip
+    stack = 2 * model.features + 4 * (model.machines + model.scores)
+    stack += 8 * model.classes if model.pairs is not None else 0
+    text = "\n\n".join(filter(None, parts)) + "\n"
+    size = constants.bytes + label_bytes + len(how.input_powers)
+    return Source(text, name, size, stack, counts, how.input_powers)
+
+
+def _macro(how: FixedPoint, name: str) -> str:
+    powers = ", ".join(map(str, how.input_powers))
+    upper = name.upper()
+    return (
+        f"/* A number as a row holds it: {upper}_FIXED(value, {name}_powers[column]) */\n"
+        f"const int8_t {name}_powers[{len(how.input_powers)}] = {{{powers}}};\n"
+        f"#define {upper}_FIXED(value, power) ((int16_t)((power) >= 0 \\\n"
+        "  ? (value) * ((int32_t)1 << ((power) > 0 ? (power) : 0)) \\\n"
+        "  : (value) / ((int32_t)1 << ((power) < 0 ? -(power) : 0))))"
+    )
+
+
+def _steps(model: Portable, how: FixedPoint, constants: Constants) -> str:
+    """Return the function that makes features of a row: of a number ``(row - shift) factor / 2^down``, cut off."""
+    n, body = len(_sources(model)), []
+    if _is_copied(model):
+        body += [f"for (j = 0; j < {n}; j++) x[j] = cut(row[j]);"]
+    else:
+        body += _scaled_steps(model, how, constants)
+    for offset, value in enumerate(model.constants):
+        body.append(f"x[{n + offset}] = {_rounded(value * 2.0**how.feature_power, how.largest)};")
+    needed = any("cut(" in line for line in body)
+    cut = (
+        f"static int16_t cut(int32_t value)\n{{\n  return (int16_t)(value > {how.largest} ? {how.largest} : "
+        f"value < -{how.largest} ? -{how.largest} : value);\n}}\n\n"
+    )
+    lines = "\n".join(f"  {line}" for line in body)
+    head = f"{cut if needed else ''}static void make_features(const int16_t *row, int16_t *x)"
+    return f"{head}\n{{\n  int32_t j;\n{lines}\n  (void)j;\n}}"
+
+
+def _scaled_steps(model: Portable, how: FixedPoint, constants: Constants) -> list[str]:
+    sources, body = _sources(model), []
+    numbers = [(feature, *source) for feature, source in enumerate(sources) if isinstance(source, tuple)]
+    factors, downs = [], []
+    for _, column, _shift, width in numbers:
+        exact = 2.0 ** (how.feature_power - how.input_powers[column]) / width
+        factor, down = _factor(exact) if abs(width) < _WIDEST else (0, 0)
+        factors.append(factor)
+        downs.append(down)
+    shifts = [_rounded(shift * 2.0 ** how.input_powers[column], LARGEST_INPUT) for _, column, shift, _ in numbers]
+    if len(numbers) < len(sources):
+        body.append(f"for (j = 0; j < {len(sources)}; j++) x[j] = 0;")
+    if numbers:
+        constants.indices("number_features", [feature for feature, *_ in numbers], len(sources))
+        constants.indices("number_columns", [column for _, column, *_ in numbers], len(model.columns))
+        constants.add("int16_t", "number_shifts", shifts)
+        constants.add("int16_t", "number_factors", factors)
+        constants.add("uint8_t", "number_downs", downs)
+        body += [f"for (j = 0; j < {len(numbers)}; j++) {{", "  int32_t value = row[number_columns[j]];"]
+        fills = [_filled(model.columns[column], how.input_powers[column]) for _, column, *_ in numbers]
+        if any(_fill(column) for column in model.columns):
+            constants.add("int16_t", "number_fills", fills)
+            body.append(f"  if (value == {MISSING}) value = number_fills[j];")
+        body.append("  value = (value - number_shifts[j]) * number_factors[j];")
+        body.append("  value = (value + ((int32_t)1 << number_downs[j] >> 1)) >> number_downs[j];")
+        body += ["  x[number_features[j]] = cut(value);", "}"]
+    return body + _words(model, how)
+
+
+def _filled(column: Any, power: int) -> int:
+    return _rounded((column.fill or 0.0) * 2.0**power, LARGEST_INPUT)
+
+
+def _words(model: Portable, how: FixedPoint) -> list[str]:
+    body, feature, one = [], 0, _rounded(2.0**how.feature_power, how.largest)
+    for place, column in enumerate(model.columns):
+        if isinstance(column, CategoricalColumn):
+            size = len(column.categories)
+            body.append(f"if (row[{place}] >= 0 && row[{place}] < {size}) x[{feature} + row[{place}]] = {one};")
+            feature += size
+        else:
+            feature += 1
+    return body
+
+
+def _rounded(value: float, largest: int) -> int:
+    return max(-largest, min(largest, round(value)))
+
+
+def _factor(value: float) -> tuple[int, int]:
+    """Return an integer below 2^14 and how far its products are shifted down, which together are nearly the value."""
+    down = 13 - math.floor(math.log2(abs(value)))
+    if down < 0:
+        raise DataError("fixed point: the ranges of the columns cannot be held; scale the features")
+    if down > MOST_POWER:
+        return 0, 0
+    factor = round(value * 2.0**down)
+    return (factor, down) if abs(factor) < 2**14 else (round(value * 2.0 ** (down - 1)), down - 1)
+
+
+def _class_scores(model: Portable) -> str:
+    """Return the function that makes the scores of classes: those of their machines, or the votes."""
+    if model.pairs is None:
+        body = [f"for (c = 0; c < {model.machines}; c++) scores[c] = f[c];"]
+    else:
+        both, c = bool((model.pairs[:, 0] != REST).any()), model.classes
+        body = ["int32_t k;", f"for (c = 0; c < {c}; c++) scores[c] = 0;", f"for (k = 0; k < {model.machines}; k++)"]
+        vote = f"  if (pair_firsts[k] < {c}) scores[f[k] > 0 ? pair_seconds[k] : pair_firsts[k]]++;"
+        body.append(vote if both else "  scores[pair_seconds[k]] += f[k];")
+    text = "\n".join(f"  {line}" for line in body)
+    return f"static void class_scores(const int32_t *f, int32_t *scores)\n{{\n  int32_t c;\n{text}\n}}"

@@ -1,0 +1,406 @@
+"""A model as one C file in single precision.
+
+Steps, scores and votes are those of Python, in its order, but in single precision: scores differ by rounding, and a
+label where two scores lie as near to each other as that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mpu_bench.core.kernels import Gaussian, Polynomial
+from mpu_bench.core.voting import REST
+from mpu_bench.errors import DataError
+from mpu_bench.models.export.c_text import Constants, comment, distinct, identifier, labels_table, number
+from mpu_bench.models.export.portable import Portable
+from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table, Vectors
+
+_WIDEST = 3e38  # by which what must become 0 is divided
+_LARGEST = 1e37  # of a kernel value in single precision
+_SPARSE_VALUE_BYTES = 5  # of a value with its index, about
+
+
+@dataclass(frozen=True)
+class Source:
+    """A C file, and what it takes of a device.
+
+    Attributes
+    ----------
+    text : str
+    name : str
+        What its functions begin with.
+    constant_bytes : int
+        Of its arrays.
+    array_bytes : int
+        Of the arrays on its stack.
+    counts : mapping
+        What a prediction takes: ``multiply_adds``, ``exponentials`` of a Gaussian, ``cosines`` (sines, too).
+    input_scale : tuple of int
+        Of fixed-point rows: each column is multiplied by 2 to this power; empty for floats.
+    """
+
+    text: str
+    name: str
+    constant_bytes: int
+    array_bytes: int
+    counts: Mapping[str, int]
+    input_scale: tuple[int, ...] = ()
+
+
+def float_source(model: Portable, name: str) -> Source:
+    """Return a model as C in single precision.
+
+    Parameters
+    ----------
+    model : Portable
+    name : str
+        What its functions begin with; made an identifier of C.
+
+    Raises
+    ------
+    DataError
+        If a number is beyond the range of single precision.
+    """
+    name, constants = identifier(name), Constants()
+    steps = _steps(model, constants)
+    machines, counts = _machines(model, constants)
+    labels, label_bytes = labels_table(name, model.saved.classes.labels.tolist())
+    vote, scores = vote_code(model, constants, "float"), class_scores(model)
+    parts = [
+        heading(model, name, "floats", _ROUNDING),
+        "#include <math.h>\n#include <stdint.h>", defines(model, name), labels,
+        *constants.lines, steps, machines, vote, scores, public_functions(model, name, "float", "float", "float"),
+    ]  # fmt: skip
+    stack = 4 * (model.features + model.machines + model.scores + (2 * model.classes if model.pairs is not None else 0))
+    text = "\n\n".join(filter(None, parts)) + "\n"
+    return Source(text, name, constants.bytes + label_bytes, stack, counts)
+
+
+_ROUNDING = (
+    "Everything is computed in single precision, in the order of mpu-bench, which scores in double precision: scores",
+    "differ by rounding, and a label only where two scores are as near to each other as that.",
+)
+
+
+def heading(model: Portable, name: str, numbers: str, rounding: tuple[str, ...], powers: tuple[int, ...] = ()) -> str:
+    """Return the comment that a file begins with: what it is, and the columns of a row, in order."""
+    origin, lines = model.saved.origin, []
+    made = " ".join(filter(None, [origin.solver, f"on {origin.dataset}" if origin.dataset else "", origin.time]))
+    lines.append(f"A model of mpu-bench {origin.version}{': ' + made if made else ''}. Written by mpu-bench export-c.")
+    lines += ["", f"int {name}_predict(row) returns the index of a label in {name}_labels[].", *rounding, ""]
+    lines.append(f"A row is {len(model.columns)} {numbers}, in this order:")
+    codes = _codes(model, name)
+    for place, column in enumerate(model.columns):
+        shown = f"  [{place}] {column.name}"
+        power = f", times 2^{powers[place]}" if powers else ""
+        if isinstance(column, CategoricalColumn):
+            pairs = [f"{code} = {word}" for word, code in zip(column.categories, codes[place], strict=True)]
+            shown += f": a code, {', '.join(pairs[:8])}{', ...' if len(pairs) > 8 else ''}; -1 for any other word"
+        elif isinstance(model.saved.preprocessing, Table):
+            fill = "must be there" if column.fill is None else f"NaN where it is missing, {column.fill:g} is taken then"
+            shown += f": a number{power}, {fill if not powers else fill.replace('NaN', '-32768')}"
+        else:
+            shown += power
+        lines.append(shown)
+        if place >= 199 and len(model.columns) > 201:
+            lines.append(f"  ... and {len(model.columns) - place - 1} more")
+            break
+    return "/*\n" + "\n".join(f" * {comment(line)}".rstrip() if line.strip() else " *" for line in lines) + "\n */"
+
+
+def _codes(model: Portable, name: str) -> dict[int, list[str]]:
+    """Return the names of the codes of every categorical column, by its place."""
+    wanted = [
+        (place, f"{name}_{identifier(column.name, 'column')}_{identifier(word, 'value')}")
+        for place, column in enumerate(model.columns)
+        if isinstance(column, CategoricalColumn)
+        for word in column.categories
+    ]
+    names = distinct(each for _, each in wanted)
+    found: dict[int, list[str]] = {}
+    for (place, _), chosen in zip(wanted, names, strict=True):
+        found.setdefault(place, []).append(chosen)
+    return found
+
+
+def defines(model: Portable, name: str) -> str:
+    """Return the sizes, and the codes of words, as constants of C."""
+    upper = name.upper()
+    sizes = {"COLUMNS": len(model.columns), "CLASSES": model.classes, "SCORES": model.scores}
+    lines = [f"#define {upper}_{word} {size}" for word, size in sizes.items()]
+    for codes in _codes(model, name).values():
+        lines.append("enum { " + ", ".join(f"{code} = {i}" for i, code in enumerate(codes)) + " };")
+    return "\n".join(lines)
+
+
+def _steps(model: Portable, constants: Constants) -> str:
+    """Return the function that makes features of a row."""
+    prepared = model.saved.preprocessing
+    if isinstance(prepared, Table):
+        body = _table_steps(model, constants)
+        body += _unit_rows(model.made_of_columns) if prepared.unit_rows else []
+    elif isinstance(prepared, Vectors):
+        body = _vector_steps(prepared, constants)
+    else:
+        body = [f"for (j = 0; j < {model.made_of_columns}; j++) x[j] = row[j];"]
+    for offset, value in enumerate(model.constants):
+        body.append(f"x[{model.made_of_columns + offset}] = {number(value)};")
+    lines = "\n".join(f"  {line}" for line in body)
+    return f"static void make_features(const float *row, float *x)\n{{\n  int32_t j;\n{lines}\n  (void)j;\n}}"
+
+
+def _table_steps(model: Portable, constants: Constants) -> list[str]:
+    numbers = [column for column in model.columns if isinstance(column, NumberColumn)]
+    constants.add("float", "column_shift", [column.shift for column in numbers])
+    constants.add("float", "column_width", [min(column.width, _WIDEST) for column in numbers])
+    constants.add("float", "column_fill", [column.fill or 0.0 for column in numbers])
+    body, place, feature, met = [f"for (j = 0; j < {model.made_of_columns}; j++) x[j] = 0.0f;"], 0, 0, 0
+    while place < len(model.columns):
+        column = model.columns[place]
+        if isinstance(column, CategoricalColumn):
+            size = len(column.categories)
+            body.append(
+                f"if (row[{place}] >= 0.0f && row[{place}] < {size}.0f) x[{feature} + (int32_t)row[{place}]] = 1.0f;"
+            )
+            place, feature = place + 1, feature + size
+            continue
+        run = _run_of_numbers(model.columns, place)
+        body.append(f"for (j = 0; j < {run}; j++) {{")
+        body.append(f"  float value = row[{place} + j];")
+        filled = [int(each.fill is not None) for each in model.columns[place : place + run]]  # type: ignore[union-attr]
+        if any(filled):
+            constants.add("uint8_t", f"filled_{place}", filled)
+            body.append(f"  if (value != value && filled_{place}[j]) value = column_fill[{met} + j];")
+        body.append(f"  x[{feature} + j] = (value - column_shift[{met} + j]) / column_width[{met} + j];")
+        body.append("}")
+        place, feature, met = place + run, feature + run, met + run
+    return body
+
+
+def _run_of_numbers(columns: tuple[Any, ...], first: int) -> int:
+    last = first
+    while last < len(columns) and isinstance(columns[last], NumberColumn):
+        last += 1
+    return last - first
+
+
+def _vector_steps(steps: Vectors, constants: Constants) -> list[str]:
+    kept, body = list(range(steps.features_in)) if steps.kept is None else list(steps.kept), []
+    factor = f" * {number(steps.multiply_by)}" if steps.multiply_by != 1.0 else ""
+    factor += f" / {number(steps.divide_by)}" if steps.divide_by != 1.0 else ""
+    if steps.unit_rows:  # of all columns, before some are left out
+        body += ["float sum = 0.0f, norm;"]
+        body += [f"for (j = 0; j < {steps.features_in}; j++) {{ float v = row[j]{factor}; sum += v * v; }}"]
+        body += ["norm = sum > 0.0f ? sqrtf(sum) : 1.0f;"]
+        factor += " / norm"
+    source = "row[j]"
+    if kept != list(range(len(kept))):
+        constants.indices("kept_columns", kept, steps.features_in)
+        source = "row[kept_columns[j]]"
+    value = f"{source}{factor}"
+    if steps.shift is not None:
+        constants.add("float", "feature_shift", steps.shift)
+        value = f"({value} - feature_shift[j])"
+    if steps.width is not None:
+        constants.add("float", "feature_width", np.minimum(steps.width, _WIDEST))
+        value = f"{value} / feature_width[j]"
+    body.append(f"for (j = 0; j < {len(kept)}; j++) x[j] = {value};")
+    return body
+
+
+def _unit_rows(features: int) -> list[str]:
+    return [
+        "float sum = 0.0f;",
+        f"for (j = 0; j < {features}; j++) sum += x[j] * x[j];",
+        f"if (sum > 0.0f) {{ sum = sqrtf(sum); for (j = 0; j < {features}; j++) x[j] /= sum; }}",
+    ]
+
+
+def _machines(model: Portable, constants: Constants) -> tuple[str, dict[str, int]]:
+    """Return the function that computes the scores of the machines, and what it takes."""
+    if model.weights is not None:
+        return _weighted(model, constants)
+    body, per_vector = _kernel_body(model, constants)
+    count, dense = _coefficients(model, constants)
+    m = model.vectors.shape[0]
+    lines = [
+        "int32_t i, j, k;",
+        *body["before"],
+        f"for (k = 0; k < {model.machines}; k++) f[k] = biases[k];",
+        f"for (i = 0; i < {m}; i++) {{",
+        *(f"  {line}" for line in body["value"]),
+        *(f"  {line}" for line in dense),
+        "}",
+        "(void)j;",
+    ]
+    constants.add("float", "biases", model.biases)
+    exponentials = m if isinstance(model.kernel, Gaussian) else 0
+    return _function(lines), {"multiply_adds": per_vector + count, "exponentials": exponentials}
+
+
+def _function(lines: list[str]) -> str:
+    text = "\n".join(f"  {line}" for line in lines)
+    return f"static void machine_scores(const float *x, float *f)\n{{\n{text}\n}}"
+
+
+def _weighted(model: Portable, constants: Constants) -> tuple[str, dict[str, int]]:
+    assert model.weights is not None
+    p, d = model.weights.shape
+    constants.add("float", "biases", model.biases)
+    if model.frequencies is None:
+        constants.add("float", "weights", model.weights)
+        lines = [
+            "int32_t j, k;",
+            f"for (k = 0; k < {p}; k++) {{",
+            "  float sum = biases[k];",
+            f"  for (j = 0; j < {d}; j++) sum += weights[k * {d} + j] * x[j];",
+            "  f[k] = sum;",
+            "}",
+        ]
+        return _function(lines), {"multiply_adds": p * d}
+    count, columns = model.frequencies.shape
+    constants.add("float", "frequencies", model.frequencies)
+    constants.add("float", "weights", model.weights / np.sqrt(count))
+    lines = [
+        "int32_t i, j, k;",
+        f"for (k = 0; k < {p}; k++) f[k] = biases[k];",
+        f"for (i = 0; i < {count}; i++) {{",
+        "  float angle = 0.0f, c, s;",
+        f"  for (j = 0; j < {columns}; j++) angle += frequencies[i * {columns} + j] * x[j];",
+        "  c = cosf(angle);",
+        "  s = sinf(angle);",
+        f"  for (k = 0; k < {p}; k++) f[k] += weights[k * {d} + i] * c + weights[k * {d} + {count} + i] * s;",
+        "}",
+    ]
+    return _function(lines), {"multiply_adds": count * columns + p * d, "cosines": 2 * count}
+
+
+def _kernel_body(model: Portable, constants: Constants) -> tuple[dict[str, list[str]], int]:
+    """Return the code before all vectors and that of a kernel value, and their multiply-adds."""
+    vectors, d = model.vectors, model.features
+    m, stored = vectors.shape[0], int(vectors.nnz)
+    sparse = stored * _SPARSE_VALUE_BYTES < m * d * 4
+    norms = np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel()
+    square = ["float norm = 0.0f;", f"for (j = 0; j < {d}; j++) norm += x[j] * x[j];"]
+    if sparse:
+        constants.add("float", "vector_values", vectors.data)
+        constants.indices("vector_columns", vectors.indices, d - 1)
+        constants.indices("vector_starts", vectors.indptr, stored)
+        loop = "for (j = (int32_t)vector_starts[i]; j < (int32_t)vector_starts[i + 1]; j++)"
+        product = ["float value = 0.0f;", f"{loop} value += vector_values[j] * x[vector_columns[j]];"]
+    else:
+        constants.add("float", "vectors", vectors.toarray())
+        product = ["float value = 0.0f;", f"for (j = 0; j < {d}; j++) value += vectors[i * {d} + j] * x[j];"]
+    work = stored if sparse else m * d
+    if isinstance(model.kernel, Polynomial):
+        return _polynomial(model.kernel, norms, square, product, constants), work + m * model.kernel.degree + d
+    assert isinstance(model.kernel, Gaussian)
+    gamma = number(-model.kernel.gamma)
+    if not sparse:
+        loop = f"for (j = 0; j < {d}; j++) {{ float apart = vectors[i * {d} + j] - x[j]; value += apart * apart; }}"
+        value = ["float value = 0.0f;", loop, f"value = expf({gamma} * value);"]
+        return {"before": [], "value": value}, work
+    constants.add("float", "vector_norms", norms)
+    value = [*product, "value = norm + vector_norms[i] - 2.0f * value;"]
+    value.append(f"value = expf({gamma} * (value > 0.0f ? value : 0.0f));")
+    return {"before": square, "value": value}, work + d
+
+
+def _polynomial(
+    kernel: Polynomial, norms: Any, square: list[str], product: list[str], constants: Constants
+) -> dict[str, list[str]]:
+    scale, offset = number(kernel.scale), number(kernel.offset)
+    bases = kernel.scale * norms + kernel.offset
+    before, base = [], f"{scale} * value + {offset}"
+    if kernel.normalize:
+        constants.add("float", "vector_roots", np.where(bases > 0, 1.0 / np.sqrt(np.maximum(bases, 1e-300)), 0.0))
+        before = [*square, f"norm = {scale} * norm + {offset};", "norm = norm > 0.0f ? 1.0f / sqrtf(norm) : 0.0f;"]
+        base = f"({base}) * (norm * vector_roots[i])"
+    elif len(bases) and float(np.abs(bases).max()) ** kernel.degree > _LARGEST:
+        raise DataError("values of the polynomial kernel are beyond the range of single precision; scale the features")
+    power = f"for (k = 0; k < {kernel.degree}; k++) value *= base;"
+    return {"before": before, "value": [*product, "float base;", f"base = {base};", "value = 1.0f;", power]}
+
+
+def _coefficients(model: Portable, constants: Constants) -> tuple[int, list[str]]:
+    """Return how many multiply-adds the coefficients take, and the code that adds up a kernel value times them."""
+    coefficients, p = model.coefficients, model.machines
+    m, stored = coefficients.shape[0], int(coefficients.nnz)
+    if stored * _SPARSE_VALUE_BYTES >= m * p * 4:
+        constants.add("float", "coefficients", coefficients.toarray())
+        return m * p, [f"for (k = 0; k < {p}; k++) f[k] += coefficients[i * {p} + k] * value;"]
+    constants.add("float", "coefficients", coefficients.data)
+    constants.indices("coefficient_machines", coefficients.indices, p - 1)
+    constants.indices("coefficient_starts", coefficients.indptr, stored)
+    loop = "for (k = (int32_t)coefficient_starts[i]; k < (int32_t)coefficient_starts[i + 1]; k++)"
+    return stored, [loop, "  f[coefficient_machines[k]] += coefficients[k] * value;"]
+
+
+def vote_code(model: Portable, constants: Constants, kind: str) -> str:
+    """Return the function that chooses a class by the scores of machines; the rule of core/voting.py."""
+    if model.pairs is None:
+        return _vote_function(_best(model, "f"), kind)
+    largest = model.classes
+    both = bool((model.pairs[:, 0] != REST).any())
+    constants.indices("pair_firsts", np.where(model.pairs[:, 0] == REST, largest, model.pairs[:, 0]), largest)
+    constants.indices("pair_seconds", model.pairs[:, 1], largest)
+    down = f" >> {model.classes.bit_length()}" if both and kind != "float" else ""  # so that sums hold
+    lines = ["int32_t c, k, best = 0;", f"{kind} sums[{model.classes}];", f"int32_t votes[{model.classes}];"]
+    lines += [f"for (c = 0; c < {model.classes}; c++) {{ sums[c] = 0; votes[c] = 0; }}"]
+    lines += [f"for (k = 0; k < {model.machines}; k++) {{", f"  sums[pair_seconds[k]] += f[k]{down};"]
+    if both:
+        lines += [
+            f"  if (pair_firsts[k] < {largest}) {{",
+            f"    sums[pair_firsts[k]] -= f[k]{down};",
+            "    votes[f[k] > 0 ? pair_seconds[k] : pair_firsts[k]]++;",
+            "  }",
+        ]
+    lines += ["}", f"for (c = 1; c < {model.classes}; c++)"]
+    lines += ["  if (votes[c] > votes[best] || (votes[c] == votes[best] && sums[c] > sums[best])) best = c;"]
+    return _vote_function([*lines, "return best;"], kind)
+
+
+def _best(model: Portable, array: str) -> list[str]:
+    if model.machines == 1:
+        return [f"return {array}[0] > 0;"]
+    loop = f"for (c = 1; c < {model.machines}; c++) if ({array}[c] > {array}[best]) best = c;"
+    return ["int32_t c, best = 0;", loop, "return best;"]
+
+
+def _vote_function(lines: list[str], kind: str) -> str:
+    text = "\n".join(f"  {line}" for line in lines)
+    return f"static int choose(const {kind} *f)\n{{\n{text}\n}}"
+
+
+def class_scores(model: Portable) -> str:
+    """Return the function that makes the scores of classes out of those of machines."""
+    if model.pairs is None:
+        body = [f"for (c = 0; c < {model.machines}; c++) scores[c] = f[c];"]
+    else:
+        both = bool((model.pairs[:, 0] != REST).any())
+        c = model.classes
+        body = [f"float sums[{c}];", f"for (c = 0; c < {c}; c++) {{ sums[c] = 0.0f; scores[c] = 0.0f; }}"]
+        body += ["int32_t k;", f"for (k = 0; k < {model.machines}; k++) {{", "  sums[pair_seconds[k]] += f[k];"]
+        if both:
+            body += [f"  if (pair_firsts[k] < {c}) {{", "    sums[pair_firsts[k]] -= f[k];"]
+            body += ["    scores[f[k] > 0.0f ? pair_seconds[k] : pair_firsts[k]] += 1.0f;", "  }"]
+        end = "scores[c] += sums[c] / (3.0f * (fabsf(sums[c]) + 1.0f));" if both else "scores[c] = sums[c];"
+        body += ["}", f"for (c = 0; c < {c}; c++) {end}"]
+    text = "\n".join(f"  {line}" for line in body)
+    return f"static void class_scores(const float *f, float *scores)\n{{\n  int32_t c;\n{text}\n}}"
+
+
+def public_functions(model: Portable, name: str, row: str, feature: str, score: str) -> str:
+    """Return the two functions that a device calls, for these types of a row, of features and of scores."""
+    arrays = f"  {feature} x[{model.features}];\n  {score} f[{model.machines}];\n"
+    arrays += "  make_features(row, x);\n  machine_scores(x, f);\n"
+    return (
+        f"/* Writes {model.scores} score{'s' * (model.scores > 1)} of a row; of two classes it is above zero for the "
+        f"second. */\nvoid {name}_scores(const {row} *row, {score} *scores)\n{{\n{arrays}  class_scores(f, scores);\n}}"
+        f"\n\n/* Returns the index of the row's label in {name}_labels. */\n"
+        f"int {name}_predict(const {row} *row)\n{{\n{arrays}  return choose(f);\n}}"
+    )

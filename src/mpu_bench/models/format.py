@@ -1,0 +1,182 @@
+"""The file of a model, ``.mpu``: a zip archive of ``model.json`` and of arrays, from which only data can be read.
+
+Nothing in it is compressed, so it is never larger in memory than on disk; no array holds objects, so nothing is
+unpickled; every array is what ``model.json`` says it is, to the byte, and has the checksum of the archive.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpu_bench.errors import DataError
+from mpu_bench.files import read_bounded, told_if_unwritable, written_whole
+from mpu_bench.texts import plain
+
+FORMAT, VERSION = "mpu-bench model", 1
+MOST_BYTES = 1 << 31  #: of a file
+DTYPES = ("<f4", "<f8", "<i4", "<i8", "<u4")  #: of arrays
+_JSON, _MOST_JSON_BYTES = "model.json", 1 << 26
+_MOST_ENTRIES, _MOST_HEADER_BYTES = 64, 10_000
+_BEGINNING = b"PK"
+_DAMAGE = (
+    ValueError, LookupError, TypeError, AttributeError, ArithmeticError, OSError, EOFError, RuntimeError, SyntaxError,
+    zipfile.BadZipFile, struct.error,
+)  # fmt: skip
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def write(path: Path, description: Mapping[str, Any], arrays: Arrays) -> None:
+    """Write a model, whole or not at all; the same model gives the same bytes.
+
+    Parameters
+    ----------
+    path : Path
+        In a folder that exists.
+    description : mapping
+        Plain data.
+    arrays : mapping of str to array
+        Of the `DTYPES`, or of the other order of bytes.
+
+    Raises
+    ------
+    StoreError
+        If the file cannot be written.
+    """
+    stored = {name: _stored(array) for name, array in arrays.items()}
+    shapes = {name: {"dtype": array.dtype.str, "shape": list(array.shape)} for name, array in stored.items()}
+    whole = {"format": FORMAT, "version": VERSION, **description, "arrays": shapes}
+    text = json.dumps(whole, indent=1, allow_nan=False, ensure_ascii=True)
+    with told_if_unwritable(path), written_whole(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(_entry(_JSON), text)
+        for name, array in stored.items():
+            content = io.BytesIO()
+            np.lib.format.write_array(content, array, version=(1, 0), allow_pickle=False)
+            archive.writestr(_entry(f"{name}.npy"), content.getvalue())
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name)  # of the year 1980, whenever it is written
+    entry.external_attr = 0o644 << 16
+    return entry
+
+
+def _stored(array: NDArray[Any]) -> NDArray[Any]:
+    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    if little.dtype.str not in DTYPES:
+        raise TypeError(f"an array of {array.dtype} is no part of a model")
+    return little
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return what `write` has written: the description and the arrays, in memory of their own.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, is no model, is damaged, or was written by a later version.
+    """
+    content = read_bounded(path, MOST_BYTES, DataError)
+    if not content.startswith(_BEGINNING):
+        raise foreign(path)
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = _checked_entries(archive)
+            if _JSON not in entries:
+                raise foreign(path)
+            whole = _parsed(_content(archive, entries[_JSON]))
+            _check_version(whole, path)
+            return _without_frame(whole), _arrays(archive, entries, whole["arrays"])
+    except _DAMAGE as fault:
+        raise damaged(path, fault) from None
+
+
+def foreign(path: Path) -> DataError:
+    """Return the error of a file that is none of ours."""
+    return DataError(
+        f"{path}: is no model of mpu-bench; such files are written by a classifier's save(...) and by "
+        "mpu-bench run --save-models"
+    )
+
+
+def damaged(path: Path, fault: BaseException) -> DataError:
+    """Return the error of a file that is not as it was written."""
+    words = plain(str(fault), 200) or type(fault).__name__
+    return DataError(f"{path}: is damaged or cut short ({words}); copy it again, or save the model again")
+
+
+def _checked_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return the entries by name: few, stored as they are, and none twice."""
+    entries = archive.infolist()
+    if len(entries) > _MOST_ENTRIES:
+        raise ValueError(f"it has {len(entries)} entries")
+    for entry in entries:
+        if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
+            raise ValueError(f"its entry {entry.filename} is compressed")
+    by_name = {entry.filename: entry for entry in entries}
+    if len(by_name) < len(entries):
+        raise ValueError("an entry is there twice")
+    return by_name
+
+
+def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """Return the bytes of an entry, whose checksum is compared."""
+    return archive.read(entry)
+
+
+def _parsed(text: bytes) -> dict[str, Any]:
+    if len(text) > _MOST_JSON_BYTES:
+        raise ValueError("its description is too long")
+    whole = json.loads(text)
+    if not isinstance(whole, dict):
+        raise TypeError("its description has no keys")
+    return whole
+
+
+def _check_version(whole: Mapping[str, Any], path: Path) -> None:
+    if whole.get("format") != FORMAT:
+        raise foreign(path)
+    version = whole.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ValueError("its version is no number")
+    if version > VERSION:
+        raise DataError(
+            f"{path}: was written by a later version of mpu-bench (format {version}; this one reads {VERSION}); "
+            "upgrade mpu-bench"
+        )
+
+
+def _without_frame(whole: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in whole.items() if name not in ("format", "version", "arrays")}
+
+
+def _arrays(
+    archive: zipfile.ZipFile, entries: Mapping[str, zipfile.ZipInfo], shapes: Mapping[str, Any]
+) -> dict[str, NDArray[Any]]:
+    expected = {_JSON, *(f"{name}.npy" for name in shapes)}
+    if expected != set(entries):
+        raise ValueError(f"its entries are not those described: {', '.join(sorted(expected ^ set(entries)))}")
+    return {name: _array(_content(archive, entries[f"{name}.npy"]), shape, name) for name, shape in shapes.items()}
+
+
+def _array(content: bytes, described: Mapping[str, Any], name: str) -> NDArray[Any]:
+    """Return an array, if its header is as described and its bytes are as many as that asks for."""
+    stream = io.BytesIO(content)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError(f"{name} is of another format")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=_MOST_HEADER_BYTES)
+    if [dtype.str, list(shape), fortran] != [described["dtype"], described["shape"], False]:
+        raise ValueError(f"{name} is not as described")
+    if dtype.str not in DTYPES:
+        raise ValueError(f"{name} is of type {dtype}")
+    values = np.frombuffer(content, dtype, offset=stream.tell())
+    return values.reshape(shape).astype(dtype.newbyteorder("="), copy=True)

@@ -1,0 +1,80 @@
+"""Arrays of a program as rows of `core`, for prediction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, count
+from mpu_bench.errors import DataError
+
+_FLOATS = (np.float32, np.float64)
+
+
+def array_rows(X: Any, features: int) -> Rows:
+    """Return the rows of an array, a sparse matrix, or rows, which are returned as they are.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or Rows, shape (n, features)
+        Single precision stays; anything else becomes double.
+    features : int
+        How many columns there must be.
+
+    Raises
+    ------
+    DataError
+        If X has another number of columns, or holds what is not a finite number.
+    """
+    if isinstance(X, Dense | Sparse | Ones):
+        _check_columns(X, features)
+        return X
+    sparse = scipy.sparse.issparse(X)
+    try:
+        matrix: Any = scipy.sparse.csr_array(X) if sparse else np.asarray(X)
+        matrix = matrix if matrix.dtype in _FLOATS else matrix.astype(np.float64)
+    except (TypeError, ValueError) as fault:
+        raise DataError(f"the rows are no numbers: {fault}") from None
+    if matrix.ndim != 2 or matrix.shape[1] != features:
+        shape = " x ".join(map(str, matrix.shape))
+        raise DataError(f"the rows are an array of {shape}, where the model takes {features:,} columns")
+    _check_finite(matrix.data if sparse else matrix)
+    if not sparse:
+        return Dense(np.array(matrix, order="C"))
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()  # the caller's stays as it is
+        matrix.sum_duplicates()
+    return Sparse(matrix.data.copy(), matrix.indices.astype(np.uint32), matrix.indptr.astype(np.uint32))
+
+
+def _check_columns(rows: Rows, features: int) -> None:
+    """Refuse rows that compiled code would read beyond the end of an array for."""
+    if isinstance(rows, Dense):
+        fits = rows.values.shape[1] == features
+    else:
+        fits = not len(rows.indices) or int(rows.indices.max()) < features
+    if not fits:
+        raise DataError(f"the rows have other columns; the model takes {features:,}")
+
+
+def _check_finite(values: Any) -> None:
+    if not np.isfinite(values).all():
+        place = int(np.argwhere(~np.isfinite(values))[0][0])
+        where = f"row {place + 1}" if values.ndim == 2 else "a row"
+        raise DataError(f"{where} holds what is not a finite number")
+
+
+def with_constant(rows: Rows, features: int, constant: float) -> Rows:
+    """Return a copy of rows with one more column, which holds a constant."""
+    n = int(count(rows))
+    if isinstance(rows, Dense):
+        return Dense(np.hstack([rows.values, np.full((n, 1), constant, rows.values.dtype)]))
+    ends = rows.starts[1:].astype(np.int64)
+    indices = np.insert(rows.indices, ends, np.uint32(features))
+    starts = (rows.starts + np.arange(n + 1, dtype=np.uint32)).astype(np.uint32)
+    if isinstance(rows, Ones) and constant == 1.0:
+        return Ones(indices, starts)
+    values = rows.values if isinstance(rows, Sparse) else np.ones(len(rows.indices), np.float32)
+    return Sparse(np.insert(values, ends, values.dtype.type(constant)), indices, starts)

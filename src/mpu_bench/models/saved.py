@@ -1,0 +1,255 @@
+"""A trained model with all that it needs to take raw rows: it is saved, loaded, and asked for predictions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from mpu_bench.core.models import Model, labels_of
+from mpu_bench.core.rows import Rows
+from mpu_bench.document import Strict
+from mpu_bench.errors import DataError
+from mpu_bench.models import format as model_file
+from mpu_bench.models.classes import Classes, ClassLabels
+from mpu_bench.models.inputs import array_rows, with_constant
+from mpu_bench.models.parts import Parts, put_together, taken_apart
+from mpu_bench.preprocessing import NumberColumn, Preprocessing, Table, Vectors, from_json, to_json
+
+
+class Origin(Strict):
+    """What made a model, as far as it is known."""
+
+    solver: str = ""
+    parameters: Mapping[str, Any] = {}
+    dataset: str = ""
+    options: Mapping[str, Any] = {}  #: of the dataset
+    seed: int | None = None
+    version: str = ""  #: of mpu-bench
+    time: str = ""  #: of saving, in UTC
+
+
+class _Description(Strict):
+    """``model.json``, besides what says that it is one."""
+
+    model: Parts
+    classes: ClassLabels
+    columns: tuple[str, ...] | None = None
+    preprocessing: dict[str, Any] | None = None
+    origin: Origin = Origin()
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """A model and what it needs to take the rows of its user.
+
+    Attributes
+    ----------
+    model : Model
+        Of `core`; evaluated on rows of ``features`` columns.
+    classes : Classes
+    features : int
+        Columns of the rows that the model is evaluated on.
+    preprocessing : Table, Vectors or None
+        What is done to raw rows first; None: nothing, they are arrays.
+    columns : tuple of str or None
+        The names of an array's columns, if they are known; a DataFrame must then have them in this order.
+    constant : float or None
+        The value of one more feature that every row gets at last, in place of an intercept.
+    origin : Origin
+    """
+
+    model: Model
+    classes: Classes
+    features: int
+    preprocessing: Preprocessing | None = None
+    columns: tuple[str, ...] | None = None
+    constant: float | None = None
+    origin: Origin = field(default_factory=Origin)
+
+    @property
+    def raw_features(self) -> int:
+        """The columns of the features before the constant."""
+        return self.features - (self.constant is not None)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The name of every feature that the model weighs, without the constant."""
+        if isinstance(self.preprocessing, Table):
+            return self.preprocessing.feature_names
+        return self.columns or tuple(f"column {number}" for number in range(1, self.raw_features + 1))
+
+    def rows(self, X: Any, first_row: int = 1) -> Rows:
+        """Return raw rows as the model is evaluated on them.
+
+        Parameters
+        ----------
+        X : DataFrame, array, CSR matrix or Rows, shape (n, columns)
+        first_row : int
+            The number of its first row, for messages.
+
+        Raises
+        ------
+        DataError
+            If a column is missing, too many or elsewhere, or a value cannot be taken.
+        """
+        if isinstance(self.preprocessing, Table):
+            rows = self.preprocessing.rows(self._as_table(X, self.preprocessing), first_row)
+        else:
+            rows = self._vector_rows(X, self.preprocessing)
+        return rows if self.constant is None else with_constant(rows, self.raw_features, self.constant)
+
+    def _as_table(self, X: Any, table: Table) -> pd.DataFrame:
+        if isinstance(X, pd.DataFrame):
+            return X
+        names = [column.name for column in table.columns if column.name != table.label]
+        values = np.asarray(X)
+        if values.ndim != 2 or values.shape[1] != len(names):
+            shape = " x ".join(map(str, values.shape))
+            raise DataError(f"the rows are an array of {shape}; the model takes tables of {len(names)} columns")
+        return pd.DataFrame(values, columns=names)
+
+    def check_columns(self, given: Sequence[str]) -> None:
+        """Check the names of a table's columns, where the model knows them.
+
+        Raises
+        ------
+        DataError
+            If one is missing, too many or elsewhere.
+        """
+        if isinstance(self.preprocessing, Table):
+            self.preprocessing.check_columns(given)
+        elif self.columns is not None:
+            Table(columns=tuple(NumberColumn(name=name) for name in self.columns)).check_columns(given)
+
+    def _vector_rows(self, X: Any, preprocessing: Vectors | None) -> Rows:
+        if isinstance(X, pd.DataFrame):
+            self.check_columns([str(name) for name in X.columns])
+            X = X.to_numpy()
+        if preprocessing is None:
+            return array_rows(X, self.raw_features)
+        return preprocessing.rows(array_rows(X, preprocessing.features_in))
+
+    def scores(self, X: Any, first_row: int = 1) -> NDArray[np.float64]:
+        """Return the scores of every raw row, shape (n, c); one for two classes."""
+        return self.model.scores(self.rows(X, first_row))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores: above zero for the second class, shape (n,), or of every class, shape (n, c)."""
+        scores = self.scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of every raw row, shape (n,).
+
+        Parameters
+        ----------
+        X : DataFrame, array or CSR matrix, shape (n, columns)
+
+        Raises
+        ------
+        DataError
+            As of `rows`.
+        """
+        labels: NDArray[Any] = self.classes.labels[labels_of(self.scores(X))]
+        return labels
+
+    def score(self, X: Any, y: Sequence[Any]) -> float:
+        """Return the share of rows whose label is predicted.
+
+        Raises
+        ------
+        DataError
+            As of `rows`, and with its row for a label that no class has.
+        """
+        expected = self.classes.indices(list(y))
+        return float(np.mean(labels_of(self.scores(X)) == expected))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file, whole or not at all.
+
+        Raises
+        ------
+        DataError
+            If it is of a kind that cannot be saved.
+        StoreError
+            If the file cannot be written.
+        """
+        parts, arrays = taken_apart(self.model, self.features, self.constant)
+        description = _Description(
+            model=parts,
+            classes=self.classes.to_json(),
+            columns=self.columns,
+            preprocessing=None if self.preprocessing is None else to_json(self.preprocessing),
+            origin=self.origin,
+        )
+        model_file.write(Path(path), description.model_dump(mode="json"), arrays)
+
+
+def made_now(origin: Origin) -> Origin:
+    """Return what made a model, with the version and the time of now."""
+    version = sys.modules[__name__.partition(".")[0]].__version__  # importing the package from here would be a circle
+    return origin.model_copy(update={"version": version, "time": datetime.now(UTC).isoformat(timespec="seconds")})
+
+
+def load(path: str | Path) -> SavedModel:
+    """Return a model from its file; nothing in it is run.
+
+    Parameters
+    ----------
+    path : str or Path
+        As `SavedModel.save`, a classifier's ``save`` or ``mpu-bench run --save-models`` has written it.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, is no model, is damaged, or was written by a later version.
+    """
+    path = Path(path)
+    data, arrays = model_file.read(path)
+    try:
+        described = _Description.model_validate(data, strict=False)
+        saved = _loaded(described, arrays, path)
+        _check_counts(saved, described.model)
+    except ValidationError as fault:
+        first = fault.errors()[0]
+        words = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise model_file.damaged(path, ValueError(words)) from None
+    except (ValueError, TypeError, OverflowError) as fault:
+        raise model_file.damaged(path, fault) from None
+    return saved
+
+
+def _loaded(described: _Description, arrays: Mapping[str, NDArray[Any]], path: Path) -> SavedModel:
+    preprocessing = described.preprocessing
+    return SavedModel(
+        model=put_together(described.model, arrays),
+        classes=Classes.from_json(described.classes),
+        features=described.model.features,
+        preprocessing=None if preprocessing is None else from_json(preprocessing, str(path)),
+        columns=described.columns,
+        constant=described.model.constant,
+        origin=described.origin,
+    )
+
+
+def _check_counts(saved: SavedModel, parts: Parts) -> None:
+    """Check that classes, scores and features are as many as each other."""
+    if parts.classes not in (None, len(saved.classes)):
+        raise ValueError("the classes of the vote are not those of the labels")
+    given = saved.raw_features if saved.preprocessing is None else saved.preprocessing.features
+    if given != saved.raw_features or (saved.columns is not None and len(saved.columns) != saved.raw_features):
+        raise ValueError("the features are not as many as the columns")
+    machines: Any = saved.model
+    scores = len(machines.weights) if hasattr(machines, "weights") else None
+    scores = machines.coefficients.shape[1] if hasattr(machines, "coefficients") else scores
+    if scores is not None and scores != len(saved.classes) and (scores, len(saved.classes)) != (1, 2):
+        raise ValueError("the scores are not as many as the classes")
