@@ -13,7 +13,17 @@ import typer
 
 from mpu_bench import __version__
 from mpu_bench.cli import (
-    check, compare, data, exporting, info, interruption, models, reproduce, results, run, selecting,
+    check,
+    compare,
+    data,
+    exporting,
+    info,
+    interruption,
+    models,
+    reproduce,
+    results,
+    run,
+    selecting,
 )  # fmt: skip
 from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError

@@ -17,6 +17,7 @@ from mpu_bench.cli.own_options import Header, Label, MissingRule, Positive, Scal
 
 if TYPE_CHECKING:
     from mpu_bench.data.cards.schema import Card
+    from mpu_bench.selection.candidates import Candidate
     from mpu_bench.selection.outcome import Outcome
     from mpu_bench.selection.session import Session
 
@@ -35,6 +36,9 @@ def try_(
     budget: Annotated[str, typer.Option(metavar="N,N", help="Vectors that budgeted learners may keep.")] = "100,500",
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="The most that the chosen model may take, such as 64KB.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME", help="Try these learners only, such as smo,bpegasos-100,SVC.")
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, max=64, help="Processes.  [default: one a core]")] = None,
     label: Label = None,
@@ -68,7 +72,7 @@ def try_(
     name, options = _dataset(file, wishes)
     home = data_home(data_folder, mirror, offline)
     source = Source(name, options, home, seed)
-    session = _session(source, budgets, began, seconds)
+    session = _session(source, budgets, only, began, seconds)
     session.most_bytes = most_bytes
     raise typer.Exit(_select(session, file, wishes, jobs or os.cpu_count() or 1, results / f"try-{name}"))
 
@@ -92,14 +96,16 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
     """Return the name of a dataset and its options: of a file, or of a card with that name."""
     from mpu_bench.cli.adding import wishes_of
     from mpu_bench.data.cards import catalog
+    from mpu_bench.data.own.adding import name_of
     from mpu_bench.data.own.chosen import options_of
 
     if not Path(file).exists() and file in catalog.names():
         return file, {key: wishes[key] for key in ("positive",) if key in wishes}
-    return options_of(Path(file), wishes_of(wishes, "try"), file, None)
+    name = name_of(Path(file))
+    return options_of(Path(file), wishes_of(wishes, "try"), file, f"my-{name}" if name in catalog.names() else name)
 
 
-def _session(source: Any, budgets: tuple[int, ...], began: float, seconds: float) -> Session:
+def _session(source: Any, budgets: tuple[int, ...], only: str | None, began: float, seconds: float) -> Session:
     """Load the rows, and settle who is tried."""
     from mpu_bench.data.download.progress import for_console
     from mpu_bench.errors import DataError
@@ -114,11 +120,24 @@ def _session(source: Any, budgets: tuple[int, ...], began: float, seconds: float
         raise DataError(f"{name}: has {data.problem.n} training rows; at least {_FEWEST_ROWS} are needed to choose by")
     kind = "balanced error" if data.is_rare else "error"
     say(
-        f"{name}: {data.problem.n:,} training rows of {data.problem.features:,} features; the {kind} on {data.held_out:,} "
-        f"of them chooses; {data.problem.n_test:,} test rows"
+        f"{name}: {data.problem.n:,} training rows of {data.problem.features:,} features; the {kind} on "
+        f"{data.held_out:,} of them chooses; {data.problem.n_test:,} test rows"
     )
-    facts = Facts(data.width, data.is_rare, budgets)
-    return Session(source, candidates(facts), data.learned_from, data.problem.n, began, seconds, is_rare=data.is_rare)
+    tried = candidates(Facts(data.width, data.is_rare, budgets))
+    if only is not None:
+        tried = _among(tried, only)
+    return Session(source, tried, data.learned_from, data.problem.n, began, seconds, data.is_rare)
+
+
+def _among(every: list[Candidate], only: str) -> list[Candidate]:
+    from mpu_bench.errors import ConfigError, nearest
+
+    known = {each.name: each for each in every}
+    names = [name.strip() for name in only.split(",")]
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"--only {only}: there is no learner '{name}'; {nearest(name, known)}")
+    return [known[name] for name in dict.fromkeys(names)]
 
 
 def _select(session: Session, file: str, wishes: Mapping[str, Any], jobs: int, folder: Path) -> int:
@@ -176,6 +195,6 @@ def _keep_choice(classifier: Any, session: Session, file: str, wishes: Mapping[s
 
     source = session.source
     card: Card = catalog.card(source.dataset, source.options)
-    model_of(classifier, card, source.home, session.all_rows).save(folder / "model.mpu")
+    model_of(classifier, card, source.home).save(folder / "model.mpu")
     write_all(folder, {"repeat.yaml": config_of(classifier, source, file, wishes, session.all_rows)})
     return ["model.mpu (mpu-bench predict)", "repeat.yaml (mpu-bench run)"]

@@ -119,7 +119,7 @@ def sentences(outcome: Outcome, name: str) -> list[str]:
     """Return what a selection comes to, in words."""
     chosen = outcome.chosen
     if chosen is None or chosen.error is None or chosen.size is None:
-        return [f"{name}: nothing was chosen; give it more seconds, or a larger --memory"]
+        return [f"{name}: nothing was chosen; give it more --seconds, or a larger --memory"]
     kind = "balanced error" if outcome.is_rare else "error"
     every = " all" if chosen.rows == outcome.all_rows else ""
     choice = (

@@ -146,4 +146,4 @@ def as_csv(outcome: Outcome) -> str:
         "tested", "seconds_per_prediction", "vectors", "size", "reason",
     )  # fmt: skip
     rows = [{name: getattr(row, name) for name in names} | {"chosen": row is outcome.chosen} for row in outcome.rows]
-    return pd.DataFrame(rows).rename(columns={"size": "bytes"}).to_csv(index=False)
+    return pd.DataFrame(rows).convert_dtypes().rename(columns={"size": "bytes"}).to_csv(index=False)

@@ -68,7 +68,7 @@ def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, A
         }
         if "test" in given:
             given["test"] = os.path.abspath(given["test"])  # noqa: PTH100
-        dataset: Any = {"file": os.path.abspath(file), **given, **options}  # noqa: PTH100
+        dataset: Any = {"file": os.path.abspath(file), "as": source.dataset, **given, **options}  # noqa: PTH100
     else:
         dataset = {file: options} if options else file
     content = {

@@ -98,6 +98,18 @@ class Course:
         if not self.waiting and not self.under_way:
             self._go_on()
 
+    def give_up(self) -> None:
+        """Try nothing more, because there are not the seconds for it."""
+        left, best = len(self.waiting), self.best
+        self.waiting.clear()
+        if self.refined:
+            self.step = len(self.sizes) if not self.under_way else self.step
+        elif best is None or best.fit.rows == self.sizes[self.step]:
+            self.ended = f"no seconds were left for {left} of its settings"
+        else:
+            rows = self.sizes[self.step]
+            self.ended = f"{rows:,} rows would take too long: {best.fit.rows:,} took {best.seconds:.1f} s"
+
     def refine(self) -> None:
         """Try values beside the best ones, on all rows."""
         assert self.best is not None
@@ -133,12 +145,7 @@ class Schedule:
         """Return what is to be trained next, within the seconds that are left; None if there is nothing now."""
         for each in self.courses.values():
             if not each.is_done and each.waiting and each.foreseen > seconds_left:
-                each.waiting.clear()
-                if each.refined:
-                    each.step = len(each.sizes) if not each.under_way else each.step
-                    continue
-                rows, spent = each.best.fit.rows if each.best else 0, each.best.seconds if each.best else 0.0
-                each.ended = f"{each.sizes[each.step]:,} rows would take too long: {rows:,} took {spent:.1f} s"
+                each.give_up()
         if self.is_done:
             self._refine(seconds_left)
         ready = [each for each in self.courses.values() if each.waiting and not each.is_done]

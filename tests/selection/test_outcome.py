@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from mpu_bench.selection.outcome import Outcome, Row, as_csv, choose, mcnemar
+
+
+def row(name: str, error: float | None = 0.1, size: int | None = 100, own: bool = True, **others: Any) -> Row:
+    values = {"choosing_error": error, "error": error, "size": size, "tested": 1000, "balanced_error": error}
+    return Row(name, "batch" if own else "scikit-learn", own, **(values | others))
+
+
+def test_the_least_error_on_held_out_rows_is_chosen_and_the_smaller_of_equals() -> None:
+    rows = [
+        row("small", 0.10, 50),
+        row("large", 0.10, 500),
+        row("lucky", choosing_error=0.2, error=0.01),
+        row("peer", 0.05, own=False),
+        row("unknown", None),
+        row("untested", 0.01, None),
+    ]
+    chosen = choose(rows, None)
+    assert chosen is not None
+    assert chosen.name == "small"
+    assert choose(rows, 40) is None
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 20)), min_size=1, max_size=12))
+def test_nothing_is_smaller_and_better_than_what_is_on_the_front(found: list[tuple[int, int]]) -> None:
+    rows = [row(str(i), error / 20, size) for i, (size, error) in enumerate(found)]
+    front = Outcome(rows, None, 100).front
+    for each in rows:
+        is_beaten = any(
+            (other.size, other.error) != (each.size, each.error)
+            and other.size <= each.size  # type: ignore[operator]
+            and other.error <= each.error  # type: ignore[operator]
+            for other in rows
+        )
+        on_front = any((other.size, other.error) == (each.size, each.error) for other in front)
+        assert on_front != is_beaten
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=60), st.randoms())
+def test_mcnemar_is_the_exact_test_of_rows_on_which_two_disagree(first: list[bool], random: Any) -> None:
+    second = [random.random() < 0.6 for _ in first]
+    a, b = (np.packbits(np.array(each)).tobytes() for each in (first, second))
+    only_first = sum(x and not y for x, y in zip(first, second, strict=True))
+    n = sum(x != y for x, y in zip(first, second, strict=True))
+    tail = binom.cdf(min(only_first, n - only_first), n, 0.5)
+    assert mcnemar(a, b) == pytest.approx(min(1.0, 2 * tail))
+    assert mcnemar(a, b) == mcnemar(b, a)
+
+
+def test_what_is_significantly_better_is_named() -> None:
+    right = np.ones(1000, bool)
+    wrong = right.copy()
+    wrong[:30] = False
+    chosen = row("chosen", 0.03, right=np.packbits(wrong).tobytes())
+    better = row("better", 0.0, right=np.packbits(right).tobytes())
+    found = Outcome([chosen, better], chosen, 100).significantly_better()
+    assert [(each.name, p < 1e-6) for each, p in found] == [("better", True)]
+
+
+def test_the_table_holds_every_candidate() -> None:
+    rows = [row("a", setting={"C": 10.0}), row("b", None, None, reason="did not end, within 3 s")]
+    read = list(csv.DictReader(io.StringIO(as_csv(Outcome(rows, rows[0], 100)))))
+    assert [each["name"] for each in read] == ["a", "b"]
+    assert read[0]["chosen"] == "True"
+    assert read[0]["settings"] == "C=10"
+    assert read[0]["bytes"] == "100"
+    assert float(read[0]["standard_error"]) == pytest.approx((0.1 * 0.9 / 1000) ** 0.5)
+    assert read[1]["reason"] == "did not end, within 3 s"

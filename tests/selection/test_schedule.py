@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpu_bench.selection.candidates import Candidate, Facts, candidates
+from mpu_bench.selection.schedule import Fit, Fitted, Schedule, sizes
+
+
+def candidate(name: str = "a", growth: float = 2.0, own: bool = True, **grid: Any) -> Candidate:
+    kind = "batch" if own else "scikit-learn"
+    return Candidate(name, kind, "X", {}, grid or {"C": (1.0, 10.0, 0.1)}, growth)
+
+
+@given(st.integers(20, 10_000_000))
+def test_steps_grow_to_all_rows(rows: int) -> None:
+    found = sizes(rows)
+    assert found[-1] == rows
+    assert all(2 * a <= b <= 16 * a for a, b in itertools.pairwise(found))
+    assert found[0] <= 4000
+
+
+def played(schedule: Schedule, seconds: float, takes: Any, error: Any, jobs: int = 1) -> tuple[list[Fit], float]:
+    """Play a schedule with learners that take so many seconds and come to such errors; return the fits and the end."""
+    made, left = [], seconds
+    while (fit := schedule.next(left)) is not None:
+        spent = takes(fit)
+        made.append(fit)
+        cut = min(spent, left)
+        left -= cut
+        reason = "too long" if cut < spent else ""
+        schedule.learn(Fitted(fit, error(fit), cut, cut, reason=reason))
+    return made, left
+
+
+@given(
+    st.lists(st.sampled_from([1.0, 1.5, 2.0]), min_size=1, max_size=5),
+    st.integers(50, 200_000),
+    st.floats(0.01, 200),
+    st.floats(1e-6, 1e-2),
+)
+def test_it_ends_within_its_seconds_and_tries_no_setting_twice_on_the_same_rows(
+    growths: list[float], rows: int, seconds: float, a_row: float
+) -> None:
+    schedule = Schedule([candidate(str(i), growth) for i, growth in enumerate(growths)], rows)
+    made, left = played(
+        schedule, seconds, lambda fit: a_row * fit.rows**fit.candidate.growth, lambda fit: 1 / (1 + fit.setting["C"])
+    )
+    assert left >= 0
+    assert len({(fit.candidate.name, fit.rows, str(fit.setting)) for fit in made}) == len(made)
+    assert all(fit.rows <= rows for fit in made)
+    for course in schedule.courses.values():
+        if course.best is not None and not course.ended:
+            assert course.best.fit.rows == rows
+
+
+def test_the_best_setting_comes_to_all_rows() -> None:
+    schedule = Schedule([candidate("a", 1.0)], 64_000)
+    made, _ = played(schedule, 1000.0, lambda _fit: 0.1, lambda fit: abs(math.log10(fit.setting["C"]) - 1))
+    best = schedule.courses["a"].best
+    assert best is not None
+    assert best.fit.rows == 64_000
+    assert best.fit.setting == {"C": 10.0}
+    assert sum(fit.rows < 64_000 for fit in made) == 3 + 1 + 1  # of three settings one is left
+
+
+def test_values_beside_the_best_ones_are_tried_while_there_is_time() -> None:
+    schedule = Schedule([candidate("a", 1.0, C=(1.0, 10.0))], 500)
+    played(schedule, 1000.0, lambda _fit: 0.1, lambda fit: abs(math.log(fit.setting["C"] / 3.9)))
+    best = schedule.courses["a"].best
+    assert best is not None
+    assert best.fit.setting["C"] == pytest.approx(3.9, rel=0.3)
+
+
+def test_a_learner_that_takes_too_long_keeps_its_best_on_fewer_rows() -> None:
+    schedule = Schedule([candidate("slow"), candidate("fast", 1.0)], 100_000)
+    played(schedule, 50.0, lambda fit: 1e-7 * fit.rows**2 if fit.candidate.name == "slow" else 0.1, lambda _fit: 0.2)
+    slow, fast = schedule.courses["slow"], schedule.courses["fast"]
+    assert slow.best is not None
+    assert slow.best.fit.rows < 100_000
+    assert "100,000 rows would take too long" in slow.ended
+    assert fast.best is not None
+    assert fast.best.fit.rows == 100_000
+    assert not fast.ended
+
+
+def test_one_that_fails_says_why_and_keeps_what_it_has() -> None:
+    schedule = Schedule([candidate("a", 1.0)], 10_000)
+    played_fits = 0
+    while (fit := schedule.next(10.0)) is not None:
+        played_fits += 1
+        schedule.learn(Fitted(fit, 0.1, 0.1, 0.1) if fit.rows < 10_000 else Fitted(fit, reason="out of memory"))
+    course = schedule.courses["a"]
+    assert course.ended == "out of memory"
+    assert course.best is not None
+    assert course.best.fit.rows < 10_000
+
+
+@pytest.mark.parametrize("rare", [False, True])
+def test_every_candidate_can_be_made_with_every_setting(rare: bool) -> None:
+    found = candidates(Facts(0.1, rare, (50,)))
+    assert len({each.name for each in found}) == len(found)
+    for each in found:
+        for setting in each.settings():
+            assert each.made(setting, 0, 1.0).get_params().items() >= setting.items()
