@@ -83,7 +83,7 @@ def test_a_learner_that_takes_too_long_keeps_its_best_on_fewer_rows() -> None:
     slow, fast = schedule.courses["slow"], schedule.courses["fast"]
     assert slow.best is not None
     assert slow.best.fit.rows < 100_000
-    assert "100,000 rows would take too long" in slow.ended
+    assert "25,000 rows would take too long" in slow.ended
     assert fast.best is not None
     assert fast.best.fit.rows == 100_000
     assert not fast.ended
