@@ -167,6 +167,17 @@ def test_what_a_card_can_say_wrong(home: DataHome, mine: Path) -> None:
         load_problem(card.model_copy(update={"features": 4}), home)
 
 
+@pytest.mark.parametrize(
+    ("scale", "told"),
+    [("standard", "column 'x': its numbers are too large to be scaled"), ("none", "row 3, column 'x'")],
+)
+def test_numbers_that_are_too_large(scale: str, told: str, home: DataHome, tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("x,y\n1,a\n2,b\n1e300,a\n-1e300,b\n3,a\n", encoding="utf-8")
+    with pytest.raises(DataError, match=told):
+        load_problem(card_of(path, scale=scale, test=str(path)), home)
+
+
 @given(
     st.lists(st.lists(st.one_of(st.just(np.nan), st.floats(-1e6, 1e6)), max_size=5), min_size=1, max_size=5).filter(
         lambda pieces: any(not np.isnan(number) for piece in pieces for number in piece)
