@@ -48,15 +48,19 @@ def test_the_config_the_card_and_the_file_by_hand(place: Path) -> None:
 def test_a_file_of_ones_own(tmp_path: Path) -> None:
     rows = [f"{i % 17},{('red', '?')[i % 5 == 0]},{('no', 'yes')[i % 17 > 8]}" for i in range(100)]
     (tmp_path / "mine.csv").write_text("\n".join(["age,color,answer", *rows, ",red,no"]) + "\n", encoding="utf-8")
-    commands = [line.partition("  #")[0].split() for line in block("", "data add mine.csv --label").splitlines()]
-    for command in (commands[1], [*commands[-1], "--only", "solver=dcd"]):
+    lines = [
+        line for line in README.read_text("utf-8").splitlines() if line.startswith("mpu-bench") and "persons" in line
+    ]
+    home = {"MPU_BENCH_DATA": str(tmp_path / "home")}
+    add, run_it = (line.split() for line in lines)
+    for command in (add, [*run_it, "--only", "solver=dcd"]):
         done = subprocess.run(
-            [sys.executable, "-m", "mpu_bench", *command[1:]], cwd=tmp_path, capture_output=True, text=True, check=False,
-            timeout=200, env={**os.environ, "MPU_BENCH_DATA": str(tmp_path / "home")},
+            [sys.executable, "-m", "mpu_bench", *command[1:]], cwd=tmp_path, env=os.environ | home,
+            capture_output=True, text=True, check=False, timeout=200,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-    assert "census: 80 x 3, 21 test rows" in done.stdout
-    assert (tmp_path / "datasets" / "census.yaml").is_file()
+    assert "persons: 80 x 3, 21 test rows" in done.stdout
+    assert (tmp_path / "datasets" / "persons.yaml").is_file()
 
 
 def test_the_solver_of_ones_own(place: Path) -> None:
