@@ -80,7 +80,7 @@ class NumberColumn(Strict):
 class CategoricalColumn(Strict):
     """A column of words: one feature for each of ``categories``, 1 where it is that word; none for any other word.
 
-    With ``exact`` a word such as ``?`` is itself, and does not stand for one that is missing.
+    With ``exact`` a word is taken with its blanks, and one such as ``?`` does not stand for one that is missing.
     """
 
     kind: Literal["categorical"] = "categorical"
@@ -101,7 +101,7 @@ class CategoricalColumn(Strict):
 
     def codes(self, texts: pd.Series[Any]) -> NDArray[np.intp]:
         """Return the place of every word among the categories, shape (n,); -1 for one that is not among them."""
-        words = [str(each).strip() for each in texts.to_list()] if self.exact else words_of(texts)
+        words = [str(each) for each in texts.to_list()] if self.exact else words_of(texts)
         places = {word: place for place, word in enumerate(self.categories)}
         return np.array([places.get(word, -1) for word in words], np.intp)
 

@@ -126,6 +126,11 @@ def test_labels_are_met_in_order() -> None:
     assert met.of_numbers(np.array([0.0, np.nan, 1.0])).tolist() == [2, -1, 0]
 
 
+def test_blanks_as_separator(tmp_path: Path) -> None:
+    (piece,) = open_table(written(tmp_path, " 1.5   2 a \r\n3 4  b\n"), separator=" ").pieces()
+    assert piece.to_numpy().tolist() == [["1.5", "2", "a"], ["3", "4", "b"]]
+
+
 def test_names_are_of_one_line(tmp_path: Path) -> None:
     assert open_table(written(tmp_path, '"a\n b",,c\n1,2,3\n'), header=True).columns == ("a b", "column 2", "c")
     with pytest.raises(DataError, match=r"the name of column 2 has .* one that cannot be shown: \\x1b"):

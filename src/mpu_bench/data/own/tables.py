@@ -191,7 +191,8 @@ def _checked_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
 
 def _records(file: SourceFile, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Cut a text into cells; yields the number of the line that each record ends on."""
-    reader = csv.reader(_lines(file), delimiter=separator, skipinitialspace=True, strict=True)
+    lines = _lines(file) if separator != " " else (f"{line.rstrip()}\n" for line in _lines(file))
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     while True:
         began = reader.line_num + 1
         try:
