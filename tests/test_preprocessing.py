@@ -92,6 +92,14 @@ def test_what_is_no_number_is_refused_by_row_and_column(cell: str, told: str) ->
         table.rows(pd.DataFrame({"age": ["1", cell]}), first_row=7)
 
 
+def test_what_float32_cannot_hold_is_refused() -> None:
+    table = Table(columns=(NumberColumn(name="x", width=1e-30),))
+    with pytest.raises(DataError, match="row 2, column 'x': the number is too large for float32"):
+        table.rows(pd.DataFrame({"x": ["1", "1e300"]}))
+    with pytest.raises(DataError, match="too large for float32"):
+        Vectors(features_in=1).rows(np.array([[1e300]]))
+
+
 def test_numbers_in_parquet_are_those_in_text() -> None:
     numbers = pd.Series([1.0, np.nan, 2.5])
     assert words_of(numbers).tolist() == ["1", "", "2.5"]
@@ -101,7 +109,7 @@ def test_numbers_in_parquet_are_those_in_text() -> None:
 
 def test_exact_words_stand_for_themselves() -> None:
     column = CategoricalColumn(name="c", categories=("?", "a"), exact=True)
-    assert column.codes(pd.Series(["?", "a ", ""])).tolist() == [0, 1, -1]
+    assert column.codes(pd.Series(["?", "a", "a "])).tolist() == [0, 1, -1]
 
 
 def test_vectors_take_their_steps_in_order() -> None:

@@ -183,7 +183,7 @@ def _check_missing(columns: Sequence[Looked], kinds: Mapping[str, str], wishes: 
     raise DataError(
         f"{first.first_missing}, column '{first.name}': there is no number ({first.missing:,} missing in this "
         f"column{others}); --missing median puts the median of the training part there, --missing drop leaves such "
-        "rows out"
+        "rows out (in a config: missing: median)"
     )
 
 
