@@ -27,6 +27,9 @@ def column(tmp_path: Path, cells: list[str]) -> tuple[str, str]:
     [
         (["1", "2", "1"], "number", ""),
         (["1", "?", "2.5e3"], "number", ""),
+        (["0", "1", "2"] * 10, "number", "few whole numbers; if they are codes, write categorical into the card"),
+        (["0", "1"] * 10, "number", ""),
+        (["0", "1", "0.5"] * 10, "number", ""),
         (["red", "blue", "red"], "categorical", ""),
         (["1", "2", "3", "12a"], "categorical", "mostly numbers, but row 4 holds '12a'"),
         (["1", "inf"], "categorical", ""),

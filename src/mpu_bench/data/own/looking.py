@@ -98,7 +98,11 @@ class Looked:
             return f"mostly numbers, but {self.odd}"
         if self.kind == "omitted":
             return "an identifier: nearly every row has a word of its own" if self.words else "too many different words"
-        return ""
+        return "few whole numbers; if they are codes, write categorical into the card" if self._may_be_codes() else ""
+
+    def _may_be_codes(self) -> bool:
+        few = self.words is not None and 2 < len(self.words) <= _FEW_WORDS and 10 * len(self.words) <= self.values
+        return few and self.odd is None and all(word.lstrip("+-").isdecimal() for word in self.words or ())
 
 
 def _different(texts: pd.Series[Any], numbers: Any, most: int) -> set[str]:
