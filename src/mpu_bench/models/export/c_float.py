@@ -157,7 +157,8 @@ def _table_steps(model: Portable, constants: Constants) -> list[str]:
     numbers = [column for column in model.columns if isinstance(column, NumberColumn)]
     constants.add("float", "column_shift", [column.shift for column in numbers])
     constants.add("float", "column_width", [min(column.width, _WIDEST) for column in numbers])
-    constants.add("float", "column_fill", [column.fill or 0.0 for column in numbers])
+    if any(column.fill is not None for column in numbers):
+        constants.add("float", "column_fill", [column.fill or 0.0 for column in numbers])
     body, place, feature, met = [f"for (j = 0; j < {model.made_of_columns}; j++) x[j] = 0.0f;"], 0, 0, 0
     while place < len(model.columns):
         column = model.columns[place]
@@ -346,7 +347,8 @@ def vote_code(model: Portable, constants: Constants, kind: str) -> str:
         return _vote_function(_best(model, "f"), kind)
     largest = model.classes
     both = bool((model.pairs[:, 0] != REST).any())
-    constants.indices("pair_firsts", np.where(model.pairs[:, 0] == REST, largest, model.pairs[:, 0]), largest)
+    if both:
+        constants.indices("pair_firsts", np.where(model.pairs[:, 0] == REST, largest, model.pairs[:, 0]), largest)
     constants.indices("pair_seconds", model.pairs[:, 1], largest)
     down = f" >> {model.classes.bit_length()}" if both and kind != "float" else ""  # so that sums hold
     lines = ["int32_t c, k, best = 0;", f"{kind} sums[{model.classes}];", f"int32_t votes[{model.classes}];"]
