@@ -65,6 +65,59 @@ def export_c(
         raise typer.Exit(FAILED)
 
 
+def export_onnx(
+    model: ModelFile,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The ONNX file to write.")],
+    check: Annotated[
+        str | None, typer.Option(metavar="DATA", help="A file of rows on which labels are compared.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Write a saved model as an ONNX file, and compare its labels with Python's where onnxruntime is installed.
+
+    Exit code 1: less than 99% of the labels are the same.
+    """
+    from mpu_bench import load
+    from mpu_bench.models.export import onnx_graph
+    from mpu_bench.models.export.portable import portable
+
+    check_free(out, force)
+    saved = load(model)
+    portable_model = portable(saved)
+    content = onnx_graph.onnx_bytes(portable_model)
+    rows = None if check is None else _rows_at_hand(saved, portable_model, check)
+    onnx_graph.write_onnx(out, content)
+    say(f"written: {out}: rows of {len(portable_model.columns)} numbers in, label and scores out")
+    if not _answers_alike(saved, content, rows):
+        raise typer.Exit(FAILED)
+
+
+def _answers_alike(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -> bool:
+    """Tell how many labels differ, or that nothing was compared and why; return whether nearly all are the same."""
+    import numpy as np
+
+    from mpu_bench.core.models import labels_of
+    from mpu_bench.models.export.onnx_graph import runtime_answers
+
+    if rows is None or rows.numbers is None:
+        say("nothing was compared: there are no raw rows; name a file with --check DATA")
+        return True
+    found = runtime_answers(content, rows.numbers)
+    if found is None:
+        say("nothing was compared: onnxruntime is not installed; pip install 'mpu-bench[onnx]'")
+        return True
+    labels = np.asarray(saved.classes.labels)[labels_of(rows.scores)]
+    names, theirs = map(str, labels.tolist()), map(str, np.asarray(found[0]).tolist())
+    differ = sum(one != other for one, other in zip(names, theirs, strict=True))
+    largest = float(np.abs(found[1] - rows.scores).max(initial=0.0))
+    share = 1 - differ / max(len(labels), 1)
+    say(
+        f"compared: {len(labels):,} raw rows; labels that differ: {differ:,} ({100 * share:.2f}% agree); "
+        f"largest difference of a score: {largest:.2g}"
+    )
+    return share >= _LEAST_AGREEMENT
+
+
 def _rows_at_hand(saved: SavedModel, model: Portable, data: str | None) -> RowsAtHand | None:
     """Return rows of a file or a dataset; without one the vectors of a kernel model, whose features are known."""
     import numpy as np
