@@ -93,7 +93,7 @@ def export_onnx(
 
 
 def _answers_alike(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -> bool:
-    """Tell how many labels differ, or that nothing was compared and why; return whether nearly all are the same."""
+    """Return whether nearly all labels are the same, and print how many, or why nothing was compared."""
     import numpy as np
 
     from mpu_bench.core.models import labels_of
@@ -165,7 +165,7 @@ def _source(model: Portable, name: str, rows: RowsAtHand | None, bits: int | Non
 def _compared(
     model: Portable, source: Source, rows: RowsAtHand | None, how: FixedPoint | None, data: str | None
 ) -> Agreement | None:
-    """Compare and tell what came of it, or that nothing was compared and why."""
+    """Compare, and print what came of it, or why nothing was compared."""
     from mpu_bench.models.export import agreement, compiler
 
     if rows is None:
