@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -42,6 +43,24 @@ def test_the_config_the_card_and_the_file_by_hand(place: Path) -> None:
     done = run(place, "mine.yaml", "--profile", "ci")
     assert done.returncode == 0, done.stderr
     assert "mine: 800 x 20, 200 test rows" in done.stdout
+
+
+def test_a_file_of_ones_own(tmp_path: Path) -> None:
+    rows = [f"{i % 17},{('red', '?')[i % 5 == 0]},{('no', 'yes')[i % 17 > 8]}" for i in range(100)]
+    (tmp_path / "mine.csv").write_text("\n".join(["age,color,answer", *rows, ",red,no"]) + "\n", encoding="utf-8")
+    lines = [
+        line for line in README.read_text("utf-8").splitlines() if line.startswith("mpu-bench") and "persons" in line
+    ]
+    home = {"MPU_BENCH_DATA": str(tmp_path / "home")}
+    add, run_it = (line.split() for line in lines)
+    for command in (add, [*run_it, "--only", "solver=dcd"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "mpu_bench", *command[1:]], cwd=tmp_path, env=os.environ | home,
+            capture_output=True, text=True, check=False, timeout=200,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    assert "persons: 80 x 3, 21 test rows" in done.stdout
+    assert (tmp_path / "datasets" / "persons.yaml").is_file()
 
 
 def test_the_solver_of_ones_own(place: Path) -> None:

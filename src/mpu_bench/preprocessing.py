@@ -28,6 +28,7 @@ MISSING = ""  #: the word that all of them become in a categorical column
 _MOST_NAMED = 5
 _MOST_SHOWN_BYTES = 100
 _LARGEST_WHOLE = 1e15
+_LARGEST = float(np.finfo(np.float32).max)
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Width = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -56,7 +57,7 @@ class NumberColumn(Strict):
         Raises
         ------
         DataError
-            With row and column: what is not a finite number, or missing without a ``fill``.
+            With row and column: what is not a finite number, too large, or missing without a ``fill``.
         """
         numbers = numbers_of(texts, self.name, first_row)
         missing = np.isnan(numbers)
@@ -65,7 +66,12 @@ class NumberColumn(Strict):
                 row = first_row + int(np.flatnonzero(missing)[0])
                 raise DataError(f"row {row}, column '{self.name}': there is no number")
             numbers = np.where(missing, self.fill, numbers)
-        return (numbers - self.shift) / self.width
+        with np.errstate(over="ignore"):
+            scaled = (numbers - self.shift) / self.width
+        if (large := np.abs(scaled) > _LARGEST).any():
+            row = first_row + int(np.flatnonzero(large)[0])
+            raise DataError(f"row {row}, column '{self.name}': the number is too large for float32")
+        return scaled
 
 
 class CategoricalColumn(Strict):
@@ -347,7 +353,10 @@ def rows_of_matrix(matrix: Any, sparse: bool) -> Rows:
 
 def _single(values: NDArray[Any]) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
-        return values.astype(np.float32)
+        single: NDArray[np.float32] = values.astype(np.float32)
+    if not np.isfinite(single).all():
+        raise DataError("a row holds a value that is no number or too large for float32")
+    return single
 
 
 def _rise(numbers: Sequence[int]) -> bool:

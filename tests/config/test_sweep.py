@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from mpu_bench.config.read import read_config
 from mpu_bench.config.sweep import expand
+from mpu_bench.data.cards import catalog
+from mpu_bench.errors import ConfigError
 from mpu_bench.scaled import Derived, Scaled
 
 HEAD = "name: tried\ndataset: {checkerboard: {rows: 100, test_rows: 50}}\n"
@@ -188,3 +193,57 @@ def test_a_label_is_a_short_plain_text(refused, label: str, words: str) -> None:
 def test_a_dataset_is_named_by_a_word(refused) -> None:
     for dataset in ("{null: {}}", "{[a]: {}}", "3", "[digits]", "{digits: {null: 1}}", "{digits: 3}"):
         assert "tried.yaml, line 2" in refused(f"name: tried\ndataset: {dataset}\nsolvers: [perceptron]\n")
+
+
+# ------------------------------------------------------------------ files of the user's own
+
+
+OWN_FILE = "name: own\ndataset: {dataset}\nsolvers: [{{dcd: {{C: 1}}}}]\nstop: {{passes: 1}}\n"
+
+
+@pytest.fixture
+def own_file(tmp_path, monkeypatch):
+    """Return a function that reads a config whose dataset is written so, in a folder with a table."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "mine.csv").write_text("x,c,y\n1,a,no\n2,b,yes\n3,a,no\n4,a,maybe\n5,b,no\n")
+    monkeypatch.chdir(tmp_path)
+
+    def read(dataset, **options):
+        (tmp_path / "sub" / "own.yaml").write_text(OWN_FILE.format(dataset=dataset))
+        return read_config(Path("sub/own.yaml"), **options).datasets
+
+    return read
+
+
+def test_a_file_is_named_relative_to_its_config(own_file):
+    (choice,) = own_file("{file: mine.csv, positive: 'yes', augment: 1}")
+    assert (choice.name, choice.label, choice.classes) == ("mine", "mine", ("rest", "yes"))
+    card = catalog.card(choice.name, choice.options)
+    assert (card.kind, card.label, card.augment) == ("table", "y", 1)
+    assert card.remote_files[0].path == Path.cwd() / "sub" / "mine.csv"
+    assert card.origin == "sub/own.yaml, line 2"
+
+
+def test_a_file_of_an_option_is_named_relative_to_the_working_folder(own_file):
+    (choice,) = own_file("digits", settings=["dataset={file: sub/mine.csv, as: other, positive: 'no'}"])
+    assert (choice.label, choice.classes) == ("other", ("rest", "no"))
+
+
+@pytest.mark.parametrize(
+    ("dataset", "told"),
+    [
+        ("{file: none.csv}", "dataset.file: sub/none.csv: cannot be read: No such file or directory"),
+        ("{file: mine.csv, lable: y}", "dataset.lable: unknown key; did you mean 'label'?"),
+        ("{file: mine.csv, label: z}", "dataset.file: sub/mine.csv: has no column 'z'; choose from c, x, y"),
+        ("{file: mine.csv, positive: [yes]}", "must be a word, not True; put quotation marks around it"),
+        ("{file: [a]}", "dataset.file: must be a valid string"),
+        ("{file: mine.csv, test: mine.csv, split: 0.5}", "leave 'split' or 'test' out"),
+        ("{file: mine.csv, as: digits}", "'digits' is the name of another dataset"),
+        ("{file: mine.csv}", "solver 'dcd' separates two classes and 'mine' has 3"),
+    ],
+)
+def test_a_file_that_cannot_be(own_file, dataset, told):
+    with pytest.raises(ConfigError) as raised:
+        own_file(dataset)
+    assert told in str(raised.value)
+    assert str(raised.value).startswith("sub/own.yaml, line ")

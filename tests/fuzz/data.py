@@ -28,7 +28,7 @@ import yaml
 from fuzz import documents
 from fuzz.documents import own_card
 from fuzz.mutation import bent_bytes, bent_words, mutator_of_json, mutator_of_parts, mutator_of_yaml
-from fuzz.target import SEPARATOR, Mutate, Target, empty_place, written
+from fuzz.target import SEPARATOR, Mutate, Target, empty_place, place, written
 from mpu_bench.data import readers
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.parts import DelimitedColumns
@@ -42,8 +42,9 @@ from mpu_bench.data.download.partial import PartialDownload
 from mpu_bench.data.download.pins import read_pin
 from mpu_bench.data.download.progress import SILENT
 from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.data.own.adding import Wishes, card_text, look
 from mpu_bench.data.prepare import generators
-from mpu_bench.data.prepare.load import describe, load_problem, prepared_folder
+from mpu_bench.data.prepare.load import describe, load_problem, prepared_folder, preprocessing_of
 from mpu_bench.data.readers.blocks import SourceFile
 from mpu_bench.data.readers.delimited import fit, new_encoding, read_delimited
 from mpu_bench.data.readers.idx import read_idx
@@ -87,6 +88,20 @@ LAYOUTS = (
 IDX = (
     struct.pack(">4B3I", 0, 0, 8, 3, 2, 2, 2) + bytes(range(8)),
     struct.pack(">4B1I", 0, 0, 8, 1, 2) + bytes((1, 1)),
+)
+WISHES: tuple[dict[str, Any], ...] = (
+    {"missing": "median"},
+    {"missing": "drop", "scale": "none"},
+    {"scale": "unit-interval", "header": True},
+    {"split": 0.5, "seed": 3, "label": "1"},
+    {},
+)
+OWN = (
+    b'n,c,y\n1,red,-1\n,"b\nc",1\n2.5,?,b\n1e3,red,1\n',
+    b"".join(b"%d;%d,5;a%d\n" % (i, i, i % 2) for i in range(9)),
+    b"1 1:1 3:2\n-1 2:1\n1 1:2\n",
+    gzip.compress(b"x\ty\n1\ta\n2\tb\n3\ta\n"),
+    b"PAR1\x15\x04",
 )
 WORDS_OF_ROWS = (
     "+1",
@@ -135,6 +150,20 @@ def _read_delimited(data: bytes) -> None:
     if layout.categorical:
         fit(encoding, [file], lambda _first, count: np.ones(count, bool))
     _drain(read_delimited(file, encoding, CLASSES, size))
+
+
+def _add(data: bytes) -> None:
+    """Look at a file of the user's own, write its card and prepare it."""
+    (wishes, _), content = _with_choice(data, [(each, None) for each in WISHES])
+    path = written("own", content)
+    added = look(path, Wishes.model_validate(wishes))
+    card_text(added.card, place(), "mpu-bench data add")
+    card = catalog.card("own", {catalog.CARD: {**added.card, "origin": "own.yaml"}})
+    home = DataHome(empty_place("home"), (), offline=True)
+    problem = load_problem(card, home)
+    known = preprocessing_of(card, home)
+    assert known is not None
+    assert known.features == problem.features
 
 
 def _read_idx(data: bytes) -> None:
@@ -195,10 +224,24 @@ _WAYS = (
 )
 
 
+_SPLIT = "split: {test: 0.5, seed: 0}\nexpect: {total: {rows: 4}}\n"
+_OF_TABLES = (
+    "missing: median\n",
+    "missing: drop\nscale: standard\nstorage: sparse\n",
+    f"missing: median\nscale: unit-interval\naugment: 1.0\n{_SPLIT}",
+    "missing: median\nstorage: dense\nunit_rows: true\npositive: [b]\n",
+    "header: true\nseparator: ','\n",
+)
+
+
 @cache
 def preparations(kind: str) -> list[bytes]:
     """Return cards of a kind, each with its files; of a kind that is new here the project's cards, without files."""
     made: dict[str, Callable[[], list[bytes]]] = {
+        "table": lambda: [
+            _card("table", 9, f"columns: {{n: number, c: categorical, y: label}}\n{more}", OWN[0])
+            for more in _OF_TABLES
+        ],
         "svmlight": lambda: [
             *(_card("svmlight", 4, more, text) for more in _WAYS for text in SVMLIGHT[::2]),
             _card("svmlight", 4, "repeated_pairs: drop\nsplit: {train: 1}\nexpect: {total: {rows: 2}}\n", SVMLIGHT[1]),
@@ -234,6 +277,8 @@ def _prepare(kind: str, data: bytes) -> None:
         if not _is_quick(card):
             return
         home = DataHome(empty_place("home"), (), offline=True)
+        if any(file.path is not None for file in card.remote_files):
+            return  # which would be a file of this machine
         for file, content in zip(card.remote_files, contents, strict=False):
             home.path(file).parent.mkdir(parents=True, exist_ok=True)
             home.path(file).write_bytes(content)
@@ -243,7 +288,7 @@ def _prepare(kind: str, data: bytes) -> None:
 def _is_quick(card: Card) -> bool:
     """Return whether a dataset is small, or so large that it must be refused before it is made."""
     rows = max(getattr(card, "rows", 0) + (getattr(card, "test_rows", 0) or 0), card.total.rows if card.total else 0)
-    cells = max(rows, 1) * card.features
+    cells = max(rows, 1) * (len(card.columns) if card.kind == "table" else card.features)
     return cells <= _MOST_CELLS or 4 * cells > _NO_MACHINE_HAS_BYTES
 
 
@@ -527,6 +572,15 @@ def targets() -> list[Target]:
         Target("svmlight", _read_svmlight, lambda: headed, (_covered("readers.svmlight"),), 6, _rows, WORDS_OF_ROWS),
         Target("topics", _read_topics, lambda: [TOPICS], (_covered("readers.svmlight"),), 6, _rows, WORDS_OF_ROWS),
         Target("delimited", _read_delimited, lambda: tables, (_covered("readers.delimited"),), 4, _rows, WORDS_OF_ROWS),
+        Target(
+            "own",
+            _add,
+            lambda: [bytes([k]) + each for k in range(len(WISHES)) for each in OWN],
+            tuple(_covered(f"own.{name}") for name in ("adding", "examples", "formats", "looking", "tables")),
+            2,
+            _rows,
+            WORDS_OF_ROWS,
+        ),
         Target("idx", _read_idx, lambda: [SEPARATOR.join(IDX)], (_covered("readers.idx"),), 8),
         Target("pin", _read_pin, lambda: [json.dumps(_PIN).encode()], (_covered("download.pins"),), 3, of_json),
         Target(

@@ -44,6 +44,7 @@ PARSERS = {
 #: modules that call one of them on what this very process has written or checked before
 OWN_TEXT = {
     "mpu_bench.data.cards.schema": "rounds a number to float32",
+    "mpu_bench.data.own.chosen": "takes apart the card that it has just made",
     "mpu_bench.experiment.worker": "hears from the process that has started it",
 }
 

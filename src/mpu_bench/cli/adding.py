@@ -141,7 +141,7 @@ def _row(column: Looked, added: Added) -> tuple[str, ...]:
 
 
 def _rest(columns: Sequence[Looked], label: str) -> str:
-    """Say of the columns that are not shown how many there are of each kind."""
+    """Return how many there are of each kind among the columns that are not shown."""
     kinds = ["the label" if each.name == label else each.kind for each in columns]
     names = {"number": "numbers", "categorical": "words", "omitted": "left out"}
     told = ", ".join(f"{kinds.count(kind)} {names.get(kind, kind)}" for kind in dict.fromkeys(kinds))

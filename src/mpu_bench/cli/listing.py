@@ -71,7 +71,8 @@ def _parameter(field: dataclasses.Field[Any]) -> str:
 
 def _dataset(name: str) -> Sequence[str]:
     card = catalog.card(name)
-    counts = (*card.expected_rows(), card.kept_features or card.features, len(card.class_names))
+    features = card.known_features if isinstance(card, TableCard) else card.kept_features or card.features
+    counts = (*card.expected_rows(), features, len(card.class_names))
     return *("" if count is None else str(count) for count in counts), ", ".join(card.papers), card.title
 
 

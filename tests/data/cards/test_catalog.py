@@ -168,6 +168,48 @@ def test_a_wrong_card_is_answered_with_file_line_and_key(own, text, said):
     assert "\n" not in message
 
 
+OF_TABLE = """\
+title: A table
+kind: table
+files: {mine: {path: ../mine.csv}}
+train: mine
+classes: [a, b]
+columns: {x: number, c: categorical, y: label}
+"""
+
+
+def test_a_table_of_ones_own(own):
+    own("mine", OF_TABLE)
+    card = catalog.card("mine")
+    assert (card.label, card.missing, card.scale, card.known_features) == ("y", "refuse", "none", None)
+    assert card.remote_files[0].path == Path.cwd() / "mine.csv"
+    own("mine", OF_TABLE.replace("categorical", "omitted"))
+    assert catalog.card("mine").known_features == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (OF_TABLE.replace("label", "number"), ", line 6: columns: one must be the label, not 0"),
+        (OF_TABLE.replace("categorical", "label"), ", line 6: columns: one must be the label, not 2"),
+        (OF_TABLE.replace("number", "omitted").replace("categorical", "omitted"), "none is left to learn from"),
+        (OF_TABLE.replace("number", "numbers"), ", line 6: columns.x: must be 'number', 'categorical'"),
+        (OF_TABLE + "missing: mean\n", ", line 7: missing: must be 'refuse', 'median' or 'drop'"),
+        (OF_TABLE + "divide_by: 2\n", ", line 7: divide_by: is not for a table"),
+        (OF_TABLE + "drop_columns: zero\n", ", line 7: drop_columns: is not for a table"),
+        (OF_TABLE + "storage: ones\n", ", line 7: storage: must be auto, dense or sparse"),
+        (OF_TABLE + "scale: standard-overall\n", ", line 7: scale: must be none, standard or unit-interval"),
+        (
+            OF_TABLE.replace("{path:", "{by_hand: x, path:"),
+            "path: a file of the user's own has no 'urls', no 'by_hand'",
+        ),
+    ],
+)
+def test_a_wrong_card_of_a_table(own, text, said):
+    own("mine", text)
+    assert said in complaint("mine")
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [

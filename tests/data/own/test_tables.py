@@ -124,3 +124,9 @@ def test_labels_are_met_in_order() -> None:
     met = tables.MetLabels()
     assert met.of_numbers(np.array([2.0, 1.0, 2.0])).tolist() == [1, 0, 1]
     assert met.of_numbers(np.array([0.0, np.nan, 1.0])).tolist() == [2, -1, 0]
+
+
+def test_names_are_of_one_line(tmp_path: Path) -> None:
+    assert open_table(written(tmp_path, '"a\n b",,c\n1,2,3\n'), header=True).columns == ("a b", "column 2", "c")
+    with pytest.raises(DataError, match=r"the name of column 2 has .* one that cannot be shown: \\x1b"):
+        open_table(written(tmp_path, "a,\x1b\n1,2\n"))

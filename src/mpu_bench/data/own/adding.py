@@ -22,7 +22,7 @@ from mpu_bench.data.readers.blocks import SourceFile
 from mpu_bench.document import MisfitError, Strict
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.texts import one_line
-from mpu_bench.yaml_text import MOST_BYTES
+from mpu_bench.yaml_text import MOST_BYTES, shown
 
 DEFAULT_SPLIT = 0.8
 FREE = [
@@ -40,6 +40,13 @@ _HEAD = """\
 """
 
 
+def _quoted(given: Any) -> Any:
+    for each in given if isinstance(given, list) else [given]:
+        if isinstance(each, bool | float):
+            raise ValueError(f"must be a word, not {shown(each)}; put quotation marks around it")
+    return given
+
+
 def _character(given: Any) -> Any:
     return "\t" if given in ("tab", "\\t") else given
 
@@ -50,8 +57,8 @@ class Wishes(Strict):
     ``split`` is the part of the rows that is the training part, chosen at random by ``seed``.
     """
 
-    label: Text | None = None
-    positive: Texts | None = None
+    label: Annotated[Text | None, BeforeValidator(_quoted)] = None
+    positive: Annotated[Texts | None, BeforeValidator(_quoted)] = None
     test: str | None = None
     split: Annotated[float, Field(gt=0, lt=1)] | None = None
     seed: Seed = 0
@@ -176,7 +183,7 @@ def _check_missing(columns: Sequence[Looked], kinds: Mapping[str, str], wishes: 
     raise DataError(
         f"{first.first_missing}, column '{first.name}': there is no number ({first.missing:,} missing in this "
         f"column{others}); --missing median puts the median of the training part there, --missing drop leaves such "
-        "rows out"
+        "rows out (in a config: missing: median)"
     )
 
 
@@ -216,9 +223,7 @@ def _counts(counted: Counted) -> dict[str, Any]:
 def _check_positive(added: Added, wishes: Wishes, path: Path) -> None:
     for name in map(plain_label, wishes.positive or ()):
         if name not in added.counted.classes:
-            raise DataError(
-                f"{path}: there is no class '{name}' to be positive; {nearest(name, added.counted.classes)}"
-            )
+            raise DataError(f"{path}: no class '{name}' can be positive; {nearest(name, added.counted.classes)}")
 
 
 def name_of(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,8 +27,11 @@ def columns(file: SourceFile) -> list[str]:
         return [str(field.name) for field in opened.schema_arrow]
 
 
-def pieces(file: SourceFile, rows: int) -> Iterator[pd.DataFrame]:
-    """Yield so many rows at a time: numbers as float64, NaN where one is missing; all else as texts, or None."""
+def pieces(file: SourceFile, names: Sequence[str], rows: int) -> Iterator[pd.DataFrame]:
+    """Yield so many rows at a time, the columns called ``names``.
+
+    Numbers are float64, NaN where one is missing; all else is text, or None.
+    """
     with _opened(file) as opened:
         for batch in opened.iter_batches(rows):
             found = {
@@ -36,7 +39,7 @@ def pieces(file: SourceFile, rows: int) -> Iterator[pd.DataFrame]:
                 for i, (field, array) in enumerate(zip(opened.schema_arrow, batch.columns, strict=True))
             }
             table = pd.DataFrame(found)
-            table.columns = pd.Index([str(field.name) for field in opened.schema_arrow], dtype=object)
+            table.columns = pd.Index(names, dtype=object)
             file.advance(batch.nbytes)
             yield table
 

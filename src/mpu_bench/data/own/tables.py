@@ -18,7 +18,7 @@ from mpu_bench.data.own import parquet
 from mpu_bench.data.own.formats import Form, Format, form_of
 from mpu_bench.data.readers.blocks import SourceFile
 from mpu_bench.errors import DataError
-from mpu_bench.texts import one_line
+from mpu_bench.texts import one_line, plain
 
 MOST_COLUMNS = 10_000  #: of a table; a wider one is better svmlight
 _MOST_NAME_CHARACTERS = 200
@@ -82,7 +82,7 @@ class OwnFile:
         """
         rows = max(1, cells // max(1, len(self.columns)))
         if self.format == "parquet":
-            yield from parquet.pieces(self.file, rows)
+            yield from parquet.pieces(self.file, self.columns, rows)
             return
         records = _records(self.file, self.separator)
         if self.header:
@@ -174,16 +174,15 @@ def open_table(
 
 
 def _checked_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """Give columns without a name one, and refuse names that cannot be told apart."""
+    """Return names in one line each, made up where there are none; refuse those that cannot be told apart."""
     if len(names) > MOST_COLUMNS:
         raise DataError(f"{path}: has {len(names):,} columns, and {MOST_COLUMNS:,} can be read; write it as svmlight")
     known: dict[str, int] = {}
-    for number, name in enumerate((name or f"column {i}" for i, name in enumerate(names, 1)), 1):
-        if len(name) > _MOST_NAME_CHARACTERS:
-            shown = one_line(name, 50)
-            raise DataError(
-                f"{path}: the name of column {number} has more than {_MOST_NAME_CHARACTERS} characters: {shown}"
-            )
+    for number, given in enumerate(names, 1):
+        name = " ".join(given.split()) or f"column {number}"
+        if len(name) > _MOST_NAME_CHARACTERS or plain(name) != name:
+            words = f"has more than {_MOST_NAME_CHARACTERS} characters, or one that cannot be shown"
+            raise DataError(f"{path}: the name of column {number} {words}: {one_line(name, 50)}")
         if name in known:
             raise DataError(f"{path}: columns {known[name]} and {number} are both called '{name}'; rename one")
         known[name] = number

@@ -83,6 +83,13 @@ def build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
     DataError
         If a file cannot be read as the card says, does not come to what the card expects, or this machine has no room.
     """
+    try:
+        return _build(card, files, folder)
+    except DataError as error:
+        raise DataError(f"{error}{_hint(card)}") from error
+
+
+def _build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
     _check_room(card, folder)
     source = _source(card, files)
     width = _width(card, source.raw)
@@ -307,17 +314,19 @@ def _check(card: Card, parts: Mapping[str, PartWriter]) -> None:
 
 
 def _hint(card: Card) -> str:
+    """Return what mends the card of a file of the user's own; a config counts such a file each time."""
     own = next((file.path for file in card.remote_files if file.path is not None), None)
-    if own is None:
-        return "; is it another version of the files?"
-    return f"; if {own} has changed, count it again by: mpu-bench data add {own} --name {card.name} --force"
+    if own is None or not card.origin.endswith(".yaml"):
+        return ""
+    again = f"mpu-bench data add {own} --name {card.name} --force"
+    return f"; if {own} has changed, give the command at the head of {card.origin} again, or: {again}"
 
 
 def _compare(card: Card, what: str, expected: Part | None, rows: int, counts: np.ndarray) -> None:
     if expected is None:
         return
     source = f"dataset '{card.name}' ({card.origin}): {what}"
-    hint = _hint(card)
+    hint = "" if _hint(card) else "; is it another version of the files?"
     if rows != expected.rows:
         raise DataError(f"{source} has {rows} rows, expected {expected.rows}{hint}")
     for name, count in zip(card.classes, counts, strict=True):

@@ -60,8 +60,9 @@ class Fitted:
         if self.keeps:
             self.kept.append(here)
         self.zeros += int((here == 0).sum())
-        mean = float(here.mean())
-        self._merge(len(here), mean, float(((here - mean) ** 2).sum()))
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused at the end
+            mean = float(here.mean())
+            self._merge(len(here), mean, float(((here - mean) ** 2).sum()))
         self.low, self.high = min(self.low, float(here.min())), max(self.high, float(here.max()))
 
     def _merge(self, count: int, mean: float, squares: float) -> None:
@@ -92,7 +93,7 @@ class Fitted:
         elif scale == "unit-interval":
             shift, width = self.low, self.high - self.low
         if not math.isfinite(shift) or not math.isfinite(width):
-            raise DataError(f"column '{self.name}': its numbers are too large to be scaled")
+            raise DataError(f"column '{self.name}': its numbers are too large to be scaled; write 'omitted' beside it")
         return NumberColumn(name=self.name, fill=fill, shift=shift, width=width if width > 0 else 1.0)
 
 
@@ -237,11 +238,11 @@ def _chunk(
     source: _Source, table: Table, file: OwnFile, row: int, piece: pd.DataFrame, labels: NDArray[np.int32]
 ) -> Chunk:
     try:
-        rows = table.rows(piece)
-    except DataError:
+        rows = table.rows(piece, row + int(piece.index[0]))
+    except DataError as error:
         for name in source.numbers:
             _numbers(piece, name, file, row, source.card)
-        raise
+        raise DataError(f"{file.path}, {error}") from None
     if isinstance(rows, Dense):
         return Chunk(labels, rows.values)
     assert isinstance(rows, Sparse)

@@ -1,0 +1,80 @@
+"""Files of the user's own: their hashes hold until size or time change, and nothing is copied or deleted."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from mpu_bench.data.download import fetch
+from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.own import check_unchanged, hashes_of
+from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.errors import FetchError
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> RemoteFile:
+    path = tmp_path / "mine.csv"
+    path.write_bytes(b"x,y\n1,a\n")
+    return RemoteFile("mine.csv", path=path)
+
+
+def test_it_is_read_where_it_is(file: RemoteFile, home: DataHome) -> None:
+    assert fetch.have(file, home)
+    assert not home.folder.exists()
+    found = fetch.fetch(file, home)
+    assert found.path == file.path == home.path(file)
+    assert not (home.folder / "files").exists()
+    assert fetch.clean(file, home) == 0
+    assert file.path is not None
+    assert file.path.exists()
+
+
+def test_a_change_is_seen(file: RemoteFile, home: DataHome) -> None:
+    assert file.path is not None
+    before = fetch.fetch(file, home)
+    state = file.path.stat()
+    file.path.write_bytes(b"x,y\n1,b\n")
+    os.utime(file.path, ns=(state.st_atime_ns, state.st_mtime_ns + 1))
+    known = hashes_of(file, home)
+    assert known.content_sha256 != before.content_sha256
+    assert fetch.verify(file, home).sha256 == known.sha256
+
+
+def test_it_is_hashed_once(file: RemoteFile, home: DataHome) -> None:
+    assert file.path is not None
+    before, state = fetch.fetch(file, home), file.path.stat()
+    file.path.write_bytes(b"x,y\n2,a\n")
+    os.utime(file.path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert fetch.fetch(file, home) == before
+    assert fetch.verify(file, home) != before
+
+
+def test_its_content_counts_not_how_it_is_compressed(file: RemoteFile, home: DataHome) -> None:
+    assert file.path is not None
+    plain = hashes_of(file, home)
+    file.path.write_bytes(gzip.compress(file.path.read_bytes()))
+    packed = hashes_of(file, home)
+    assert packed.sha256 != plain.sha256
+    assert packed.content_sha256 == plain.content_sha256
+    file.path.write_bytes(file.path.read_bytes()[:-5])
+    with pytest.raises(FetchError, match=r"mine\.csv: .*cut short.*; write it again"):
+        hashes_of(file, home)
+
+
+def test_what_cannot_be_read(file: RemoteFile, home: DataHome, tmp_path: Path) -> None:
+    assert file.path is not None
+    known = hashes_of(file, home)
+    check_unchanged(file, known)
+    file.path.write_bytes(b"x,y\n")
+    with pytest.raises(FetchError, match="has changed while it was read"):
+        check_unchanged(file, known)
+    file.path.unlink()
+    with pytest.raises(FetchError, match=r"mine\.csv: cannot be read: No such file or directory; .* put it back"):
+        fetch.have(file, home)
+    os.mkfifo(file.path)
+    with pytest.raises(FetchError, match=r"mine\.csv: is a pipe, not a file; a dataset reads this file where it is"):
+        fetch.fetch(file, home)

@@ -1,0 +1,128 @@
+"""The card of a file of the user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mpu_bench import document
+from mpu_bench.data.cards.schema import AnyCard, SvmlightCard, TableCard
+from mpu_bench.data.own.adding import Wishes, card_text, look, name_of
+from mpu_bench.errors import DataError
+
+TABLE = "age,color,id,y\n1,red,u1,no\n2,blue,u2,yes\n3,red,u3,no\n4,blue,u4,yes\n5,red,u5,no\n"
+
+
+def card_of(path: Path, **wishes: Any) -> Any:
+    """Write a card, and read it as the catalog does."""
+    folder = path.parent / "datasets"
+    text = card_text(look(path, Wishes.model_validate(wishes)).card, folder, "mpu-bench data add")
+    read = document.parse(text, "mine.yaml", DataError)
+    read.data |= {"name": "mine", "origin": str(folder / "mine.yaml")}
+    return read.root.validated(AnyCard)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    (tmp_path / "mine.csv").write_text(TABLE, encoding="utf-8")
+    return tmp_path / "mine.csv"
+
+
+def test_a_table(table: Path) -> None:
+    card = card_of(table)
+    assert isinstance(card, TableCard)
+    assert card.columns == {"age": "number", "color": "categorical", "id": "categorical", "y": "label"}
+    assert (card.label, card.scale, card.missing, card.separator, card.header) == ("y", "standard", "refuse", ",", True)
+    assert card.total is not None
+    assert card.total.classes == {"no": 3, "yes": 2}
+    assert card.expected_rows() == (4, 1)
+    assert card.remote_files[0].path == table
+    assert card.files["mine.csv"].path == str(Path("..", "mine.csv"))
+
+
+def test_what_was_wished(table: Path, tmp_path: Path) -> None:
+    (tmp_path / "test.csv").write_text("age,color,id,y\n,red,u1,no\n", encoding="utf-8")
+    card = card_of(table, test=str(tmp_path / "test.csv"), positive=["yes"], scale="none", missing="median")
+    assert card.expected_rows() == (5, 1)
+    assert card.class_names == ("rest", "yes")
+    assert card.expect.test.classes == {"no": 1, "yes": 0}
+    assert card_of(table, split=0.4, seed=7).split.model_dump(exclude_none=True) == {"test": 0.6, "seed": 7}
+    assert card_of(table, label="color").classes.keys() == {"blue", "red"}
+
+
+def test_svmlight(tmp_path: Path) -> None:
+    path = tmp_path / "mine.svm"
+    path.write_text("+1 0:1 3:2\n-1 2:1\n1 1:1\n", encoding="utf-8")
+    card = card_of(path)
+    assert isinstance(card, SvmlightCard)
+    assert (card.features, card.first_index, card.scale) == (4, 0, "none")
+    assert list(card.classes) == ["-1", "1"]
+    assert card_of(path, scale="standard").storage == "dense"
+    for wish, told in (({"label": "y"}, "'label' does not apply"), ({"missing": "drop"}, "'missing' does not apply")):
+        with pytest.raises(DataError, match=told):
+            look(path, Wishes.model_validate(wish))
+
+
+@pytest.mark.parametrize(
+    ("text", "wishes", "told"),
+    [
+        (TABLE, {"positive": ["maybe"]}, "no class 'maybe' can be positive; choose from no, yes"),
+        ("a,y\n1,a\n,b\n,a\n", {}, r"row 2, column 'a': there is no number \(2 missing in this column\); --missing"),
+        ("y\na\nb\n", {}, "has no column to learn from besides the label 'y'"),
+        (TABLE.replace(",", "|"), {}, "by --separator"),
+    ],
+)
+def test_what_is_refused(text: str, wishes: dict[str, Any], told: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=told):
+        look(tmp_path / "mine.csv", Wishes.model_validate(wishes))
+
+
+def test_two_formats(table: Path, tmp_path: Path) -> None:
+    (tmp_path / "test").write_text("1 1:1\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"line 2: |columns instead of 4"):
+        look(table, Wishes(test=str(tmp_path / "test")))
+    with pytest.raises(DataError, match=r"is delimited, and .*test is svmlight; write both alike"):
+        look(tmp_path / "test", Wishes(test=str(table)))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("mine.csv.gz", "mine"), ("my data.tsv", "my-data"), (".hidden", "hidden"), ("é.csv", "é")]
+)
+def test_the_name_of_a_dataset(name: str, expected: str) -> None:
+    assert name_of(Path("x") / name) == expected
+
+
+def test_a_file_after_which_nothing_can_be_called() -> None:
+    with pytest.raises(DataError, match="no dataset can be called after this file"):
+        name_of(Path("---.csv"))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    names=st.lists(
+        st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=8),
+        min_size=2, max_size=4, unique_by=str.strip,
+    ),
+    label=st.sampled_from(["no", "1e5", "0x1F", "null", "1_0", "~", "1:30", "#", "- x", "{", "'", '"', "*", "=", "é"]),
+)  # fmt: skip
+def test_a_card_says_what_was_found(names: list[str], label: str, tmp_path: Path) -> None:
+    """Whatever columns and classes are called, the card can be read and means them."""
+    names = [" ".join(name.split()) or "x" for name in names]
+    added = {
+        "title": "x", "kind": "table", "files": {"mine": {"path": "/mine"}}, "train": "mine",
+        "classes": [label, "other"], "split": {"test": 0.2, "seed": 0},
+        "columns": dict.fromkeys(names[1:], "number") | {names[0]: "label"},
+        "expect": {"total": {"rows": 5, "classes": {label: 3, "other": 2}}},
+    }  # fmt: skip
+    if len(set(names)) < len(names):
+        return
+    text = card_text(added, tmp_path / "datasets", "x")
+    read = yaml.safe_load(text)
+    assert list(read["columns"]) == [*names[1:], names[0]]
+    assert read["classes"] == [label, "other"]

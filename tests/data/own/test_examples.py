@@ -1,0 +1,44 @@
+"""svmlight text of the user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpu_bench.data.own.examples import look_at_examples
+from mpu_bench.data.own.looking import Counted
+from mpu_bench.data.own.tables import open_table
+from mpu_bench.errors import DataError
+
+
+def written(tmp_path: Path, text: str, name: str = "mine") -> Path:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path / name
+
+
+def test_columns_and_labels(tmp_path: Path) -> None:
+    train = open_table(written(tmp_path, "+1 1:1 4: 2 # 99:1\n-1 qid:77 2:1\n1 5:0\n"))
+    seen = look_at_examples([train])
+    assert (seen.features, seen.first_index) == (5, 1)
+    assert seen.counted == Counted({"-1": 1, "1": 2}, None)
+    test = open_table(written(tmp_path, "2 0:1 7:1\n", "test"))
+    seen = look_at_examples([train, test])
+    assert (seen.features, seen.first_index) == (8, 0)
+    assert seen.counted.test == {"2": 1}
+    assert seen.counted.classes == ["-1", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1 1:1\n1 2:2\n", "mine: the labels: all 2 rows are of the class '1'"),
+        ("".join(f"0.{i:03} 1:1\n" for i in range(500)), "499|500 different numbers are those of a regression"),
+        ("spam 1:1\n", "mine, line 1: the label 'spam' is not a number"),
+        ("1 1:1\n-1 2:x\n", "mine, line 2: "),
+        ("nan 1:1\n", "mine, line 1: the label 'nan' is not a finite number"),
+    ],
+)
+def test_what_is_refused(text: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=told):
+        look_at_examples([open_table(written(tmp_path, text))])

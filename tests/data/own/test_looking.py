@@ -1,0 +1,111 @@
+"""What columns are taken for, which is the label, and when labels are none of a classification."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpu_bench.data.own.looking import Counted, check_classes, count_labels, label_among, look_at_columns
+from mpu_bench.data.own.tables import OwnFile, open_table
+from mpu_bench.errors import DataError
+
+
+def table(tmp_path: Path, text: str, name: str = "mine.csv") -> OwnFile:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    return open_table(tmp_path / name)
+
+
+def column(tmp_path: Path, cells: list[str]) -> tuple[str, str]:
+    """Return what a column of these cells is taken for, and why."""
+    (found, _) = look_at_columns([table(tmp_path, "x,y\n" + "".join(f'"{cell}",a\n' for cell in cells))])
+    return found.kind, found.why()
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "why"),
+    [
+        (["1", "2", "1"], "number", ""),
+        (["1", "?", "2.5e3"], "number", ""),
+        (["red", "blue", "red"], "categorical", ""),
+        (["1", "2", "3", "12a"], "categorical", "mostly numbers, but row 4 holds '12a'"),
+        (["1", "inf"], "categorical", ""),
+        (["", "NA", "?"], "omitted", "has no value"),
+        ([f"u{i}" for i in range(30)], "omitted", "an identifier: nearly every row has a word of its own"),
+        ([f"u{i}" for i in range(20)], "categorical", ""),
+        ([f"u{i % 1001}" for i in range(4000)], "omitted", "an identifier: nearly every row has a word of its own"),
+        ([f"u{i % 1000}" for i in range(4000)], "categorical", ""),
+    ],
+)
+def test_what_a_column_is_taken_for(cells: list[str], kind: str, why: str, tmp_path: Path) -> None:
+    assert column(tmp_path, cells) == (kind, why)
+
+
+def test_what_is_seen_of_both_files(tmp_path: Path) -> None:
+    train = table(tmp_path, "x,c,y\n1,a,no\n,b,yes\n")
+    test = table(tmp_path, "x,c,y\n-7,,no\n", "test.csv")
+    x, c, _ = look_at_columns([train, test])
+    assert (x.kind, x.missing, x.low, x.high, x.different) == ("number", 1, -7, 1, "2")
+    assert x.first_missing == f"{tmp_path / 'mine.csv'}, row 2"
+    assert c.first_missing == f"{tmp_path / 'test.csv'}, row 1"
+    assert (c.kind, c.words) == ("categorical", {"a", "b"})
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x,c\n1,a\n", "has 2 columns instead of 3"),
+        ("x,z,y\n1,a,no\n", "column 2 is called 'z' instead of 'c'"),
+        ("x,c,y\n", "has no rows"),
+    ],
+)
+def test_a_test_file_that_does_not_fit(text: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "test.csv").write_text(text, encoding="utf-8")
+    train = table(tmp_path, "x,c,y\n1,a,no\n2,b,yes\n")
+    with pytest.raises(DataError, match=rf"test\.csv: {told}"):
+        look_at_columns([train, open_table(tmp_path / "test.csv", header=True)])
+
+
+def test_the_label() -> None:
+    here = Path("mine.csv")
+    assert label_among(["a", "Class", "y", "z"], None, here) == ("Class", "by its name")
+    assert label_among(["a", "b"], None, here) == ("b", "the last column")
+    assert label_among(["a", "b"], "a", here) == ("a", "named")
+    assert label_among(["a", "b"], "1", here) == ("a", "named by its number")
+    with pytest.raises(DataError, match=r"mine\.csv: has no column 'answr'; did you mean 'answer'"):
+        label_among(["a", "answer"], "answr", here)
+
+
+def test_labels_are_counted(tmp_path: Path) -> None:
+    train = table(tmp_path, "x,y\n1,1.0\n2,10\n3,1\n,2\n")
+    assert count_labels([train], "y", ["x"], "refuse") == Counted({"1": 2, "10": 1, "2": 1}, None)
+    assert count_labels([train], "y", ["x"], "refuse").classes == ["1", "2", "10"]
+    assert count_labels([train], "y", ["x"], "drop").train == {"1": 2, "10": 1}
+
+
+def test_a_missing_label(tmp_path: Path) -> None:
+    train = table(tmp_path, "x,y\n1,a\n2,b\n3,?\n")
+    with pytest.raises(DataError, match=r"mine\.csv, row 3, column 'y': there is no label"):
+        count_labels([train], "y", [], "refuse")
+    assert count_labels([train], "y", [], "drop").train == {"a": 1, "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("classes", "rows", "told"),
+    [
+        (["a"], 9, "all 9 rows are of the class 'a'"),
+        ([], 0, "no row is left"),
+        ([f"{i / 10}" for i in range(21)], 10_000, "21 different numbers are those of a regression"),
+        ([str(i) for i in range(101)], 1000, "101 different numbers are those of a regression"),
+        ([str(i) for i in range(1001)], 10**6, "1,001 different numbers are those of a regression"),
+        ([f"w{i}" for i in range(1001)], 10**6, "1,001 different labels, and 1,000 classes can be told apart"),
+    ],
+)
+def test_what_is_no_classification(classes: list[str], rows: int, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        check_classes(classes, rows, "mine.csv")
+
+
+def test_what_is_one() -> None:
+    for classes in (["0", "1"], ["0.5", "1.5"], [str(i) for i in range(26)], [str(i) for i in range(900)]):
+        check_classes(classes, 20_000, "mine.csv")
