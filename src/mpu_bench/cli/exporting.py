@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mpu_bench.cli.models import Force, ModelFile, check_free
-from mpu_bench.cli.options import FAILED, say, write
+from mpu_bench.cli.options import FAILED, DataFolder, say, write
 
 if TYPE_CHECKING:
     from mpu_bench.models.export.agreement import Agreement, RowsAtHand
@@ -37,6 +37,7 @@ def export_c(
         str | None, typer.Option(metavar="NAME", help="What its functions begin with. By default as the file.")
     ] = None,
     force: Force = False,
+    data_folder: DataFolder = None,
 ) -> None:
     """Write a saved model as one C file for a small device, and compare its labels with Python's.
 
@@ -49,7 +50,7 @@ def export_c(
         check_free(out, force)
     saved = load(model)
     portable_model = portable(saved)
-    rows = _rows_at_hand(saved, portable_model, check)
+    rows = _rows_at_hand(saved, portable_model, check, data_folder)
     source, how = _source(portable_model, name or (out or model).stem, rows, bits if fixed_point else None)
     agreement = _compared(portable_model, source, rows, how, check)
     if out is None:
@@ -118,7 +119,9 @@ def _answers_alike(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -
     return share >= _LEAST_AGREEMENT
 
 
-def _rows_at_hand(saved: SavedModel, model: Portable, data: str | None) -> RowsAtHand | None:
+def _rows_at_hand(
+    saved: SavedModel, model: Portable, data: str | None, data_folder: Path | None = None
+) -> RowsAtHand | None:
     """Return rows of a file or a dataset; without one the vectors of a kernel model, whose features are known."""
     import numpy as np
 
@@ -137,7 +140,7 @@ def _rows_at_hand(saved: SavedModel, model: Portable, data: str | None) -> RowsA
     features_of: list[Any] = []
     scores: list[Any] = []
     found = 0
-    for piece in pieces_of(saved, data, None, labelled=False):
+    for piece in pieces_of(saved, data, None, labelled=False, data_folder=data_folder):
         numbers.append(None if piece.raw is None else model.numbers(piece.raw))
         features_of.append(dense_features(piece.rows, saved.features))
         scores.append(saved.model.scores(piece.rows))

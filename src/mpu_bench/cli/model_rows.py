@@ -36,7 +36,9 @@ class Piece:
         return int(count(self.rows))
 
 
-def pieces_of(saved: SavedModel, data: str, label: str | None, labelled: bool) -> Iterator[Piece]:
+def pieces_of(
+    saved: SavedModel, data: str, label: str | None, labelled: bool, data_folder: Path | None = None
+) -> Iterator[Piece]:
     """Yield the rows of a file, or of the test part of a dataset.
 
     Parameters
@@ -48,6 +50,8 @@ def pieces_of(saved: SavedModel, data: str, label: str | None, labelled: bool) -
         The column of a table that holds the label; None: that of the model, or one that is called so.
     labelled : bool
         Whether the rows must have labels, whose classes are then found.
+    data_folder : Path or None
+        Where datasets are kept.
 
     Raises
     ------
@@ -56,7 +60,7 @@ def pieces_of(saved: SavedModel, data: str, label: str | None, labelled: bool) -
     """
     path = Path(data)
     if not is_file(path) and _is_dataset(data):
-        yield from _prepared(saved, data)
+        yield from _prepared(saved, data, data_folder)
         return
     try:
         yield from _of_file(saved, open_table(path), label, labelled)
@@ -74,7 +78,7 @@ def _is_dataset(name: str) -> bool:
     return name in catalog.names()
 
 
-def _prepared(saved: SavedModel, name: str) -> Iterator[Piece]:
+def _prepared(saved: SavedModel, name: str, folder: Path | None) -> Iterator[Piece]:
     """Yield the test rows of a dataset as they are prepared, with the options that the model's own data had."""
     from mpu_bench.core.rows import take
     from mpu_bench.data.cards import catalog
@@ -82,7 +86,7 @@ def _prepared(saved: SavedModel, name: str) -> Iterator[Piece]:
     from mpu_bench.models.inputs import with_constant
 
     same = saved.origin.dataset == name
-    problem = load_problem(catalog.card(name, dict(saved.origin.options) if same else {}), data_home(None, None))
+    problem = load_problem(catalog.card(name, dict(saved.origin.options) if same else {}), data_home(folder))
     if problem.features != saved.raw_features:
         raise DataError(
             f"{name}: its prepared rows have {problem.features:,} features; the model takes {saved.raw_features:,}"

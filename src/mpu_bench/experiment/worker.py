@@ -150,13 +150,10 @@ class RunExecutor:
                 solver, problem, kernel, run.seed, settings.stop, settings.checkpoints, self.send, task.optimum,
                 probe.measure,
             )  # fmt: skip
-        saved = _save_model(task, traced, problem)
         record = {
             **_sizes(problem),
             "status": traced.status,
-            "reason": "; ".join(
-                filter(None, [traced.reason, saved, *dict.fromkeys(str(each.message) for each in caught)])
-            ),
+            "reason": "; ".join(filter(None, [traced.reason, *dict.fromkeys(str(each.message) for each in caught)])),
             "model_bytes": saving.size_of(traced.model, problem),
             "compile_seconds": compile_seconds,
             "peak_memory_mb": self._memory.mebibytes(),
@@ -165,6 +162,8 @@ class RunExecutor:
             **traced.measured,
         }
         record["disturbed"] = disturbance.why(record, probe.fastest)
+        if lacking := _save_model(task, traced, problem):  # after its memory is measured
+            record["reason"] = "; ".join(filter(None, [record["reason"], lacking]))
         return Finished(record, traced.checkpoints, _threads_left(threads), self._memory.resident_bytes())
 
     def _known_probe(self, task: Task) -> disturbance.Probe:

@@ -98,7 +98,9 @@ def heading(model: Portable, name: str, numbers: str, rounding: tuple[str, ...],
         shown = f"  [{place}] {column.name}"
         power = f", times 2^{powers[place]}" if powers else ""
         if isinstance(column, CategoricalColumn):
-            pairs = [f"{code} = {word}" for word, code in zip(column.categories, codes[place], strict=True)]
+            pairs = [
+                f"{code} = {word or '(missing)'}" for word, code in zip(column.categories, codes[place], strict=True)
+            ]
             shown += f": a code, {', '.join(pairs[:8])}{', ...' if len(pairs) > 8 else ''}; -1 for any other word"
         elif isinstance(model.saved.preprocessing, Table):
             fill = "must be there" if column.fill is None else f"NaN where it is missing, {column.fill:g} is taken then"
@@ -115,7 +117,7 @@ def heading(model: Portable, name: str, numbers: str, rounding: tuple[str, ...],
 def _codes(model: Portable, name: str) -> dict[int, list[str]]:
     """Return the names of the codes of every categorical column, by its place."""
     wanted = [
-        (place, f"{name}_{identifier(column.name, 'column')}_{identifier(word, 'value')}")
+        (place, f"{name}_{identifier(column.name, 'column')}_{identifier(word or 'missing', 'value')}")
         for place, column in enumerate(model.columns)
         if isinstance(column, CategoricalColumn)
         for word in column.categories
