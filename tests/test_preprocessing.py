@@ -109,7 +109,7 @@ def test_numbers_in_parquet_are_those_in_text() -> None:
 
 def test_exact_words_stand_for_themselves() -> None:
     column = CategoricalColumn(name="c", categories=("?", "a"), exact=True)
-    assert column.codes(pd.Series(["?", "a ", ""])).tolist() == [0, 1, -1]
+    assert column.codes(pd.Series(["?", "a", "a "])).tolist() == [0, 1, -1]
 
 
 def test_vectors_take_their_steps_in_order() -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -25,6 +27,7 @@ from mpu_bench.texts import one_line
 #: texts that stand for a value that is not there
 MISSING_WORDS = ("", "?", "NA", "N/A", "nan", "NaN", "null", "NULL", "None")
 MISSING = ""  #: the word that all of them become in a categorical column
+_MISSING_WORDS = frozenset(MISSING_WORDS)
 _MOST_NAMED = 5
 _MOST_SHOWN_BYTES = 100
 _LARGEST_WHOLE = 1e15
@@ -77,7 +80,7 @@ class NumberColumn(Strict):
 class CategoricalColumn(Strict):
     """A column of words: one feature for each of ``categories``, 1 where it is that word; none for any other word.
 
-    With ``exact`` a word such as ``?`` is itself, and does not stand for one that is missing.
+    With ``exact`` a word is taken with its blanks, and one such as ``?`` does not stand for one that is missing.
     """
 
     kind: Literal["categorical"] = "categorical"
@@ -98,8 +101,9 @@ class CategoricalColumn(Strict):
 
     def codes(self, texts: pd.Series[Any]) -> NDArray[np.intp]:
         """Return the place of every word among the categories, shape (n,); -1 for one that is not among them."""
-        words = np.array([str(each).strip() for each in texts.to_list()], object) if self.exact else words_of(texts)
-        return pd.Index(self.categories, dtype=object).get_indexer(pd.Index(words, dtype=object))
+        words = [str(each) for each in texts.to_list()] if self.exact else words_of(texts)
+        places = {word: place for place, word in enumerate(self.categories)}
+        return np.array([places.get(word, -1) for word in words], np.intp)
 
 
 class OmittedColumn(Strict):
@@ -315,11 +319,27 @@ def parsed_numbers(texts: pd.Series[Any]) -> tuple[NDArray[np.float64], NDArray[
     if pd.api.types.is_numeric_dtype(texts):
         numbers = texts.to_numpy(np.float64, na_value=np.nan)
         return np.where(np.isfinite(numbers), numbers, np.nan), np.isnan(numbers)
-    numbers = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    if np.isfinite(numbers).all():  # which no word for a missing value is
-        return numbers, np.zeros(len(numbers), bool)
-    missing = words_of(texts) == MISSING
-    return np.where(np.isfinite(numbers) & ~missing, numbers, np.nan), missing
+    cells = texts.to_list()
+    with suppress(TypeError, ValueError):  # where a cell is missing, or no number
+        if _is_plain("".join(cells)):
+            numbers = np.fromiter(map(float, cells), np.float64, len(cells))
+            if np.isfinite(numbers).all():
+                return numbers, np.zeros(len(cells), bool)
+    words = plain_words(cells)
+    return np.array([_number(word) for word in words], np.float64), np.array([word == MISSING for word in words], bool)
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether no text in it is a number for Python alone, such as 1_000."""
+    return text.isascii() and "_" not in text
+
+
+def _number(word: str) -> float:
+    try:
+        number = float(word) if _is_plain(word) else math.nan
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
 
 
 def words_of(texts: pd.Series[Any]) -> NDArray[Any]:
@@ -330,8 +350,13 @@ def words_of(texts: pd.Series[Any]) -> NDArray[Any]:
     if pd.api.types.is_numeric_dtype(texts):
         numbers = texts.to_numpy(np.float64, na_value=np.nan)
         return np.array([MISSING if np.isnan(each) else plain_number(each) for each in numbers], object)
-    words = np.array([MISSING if each is None else str(each).strip() for each in texts.to_list()], object)
-    return np.where(np.isin(words, np.array(MISSING_WORDS, object)), MISSING, words).astype(object)
+    return np.array(plain_words(texts.to_list()), object)
+
+
+def plain_words(cells: Iterable[Any]) -> list[str]:
+    """Return cells as words without blanks around them; `MISSING` where one is missing."""
+    words = ("" if each is None or each is pd.NA else str(each).strip() for each in cells)
+    return [MISSING if word in _MISSING_WORDS else word for word in words]
 
 
 def plain_number(number: float) -> str:

@@ -78,9 +78,10 @@ def test_the_verbs_for_a_file_of_ones_own(mine: Path, place: Path, called: Call)
     assert called("data", "add", "mine.csv", "--positive", "yes", "--name", "own")[0] == 0
     for verb, told in (
         ("info", "(your own file, read where it is)"),
-        ("verify", "your own file, as it is now"),
+        ("verify", "your own file, not prepared yet as it is now"),
         ("path", "own-"),
         ("fetch", "32 training and 8 test rows of 3 features"),
+        ("verify", "your own file, as it was prepared"),
         ("info", "32 x 3 for training"),
         ("clean", "own: "),
     ):

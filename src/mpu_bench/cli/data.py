@@ -12,6 +12,7 @@ from mpu_bench.cli.options import DataFolder, DatasetNames, Mirror, Offline, con
 
 if TYPE_CHECKING:
     from mpu_bench.data.cards.schema import Card
+    from mpu_bench.data.download.cache import DataHome
 
 app = typer.Typer(no_args_is_help=True, help="Add your own data; fetch, verify and describe datasets.")
 
@@ -90,10 +91,16 @@ def verify(names: DatasetNames, data_folder: DataFolder = None) -> None:
     for card in _cards(names):
         for file in card.remote_files:
             found = fetch.verify(file, home)
-            words = "correct" if file.path is None else "your own file, as it is now"
+            words = "correct" if file.path is None else f"your own file, {_state(card, home)}"
             write(f"{card.name}: {found.path}: {words} (sha256 {found.sha256})\n")
         if not card.remote_files:
             write(f"{card.name}: has no files: it is made on this machine\n")
+
+
+def _state(card: Card, home: DataHome) -> str:
+    from mpu_bench.data.prepare.load import describe
+
+    return "as it was prepared" if describe(card, home).state == "prepared" else "not prepared yet as it is now"
 
 
 @app.command("info")

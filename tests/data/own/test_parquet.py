@@ -34,7 +34,7 @@ def test_numbers_and_words(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "mine")
     table = open_table(tmp_path / "mine")
     assert table.columns == tuple(columns)
-    first, second = table.pieces(cells=10)
+    first, second = table.pieces(rows=2)
     assert [len(first), len(second)] == [2, 1]
     np.testing.assert_array_equal(first["whole"], [1, np.nan])
     np.testing.assert_array_equal(first["price"], [1.5, np.nan])

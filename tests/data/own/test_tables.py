@@ -39,7 +39,7 @@ def test_a_table_with_a_header(tmp_path: Path) -> None:
 def test_a_table_without_a_header(tmp_path: Path) -> None:
     table = open_table(written(tmp_path, "1\t2\n3\t4\n5\t6"))
     assert table.columns == ("column 1", "column 2")
-    assert [len(piece) for piece in table.pieces(cells=4)] == [2, 1]
+    assert [len(piece) for piece in table.pieces(rows=2)] == [2, 1]
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
@@ -115,7 +115,7 @@ def test_pieces_are_what_was_written(
 
     found = open_table(Cut("written", path), form=Form("delimited", ",", False)) if kept else None
     if found is not None:
-        pieces = list(found.pieces(cells=6))
+        pieces = list(found.pieces(rows=2))
         assert pd.concat(pieces).to_numpy().tolist() == kept
         assert all(len(piece) <= 2 for piece in pieces)
 
@@ -124,6 +124,11 @@ def test_labels_are_met_in_order() -> None:
     met = tables.MetLabels()
     assert met.of_numbers(np.array([2.0, 1.0, 2.0])).tolist() == [1, 0, 1]
     assert met.of_numbers(np.array([0.0, np.nan, 1.0])).tolist() == [2, -1, 0]
+
+
+def test_blanks_as_separator(tmp_path: Path) -> None:
+    (piece,) = open_table(written(tmp_path, " 1.5   2 a \r\n3 4  b\n"), separator=" ").pieces()
+    assert piece.to_numpy().tolist() == [["1.5", "2", "a"], ["3", "4", "b"]]
 
 
 def test_names_are_of_one_line(tmp_path: Path) -> None:

@@ -73,6 +73,26 @@ def test_delimited(steps: str, world: World, numbers: tuple[np.ndarray, np.ndarr
     )
 
 
+def test_what_no_table_can_say(world: World, numbers: tuple[np.ndarray, np.ndarray]) -> None:
+    card = world.card(f"{TABLE}\nmultiply_by: -2.0\n", name="table")
+    assert preprocessing_of(card, world.home) is None
+    assert load_problem(card, world.home).n == 40
+
+
+def test_words_and_numbers(world: World) -> None:
+    text = "1,red ,a\n3,?,b\n5,blue,c\n3,NA,a\n"
+    world.offer(text, "table")
+    more = {"columns: {label: 4}": "columns: {label: 3, categorical: 2}", "storage: dense": "scale: unit-interval"}
+    written = TABLE.replace("features: 3", "features: 5").replace("rows: 40", "rows: 4")
+    for before, after in more.items():
+        written = written.replace(before, after)
+    card = world.card(written, name="table")
+    problem, kept = load_problem(card, world.home), preprocessing_of(card, world.home)
+    assert isinstance(kept, Table)
+    raw = next(open_table(world.mirror / "table", form=Form("delimited", ",", False)).pieces())
+    np.testing.assert_array_equal(dense(kept.rows(raw), 5), dense(problem.train, 5))
+
+
 @pytest.mark.parametrize("steps", ["storage: dense\nscale: standard", "storage: dense\nscale: standard\nstream: true"])
 def test_generated(steps: str, home: DataHome) -> None:
     options = {"rows": 300, "test_rows": 50, "stream": "stream" in steps}

@@ -23,7 +23,7 @@ from mpu_bench.data.cards.parts import Kind
 from mpu_bench.data.cards.schema import MOST_CLASSES
 from mpu_bench.data.own.tables import OwnFile
 from mpu_bench.errors import DataError, nearest
-from mpu_bench.preprocessing import MISSING, parsed_numbers, plain_number, words_of
+from mpu_bench.preprocessing import MISSING, parsed_numbers, plain_number, plain_words, words_of
 from mpu_bench.texts import one_line
 
 MOST_WORDS = 1000  #: of a categorical column
@@ -81,15 +81,13 @@ class Looked:
         if self.odd is None and count + absent < len(texts):
             place = int(np.flatnonzero(~here & ~missing)[0])
             self.odd = f"row {first_row + place:,} holds '{one_line(str(texts.iloc[place]), _SHOWN)}'"
-        self.values, self.missing, self.numbers = (
-            self.values + len(texts) - absent,
-            self.missing + absent,
-            self.numbers + count,
-        )
+        self.values += len(texts) - absent
+        self.missing += absent
+        self.numbers += count
         if count:
             self.low, self.high = min(self.low, float(np.nanmin(numbers))), max(self.high, float(np.nanmax(numbers)))
         if self.words is not None:
-            self.words |= set(words_of(pd.Series(pd.unique(texts)))) - {MISSING}
+            self.words |= _different(texts, numbers[here], self.most)
             self.words = self.words if len(self.words) <= self.most else None
 
     def why(self) -> str:
@@ -98,7 +96,16 @@ class Looked:
             return "has no value"
         if self.odd and self.numbers * 2 > self.values:
             return f"mostly numbers, but {self.odd}"
-        return "an identifier: nearly every row has a word of its own" if self.kind == "omitted" else ""
+        if self.kind == "omitted":
+            return "an identifier: nearly every row has a word of its own" if self.words else "too many different words"
+        return ""
+
+
+def _different(texts: pd.Series[Any], numbers: Any, most: int) -> set[str]:
+    """Return the different words of a column, or of a column of numbers a few more than ``most``."""
+    if pd.api.types.is_numeric_dtype(texts):
+        return set(map(plain_number, np.unique(numbers)[: most + 1].tolist()))
+    return set(plain_words(set(texts.to_list()))) - {MISSING}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from mpu_bench.texts import one_line, plain
 
 MOST_COLUMNS = 10_000  #: of a table; a wider one is better svmlight
 _MOST_NAME_CHARACTERS = 200
-_PIECE_CELLS = 400_000
+_PIECE_CELLS, _LEAST_ROWS = 400_000, 200  # of a piece: that of a wide table has more cells
 _MOST_CELL_CHARACTERS = 1 << 17  # csv's own bound
 _FIX = "write it again"
 
@@ -62,13 +62,13 @@ class OwnFile:
         """Where it is."""
         return self.file.path
 
-    def pieces(self, cells: int = _PIECE_CELLS) -> Iterator[pd.DataFrame]:
+    def pieces(self, rows: int | None = None) -> Iterator[pd.DataFrame]:
         """Yield the rows of a table piece by piece.
 
         Parameters
         ----------
-        cells : int
-            About how many to read at once.
+        rows : int, optional
+            How many to read at once, at most.
 
         Yields
         ------
@@ -80,7 +80,7 @@ class OwnFile:
         DataError
             With file and line: too few or many cells, quotation marks that do not fit, what is not UTF-8.
         """
-        rows = max(1, cells // max(1, len(self.columns)))
+        rows = rows or max(_LEAST_ROWS, _PIECE_CELLS // max(1, len(self.columns)))
         if self.format == "parquet":
             yield from parquet.pieces(self.file, self.columns, rows)
             return
@@ -191,7 +191,8 @@ def _checked_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
 
 def _records(file: SourceFile, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Cut a text into cells; yields the number of the line that each record ends on."""
-    reader = csv.reader(_lines(file), delimiter=separator, skipinitialspace=True, strict=True)
+    lines = _lines(file) if separator != " " else (f"{line.rstrip()}\n" for line in _lines(file))
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     while True:
         began = reader.line_num + 1
         try:

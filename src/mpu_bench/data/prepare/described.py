@@ -43,9 +43,14 @@ def table(card: Card, encoding: ColumnEncoding) -> Table | None:
 
     Its columns are called ``column 1`` and so on, as those of any table without a header.
     """
-    factor, divisor = card.multiplier
-    if factor <= 0:
+    try:
+        return _table(card, encoding)
+    except (ValidationError, KeyError):  # such as of a negative factor, or a training part without rows
         return None
+
+
+def _table(card: Card, encoding: ColumnEncoding) -> Table:
+    factor, divisor = card.multiplier
     columns: list[Column] = []
     for index in range(encoding.count):
         name = f"column {index + 1}"

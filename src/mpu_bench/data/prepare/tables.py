@@ -160,7 +160,7 @@ def fit(source: _Source, in_training: InTraining) -> Table:
         for name, fitted in numbers.items():
             fitted.fit(_numbers(piece, name, file, row, card))
         for name, met in words.items():
-            met.update(words_of(pd.Series(pd.unique(piece[name]))))
+            met.update(words_of(piece[name]))
             if len(met) > MOST_WORDS:
                 words_are = f"has more than {MOST_WORDS:,} different words; write 'omitted' beside it"
                 raise DataError(f"{file.path}, column '{name}': {words_are}")
