@@ -97,6 +97,17 @@ def test_vectors_are_read_as_svmlight_and_as_tables(called, place: Path) -> None
     assert "has 2 columns besides the label; the model takes 5" in called("predict", "m.mpu", "rows.csv")[1]
 
 
+def test_an_identifier_is_not_taken_for_a_label(called, place: Path) -> None:
+    SavedModel(linear(), Classes.of([1234567, 1234568]), FEATURES).save(place / "m.mpu")
+    (place / "rows.csv").write_text("id,a,b,c,d,e\n7,1,2,3,4,5\n", encoding="utf-8")
+    code, said = called("predict", "m.mpu", "rows.csv")
+    assert code == 2
+    assert "has 6 columns besides the label; the model takes 5; name the label with --label" in said
+    assert called("predict", "m.mpu", "rows.csv", "--label", "id")[0] == 0
+    (place / "rows.txt").write_text("1234568 1:1\n", encoding="utf-8")
+    assert called("evaluate", "m.mpu", "rows.txt")[0] == 0
+
+
 def test_run_saves_models_that_evaluate_as_they_did(mpu_bench: Called, place: Path, rows) -> None:
     """A result without a model is made again; a model that is there is not; clean deletes models, and nothing else."""
     (place / "tried.yaml").write_text(
