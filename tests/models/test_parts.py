@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from model_examples import FEATURES, MODELS
-from mpu_bench.models.parts import put_together, taken_apart
+from mpu_bench.models.parts import bytes_of, put_together, taken_apart
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,8 @@ def test_an_array_too_many_or_too_few_is_refused() -> None:
         put_together(parts, arrays | {"more": np.zeros(1)})
     with pytest.raises(ValueError, match="no array 'weights'"):
         put_together(parts, {})
+
+
+def test_the_bytes_of_a_model_are_those_of_its_numbers() -> None:
+    assert bytes_of(MODELS["linear"][0], FEATURES) == 8 * FEATURES
+    assert bytes_of(object(), FEATURES) is None  # type: ignore[arg-type]

@@ -46,7 +46,7 @@ LOST_CONNECTION = 76  #: exit code of a worker that cannot answer: a solver has 
 _WARM_UP_EXAMPLES = 200
 _BYTES_OF_NAME = 200  # of an exception, and of what is said of it
 _NEEDED_BY_EVERY_RUN = ("mpu_bench.data.prepare.load", "mpu_bench.experiment.bind", "mpu_bench.experiment.trace",
-                        "mpu_bench.experiment.saving")  # fmt: skip
+                        "mpu_bench.models.parts")  # fmt: skip
 
 
 def serve(descriptor: int, jobs: int = 1) -> None:
@@ -123,7 +123,8 @@ class RunExecutor:
     def _execute(self, task: Task, threads: set[threading.Thread]) -> Finished:
         from mpu_bench import solvers
         from mpu_bench.core import gram
-        from mpu_bench.experiment import bind, saving, trace
+        from mpu_bench.experiment import bind, trace
+        from mpu_bench.models.parts import bytes_of
 
         run, settings = task.run, task.run.settings
         gram.set_allowance(settings.kernel_memory, self.jobs)
@@ -154,7 +155,7 @@ class RunExecutor:
             **_sizes(problem),
             "status": traced.status,
             "reason": "; ".join(filter(None, [traced.reason, *dict.fromkeys(str(each.message) for each in caught)])),
-            "model_bytes": saving.size_of(traced.model, problem),
+            "model_bytes": bytes_of(traced.model, problem.features),
             "compile_seconds": compile_seconds,
             "peak_memory_mb": self._memory.mebibytes(),
             "threads": settings.threads,
