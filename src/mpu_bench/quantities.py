@@ -269,7 +269,7 @@ _MEASURED = (
     Quantity("nu", "REAL", "mean hinge loss / ||w||", published="nu", in_curves=True),
     Quantity("peak_memory_mb", "REAL", "largest resident memory of the run's process, with the interpreter, and "
              "without what earlier runs in it left behind", unit="2^20 bytes", title="peak memory, MB"),
-    Quantity("model_bytes", "INTEGER", "size of the model", unit="bytes", format=".3g"),
+    Quantity("model_bytes", "INTEGER", "size of the numbers of the model", unit="bytes", format=".3g"),
     Quantity("prediction_seconds", "REAL", "processor seconds to predict one test example", unit="seconds",
              title="seconds a prediction", format=".2g"),
 )  # fmt: skip

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from fuzz import data, documents, processes, stored
+from fuzz import data, documents, models, processes, stored
 from fuzz.target import Target
 
 
 @cache
 def targets() -> dict[str, Target]:
     """Return every target by its name."""
-    every = [*documents.targets(), *data.targets(), *stored.targets(), *processes.targets()]
+    every = [*documents.targets(), *data.targets(), *stored.targets(), *models.targets(), *processes.targets()]
     return {each.name: each for each in every}

@@ -45,6 +45,7 @@ PARSERS = {
 OWN_TEXT = {
     "mpu_bench.data.cards.schema": "rounds a number to float32",
     "mpu_bench.data.own.chosen": "takes apart the card that it has just made",
+    "mpu_bench.experiment.saving": "takes apart what it has just made",
     "mpu_bench.experiment.worker": "hears from the process that has started it",
 }
 

@@ -45,6 +45,7 @@ for verb in (
     app.command()(verb)
 app.command("try")(selecting.try_)
 app.command("export-c")(exporting.export_c)
+app.command("export-onnx")(exporting.export_onnx)
 app.command("list")(info.list_kind)
 app.command()(info.info)
 app.add_typer(data.app, name="data")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mpu_bench.cli.models import Force, ModelFile, check_free
-from mpu_bench.cli.options import FAILED, say, write
+from mpu_bench.cli.options import FAILED, DataFolder, say, write
 
 if TYPE_CHECKING:
     from mpu_bench.models.export.agreement import Agreement, RowsAtHand
@@ -37,6 +37,7 @@ def export_c(
         str | None, typer.Option(metavar="NAME", help="What its functions begin with. By default as the file.")
     ] = None,
     force: Force = False,
+    data_folder: DataFolder = None,
 ) -> None:
     """Write a saved model as one C file for a small device, and compare its labels with Python's.
 
@@ -49,7 +50,7 @@ def export_c(
         check_free(out, force)
     saved = load(model)
     portable_model = portable(saved)
-    rows = _rows_at_hand(saved, portable_model, check)
+    rows = _rows_at_hand(saved, portable_model, check, data_folder)
     source, how = _source(portable_model, name or (out or model).stem, rows, bits if fixed_point else None)
     agreement = _compared(portable_model, source, rows, how, check)
     if out is None:
@@ -65,7 +66,62 @@ def export_c(
         raise typer.Exit(FAILED)
 
 
-def _rows_at_hand(saved: SavedModel, model: Portable, data: str | None) -> RowsAtHand | None:
+def export_onnx(
+    model: ModelFile,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The ONNX file to write.")],
+    check: Annotated[
+        str | None, typer.Option(metavar="DATA", help="A file of rows on which labels are compared.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Write a saved model as an ONNX file, and compare its labels with Python's where onnxruntime is installed.
+
+    Exit code 1: less than 99% of the labels are the same.
+    """
+    from mpu_bench import load
+    from mpu_bench.models.export import onnx_graph
+    from mpu_bench.models.export.portable import portable
+
+    check_free(out, force)
+    saved = load(model)
+    portable_model = portable(saved)
+    content = onnx_graph.onnx_bytes(portable_model)
+    rows = None if check is None else _rows_at_hand(saved, portable_model, check)
+    onnx_graph.write_onnx(out, content)
+    say(f"written: {out}: rows of {len(portable_model.columns)} numbers in, label and scores out")
+    if not _answers_alike(saved, content, rows):
+        raise typer.Exit(FAILED)
+
+
+def _answers_alike(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -> bool:
+    """Return whether nearly all labels are the same, and print how many, or why nothing was compared."""
+    import numpy as np
+
+    from mpu_bench.core.models import labels_of
+    from mpu_bench.models.export.onnx_graph import runtime_answers
+
+    if rows is None or rows.numbers is None:
+        say("nothing was compared: there are no raw rows; name a file with --check DATA")
+        return True
+    found = runtime_answers(content, rows.numbers)
+    if found is None:
+        say("nothing was compared: onnxruntime is not installed; pip install 'mpu-bench[onnx]'")
+        return True
+    labels = np.asarray(saved.classes.labels)[labels_of(rows.scores)]
+    names, theirs = map(str, labels.tolist()), map(str, np.asarray(found[0]).tolist())
+    differ = sum(one != other for one, other in zip(names, theirs, strict=True))
+    largest = float(np.abs(found[1] - rows.scores).max(initial=0.0))
+    share = 1 - differ / max(len(labels), 1)
+    say(
+        f"compared: {len(labels):,} raw rows; labels that differ: {differ:,} ({100 * share:.2f}% agree); "
+        f"largest difference of a score: {largest:.2g}"
+    )
+    return share >= _LEAST_AGREEMENT
+
+
+def _rows_at_hand(
+    saved: SavedModel, model: Portable, data: str | None, data_folder: Path | None = None
+) -> RowsAtHand | None:
     """Return rows of a file or a dataset; without one the vectors of a kernel model, whose features are known."""
     import numpy as np
 
@@ -84,7 +140,7 @@ def _rows_at_hand(saved: SavedModel, model: Portable, data: str | None) -> RowsA
     features_of: list[Any] = []
     scores: list[Any] = []
     found = 0
-    for piece in pieces_of(saved, data, None, labelled=False):
+    for piece in pieces_of(saved, data, None, labelled=False, data_folder=data_folder):
         numbers.append(None if piece.raw is None else model.numbers(piece.raw))
         features_of.append(dense_features(piece.rows, saved.features))
         scores.append(saved.model.scores(piece.rows))
@@ -112,7 +168,7 @@ def _source(model: Portable, name: str, rows: RowsAtHand | None, bits: int | Non
 def _compared(
     model: Portable, source: Source, rows: RowsAtHand | None, how: FixedPoint | None, data: str | None
 ) -> Agreement | None:
-    """Compare and tell what came of it, or that nothing was compared and why."""
+    """Compare, and print what came of it, or why nothing was compared."""
     from mpu_bench.models.export import agreement, compiler
 
     if rows is None:

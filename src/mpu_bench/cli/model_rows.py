@@ -17,7 +17,7 @@ from mpu_bench.data.own.tables import OwnFile, open_table
 from mpu_bench.errors import DataError
 from mpu_bench.files import is_file
 from mpu_bench.models.saved import SavedModel
-from mpu_bench.preprocessing import Table, Vectors, numbers_of, words_of
+from mpu_bench.preprocessing import Table, Vectors, numbers_of, plain_number, words_of
 
 _LABEL_NAMES = ("label", "class", "target", "y")
 _ROWS_AT_ONCE = 4096
@@ -36,7 +36,9 @@ class Piece:
         return int(count(self.rows))
 
 
-def pieces_of(saved: SavedModel, data: str, label: str | None, labelled: bool) -> Iterator[Piece]:
+def pieces_of(
+    saved: SavedModel, data: str, label: str | None, labelled: bool, data_folder: Path | None = None
+) -> Iterator[Piece]:
     """Yield the rows of a file, or of the test part of a dataset.
 
     Parameters
@@ -48,6 +50,8 @@ def pieces_of(saved: SavedModel, data: str, label: str | None, labelled: bool) -
         The column of a table that holds the label; None: that of the model, or one that is called so.
     labelled : bool
         Whether the rows must have labels, whose classes are then found.
+    data_folder : Path or None
+        Where datasets are kept.
 
     Raises
     ------
@@ -56,7 +60,7 @@ def pieces_of(saved: SavedModel, data: str, label: str | None, labelled: bool) -
     """
     path = Path(data)
     if not is_file(path) and _is_dataset(data):
-        yield from _prepared(saved, data)
+        yield from _prepared(saved, data, data_folder)
         return
     try:
         yield from _of_file(saved, open_table(path), label, labelled)
@@ -74,7 +78,7 @@ def _is_dataset(name: str) -> bool:
     return name in catalog.names()
 
 
-def _prepared(saved: SavedModel, name: str) -> Iterator[Piece]:
+def _prepared(saved: SavedModel, name: str, folder: Path | None) -> Iterator[Piece]:
     """Yield the test rows of a dataset as they are prepared, with the options that the model's own data had."""
     from mpu_bench.core.rows import take
     from mpu_bench.data.cards import catalog
@@ -82,7 +86,7 @@ def _prepared(saved: SavedModel, name: str) -> Iterator[Piece]:
     from mpu_bench.models.inputs import with_constant
 
     same = saved.origin.dataset == name
-    problem = load_problem(catalog.card(name, dict(saved.origin.options) if same else {}), data_home(None, None))
+    problem = load_problem(catalog.card(name, dict(saved.origin.options) if same else {}), data_home(folder))
     if problem.features != saved.raw_features:
         raise DataError(
             f"{name}: its prepared rows have {problem.features:,} features; the model takes {saved.raw_features:,}"
@@ -100,7 +104,7 @@ def _of_file(saved: SavedModel, file: OwnFile, label: str | None, labelled: bool
     if file.format == "svmlight":
         parts: Iterator[tuple[Any, list[str] | None]] = _of_vectors(saved, file)
     else:
-        parts = _of_table(saved, file, label or _label_of(saved, file), labelled)
+        parts = _of_table(saved, file, label or _label_of(saved, file, labelled), labelled)
     first = 1
     for raw, labels in parts:
         try:
@@ -119,23 +123,27 @@ def _of_vectors(saved: SavedModel, file: OwnFile) -> Iterator[tuple[Any, list[st
         raise _InFileError("is svmlight text; the model takes a table with named columns")
     first_index = prepared.first_index if isinstance(prepared, Vectors) else 1
     for vectors in file.vectors(_columns(saved), first_index):
-        yield vectors.rows, [f"{number:g}" for number in vectors.labels]
+        yield vectors.rows, [plain_number(number) for number in vectors.labels.tolist()]
 
 
 def _columns(saved: SavedModel) -> int:
     return saved.preprocessing.features_in if isinstance(saved.preprocessing, Vectors) else saved.raw_features
 
 
-def _label_of(saved: SavedModel, file: OwnFile) -> str | None:
-    """Return the column of a table that holds the label: as the model has it, or one more than the model takes."""
+def _label_of(saved: SavedModel, file: OwnFile, labelled: bool) -> str | None:
+    """Return the column of a table that holds the label: as the model has it, or the one more than the model takes.
+
+    Where labels are not asked for, that one must be called so: it might as well be an identifier.
+    """
     if isinstance(saved.preprocessing, Table):
         return saved.preprocessing.label
-    if saved.columns is not None:
-        more = [name for name in file.columns if name not in saved.columns]
-        return more[0] if len(more) == 1 and len(file.columns) == len(saved.columns) + 1 else None
     if len(file.columns) != _columns(saved) + 1:
         return None
-    return next((name for name in file.columns if name.lower() in _LABEL_NAMES), file.columns[-1])
+    more = [name for name in file.columns if name not in (saved.columns or ())]
+    named = next((name for name in more if name.lower() in _LABEL_NAMES), None)
+    if named is not None or not labelled:
+        return named
+    return more[-1] if saved.columns is None or len(more) == 1 else None
 
 
 def _of_table(
@@ -158,7 +166,10 @@ def _raw(saved: SavedModel, frame: pd.DataFrame, label: str | None, first_row: i
         return frame.drop(columns=[label]) if others else frame
     given = frame.drop(columns=[label]) if label in frame.columns else frame
     if saved.columns is None and given.shape[1] != _columns(saved):
-        raise _InFileError(f"has {given.shape[1]:,} columns besides the label; the model takes {_columns(saved):,}")
+        raise _InFileError(
+            f"has {given.shape[1]:,} columns besides the label; the model takes {_columns(saved):,}; "
+            "name the label with --label"
+        )
     try:
         saved.check_columns([str(name) for name in given.columns])
         numbers = {name: _complete(given[name], str(name), first_row) for name in given.columns}

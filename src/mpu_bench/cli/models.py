@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mpu_bench.cli.options import console, say, write
+from mpu_bench.cli.options import DataFolder, console, say, write
 
 if TYPE_CHECKING:
     from mpu_bench.models.evaluation import Confusion
@@ -38,6 +38,7 @@ def predict(
     scores: Annotated[bool, typer.Option("--scores", help="Add the scores of every class.")] = False,
     label: LabelColumn = None,
     force: Force = False,
+    data_folder: DataFolder = None,
 ) -> None:
     """Predict the label of every row with a saved model: CSV with the row's number and its label."""
     from mpu_bench import load
@@ -45,13 +46,13 @@ def predict(
 
     saved = load(model)
     if out is None:
-        for text in _predictions(saved, data, label, scores):
+        for text in _predictions(saved, data, label, scores, data_folder):
             write(text)
         return
     check_free(out, force)
     rows = -1
     with told_if_unwritable(out), written_whole(out) as stream:
-        for text in _predictions(saved, data, label, scores):
+        for text in _predictions(saved, data, label, scores, data_folder):
             stream.write(text.encode(errors="backslashreplace"))
             rows += text.count("\n")
     say(f"written: {out}, {rows:,} rows")
@@ -71,13 +72,15 @@ def check_free(path: Path, force: bool) -> None:
         raise ConfigError(f"{path}: is there already; write over it with --force, or name another file")
 
 
-def _predictions(saved: SavedModel, data: str, label: str | None, scores: bool) -> Iterator[str]:
+def _predictions(
+    saved: SavedModel, data: str, label: str | None, scores: bool, data_folder: Path | None
+) -> Iterator[str]:
     """Yield CSV: the heading, then the rows piece by piece."""
     from mpu_bench.cli.model_rows import pieces_of
     from mpu_bench.core.models import labels_of
 
     begun = False
-    for piece in pieces_of(saved, data, label, labelled=False):
+    for piece in pieces_of(saved, data, label, labelled=False, data_folder=data_folder):
         values = saved.model.scores(piece.rows)
         if not begun:
             yield _csv([["row", "label", *(_score_names(saved, values.shape[1]) if scores else [])]])
@@ -102,7 +105,7 @@ def _csv(rows: list[list[Any]]) -> str:
     return text.getvalue()
 
 
-def evaluate(model: ModelFile, data: DataFile, label: LabelColumn = None) -> None:
+def evaluate(model: ModelFile, data: DataFile, label: LabelColumn = None, data_folder: DataFolder = None) -> None:
     """Compare the labels that a saved model predicts with those of the rows: errors, and a table of counts."""
     from mpu_bench import load
     from mpu_bench.cli.model_rows import pieces_of
@@ -111,7 +114,7 @@ def evaluate(model: ModelFile, data: DataFile, label: LabelColumn = None) -> Non
 
     saved = load(model)
     confusion = Confusion.of(len(saved.classes))
-    for piece in pieces_of(saved, data, label, labelled=True):
+    for piece in pieces_of(saved, data, label, labelled=True, data_folder=data_folder):
         if piece.classes is not None:
             confusion.add_scores(piece.classes, saved.model.scores(piece.rows))
     if not confusion.rows:

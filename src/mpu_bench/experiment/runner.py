@@ -24,7 +24,7 @@ from mpu_bench.experiment.facts import check_config, facts_of, marks_of
 from mpu_bench.experiment.identity import run_id
 from mpu_bench.experiment.messages import News, Phase, Task
 from mpu_bench.experiment.optima import OptimaCache
-from mpu_bench.experiment.plan import Sources
+from mpu_bench.experiment.plan import OPTIMUM_SOLVERS, Sources
 from mpu_bench.experiment.pool import Outcome, Pool
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.tuning import select_best, tuning_runs
@@ -270,9 +270,10 @@ def execute(
 
 
 def _model_files(planned: Sequence[PlannedRun], selected: Collection[int], folder: Path) -> dict[str, Path]:
-    """Return where the models of the selected runs are saved, by the keys of the runs; trials have none."""
-    records = {each.run_id: each.record() for each in planned if id(each.run) in selected and each.run.trial is None}
-    return {key: model_file(folder.absolute(), record) for key, record in records.items() if key}
+    """Return where the models of the selected runs are saved, by the keys of the runs; trials and optima have none."""
+    wanted = [each for each in planned if id(each.run) in selected and each.run.trial is None and each.run_id]
+    wanted = [each for each in wanted if each.run.solver.name not in OPTIMUM_SOLVERS]
+    return {each.run_id: model_file(folder.absolute(), each.record()) for each in wanted}
 
 
 def _without_model(model_files: Mapping[str, Path], done: Collection[str], store: Store) -> set[str]:

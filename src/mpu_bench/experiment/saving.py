@@ -14,19 +14,10 @@ from mpu_bench.data.download.cache import DataHome
 from mpu_bench.errors import UserError
 from mpu_bench.experiment.run import Run
 from mpu_bench.models.classes import Classes
-from mpu_bench.models.parts import taken_apart
 from mpu_bench.models.saved import Origin, SavedModel, made_now
 from mpu_bench.preprocessing import Preprocessing
 from mpu_bench.results.saved_models import NOT_SAVED
 from mpu_bench.scaled import to_json
-
-
-def size_of(model: Model, problem: Problem) -> int | None:
-    """Return the bytes of a model's numbers; None for one of a kind of its own, or with a number that is not finite."""
-    try:
-        return sum(array.nbytes for array in taken_apart(model, problem.features, None)[1].values())
-    except UserError:
-        return None
 
 
 def save_model(path: Path, model: Model, run: Run, problem: Problem, card: Card, home: DataHome) -> str:

@@ -46,7 +46,7 @@ LOST_CONNECTION = 76  #: exit code of a worker that cannot answer: a solver has 
 _WARM_UP_EXAMPLES = 200
 _BYTES_OF_NAME = 200  # of an exception, and of what is said of it
 _NEEDED_BY_EVERY_RUN = ("mpu_bench.data.prepare.load", "mpu_bench.experiment.bind", "mpu_bench.experiment.trace",
-                        "mpu_bench.experiment.saving")  # fmt: skip
+                        "mpu_bench.models.parts")  # fmt: skip
 
 
 def serve(descriptor: int, jobs: int = 1) -> None:
@@ -123,7 +123,8 @@ class RunExecutor:
     def _execute(self, task: Task, threads: set[threading.Thread]) -> Finished:
         from mpu_bench import solvers
         from mpu_bench.core import gram
-        from mpu_bench.experiment import bind, saving, trace
+        from mpu_bench.experiment import bind, trace
+        from mpu_bench.models.parts import bytes_of
 
         run, settings = task.run, task.run.settings
         gram.set_allowance(settings.kernel_memory, self.jobs)
@@ -150,14 +151,11 @@ class RunExecutor:
                 solver, problem, kernel, run.seed, settings.stop, settings.checkpoints, self.send, task.optimum,
                 probe.measure,
             )  # fmt: skip
-        saved = _save_model(task, traced, problem)
         record = {
             **_sizes(problem),
             "status": traced.status,
-            "reason": "; ".join(
-                filter(None, [traced.reason, saved, *dict.fromkeys(str(each.message) for each in caught)])
-            ),
-            "model_bytes": saving.size_of(traced.model, problem),
+            "reason": "; ".join(filter(None, [traced.reason, *dict.fromkeys(str(each.message) for each in caught)])),
+            "model_bytes": bytes_of(traced.model, problem.features),
             "compile_seconds": compile_seconds,
             "peak_memory_mb": self._memory.mebibytes(),
             "threads": settings.threads,
@@ -165,6 +163,8 @@ class RunExecutor:
             **traced.measured,
         }
         record["disturbed"] = disturbance.why(record, probe.fastest)
+        if lacking := _save_model(task, traced, problem):  # after its memory is measured
+            record["reason"] = "; ".join(filter(None, [record["reason"], lacking]))
         return Finished(record, traced.checkpoints, _threads_left(threads), self._memory.resident_bytes())
 
     def _known_probe(self, task: Task) -> disturbance.Probe:

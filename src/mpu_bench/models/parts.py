@@ -105,6 +105,14 @@ def taken_apart(model: Model, features: int, constant: float | None) -> tuple[Pa
     return parts.model_copy(update={"classes": classes}), arrays | vote
 
 
+def bytes_of(model: Model, features: int) -> int | None:
+    """Return the bytes of a model's numbers; None for one of a kind of its own, or with a number that is not finite."""
+    try:
+        return sum(array.nbytes for array in taken_apart(model, features, None)[1].values())
+    except DataError:
+        return None
+
+
 def _machine_parts(machines: Any, features: int, constant: float | None) -> tuple[Parts, Arrays]:
     if isinstance(machines, FourierModel):
         arrays = {"weights": machines.weights, "frequencies": machines.frequencies}

@@ -98,7 +98,9 @@ def heading(model: Portable, name: str, numbers: str, rounding: tuple[str, ...],
         shown = f"  [{place}] {column.name}"
         power = f", times 2^{powers[place]}" if powers else ""
         if isinstance(column, CategoricalColumn):
-            pairs = [f"{code} = {word}" for word, code in zip(column.categories, codes[place], strict=True)]
+            pairs = [
+                f"{code} = {word or '(missing)'}" for word, code in zip(column.categories, codes[place], strict=True)
+            ]
             shown += f": a code, {', '.join(pairs[:8])}{', ...' if len(pairs) > 8 else ''}; -1 for any other word"
         elif isinstance(model.saved.preprocessing, Table):
             fill = "must be there" if column.fill is None else f"NaN where it is missing, {column.fill:g} is taken then"
@@ -115,7 +117,7 @@ def heading(model: Portable, name: str, numbers: str, rounding: tuple[str, ...],
 def _codes(model: Portable, name: str) -> dict[int, list[str]]:
     """Return the names of the codes of every categorical column, by its place."""
     wanted = [
-        (place, f"{name}_{identifier(column.name, 'column')}_{identifier(word, 'value')}")
+        (place, f"{name}_{identifier(column.name, 'column')}_{identifier(word or 'missing', 'value')}")
         for place, column in enumerate(model.columns)
         if isinstance(column, CategoricalColumn)
         for word in column.categories
@@ -157,7 +159,8 @@ def _table_steps(model: Portable, constants: Constants) -> list[str]:
     numbers = [column for column in model.columns if isinstance(column, NumberColumn)]
     constants.add("float", "column_shift", [column.shift for column in numbers])
     constants.add("float", "column_width", [min(column.width, _WIDEST) for column in numbers])
-    constants.add("float", "column_fill", [column.fill or 0.0 for column in numbers])
+    if any(column.fill is not None for column in numbers):
+        constants.add("float", "column_fill", [column.fill or 0.0 for column in numbers])
     body, place, feature, met = [f"for (j = 0; j < {model.made_of_columns}; j++) x[j] = 0.0f;"], 0, 0, 0
     while place < len(model.columns):
         column = model.columns[place]
@@ -346,7 +349,8 @@ def vote_code(model: Portable, constants: Constants, kind: str) -> str:
         return _vote_function(_best(model, "f"), kind)
     largest = model.classes
     both = bool((model.pairs[:, 0] != REST).any())
-    constants.indices("pair_firsts", np.where(model.pairs[:, 0] == REST, largest, model.pairs[:, 0]), largest)
+    if both:
+        constants.indices("pair_firsts", np.where(model.pairs[:, 0] == REST, largest, model.pairs[:, 0]), largest)
     constants.indices("pair_seconds", model.pairs[:, 1], largest)
     down = f" >> {model.classes.bit_length()}" if both and kind != "float" else ""  # so that sums hold
     lines = ["int32_t c, k, best = 0;", f"{kind} sums[{model.classes}];", f"int32_t votes[{model.classes}];"]

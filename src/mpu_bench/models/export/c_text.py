@@ -54,7 +54,7 @@ def text_literal(text: str) -> str:
 def comment(text: str) -> str:
     """Return a text that does not end the comment it stands in."""
     ascii_text = one_line(text, 300).encode("ascii", "backslashreplace").decode()
-    return ascii_text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "? ?")
+    return re.sub(r"\*(?=/)|/(?=\*)|\?(?=\?)", r"\g<0> ", ascii_text.replace("\\", "|"))
 
 
 def number(value: float) -> str:

@@ -1,0 +1,260 @@
+"""A model as an ONNX graph of the standard operators alone: steps, machines and vote, from raw rows to labels.
+
+The operators of ``ai.onnx.ml`` for support vector machines know neither sines nor normalized kernels nor the vote of
+this project; matrix products and exponentials do, and every runtime has them. Rows are float32, a number for each
+column as in C: NaN where a number is missing, the code of a word, -1 for any other word.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpu_bench.core.kernels import Gaussian, Polynomial
+from mpu_bench.core.voting import REST
+from mpu_bench.errors import DataError
+from mpu_bench.models.export.portable import Portable
+from mpu_bench.preprocessing import CategoricalColumn, Table, Vectors
+
+_OPSET, _IR_VERSION = 17, 8  # which runtimes of 2022 read
+_WIDEST = 3e38
+
+
+def onnx_bytes(model: Portable) -> bytes:
+    """Return a model as the content of an ONNX file.
+
+    Parameters
+    ----------
+    model : Portable
+
+    Raises
+    ------
+    DataError
+        If the package ``onnx`` is not installed, or a number is beyond the range of single precision.
+    """
+    try:
+        import onnx
+    except ImportError:
+        raise DataError("ONNX needs a package that is not installed: pip install 'mpu-bench[onnx]'") from None
+    graph = _Graph()
+    features = _with_constants(graph, model, _steps(graph, model))
+    scores = _scores(graph, model, _machines(graph, model, features))
+    graph.call("Identity", [scores], output="scores")
+    graph.call("Gather", [graph.labels(model), _index(graph, model, scores)], output="label", axis=0)
+    made = graph.model(model)
+    onnx.checker.check_model(made)
+    content: bytes = made.SerializeToString()
+    return content
+
+
+def runtime_answers(content: bytes, rows: NDArray[np.float32]) -> tuple[NDArray[Any], NDArray[np.float32]] | None:
+    """Return the labels and scores that onnxruntime computes for raw rows; None where it is not installed."""
+    try:
+        import onnxruntime
+    except ImportError:
+        return None
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    labels, scores = session.run(["label", "scores"], {"rows": rows})
+    return labels, scores
+
+
+class _Graph:
+    """Nodes and constants in the order they are added; every value has a name."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def call(self, operator: str, inputs: list[str], output: str = "", **attributes: Any) -> str:
+        from onnx import helper
+
+        name = output or f"value_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, inputs, [name], **attributes))
+        return name
+
+    def constant(self, values: Any, dtype: Any = np.float32) -> str:
+        from onnx import numpy_helper
+
+        with np.errstate(over="ignore"):
+            array = np.asarray(values).astype(dtype)
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise DataError("a number of the model is beyond the range of single precision")
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(np.shape(values)), name))
+        return name
+
+    def labels(self, model: Portable) -> str:
+        labels = model.saved.classes.labels
+        if labels.dtype.kind in "iu":
+            return self.constant(labels, np.int64)
+        if labels.dtype.kind == "f":
+            return self.constant(labels)
+        from onnx import TensorProto, helper
+
+        texts: Any = [name.encode() for name in model.saved.classes.names]
+        self.constants.append(helper.make_tensor("labels", TensorProto.STRING, [len(texts)], texts))
+        return "labels"
+
+    def model(self, model: Portable) -> Any:
+        from onnx import TensorProto, helper
+
+        kind = {"i": TensorProto.INT64, "u": TensorProto.INT64, "f": TensorProto.FLOAT}
+        label_type = kind.get(model.saved.classes.labels.dtype.kind, TensorProto.STRING)
+        rows = helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", len(model.columns)])
+        label = helper.make_tensor_value_info("label", label_type, ["n"])
+        scores = helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["n", model.scores])
+        graph = helper.make_graph(self.nodes, "mpu_bench", [rows], [label, scores], self.constants)
+        opset = [helper.make_opsetid("", _OPSET)]
+        made = helper.make_model(graph, producer_name="mpu-bench", opset_imports=opset, ir_version=_IR_VERSION)
+        helper.set_model_props(made, {"columns": "\n".join(column.name for column in model.columns)})
+        return made
+
+
+def _steps(graph: _Graph, model: Portable) -> str:
+    """Return the features that are made of the columns."""
+    prepared = model.saved.preprocessing
+    if isinstance(prepared, Table):
+        return _table_steps(graph, model, prepared)
+    if isinstance(prepared, Vectors):
+        return _vector_steps(graph, prepared)
+    return "rows"
+
+
+def _table_steps(graph: _Graph, model: Portable, table: Table) -> str:
+    """Take the column of every feature, and make of it a scaled number, or whether it is the code of a word."""
+    places: list[int] = []
+    codes: list[int] = []
+    shifts: list[float] = []
+    widths: list[float] = []
+    for place, column in enumerate(model.columns):
+        words = len(column.categories) if isinstance(column, CategoricalColumn) else 0
+        places += [place] * (words or 1)
+        codes += list(range(words)) or [-1]
+        shifts += [0.0] * words if isinstance(column, CategoricalColumn) else [column.shift]
+        widths += [1.0] * words if isinstance(column, CategoricalColumn) else [min(column.width, _WIDEST)]
+    fills = [getattr(column, "fill", None) or 0.0 for column in model.columns]
+    filled = graph.call("Where", [graph.call("IsNaN", ["rows"]), graph.constant([fills]), "rows"])
+    values = graph.call("Gather", [filled, graph.constant(places, np.int64)], axis=1)
+    scaled = graph.call("Div", [graph.call("Sub", [values, graph.constant([shifts])]), graph.constant([widths])])
+    is_word = graph.call("Cast", [graph.call("Equal", [values, graph.constant([codes])])], to=1)
+    features = graph.call("Where", [graph.constant([np.array(codes) >= 0], np.bool_), is_word, scaled])
+    return _unit_rows(graph, features) if table.unit_rows else features
+
+
+def _vector_steps(graph: _Graph, steps: Vectors) -> str:
+    values = "rows"
+    if (steps.multiply_by, steps.divide_by) != (1.0, 1.0):
+        values = graph.call("Mul", [values, graph.constant(steps.multiply_by / steps.divide_by)])
+    if steps.unit_rows:
+        values = _unit_rows(graph, values)
+    if steps.kept is not None:
+        values = graph.call("Gather", [values, graph.constant(list(steps.kept), np.int64)], axis=1)
+    if steps.shift is not None:
+        values = graph.call("Sub", [values, graph.constant([list(steps.shift)])])
+    if steps.width is not None:
+        values = graph.call("Div", [values, graph.constant([np.minimum(steps.width, _WIDEST)])])
+    return values
+
+
+def _unit_rows(graph: _Graph, values: str) -> str:
+    norms = graph.call("ReduceL2", [values], axes=[1], keepdims=1)
+    is_zero = graph.call("Equal", [norms, graph.constant(0.0)])
+    return graph.call("Div", [values, graph.call("Where", [is_zero, graph.constant(1.0), norms])])
+
+
+def _with_constants(graph: _Graph, model: Portable, features: str) -> str:
+    for value in model.constants:
+        features = graph.call("Pad", [features, graph.constant([0, 0, 0, 1], np.int64), graph.constant(value)])
+    return features
+
+
+def _machines(graph: _Graph, model: Portable, features: str) -> str:
+    """Return the scores of the machines, shape (n, p)."""
+    if model.weights is not None:
+        weights = model.weights
+        if model.frequencies is not None:
+            angles = graph.call("MatMul", [features, graph.constant(model.frequencies.T)])
+            features = graph.call("Concat", [graph.call("Cos", [angles]), graph.call("Sin", [angles])], axis=1)
+            weights = weights / np.sqrt(len(model.frequencies))
+        return graph.call("Add", [graph.call("MatMul", [features, graph.constant(weights.T)]), _biases(graph, model)])
+    kernel_values = _kernel_values(graph, model, features)
+    coefficients = graph.constant(model.coefficients.toarray())
+    return graph.call("Add", [graph.call("MatMul", [kernel_values, coefficients]), _biases(graph, model)])
+
+
+def _biases(graph: _Graph, model: Portable) -> str:
+    return graph.constant([model.biases])
+
+
+def _kernel_values(graph: _Graph, model: Portable, features: str) -> str:
+    """Return the kernel values of every row with every vector, shape (n, m)."""
+    vectors, kernel = model.vectors.toarray(), model.kernel
+    products = graph.call("MatMul", [features, graph.constant(vectors.T)])
+    norms = np.square(vectors).sum(axis=1, keepdims=True).T
+    own = graph.call("ReduceSumSquare", [features], axes=[1], keepdims=1)
+    if isinstance(kernel, Gaussian):
+        twice = graph.call("Mul", [products, graph.constant(2.0)])
+        distances = graph.call("Sub", [graph.call("Add", [own, graph.constant(norms)]), twice])
+        rate = graph.constant(-kernel.gamma)
+        return graph.call("Exp", [graph.call("Mul", [graph.call("Relu", [distances]), rate])])
+    assert isinstance(kernel, Polynomial)
+    bases = _affine(graph, products, kernel)
+    if kernel.normalize:
+        of_vectors = kernel.scale * norms + kernel.offset
+        roots = np.where(of_vectors > 0, 1 / np.sqrt(np.maximum(of_vectors, 1e-300)), 0.0)
+        bases = graph.call("Mul", [bases, graph.constant(roots)])
+        of_rows = _affine(graph, own, kernel)
+        is_positive = graph.call("Greater", [of_rows, graph.constant(0.0)])
+        safe = graph.call("Where", [is_positive, of_rows, graph.constant(1.0)])
+        of_rows = graph.call("Div", [graph.call("Cast", [is_positive], to=1), graph.call("Sqrt", [safe])])
+        bases = graph.call("Mul", [bases, of_rows])
+    return graph.call("Pow", [bases, graph.constant(float(kernel.degree))])
+
+
+def _affine(graph: _Graph, values: str, kernel: Polynomial) -> str:
+    return graph.call("Add", [graph.call("Mul", [values, graph.constant(kernel.scale)]), graph.constant(kernel.offset)])
+
+
+def _scores(graph: _Graph, model: Portable, machines: str) -> str:
+    """Return the scores of classes; the rule of core/voting.py."""
+    if model.pairs is None:
+        return machines
+    p = len(model.pairs)
+    firsts, seconds = np.zeros((p, model.classes)), np.zeros((p, model.classes))
+    seconds[np.arange(p), model.pairs[:, 1]] = 1.0
+    one_against_one = np.flatnonzero(model.pairs[:, 0] != REST)
+    firsts[one_against_one, model.pairs[one_against_one, 0]] = 1.0
+    sums = graph.call("MatMul", [machines, graph.constant(seconds - firsts)])
+    if not len(one_against_one):
+        return sums
+    for_second = graph.call("Cast", [graph.call("Greater", [machines, graph.constant(0.0)])], to=1)
+    votes = graph.call("MatMul", [for_second, graph.constant(seconds - firsts)])
+    votes = graph.call("Add", [votes, graph.constant([firsts.sum(axis=0)])])
+    larger = graph.call("Add", [graph.call("Abs", [sums]), graph.constant(1.0)])
+    share = graph.call("Div", [sums, graph.call("Mul", [larger, graph.constant(3.0)])])
+    return graph.call("Add", [votes, share])
+
+
+def _index(graph: _Graph, model: Portable, scores: str) -> str:
+    """Return the class of every row, shape (n,)."""
+    if model.scores > 1:
+        return graph.call("ArgMax", [scores], axis=1, keepdims=0)
+    above = graph.call("Cast", [graph.call("Greater", [scores, graph.constant(0.0)])], to=7)
+    return graph.call("Squeeze", [above, graph.constant([1], np.int64)])
+
+
+def write_onnx(path: Path, content: bytes) -> None:
+    """Write the content of an ONNX file, whole or not at all.
+
+    Raises
+    ------
+    StoreError
+        If the file cannot be written.
+    """
+    from mpu_bench.files import told_if_unwritable, written_whole
+
+    with told_if_unwritable(path), written_whole(path) as stream:
+        stream.write(content)

@@ -1,0 +1,141 @@
+"""Saved models on the command line: run saves them, predict and evaluate take raw rows."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from command_line import Called
+from model_examples import FEATURES, TABLE, expansion, linear
+from mpu_bench import load
+from mpu_bench.core.kernels import Gaussian
+from mpu_bench.models.classes import Classes
+from mpu_bench.models.saved import SavedModel
+
+HEADING = 'age,"sort of */ ""work""",label,hours\n'
+ROWS = '39,state,<=50K,40\n?,,">50K",13\n50.5,unknown,">50K",0\n'
+
+
+@pytest.fixture
+def model(place: Path) -> str:
+    words = [["<=50K", "0"], [">50K", "1"]]
+    SavedModel(linear(), Classes.of(["<=50K", ">50K"], words), 5, TABLE).save(place / "m.mpu")
+    (place / "rows.csv").write_text(HEADING + ROWS, encoding="utf-8")
+    return "m.mpu"
+
+
+def test_predict_writes_a_label_for_every_row(called, place: Path, model: str) -> None:
+    code, said = called("predict", model, "rows.csv", "--out", "found.csv", "--scores")
+    assert (code, said) == (0, "written: found.csv, 3 rows\n")
+    lines = (place / "found.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "row,label,score of >50K"
+    found = load(place / model).predict(pd.read_csv(place / "rows.csv", dtype=str, keep_default_na=False)).tolist()
+    assert [line.rpartition(",")[0] for line in lines[1:]] == [f"{i},{label}" for i, label in enumerate(found, 1)]
+    code, said = called("predict", model, "rows.csv", "--out", "found.csv")
+    assert code == 2
+    assert "found.csv: is there already; write over it with --force" in said
+    assert called("predict", model, "rows.csv", "--out", "found.csv", "--force")[0] == 0
+    assert called("predict", model, "rows.csv")[1].startswith("row,label\n1,")
+
+
+def test_evaluate_counts_what_is_predicted_for_what(called, place: Path, model: str) -> None:
+    with gzip.open(place / "rows.csv.gz", "wb") as file:
+        file.write((HEADING + ROWS.replace("<=50K", "0")).encode())
+    for name in ("rows.csv", "rows.csv.gz"):
+        code, said = called("evaluate", model, name)
+        assert code == 0
+        assert "rows: 3" in said
+        assert "balanced error, %" in said
+        assert "positives found, %" in said
+        assert "of class" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEADING.replace("age,", "") + "state,0,40\n", "lacks 'age'"),
+        ("more," + HEADING + "1,39,state,0,40\n", "also has 'more'"),
+        ('label,age,"sort of */ ""work""",hours\n0,39,state,40\n', "has 'label' as column 1, where 'age' belongs"),
+        (HEADING + ROWS + "39,state,perhaps,40\n", "row 4: its label 'perhaps' is none of the model's"),
+        (HEADING + ROWS + "39,state,0,many\n", "row 4, column 'hours': 'many' is not a finite number"),
+        (HEADING.replace("label", "y") + ROWS, "has no column 'label'; name that with --label"),
+        ("0 1:1 2:2\n", "is svmlight text; the model takes a table with named columns"),
+    ],
+)
+def test_what_does_not_fit_the_model_is_one_message(called, place: Path, model: str, text: str, message: str) -> None:
+    (place / "rows.csv").write_text(text, encoding="utf-8")
+    code, said = called("evaluate", model, "rows.csv")
+    assert code == 2
+    assert said.startswith("mpu-bench: rows.csv: ")
+    assert message in said
+    assert said.count("\n") <= 2
+
+
+def test_nothing_is_left_where_a_row_cannot_be_predicted(called, place: Path, model: str) -> None:
+    (place / "rows.csv").write_text(HEADING + ROWS + "39,state,0,many\n", encoding="utf-8")
+    assert called("predict", model, "rows.csv", "--out", "found.csv")[0] == 2
+    assert not list(place.glob("*found*"))
+
+
+def test_vectors_are_read_as_svmlight_and_as_tables(called, place: Path) -> None:
+    SavedModel(expansion("dense", Gaussian(0.3)), Classes.of([-1, 1]), FEATURES).save(place / "m.mpu")
+    X = np.arange(15.0).reshape(3, 5) / 10
+    svmlight = "".join(f"+1 {' '.join(f'{j + 1}:{v}' for j, v in enumerate(row))}\n" for row in X)
+    (place / "rows.txt").write_text(svmlight, encoding="utf-8")
+    table = "".join(f"{','.join(map(str, row))},1\n" for row in X)
+    (place / "rows.csv").write_text("a,b,c,d,e,class\n" + table, encoding="utf-8")
+    expected = "".join(f"{i},{label}\n" for i, label in enumerate(load(place / "m.mpu").predict(X).tolist(), 1))
+    for name in ("rows.txt", "rows.csv"):
+        assert called("predict", "m.mpu", name)[1] == f"row,label\n{expected}"
+        assert called("evaluate", "m.mpu", name)[0] == 0
+    (place / "rows.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    assert "has 2 columns besides the label; the model takes 5" in called("predict", "m.mpu", "rows.csv")[1]
+
+
+def test_an_identifier_is_not_taken_for_a_label(called, place: Path) -> None:
+    SavedModel(linear(), Classes.of([1234567, 1234568]), FEATURES).save(place / "m.mpu")
+    (place / "rows.csv").write_text("id,a,b,c,d,e\n7,1,2,3,4,5\n", encoding="utf-8")
+    code, said = called("predict", "m.mpu", "rows.csv")
+    assert code == 2
+    assert "has 6 columns besides the label; the model takes 5; name the label with --label" in said
+    assert called("predict", "m.mpu", "rows.csv", "--label", "id")[0] == 0
+    (place / "rows.txt").write_text("1234568 1:1\n", encoding="utf-8")
+    assert called("evaluate", "m.mpu", "rows.txt")[0] == 0
+
+
+def test_run_saves_models_that_evaluate_as_they_did(mpu_bench: Called, place: Path, rows) -> None:
+    """A result without a model is made again; a model that is there is not; clean deletes models, and nothing else."""
+    (place / "tried.yaml").write_text(
+        "name: tried\ndataset: {checkerboard: {rows: 300, test_rows: 50}}\nsolvers: [{dcd: {C: 1}}]\nrepeats: 2\n"
+        "stop: {passes: 20}\n",
+        encoding="utf-8",
+    )
+    assert mpu_bench("run", "tried.yaml").returncode == 0
+    assert not (place / "results/tried/models").exists()
+    done = mpu_bench("run", "tried.yaml", "--save-models")
+    assert done.returncode == 0, done.stderr
+    assert "made again, because they have a result and no saved model: 2 runs" in done.stderr
+    files = sorted((place / "results/tried/models").iterdir())
+    assert [re.sub("-[0-9a-f]{16}", "", file.name) for file in files] == [
+        "checkerboard-dcd-seed0.mpu", "checkerboard-dcd-seed1.mpu",
+    ]  # fmt: skip
+    first = rows()[0]
+    assert first["run_id"] in files[0].name
+    assert int(first["model_bytes"]) == 2 * 8
+    before = files[0].stat().st_mtime_ns
+    mpu_bench("run", "tried.yaml", "--save-models")
+    assert files[0].stat().st_mtime_ns == before
+    model = load(files[0])
+    assert (model.origin.solver, model.origin.dataset, model.origin.seed) == ("dcd", "checkerboard", 0)
+    assert model.origin.options == {"rows": 300, "test_rows": 50}
+    said = mpu_bench("evaluate", str(files[0]), "checkerboard").stdout
+    assert f"error, %: {100 * float(first['test_error']):.2f}" in said
+    (place / "results/tried/models/mine.txt").write_text("mine", encoding="utf-8")
+    (place / "results/tried/models" / f".{files[0].name}.01234567").write_text("cut short", encoding="utf-8")
+    assert mpu_bench("clean", "--yes", "results/tried").returncode == 0
+    assert [path.name for path in (place / "results/tried").rglob("*")] == ["models", "mine.txt"]

@@ -1,0 +1,166 @@
+"""What C files answer: in single precision what Python does, in fixed point nearly always."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from model_examples import FEATURES, MODELS, TABLE, VECTORS_STEPS, expansion, linear, raw_rows, saved
+from mpu_bench.core.kernels import Gaussian, Polynomial
+from mpu_bench.errors import DataError
+from mpu_bench.models.classes import Classes
+from mpu_bench.models.export import compiler
+from mpu_bench.models.export.agreement import Agreement, RowsAtHand, compared, compiled_size
+from mpu_bench.models.export.c_fixed import fixed_point, fixed_source
+from mpu_bench.models.export.c_float import Source, float_source
+from mpu_bench.models.export.portable import dense_features, portable
+from mpu_bench.models.saved import SavedModel
+
+pytestmark = pytest.mark.skipif(compiler.find_compiler() is None, reason="there is no C compiler on the PATH")
+
+UNUSUAL = np.array(['say "no" */ %s\\', "??/ \n ü"])
+
+
+def at_hand(model: SavedModel, raw: Any, prepared: bool = False) -> RowsAtHand:
+    rows = model.rows(raw)
+    numbers = None if prepared else portable(model).numbers(raw)
+    return RowsAtHand(numbers, dense_features(rows, model.features), model.model.scores(rows))
+
+
+def in_float(model: SavedModel, raw: Any, prepared: bool = False) -> Agreement:
+    source = float_source(portable(model), "a model")
+    compiles_without_warning(source)
+    return compared(portable(model), source, at_hand(model, raw, prepared))
+
+
+def in_integers(model: SavedModel, raw: Any, bits: int = 16, prepared: bool = False) -> Agreement:
+    rows, exported = at_hand(model, raw, prepared), portable(model)
+    how = fixed_point(exported, rows.features, bits)
+    source = fixed_source(exported, how, rows.features, "a model")
+    compiles_without_warning(source)
+    code = source.text.partition("*/")[2]
+    assert "float" not in code
+    assert "double" not in code
+    return compared(exported, source, rows, how)
+
+
+def compiles_without_warning(source: Source) -> None:
+    command = [str(compiler.find_compiler()), "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-c", "-xc", "-"]
+    done = subprocess.run([*command, "-o", "/dev/null"], input=source.text.encode(), capture_output=True, check=False)
+    assert not done.returncode, done.stderr.decode()
+    included = [line for line in source.text.splitlines() if line.startswith("#include")]
+    assert set(included) <= {"#include <math.h>", "#include <stdint.h>"}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_single_precision_answers_as_python_does(name: str) -> None:
+    found = in_float(saved(name), raw_rows(200))
+    assert found.rows == 200
+    assert not found.differ
+    assert found.largest_difference is not None
+    assert found.largest_difference < 2e-5
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if "normalized" not in name])
+def test_fixed_point_answers_as_python_does_nearly_always(name: str) -> None:
+    assert in_integers(saved(name), raw_rows(200)).share > 0.99
+    assert in_integers(saved(name), raw_rows(200), bits=8).share > 0.9
+
+
+def test_prepared_rows_are_compared_from_the_features_on() -> None:
+    assert not in_float(saved("dense gaussian ovo"), raw_rows(), prepared=True).differ
+    assert in_integers(saved("dense gaussian ovo"), raw_rows(), prepared=True).share > 0.95
+
+
+def frame(n: int = 150) -> pd.DataFrame:
+    random = np.random.default_rng(5)
+    ages = [str(age) if age else "?" for age in random.integers(0, 90, n)]
+    words = random.choice(["", "self\\", "state", "unheard of"], n)
+    return pd.DataFrame({"age": ages, 'sort of */ "work"': words, "hours": random.integers(0, 99, n).astype(str)})
+
+
+def test_steps_on_tables_are_in_the_file() -> None:
+    model = SavedModel(linear(), Classes.of(UNUSUAL), FEATURES, TABLE)
+    assert not in_float(model, frame()).differ
+    assert in_integers(model, frame()).share > 0.99
+    text = float_source(portable(model), "m").text
+    assert "[0] age: a number, NaN where it is missing, 38 is taken then" in text
+    assert "m_sort_of_work_self = 1" in text
+    augmented = SavedModel(linear(), Classes.of([0, 1]), 5, TABLE.model_copy(update={"columns": TABLE.columns[1:]}))
+    more = augmented.preprocessing.model_copy(update={"augment": 1.0})  # type: ignore[union-attr]
+    augmented = SavedModel(linear(), Classes.of([0, 1]), 5, more)
+    rows = frame().drop(columns="age")
+    assert not in_float(augmented, rows).differ
+    assert in_integers(augmented, rows).share > 0.99
+
+
+def test_steps_on_vectors_are_in_the_file() -> None:
+    X = np.random.default_rng(1).normal(size=(150, 7)).astype(np.float32) * 3
+    for steps in (VECTORS_STEPS, VECTORS_STEPS.model_copy(update={"unit_rows": True})):
+        model = SavedModel(linear(), Classes.of([0, 1]), FEATURES, steps)
+        assert not in_float(model, X).differ
+    model = SavedModel(linear(), Classes.of([0, 1]), FEATURES, VECTORS_STEPS)
+    assert in_integers(model, X).share > 0.99
+
+
+def test_a_constant_is_in_the_file() -> None:
+    model = SavedModel(expansion("dense", Gaussian(0.3)), Classes.of([0, 1]), FEATURES, constant=1.0)
+    assert not in_float(model, raw_rows()[:, :-1]).differ
+    assert in_integers(model, raw_rows()[:, :-1]).share > 0.95
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e4])
+@pytest.mark.parametrize("kind", ["linear", "gaussian", "polynomial"])
+def test_fixed_point_holds_features_of_any_size(kind: str, factor: float) -> None:
+    kernels = {"gaussian": Gaussian(0.3 / factor**2), "polynomial": Polynomial(0.5 / factor**2, 1.0, 3)}
+    if kind == "linear":
+        model = SavedModel(linear(), Classes.of([0, 1]), FEATURES)
+    else:
+        model = SavedModel(expansion("dense", kernels[kind]), Classes.of([0, 1]), FEATURES)
+        values: Any = model.model.vectors[0]  # type: ignore[attr-defined]
+        values *= factor
+    assert in_integers(model, raw_rows(200) * np.float32(factor)).share > 0.99
+
+
+def test_no_sum_overflows_beyond_the_rows_at_hand(tmp_path: Path) -> None:
+    """Whatever a row holds: the answer is that of features that are cut off."""
+    model = saved("linear")
+    exported, near = portable(model), at_hand(model, raw_rows())
+    how = fixed_point(exported, near.features)
+    source = fixed_source(exported, how, near.features, "m")
+    far = np.where(raw_rows(100, 3) > 0, 32767, -32767).astype(np.int16)
+    expected = linear().weights @ far.T / 2.0**how.feature_power
+    found = compiler.answers(source, far, 1, 1, tmp_path)
+    assert (found.labels == (expected[0] > 0)).all()
+
+
+def test_what_integers_cannot_do_is_refused() -> None:
+    steps = VECTORS_STEPS.model_copy(update={"unit_rows": True})
+    cases = {
+        "divided by their norms": SavedModel(linear(), Classes.of([0, 1]), FEATURES, steps),
+        "square roots": saved("dense normalized"),
+        "gamma is too large": SavedModel(expansion("dense", Gaussian(1e12)), Classes.of([0, 1]), FEATURES),
+    }
+    for message, model in cases.items():
+        with pytest.raises(DataError, match=f"fixed point: .*{message}"):
+            in_integers(model, np.ones((3, 7 if model.preprocessing else FEATURES), np.float32))
+
+
+def test_numbers_beyond_single_precision_are_refused() -> None:
+    model = linear()
+    model.weights[0, 0] = 1e300
+    with pytest.raises(DataError, match="beyond the range of single precision"):
+        float_source(portable(SavedModel(model, Classes.of([0, 1]), FEATURES)), "m")
+
+
+def test_sizes_are_told() -> None:
+    source = float_source(portable(saved("linear")), "m")
+    assert source.constant_bytes == 4 * (FEATURES + 1) + len("a") + len("b") + 2 + 2 * 4
+    assert source.counts == {"multiply_adds": FEATURES}
+    size = compiled_size(source)
+    assert size.code is None or size.code > 0

@@ -1,0 +1,56 @@
+"""ONNX files answer as Python does, where onnx and onnxruntime are installed."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from model_examples import FEATURES, MODELS, TABLE, VECTORS_STEPS, linear, raw_rows, saved
+from mpu_bench.core.models import labels_of
+from mpu_bench.errors import DataError
+from mpu_bench.models.classes import Classes
+from mpu_bench.models.export.onnx_graph import onnx_bytes, runtime_answers
+from mpu_bench.models.export.portable import portable
+from mpu_bench.models.saved import SavedModel
+
+
+def check(model: SavedModel, raw: Any) -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    exported = portable(model)
+    found = runtime_answers(onnx_bytes(exported), exported.numbers(raw))
+    assert found is not None
+    scores = model.scores(raw)
+    assert found[0].tolist() == model.classes.labels[labels_of(scores)].tolist()
+    assert np.abs(found[1] - scores).max() < 5e-5
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_kind_of_model(name: str) -> None:
+    check(saved(name), raw_rows())
+
+
+@pytest.mark.parametrize("labels", [[0, 7], [0.5, 1.5], ["no", "yes"]])
+def test_labels_keep_their_type_and_constants_are_added(labels: list[Any]) -> None:
+    check(SavedModel(linear(), Classes.of(labels), FEATURES, constant=1.0), raw_rows()[:, :-1])
+
+
+def test_steps_are_in_the_graph() -> None:
+    frame = pd.DataFrame(
+        {"age": ["39", "?", "50.5"], 'sort of */ "work"': ["state", "", "unknown"], "hours": ["40", "13", "0"]}
+    )
+    for table in (TABLE, TABLE.model_copy(update={"unit_rows": True})):
+        check(SavedModel(linear(), Classes.of([0, 1]), FEATURES, table), frame)
+    X = np.random.default_rng(1).normal(size=(50, 7)).astype(np.float32)
+    for steps in (VECTORS_STEPS, VECTORS_STEPS.model_copy(update={"unit_rows": True})):
+        check(SavedModel(linear(), Classes.of([0, 1]), FEATURES, steps), X)
+
+
+def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(DataError, match=r"pip install 'mpu-bench\[onnx\]'"):
+        onnx_bytes(portable(saved("linear")))

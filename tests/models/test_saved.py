@@ -1,0 +1,133 @@
+"""Saved models: the same scores bit for bit, labels with their type, raw rows with the steps of training."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from model_examples import FEATURES, MODELS, TABLE, VECTORS_STEPS, expansion, linear, raw_rows, saved
+from mpu_bench import load
+from mpu_bench.errors import DataError
+from mpu_bench.models.classes import Classes
+from mpu_bench.models.saved import Origin, SavedModel
+
+V1 = Path(__file__).parent / "v1"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_are_the_same_bit_for_bit(name: str, tmp_path: Path) -> None:
+    model, path = saved(name, columns=tuple("vwxyz"), constant=None), tmp_path / "m.mpu"
+    model.save(path)
+    found = load(path)
+    assert type(found.model) is type(model.model)
+    assert np.array_equal(found.scores(raw_rows()), model.scores(raw_rows()))
+    assert found.columns == tuple("vwxyz")
+    assert found.feature_names == tuple("vwxyz")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.array(["no", "yes"]), np.array(["no", "yes"], object), np.array([-1, 1]), np.array([0.5, 2.0]),
+     np.array([False, True]), np.array([0, 300], np.uint16)],
+)  # fmt: skip
+def test_labels_keep_their_type(labels: np.ndarray, tmp_path: Path) -> None:
+    SavedModel(linear(), Classes.of(labels), FEATURES).save(tmp_path / "m.mpu")
+    found = load(tmp_path / "m.mpu").predict(raw_rows())
+    assert found.dtype == labels.dtype
+    assert set(found.tolist()) == set(labels.tolist())
+
+
+def test_a_constant_is_added_to_every_kind_of_rows(tmp_path: Path) -> None:
+    """In the file the weights of the constant are the intercepts."""
+    model = SavedModel(linear(), Classes.of([0, 1]), FEATURES, constant=1.0)
+    model.save(tmp_path / "m.mpu")
+    found, X = load(tmp_path / "m.mpu"), raw_rows()[:, :-1]
+    weights = linear().weights[0]
+    assert np.allclose(found.decision_function(X), X @ weights[:-1] + weights[-1], rtol=1e-6)
+    assert np.allclose(found.decision_function(scipy.sparse.csr_matrix(X)), found.decision_function(X), rtol=1e-6)
+    assert found.raw_features == FEATURES - 1
+
+
+def table_model() -> SavedModel:
+    return SavedModel(linear(), Classes.of(["<=50K", ">50K"], [["<=50K", "0"], [">50K", "1"]]), 5, TABLE)
+
+
+FRAME = pd.DataFrame(
+    {"age": ["39", "?", "50.5"], 'sort of */ "work"': ["state", "", "unknown"], "label": ["0", ">50K", "1"],
+     "hours": ["40", "13", "0"]}
+)  # fmt: skip
+
+
+def test_a_saved_model_takes_raw_rows(tmp_path: Path) -> None:
+    model = table_model()
+    model.save(tmp_path / "m.mpu")
+    found = load(tmp_path / "m.mpu")
+    features = np.array(
+        [[(39 - 40) / 12.5, 0, 0, 1, 0.4], [(38 - 40) / 12.5, 1, 0, 0, 0.13], [10.5 / 12.5, 0, 0, 0, 0.0]]
+    )
+    expected = features @ linear().weights[0]
+    assert np.allclose(found.decision_function(FRAME), expected, rtol=1e-6)
+    assert np.allclose(found.decision_function(FRAME.drop(columns="label")), expected, rtol=1e-6)
+    assert found.score(FRAME, FRAME["label"].tolist()) == np.mean((expected > 0) == [0, 1, 1])
+    assert found.feature_names[:2] == ("age", 'sort of */ "work"=')
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda frame: frame.drop(columns="age"), "lacks 'age'"),
+        (lambda frame: frame.assign(more="1"), "also has 'more'"),
+        (lambda frame: frame[list(frame.columns[::-1])], "where 'age' belongs"),
+        (lambda frame: frame.assign(hours="many"), "row 1, column 'hours': 'many' is not a finite number"),
+    ],
+)
+def test_columns_that_are_not_those_of_the_model_are_one_message(change: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        table_model().predict(change(FRAME))
+
+
+def test_a_label_that_no_class_has_is_one_message() -> None:
+    with pytest.raises(DataError, match=r"row 2: its label 'x' is none of the model's: <=50K, 0, >50K, 1"):
+        table_model().score(FRAME, ["0", "x", "1"])
+
+
+def test_steps_on_vectors_are_saved(tmp_path: Path) -> None:
+    model = SavedModel(linear(), Classes.of([0, 1]), FEATURES, VECTORS_STEPS)
+    model.save(tmp_path / "m.mpu")
+    X = np.random.default_rng(0).normal(size=(20, 7))
+    assert np.array_equal(load(tmp_path / "m.mpu").scores(X), model.scores(X))
+    with pytest.raises(DataError, match="where the model takes 7 columns"):
+        model.predict(X[:, 1:])
+
+
+def test_what_cannot_be_saved_is_one_message(tmp_path: Path) -> None:
+    broken = expansion("dense", MODELS["dense gaussian"][0].kernel)
+    broken.coefficients[0, 0] = np.nan
+    for model, message in ((broken, "is not finite"), (object(), "a model of type object cannot be saved")):
+        with pytest.raises(DataError, match=message):
+            SavedModel(model, Classes.of([0, 1]), FEATURES).save(tmp_path / "m.mpu")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="neither texts nor numbers"):
+        Classes.of(np.array([1, "a"], object))
+    assert not list(tmp_path.iterdir())
+
+
+def test_origin_is_kept(tmp_path: Path) -> None:
+    origin = Origin(solver="mpu", parameters={"C": 1.0}, dataset="adult", seed=3, version="0.1.0", time="2026")
+    saved("linear", origin=origin).save(tmp_path / "m.mpu")
+    assert load(tmp_path / "m.mpu").origin == origin
+
+
+@pytest.mark.parametrize("name", ["linear", "kernel"])
+def test_files_of_version_1_are_read(name: str) -> None:
+    """They are made by scripts/keep_models.py and never again: later versions must read them as they are."""
+    expected = json.loads((V1 / "expected.json").read_text(encoding="utf-8"))[name]
+    found = load(V1 / f"{name}.mpu")
+    frame = pd.DataFrame(expected["rows"], columns=expected["columns"])
+    assert found.predict(frame).tolist() == expected["labels"]
+    assert np.allclose(found.scores(frame), expected["scores"], rtol=1e-5, atol=1e-6)
