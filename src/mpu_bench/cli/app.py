@@ -93,7 +93,7 @@ def _usage(fault: _Misuse) -> str:
 
 
 def _tell(message: str) -> None:
-    from mpu_bench.cli import terminal
+    from mpu_bench.display import terminal
 
     try:
         shown = terminal.terminal(stderr=True)

@@ -11,7 +11,6 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from mpu_bench import solvers
-from mpu_bench.cli.terminal import Terminal, reason
 from mpu_bench.config import schema
 from mpu_bench.config.read import config_names, read_without_plugins
 from mpu_bench.data.cards import catalog
@@ -19,6 +18,7 @@ from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
 from mpu_bench.data.download.address import shown
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare.load import describe, prepared_folder
+from mpu_bench.display.terminal import Terminal, reason
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.run import Run
 from mpu_bench.files import is_file

@@ -33,7 +33,7 @@ def print_results(results: folder.ResultsFolder, asked: Collection[int] | None =
     asked : collection of int or None
         The places in the plan of the runs to print; what else there is becomes one line. None: everything.
     """
-    from mpu_bench.cli import table
+    from mpu_bench.display import table
     from mpu_bench.results.summary import published_tables
 
     every, terminal = results.records(earlier=True), console()
@@ -106,7 +106,7 @@ def clean(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Delete a results folder: what mpu-bench has written there, and nothing else."""
-    from mpu_bench.cli.terminal import confirmed
+    from mpu_bench.display.terminal import confirmed
     from mpu_bench.report import cleaning
 
     cleaning.check(results)

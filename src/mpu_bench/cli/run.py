@@ -158,7 +158,7 @@ def _execute(
     force: bool,
     status_line: bool,
 ) -> int:
-    from mpu_bench.cli.live import Display
+    from mpu_bench.display.live import Display
     from mpu_bench.experiment import runner
     from mpu_bench.results.store import FILE
 

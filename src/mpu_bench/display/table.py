@@ -11,7 +11,7 @@ from rich import box
 from rich.measure import Measurement
 from rich.table import Table
 
-from mpu_bench.cli.terminal import Terminal, reason
+from mpu_bench.display.terminal import Terminal, reason
 from mpu_bench.quantities import FINISHED, QUANTITIES, RunStatus, format_number
 from mpu_bench.results import naming, problems
 from mpu_bench.results.problems import Shown
