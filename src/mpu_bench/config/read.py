@@ -20,6 +20,7 @@ from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File, Repeats
 from mpu_bench.config.sweep import (
     check_classes,
+    check_ends,
     check_per_dataset,
     check_seconds_of,
     datasets_of,
@@ -324,6 +325,7 @@ def _checked(
     check_classes(datasets, choices, file["solvers"])
     check_seconds_of(content.stop, labels, choices, file["stop"]["seconds_of"])
     _check_choices(content, choices, file)
+    check_ends(content, choices, file["solvers"])
     check_judging(content, file.root, {*labels, *known})
     return Experiment(
         source=file.source,

@@ -87,6 +87,8 @@ class Solver(ABC):
     classes : ``"two"`` or ``"any"``.
     online : whether it takes its examples one by one from a `Stream`, so that they need not all be in memory.
     sliceable : False for peers, whose one advance runs to the end whatever ``until`` says.
+    ends : whether it stops by a rule of its own, ``Status.DONE``, whatever the data are; a config must say when any
+        other ends.
     deterministic : whether nothing in it is random, so that one run on given data says all.
     rounding : by how much results may differ where a machine rounds sums otherwise, as measured between instruction
         sets: the name of a count or of ``objective`` and a relative difference, or the name of an error and a share of
@@ -101,6 +103,7 @@ class Solver(ABC):
     classes: ClassVar[Literal["two", "any"]] = "two"
     online: ClassVar[bool] = False
     sliceable: ClassVar[bool] = True
+    ends: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
     rounding: ClassVar[Mapping[str, float]] = {}
     version: ClassVar[int] = 1

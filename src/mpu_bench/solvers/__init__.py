@@ -166,6 +166,13 @@ def is_described(name: str) -> bool:
     return SOLVERS.get(name) != _UNDESCRIBED
 
 
+def forget_plugins() -> None:
+    """Forget the solvers of all plugins that were described here: another config may mean others by their names."""
+    for module in {target.partition(":")[0] for target in _STAND_INS}:
+        _forget(module)
+        _SOURCES.pop(module, None)
+
+
 def end_descriptions() -> None:
     """End the processes that describe plugins; a later question starts them anew."""
     if process := sys.modules.get("mpu_bench.solvers.plugins.process"):

@@ -61,6 +61,7 @@ class RFF(Solver):
     name = "rff"
     paper = "sbp-2012"
     kernels: ClassVar = "any"
+    ends: ClassVar = True
 
     regularization: Annotated[float, Gt(0)]
     pairs: Annotated[int, Ge(1)] = 1024

@@ -109,6 +109,7 @@ class SMO(Solver):
         "support_vectors": 0.01,
         "objective": 1e-5,
     }
+    ends: ClassVar = True
 
     C: Annotated[float, Gt(0), Lt(np.inf)] | None = None
     regularization: Annotated[float, Gt(0), Lt(np.inf)] | None = None

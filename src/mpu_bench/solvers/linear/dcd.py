@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -85,6 +85,7 @@ class DCD(Solver):
 
     name = "dcd"
     paper = "hsieh-2008"
+    ends: ClassVar = True
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1

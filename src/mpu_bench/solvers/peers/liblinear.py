@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -57,6 +57,7 @@ class Liblinear(Solver):
     name = "liblinear"
     paper = "scikit-learn"
     sliceable = False
+    ends: ClassVar = True
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1
