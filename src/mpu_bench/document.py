@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from mpu_bench import yaml_text
@@ -170,6 +171,21 @@ def read(path: Path, error: type[UserError], renamed: Mapping[str, str] = Mappin
     except UnicodeDecodeError as problem:
         raise error(f"{path}: is not a UTF-8 text file ({problem.reason} at byte {problem.start})") from None
     return parse(text, str(path), error, renamed)
+
+
+def of_mapping(
+    content: Mapping[str, Any], source: str, error: type[UserError], renamed: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Document, str]:
+    """Return what a program gives in the place of a file, and that as YAML text; nothing in it has a line.
+
+    It is held to what a file may hold: see `read`.
+    """
+    try:
+        text: str = yaml.safe_dump(dict(content), sort_keys=False, allow_unicode=True)
+    except (yaml.YAMLError, RecursionError) as problem:
+        raise error(f"{source}: holds what no YAML file can: {one_line(str(problem), _MOST_NAME_BYTES)}") from None
+    data, _ = yaml_text.load(text, source, error, has_lines=False)
+    return Document(data, source, error, renamed=renamed), text
 
 
 def parse(
