@@ -59,7 +59,7 @@ class Own(Base):
     -----
     switch : bool
         None of the attributes.
-    """  # noqa: D205 - a summary of two lines
+    """
 
     rule: Literal["one", "two"] = "one"
     switch: bool = False
