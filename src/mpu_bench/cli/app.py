@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
 import typer
 
 from mpu_bench import __version__
-from mpu_bench.cli import check, check_solver, compare, data, info, interruption, reproduce, results, run
+from mpu_bench.cli import check, check_solver, compare, data, info, interruption, new, reproduce, results, run
 from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
 
@@ -35,6 +35,7 @@ app.command("list")(info.list_kind)
 app.command("check-solver")(check_solver.check_solver)
 app.command()(info.info)
 app.add_typer(data.app, name="data")
+app.add_typer(new.app, name="new")
 
 
 @runtime_checkable
