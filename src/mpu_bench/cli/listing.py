@@ -68,6 +68,8 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 
 
 def _solver(name: str) -> Sequence[str]:
+    if package := solvers.package_of(name):  # which is not imported to list it
+        return "", "", "", f"of the package {package}: mpu-bench list solvers {name}"
     solver = solvers.load(name)
     parameters = ", ".join(_parameter(field) for field in dataclasses.fields(solver))
     return solver.paper, solver.kernels, solver.classes, parameters
