@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
+import numpy as np
 import pytest
 from pydantic import Field, model_validator
 
@@ -135,3 +137,27 @@ def test_a_renamed_word_is_refused_with_the_new_one() -> None:
     read = document.parse("forms: []", "adult.yaml", ConfigError, {"forms": "shapes"})
     with pytest.raises(ConfigError, match=r"adult\.yaml, line 1: forms: unknown key; it is called 'shapes' now"):
         read.root.validated(Shapes)
+
+
+def test_what_a_program_gives_has_the_types_of_a_file() -> None:
+    given = {
+        "C": np.logspace(-1, 1, 3), "one": np.float64(0.1), "n": np.int32(3), "pair": (1, Path("a")), "some": range(2),
+        "tiny": 1e-300, "words": ["yes", "1e-5", "#", "é"], "none": None,
+    }  # fmt: skip
+    read, text = document.of_mapping(given, "the config", ConfigError)
+    assert read.data == {
+        "C": [0.1, 1.0, 10.0], "one": 0.1, "n": 3, "pair": [1, "a"], "some": [0, 1], "tiny": 1e-300,
+        "words": ["yes", "1e-5", "#", "é"], "none": None,
+    }  # fmt: skip
+    assert parse(text).data == read.data
+    assert str(read["C"].error("wrong")) == "the config: C: wrong"
+
+
+def test_what_no_file_can_hold_is_one_message() -> None:
+    endless: dict[str, object] = {}
+    endless["self"] = endless
+    for given in (endless, {"a": object()}, {"a": {1.5: 2}}, {"a": "\0"}):
+        with pytest.raises(ConfigError) as caught:
+            document.of_mapping(given, "the config", ConfigError)
+        assert str(caught.value).startswith("the config")
+        assert "\n" not in str(caught.value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from mpu_bench.data.download.cache import DataHome
 from mpu_bench.display import html, table
 from mpu_bench.display.live import Display
 from mpu_bench.display.terminal import Terminal, say, terminal
+from mpu_bench.document import as_in_file
 from mpu_bench.errors import ConfigError, StoreError
 from mpu_bench.experiment import disturbance
 from mpu_bench.experiment.chosen import ChosenRuns
@@ -221,9 +222,9 @@ def run(
     with LocalPool(jobs, threads or 1) as pool:  # workers import while the config is read
         chosen = ChosenRuns.read(
             config if isinstance(config, Mapping) else Path(config),
-            _pairs(only, str),
+            _pairs("only", only, str),
             profile=profile,
-            settings=_pairs(settings, json.dumps),
+            settings=_pairs("settings", settings, lambda value: json.dumps(as_in_file(value))),
             seed=seed,
             repeats=repeats,
             threads=threads,
@@ -260,11 +261,14 @@ def _listener(progress: bool) -> Iterator[Listener]:
         yield listener
 
 
-def _pairs(given: Mapping[str, Any] | Sequence[str], text: Any) -> list[str]:
+def _pairs(keyword: str, given: Mapping[str, Any] | Sequence[str], text: Callable[[Any], str]) -> list[str]:
     """Return what may be a mapping as the command line has it: ``KEY=VALUE``."""
-    if isinstance(given, Mapping):
+    if not isinstance(given, Mapping):
+        return [given] if isinstance(given, str) else list(given)
+    try:
         return [f"{key}={text(value)}" for key, value in given.items()]
-    return [given] if isinstance(given, str) else list(given)
+    except (TypeError, ValueError) as fault:
+        raise ConfigError(f"{keyword}: holds what no YAML file can: {fault}") from None
 
 
 def _is_offline(given: bool | None) -> bool:
