@@ -18,6 +18,7 @@ import pytest
 import mpu_bench
 from mpu_bench.errors import ConfigError, StoreError
 from mpu_bench.experiment.chosen import ChosenRuns
+from mpu_bench.report import page
 from mpu_bench.results.store import Store
 
 BOARD = {"checkerboard": {"rows": 300, "test_rows": 50}}
@@ -116,6 +117,17 @@ def test_kept_results_are_read_too() -> None:
     assert len(kept.runs) > 10
     assert kept.curves.empty
     assert "dcd" in kept._repr_html_()
+
+
+def test_a_config_that_is_no_file_has_no_command_and_no_folder_of_another(
+    results: mpu_bench.Results, home: Path, tmp_path: Path
+) -> None:
+    text = page.write([results.folder], tmp_path / "page").read_text(encoding="utf-8")
+    assert "checkerboard" in text
+    assert "mpu-bench run" not in text
+    (tmp_path / "tried.yaml").write_text("name: tried\ndataset: checkerboard\nsolvers: [dcd]\n", encoding="utf-8")
+    with pytest.raises(StoreError, match=r"holds results of another config named tried \(given by a program\)"):
+        mpu_bench.run(tmp_path / "tried.yaml", results=results.folder.parent, data=home)
 
 
 # ------------------------------------------------------------------ HTML
@@ -253,7 +265,9 @@ def test_an_interruption_passes_and_keeps_what_is_finished(
         with pytest.raises(KeyboardInterrupt):
             mpu_bench.run(CONFIG, results=tmp_path, data=home, only=["solver=dcd"])
     assert (tmp_path / "tried" / "runs.csv").is_file()
-    assert list(mpu_bench.read(tmp_path / "tried").runs.status.isin(["done", "stopped"])) == [True, True, False, False]
+    status = mpu_bench.read(tmp_path / "tried").runs.status
+    assert list(status.isin(["done", "stopped"])) == [True, True, False, False]
+    assert {type(each) for each in status} == {str}
 
 
 @pytest.mark.parametrize("how", ["file", "stdin"])

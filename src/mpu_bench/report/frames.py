@@ -36,8 +36,13 @@ def frame(table: str, rows: Sequence[Summary]) -> pd.DataFrame:
     import pandas as pd
 
     names = COLUMNS.get(table) or tuple(dict.fromkeys(name for row in rows for name in row))
-    columns = {name: [row.get(name) for row in rows] for name in names}
+    columns = {name: [_plain(row.get(name)) for row in rows] for name in names}
     return pd.DataFrame({name: pd.Series(values, dtype=_dtype(table, name)) for name, values in columns.items()})
+
+
+def _plain(value: Any) -> Any:
+    """Return a word of an enumeration as a text like others."""
+    return str(value) if isinstance(value, str) else value
 
 
 def _dtype(table: str, name: str) -> Any:
