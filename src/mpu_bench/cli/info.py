@@ -23,7 +23,7 @@ def list_kind(
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to list: solvers, datasets, kernels or configs.")],
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Only these; of solvers with every parameter.", show_default=False),
+        typer.Argument(metavar="NAME", help="Only these; of solvers with every parameter.", show_default=False),
     ] = None,
 ) -> None:
     """List the solvers, datasets, kernels or configs that there are; of a solver all that there is to know."""
