@@ -23,6 +23,10 @@ standard deviation; empty for one run), `published_x` is the number of the publi
 says how many of its runs were. An empty cell means that the number does not exist for this solver, or was not measured.
 A text that a spreadsheet would take for a formula stands behind a `'`; a control character is written as `\\x1b` or the
 like, and the home folder as `~`.
+
+`mpu_bench.read(folder)` has the same tables as pandas DataFrames (`.runs`, `.table`, `.curves`, `.mean_curves`,
+`.comparison`), with the same columns: integers as `Int64`, numbers as `float64`, texts as `string`, or as `category` where
+few differ.
 """
 
 

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import Field, model_validator
 
 from mpu_bench import document
@@ -135,3 +139,44 @@ def test_a_renamed_word_is_refused_with_the_new_one() -> None:
     read = document.parse("forms: []", "adult.yaml", ConfigError, {"forms": "shapes"})
     with pytest.raises(ConfigError, match=r"adult\.yaml, line 1: forms: unknown key; it is called 'shapes' now"):
         read.root.validated(Shapes)
+
+
+def test_what_a_program_gives_has_the_types_of_a_file() -> None:
+    content = {
+        "C": np.logspace(-1, 1, 3), "one": np.float64(0.1), "n": np.int32(3), "pair": (1, Path("a")), "some": range(2),
+        "tiny": 1e-300, "words": ["yes", "1e-5", "#", "é"], "none": None,
+    }  # fmt: skip
+    read, text = document.of_mapping(content, "the config", ConfigError)
+    assert read.data == {
+        "C": [0.1, 1.0, 10.0], "one": 0.1, "n": 3, "pair": [1, "a"], "some": [0, 1], "tiny": 1e-300,
+        "words": ["yes", "1e-5", "#", "é"], "none": None,
+    }  # fmt: skip
+    assert parse(text).data == read.data
+    assert str(read["C"].error("wrong")) == "the config: C: wrong"
+
+
+def test_what_no_file_can_hold_is_one_message() -> None:
+    endless: dict[str, object] = {}
+    endless["self"] = endless
+    for wrong in (endless, {"a": object()}, {"a": {1.5: 2}}, {"a": "\0"}):
+        with pytest.raises(ConfigError) as caught:
+            document.of_mapping(wrong, "the config", ConfigError)
+        assert str(caught.value).startswith("the config")
+        assert "\n" not in str(caught.value)
+
+
+_WORDS = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Cs", "Zl", "Zp", "Cn", "Co")), max_size=20
+)
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | _WORDS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_WORDS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(_WORDS, _VALUES, min_size=1, max_size=5))
+def test_what_a_program_gives_is_read_as_it_is(given: dict[str, object]) -> None:
+    read, text = document.of_mapping(given, "the config", ConfigError)
+    assert read.data == given
+    assert parse(text).data == given

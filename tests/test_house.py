@@ -122,12 +122,12 @@ def test_jitted_functions_are_decorated_in_two_forms() -> None:
 
 
 def test_there_is_one_way_to_print() -> None:
-    """Text from outside is no markup and nothing that a terminal obeys: ``cli/terminal.py`` alone sees to that."""
+    """Text from outside is no markup and nothing that a terminal obeys: ``display/terminal.py`` alone sees to that."""
     banned = {"rich.console", "rich.text", "rich.markup", "rich.panel", "rich.prompt", "rich.syntax"}
     printing = {"print", "typer.echo", "typer.secho", "typer.confirm", "typer.prompt", "click.echo", "rich.print"}
     others = []
     for path in FILES:
-        if short(path) == "cli/terminal.py":
+        if short(path) == "display/terminal.py":
             continue
         for_types = {
             id(each)
@@ -140,7 +140,7 @@ def test_there_is_one_way_to_print() -> None:
                 {name.rpartition(".")[0] for name in named_by(node)} & banned if id(node) not in for_types else ()
             )
             called = {ast.unparse(node.func)} & printing if isinstance(node, ast.Call) else ()
-            if short(path).partition("/")[0] not in ("cli", "report", "verdict", "results"):
+            if short(path).partition("/")[0] not in ("cli", "display", "report", "verdict", "results"):
                 called = ()  # a worker tells what happens to it on its own standard error
             others += [f"{short(path)}:{getattr(node, 'lineno', 0)}: {name}" for name in (*imported, *called)]
     assert not others, "\n".join(others)

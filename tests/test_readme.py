@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from mpu_bench.solvers.plugins import scaffold
+
 README = Path(__file__).parents[1] / "README.md"
 
 
@@ -69,6 +71,21 @@ def test_the_solver_of_ones_own(place: Path) -> None:
     done = run(place, "own.yaml")
     assert done.returncode == 0, done.stderr
     assert "my-solver" in done.stdout
+
+
+def test_the_example_is_what_the_command_writes() -> None:
+    assert block("python", "class MySolver") == scaffold.solver_text("my-solver")
+
+
+def test_the_runner_from_python(tmp_path: Path) -> None:
+    program = block("python", "import mpu_bench\n") + "\nprint(len(again.runs))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True,
+        timeout=300,
+    )  # fmt: skip
+    assert "digits: 1347 x 64, 450 test rows" in done.stdout
+    assert done.stdout.splitlines()[-1] == "9"
+    assert (tmp_path / "test-error.pdf").is_file()
 
 
 def test_the_program_of_ones_own(tmp_path: Path) -> None:

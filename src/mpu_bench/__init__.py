@@ -1,28 +1,26 @@
 """mpu-bench: reproduces the benchmarks of five papers on perceptron-like and budgeted SVM training.
 
-The solvers are classifiers for Python programs as well: ``from mpu_bench import SMOClassifier`` (`estimators`);
-``load`` reads a model that was saved (`models`).
+For Python programs: the solvers are classifiers, ``from mpu_bench import SMOClassifier`` (`estimators`); ``load`` reads a
+model that was saved (`models`); ``run`` makes the runs of a config and ``read`` opens a results folder (`api`).
 """
 
+from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
 
+#: name -> the module that it is in; imported when it is asked for: the command line needs none of it
+_MODULES = {"run": "api", "read": "api", "Results": "api", "UserError": "errors", "load": "models.saved"}
+
 
 def __getattr__(name: str) -> Any:
-    # imported when it is asked for: the command line needs none of it
-    if name == "load":
-        from mpu_bench.models.saved import load
-
-        return load
-    if not name.endswith("Classifier"):
+    module = "estimators" if name.endswith("Classifier") else _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    from mpu_bench import estimators
-
-    return getattr(estimators, name)
+    return getattr(import_module(f"{__name__}.{module}"), name)
 
 
 def __dir__() -> list[str]:
     from mpu_bench import estimators
 
-    return [*globals(), *estimators.__all__, "load"]
+    return [*globals(), *_MODULES, *estimators.__all__]

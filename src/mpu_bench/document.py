@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from mpu_bench import yaml_text
@@ -170,6 +171,39 @@ def read(path: Path, error: type[UserError], renamed: Mapping[str, str] = Mappin
     except UnicodeDecodeError as problem:
         raise error(f"{path}: is not a UTF-8 text file ({problem.reason} at byte {problem.start})") from None
     return parse(text, str(path), error, renamed)
+
+
+def of_mapping(
+    content: Mapping[str, Any], source: str, error: type[UserError], renamed: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Document, str]:
+    """Return what a program gives in the place of a file, and that as YAML text; nothing in it has a line.
+
+    It is held to what a file may hold: see `read`.
+    """
+    try:
+        text: str = yaml.dump(as_in_file(content), Dumper=_Quoting, sort_keys=False, allow_unicode=True)
+    except (yaml.YAMLError, RecursionError) as problem:
+        raise error(f"{source}: holds what no YAML file can: {one_line(str(problem), _MOST_NAME_BYTES)}") from None
+    data, _ = yaml_text.load(text, source, error, has_lines=False)
+    return Document(data, source, error, renamed=renamed), text
+
+
+class _Quoting(yaml.SafeDumper):
+    """Writes every text in quotes: what looks like a number to one reader of YAML is a text to another."""
+
+
+_Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
+
+
+def as_in_file(value: Any) -> Any:
+    """Return a value with the types of YAML: numpy's numbers and arrays, tuples, ranges and paths become such."""
+    if isinstance(value, Mapping):
+        return {name: as_in_file(each) for name, each in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [as_in_file(each) for each in value]
+    if isinstance(value, PurePath):
+        return str(value)
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def parse(

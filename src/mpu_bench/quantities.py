@@ -184,6 +184,7 @@ _DESCRIPTION = (
     Column("chosen", "TEXT", "the values that tuning chose"),
     Column("status", "TEXT", f"how the run ended: {', '.join(RunStatus)}"),
     Column("reason", "TEXT", "the rule that ended it, what failed, and remarks of the solver"),
+    Column("traceback", "TEXT", "where an exception was raised, from the first line of the user's own file on"),
     Column("machine", "TEXT", "id of the machine and the versions, as in environment.json"),
     Column("threads", "INTEGER", "how many threads the run may use"),
     Column("disturbed", "TEXT", "why its seconds may not be compared; empty if they may, or threads is not recorded"),

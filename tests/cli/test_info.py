@@ -20,3 +20,14 @@ def test_version_and_info(mpu_bench: Called) -> None:
 
     assert mpu_bench("--version").stdout.strip() == __version__
     assert "processor" in mpu_bench("info").stdout
+
+
+def test_a_solver_is_listed_with_its_parameters(mpu_bench: Called) -> None:
+    listed = mpu_bench("list", "solvers", "mpu", "dcd")
+    assert listed.returncode == 0
+    for words in ("mpu-2010", "number > 0, < 1", "The weight of the losses", "one inner product per example presented"):
+        assert words in listed.stdout
+    wrong = mpu_bench("list", "solvers", "mpux")
+    assert (wrong.returncode, wrong.stderr) == (2, "mpu-bench: unknown solver 'mpux': did you mean 'mpu'?\n")
+    assert "did you mean 'adult'" in mpu_bench("list", "datasets", "adlut").stderr
+    assert len(mpu_bench("list", "datasets", "adult").stdout.splitlines()) == 2

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mpu_bench.cli import verdicts
-from mpu_bench.cli.terminal import Terminal
+from mpu_bench.display.terminal import Terminal
 from mpu_bench.report.overview import PaperTable
 from mpu_bench.verdict.baseline import Change, Check
 from mpu_bench.verdict.cells import Cell

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpu_bench.cli import table
+from mpu_bench.display import table
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import plan, tuning
 from mpu_bench.results import summary

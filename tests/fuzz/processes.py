@@ -71,6 +71,7 @@ _DESCRIBED = {
     "classes": "two",
     "online": False,
     "sliceable": True,
+    "ends": False,
     "deterministic": True,
     "rounding": {"updates": 0.1},
     "version": 1,

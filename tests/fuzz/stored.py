@@ -16,7 +16,8 @@ from typing import Any
 from fuzz.documents import words
 from fuzz.mutation import bent_bytes, bent_words, mutator_of_json, mutator_of_parts
 from fuzz.target import SEPARATOR, Target, empty_place, place, written
-from mpu_bench.cli.results import print_results
+from mpu_bench.display.table import print_results
+from mpu_bench.display.terminal import terminal
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text, read_csv
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
@@ -38,7 +39,7 @@ _FILES = (RUNS, ABOUT, MACHINES, CURVES, baseline.VERDICTS)
 
 def _show(folder: Path) -> None:
     with open_results(folder) as results:
-        print_results(results)
+        print_results(results, terminal())
 
 
 def _check(folder: Path) -> None:

@@ -1,59 +1,27 @@
 """Small problems and the same matrix in every kind of rows."""
 
-import types
-from dataclasses import MISSING, fields, is_dataclass, replace
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mpu_bench import solvers
-from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UNLIMITED
-from mpu_bench.core.kernels import Gaussian, Kernel, Linear
+from mpu_bench.core.kernels import Kernel, Linear
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Dense, Ones, Sparse
 from mpu_bench.core.solver import Until
+from mpu_bench.solvers.contract.toys import (  # noqa: F401 - for all tests
+    KINDS,
+    arrays_of,
+    binary,
+    kernel_of,
+    more,
+    problem,
+    real,
+    with_small_parameters,
+)
 from mpu_bench.solvers.multiclass import Multiclass
 
 LINEAR, FOR_EVER = Linear(), Until()
-
-KINDS = {
-    "dense": lambda matrix: Dense(np.ascontiguousarray(matrix, np.float32)),
-    "dense64": lambda matrix: Dense(np.ascontiguousarray(matrix, np.float64)),
-    "sparse": lambda matrix: Sparse(matrix[matrix != 0].astype(np.float32), *_index(matrix)),
-    "ones": lambda matrix: Ones(*_index(matrix)),
-}
-
-
-def _index(matrix):
-    starts = np.concatenate([[0], np.cumsum((matrix != 0).sum(axis=1))])
-    return np.nonzero(matrix)[1].astype(np.uint32), starts.astype(np.uint32)
-
-
-def binary(n=60, d=12, seed=0, agree=False):
-    """Return ones and zeros with labels that a linear function almost explains, an empty row and duplicates.
-
-    With ``agree`` duplicates are of one class, so that a kernel can separate the classes.
-    """
-    random = np.random.default_rng(seed)
-    matrix = (random.random((n, d)) < 0.4).astype(float)
-    labels = (matrix @ random.normal(size=d) + 0.3 * random.normal(size=n) > 0).astype(np.int32)
-    matrix[n // 2] = 0.0
-    matrix[n // 3] = matrix[n // 4]
-    labels[:2] = 0, 1
-    if agree:
-        _, first, inverse = np.unique(matrix, axis=0, return_index=True, return_inverse=True)
-        labels = labels[first][inverse.ravel()]
-    return matrix, labels
-
-
-def real(n=60, d=7, seed=0):
-    """Return real values that single precision holds exactly, so that only the arithmetic can differ."""
-    random = np.random.default_rng(seed)
-    matrix = random.normal(size=(n, d)).astype(np.float32).astype(float)
-    matrix[random.random((n, d)) < 0.3] = 0.0
-    labels = (matrix @ random.normal(size=d) + 0.5 * random.normal(size=n) > 0).astype(np.int32)
-    labels[:2] = 0, 1
-    return matrix, labels
 
 
 def separable(n=40, d=6, seed=0, margin=0.1):
@@ -79,18 +47,9 @@ def three_classes(kind="dense", n=90, d=7):
     return problem(matrix, labels.astype(np.int32), kind)
 
 
-def problem(matrix, labels, kind):
-    rows = KINDS[kind](np.asarray(matrix))
-    classes = tuple(f"class {c}" for c in range(labels.max() + 1))
-    return Problem("toy", rows, labels, rows, labels, matrix.shape[1], classes, f"toy-{kind}")
-
-
 def solver_named(name):
     """Make a solver with its defaults, and something small where a parameter has none."""
-    solver = solvers.load(name)
-    hints = get_type_hints(solver, include_extras=True)
-    required = {field.name: _small(hints[field.name]) for field in fields(solver) if _has_no_default(field)}
-    return solver(**required)
+    return with_small_parameters(solvers.load(name))
 
 
 class Variant(NamedTuple):
@@ -132,43 +91,6 @@ def of_variant(name):
     if variant.multiclass:
         solver = Multiclass(solver, variant.multiclass)
     return solver, kernel_of(solver) if variant.kernel is None else variant.kernel  # Linear() is an empty tuple
-
-
-def kernel_of(solver):
-    return Linear() if solver.kernels == "linear" else Gaussian(0.25)
-
-
-def _has_no_default(field):
-    return field.default is MISSING and field.default_factory is MISSING
-
-
-def _small(hint):
-    while get_origin(hint) in {Annotated, types.UnionType}:
-        hint = get_args(hint)[0]
-    return {int: 10, float: 0.5}.get(hint, hint)
-
-
-def arrays_of(state, prefix=""):
-    """Return every array of a state by its path."""
-    found = {}
-    for name, part in _parts(state).items():
-        if isinstance(part, np.ndarray):
-            found[prefix + name] = part.copy()
-        elif hasattr(part, "_asdict") or is_dataclass(part) or isinstance(part, list):
-            found |= arrays_of(part, f"{prefix}{name}.")
-    return found
-
-
-def _parts(state):
-    if isinstance(state, list):
-        return {str(position): part for position, part in enumerate(state)}
-    return state._asdict() if hasattr(state, "_asdict") else vars(state)
-
-
-def more(state: Any, presented: int = UNLIMITED, kernel_evaluations: int = UNLIMITED) -> Until:
-    """Return where an advance stops that goes so much further."""
-    counters = state.counters
-    return Until(int(counters[PRESENTED]) + presented, int(counters[KERNEL_EVALUATIONS]) + kernel_evaluations)
 
 
 def train(

@@ -50,6 +50,7 @@ class Misbehaving(Solver):
     """
 
     name = "misbehaving"
+    ends = True
     paper = "none"
 
     how: str = "finish"

@@ -173,7 +173,7 @@ def test_names_in_figures_are_words(tmp_path):
     odd = [row | {"dataset": r"$\frac$ <b> \x1b[31m http://a:b@c", "solver": "$x$"} for row in CURVES]
     figure = figure_data.make("test-error", [], odd)
     assert figure.panels[0].title == r"$\frac$ <b> \x1b[31m http://c".replace("\x1b", r"\x1b")
-    drawn = figures._drawn(figure)
+    drawn = {f"{figure.name}.{form}": content for form, content in figures.drawn(figure, figures.FORMS).items()}
     svg = drawn["test-error.svg"].decode()
     assert r"$\frac$ &lt;b&gt;" in svg
     assert "\x1b" not in svg

@@ -17,7 +17,7 @@ from mpu_bench.config.read import read_config, read_without_plugins
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import plan
 from mpu_bench.scaled import Scaled
-from mpu_bench.solvers.plugins import process
+from mpu_bench.solvers.plugins import process, tracebacks
 
 HEAD = """
 import enum, math, os, signal, sys, time
@@ -46,7 +46,10 @@ class Own(Base):
     name = "own"
     C: Annotated[float, Gt(0)] = 1.0
 """
-CONFIG = "name: tried\ndataset: checkerboard\noptimum: true\nplugins: [{plugins}]\nsolvers: [dcd, {solver}]\n"
+CONFIG = (
+    "name: tried\ndataset: checkerboard\noptimum: true\nplugins: [{plugins}]\nsolvers: [dcd, {solver}]\n"
+    "stop: {{passes: 10}}\n"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -446,3 +449,66 @@ def test_one_plugin_does_not_reach_another(tmp_path: Path) -> None:
     (tmp_path / "tried.yaml").write_text(text, encoding="utf-8")
     read_config(tmp_path / "tried.yaml")
     assert (solvers.load("first").version, solvers.load("second").version) == (7, 1)
+
+
+# ------------------------------------------------------------------ tracebacks
+
+
+def raised_by(text: str, path: Path) -> BaseException:
+    path.write_text(text, encoding="utf-8")
+    space: dict[str, object] = {}
+    exec(compile(text, str(path), "exec"), space)
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 - whatever it raises
+        space["go"]()  # type: ignore[operator]
+    return caught.value
+
+
+def test_a_place_is_the_last_line_of_the_users_file(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    fault = raised_by("import json\ndef go():\n    json.loads('{')\n", path)
+    assert tracebacks.place_of(fault, (path,)) == "own.py, line 3, in go"
+    assert tracebacks.place_of(fault, ()) == ""
+    lines = tracebacks.traceback_of(fault, (path,), "said").splitlines()
+    assert lines[1] == '  File "own.py", line 3, in go'
+    assert lines[-1] == "said"
+    assert len(lines) > 4  # where it went on from there
+
+
+def test_a_traceback_is_bounded_and_keeps_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    fault = raised_by("def go():\n    go()  # " + "x" * 200 + "\n", path)
+    text = tracebacks.traceback_of(fault, (path,), "said\x1b[31m" + "y" * 100_000)
+    assert len(text.encode()) <= tracebacks.MOST_BYTES
+    assert "\x1b" not in text
+    assert text.startswith("Traceback (most recent call last):\n  ...\n")
+    assert 'File "own.py", line 2, in go' in text
+
+
+# ------------------------------------------------------------------ ends
+
+
+def test_a_run_that_nothing_ends_is_refused(read, refused, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "CONFIG", CONFIG.replace("stop: {{passes: 10}}\n", ""))
+    assert "line 5: solvers: nothing ends a run of solver 'own': say when, such as stop: {passes: 10}" in refused(
+        SOLVER
+    )
+    for more in ("ends = True", "sliceable = False"):
+        solvers.forget_plugins()
+        read(f"{SOLVER}    {more}\n")
+    solvers.forget_plugins()
+    read(SOLVER, settings=["limits.seconds=10"])
+    read(SOLVER, settings=["stop.seconds_of={solver: dcd, factor: 2}"])
+    own = read(SOLVER, settings=["stop.gap=0.1"])
+    assert own.stop.gap == 0.1
+    of_itself = "stop.seconds_of={solver: own, factor: 2}"
+    assert "nothing ends a run of solver 'own'" in refused(SOLVER, settings=[of_itself])
+
+
+def test_a_method_that_is_forgotten_is_one_message(tmp_path: Path) -> None:
+    text = "class Own(Solver):\n    name = 'own'\n    def start(self, problem, kernel, seed): ...\n"
+    (tmp_path / "own.py").write_text(HEAD + text, encoding="utf-8")
+    (tmp_path / "tried.yaml").write_text(CONFIG.format(plugins="own.py", solver="own"), encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        read_config(tmp_path / "tried.yaml")
+    assert str(caught.value).endswith("own.py: class Own: lacks advance and model, which every solver has")
+    assert "\n" not in str(caught.value)

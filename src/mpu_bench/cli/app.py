@@ -13,17 +13,7 @@ import typer
 
 from mpu_bench import __version__
 from mpu_bench.cli import (
-    check,
-    compare,
-    data,
-    exporting,
-    info,
-    interruption,
-    models,
-    reproduce,
-    results,
-    run,
-    selecting,
+    check, check_solver, compare, data, exporting, info, interruption, models, new, reproduce, results, run, selecting,
 )  # fmt: skip
 from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
@@ -47,8 +37,10 @@ app.command("try")(selecting.try_)
 app.command("export-c")(exporting.export_c)
 app.command("export-onnx")(exporting.export_onnx)
 app.command("list")(info.list_kind)
+app.command("check-solver")(check_solver.check_solver)
 app.command()(info.info)
 app.add_typer(data.app, name="data")
+app.add_typer(new.app, name="new")
 
 
 @runtime_checkable
@@ -108,7 +100,7 @@ def _usage(fault: _Misuse) -> str:
 
 
 def _tell(message: str) -> None:
-    from mpu_bench.cli import terminal
+    from mpu_bench.display import terminal
 
     try:
         shown = terminal.terminal(stderr=True)

@@ -12,7 +12,7 @@ import typer
 from mpu_bench.cli.options import FAILED, ResultsFolders, console, write
 
 if TYPE_CHECKING:
-    from mpu_bench.cli.terminal import Terminal
+    from mpu_bench.display.terminal import Terminal
     from mpu_bench.verdict.baseline import Check
 
 _BASELINE = Path("results/baseline")

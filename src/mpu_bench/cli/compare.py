@@ -14,7 +14,7 @@ import typer
 from mpu_bench.cli.options import FAILED, console, write
 
 if TYPE_CHECKING:
-    from mpu_bench.cli.terminal import Terminal
+    from mpu_bench.display.terminal import Terminal
     from mpu_bench.verdict.paired import Comparison
     from mpu_bench.verdict.regression import Difference, Results
 

@@ -20,12 +20,20 @@ class Kind(StrEnum):
 
 
 def list_kind(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to list.")],
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to list: solvers, datasets, kernels or configs.")],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Only these; of solvers with every parameter.", show_default=False),
+    ] = None,
 ) -> None:
-    """List the solvers, datasets, kernels or configs that there are."""
+    """List the solvers, datasets, kernels or configs that there are; of a solver all that there is to know."""
     from mpu_bench.cli import listing
 
-    console().print(listing.table(kind))
+    if kind is Kind.SOLVERS and names:
+        for name in names:
+            listing.print_solver(name, console())
+    else:
+        console().print(listing.table(kind, names or ()))
 
 
 def info(data_folder: DataFolder = None, mirror: Mirror = None, offline: Offline = False) -> None:

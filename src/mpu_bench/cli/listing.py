@@ -11,7 +11,6 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from mpu_bench import solvers
-from mpu_bench.cli.terminal import Terminal, reason
 from mpu_bench.config import schema
 from mpu_bench.config.read import config_names, read_without_plugins
 from mpu_bench.data.cards import catalog
@@ -20,10 +19,12 @@ from mpu_bench.data.download.address import shown
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.data.prepare.load import describe, prepared_folder
-from mpu_bench.errors import ConfigError
+from mpu_bench.display.terminal import Terminal, reason
+from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.experiment.run import Run
 from mpu_bench.files import is_file
 from mpu_bench.scaled import short
+from mpu_bench.solvers import meanings
 
 
 def names(kind: str) -> list[str]:
@@ -37,15 +38,25 @@ def names(kind: str) -> list[str]:
     return known[kind]()
 
 
-def table(kind: str) -> Table:
-    """Describe everything of one kind: solvers, datasets, kernels or configs."""
+def table(kind: str, chosen: Sequence[str] = ()) -> Table:
+    """Describe everything of one kind: solvers, datasets, kernels or configs; or what is chosen of it.
+
+    Raises
+    ------
+    ConfigError
+        If there is nothing of a name chosen.
+    """
+    known = names(kind)
+    for name in chosen:
+        if name not in known:
+            raise ConfigError(f"there is nothing called '{name}' among the {kind}: {nearest(name, known)}")
     headings, describe_one = {
         "solvers": (("solver", "paper", "kernels", "classes", "parameters"), _solver),
         "datasets": (("dataset", "train", "test", "features", "classes", "papers", "description"), _dataset),
         "kernels": (("kernel", "parameters", "description"), _kernel),
         "configs": (("config", "datasets", "solvers", "description"), _config),
     }[kind]
-    return columns(headings, [(name, *describe_one(name)) for name in names(kind)])
+    return columns(headings, [(name, *describe_one(name)) for name in chosen or known])
 
 
 def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
@@ -59,6 +70,8 @@ def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 
 
 def _solver(name: str) -> Sequence[str]:
+    if package := solvers.package_of(name):  # which is not imported to list it
+        return "", "", "", f"of the package {package}: mpu-bench list solvers {name}"
     solver = solvers.load(name)
     parameters = ", ".join(_parameter(field) for field in dataclasses.fields(solver))
     return solver.paper, solver.kernels, solver.classes, parameters
@@ -67,6 +80,30 @@ def _solver(name: str) -> Sequence[str]:
 def _parameter(field: dataclasses.Field[Any]) -> str:
     required = field.default is dataclasses.MISSING
     return field.name if required else f"{field.name}={short(field.default)}"
+
+
+def print_solver(name: str, console: Terminal) -> None:
+    """Print what there is to know of a solver: every parameter with its range, its default and what it means.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such solver.
+    """
+    solver = solvers.load(name)
+    more = "; more by multiclass: one-against-one or one-against-rest" if solver.classes == "two" else ""
+    facts = (
+        ("solver", f"{name}: {meanings.summary(solver)}"),
+        ("paper", getattr(solver, "paper", "")),
+        ("kernels", solver.kernels),
+        ("classes", f"{solver.classes}{more}"),
+        ("streams", "yes" if solver.online else "no"),
+        ("ends by itself", "yes" if solver.ends or not solver.sliceable else "no: a config must say when"),
+        ("counts", meanings.counted(solver)),
+    )
+    console.print(columns(("", ""), [fact for fact in facts if fact[1]]))
+    described = [(each.name, each.range, each.default, each.meaning) for each in meanings.parameters(solver)]
+    console.print(columns(("parameter", "range", "default", "meaning"), described))
 
 
 def _dataset(name: str) -> Sequence[str]:

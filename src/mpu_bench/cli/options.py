@@ -12,8 +12,8 @@ import typer
 from mpu_bench.texts import plain
 
 if TYPE_CHECKING:
-    from mpu_bench.cli.terminal import Terminal
     from mpu_bench.data.download.cache import DataHome
+    from mpu_bench.display.terminal import Terminal
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 HELD = "interrupted: finished runs are kept; run the same command again for the rest"
@@ -21,14 +21,14 @@ HELD = "interrupted: finished runs are kept; run the same command again for the 
 
 def console(*, stderr: bool = False) -> Terminal:
     """Return what to print with; see `terminal`, which is imported only where something is printed."""
-    from mpu_bench.cli.terminal import terminal
+    from mpu_bench.display.terminal import terminal
 
     return terminal(stderr=stderr)
 
 
 def say(message: str) -> None:
     """Print a message beside the output, on stderr."""
-    from mpu_bench.cli import terminal
+    from mpu_bench.display import terminal
 
     terminal.say(message)
 

@@ -48,8 +48,8 @@ def reproduce(
     input; 130 or 143, interrupted.
     """
     from mpu_bench.cli import reproduction, verdicts
-    from mpu_bench.cli.live import Display
     from mpu_bench.cli.options import memory
+    from mpu_bench.display.live import Display
     from mpu_bench.experiment import disturbance
     from mpu_bench.experiment.pool.local import LocalPool
     from mpu_bench.report import overview, page

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from mpu_bench.cli.options import FAILED, ResultsFolder, ResultsFolders, console, say, write
-
-if TYPE_CHECKING:
-    from mpu_bench.results import folder
 
 
 class TableFormat(StrEnum):
@@ -24,35 +20,13 @@ class TableFormat(StrEnum):
     PARQUET = "parquet"
 
 
-def print_results(results: folder.ResultsFolder, asked: Collection[int] | None = None) -> None:
-    """Print the table of a results folder, and below it what its reader must know.
-
-    Parameters
-    ----------
-    results : ResultsFolder
-    asked : collection of int or None
-        The places in the plan of the runs to print; what else there is becomes one line. None: everything.
-    """
-    from mpu_bench.cli import table
-    from mpu_bench.results.summary import published_tables
-
-    every, terminal = results.records(earlier=True), console()
-    records = every if asked is None else [each for place, each in enumerate(every) if place in asked]
-    tables = published_tables(results)
-    table.print_table(records, tables, terminal)
-    for line in table.remarks(records, results.environments(), tables):
-        terminal.tell(line)
-    if asked is not None and (rest := sum(not each["trial"] for each in every) - len(records)) > 0:
-        line = f"other runs of this experiment, not asked for: {rest}; mpu-bench show {results.folder} prints them all"
-        terminal.tell(line)
-
-
 def show(results: ResultsFolder) -> None:
     """Print the table of a results folder."""
+    from mpu_bench.display import table
     from mpu_bench.results.folder import open_results
 
     with open_results(results) as opened:
-        print_results(opened)
+        table.print_results(opened, console())
 
 
 def plot(
@@ -106,7 +80,7 @@ def clean(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Delete a results folder: what mpu-bench has written there, and nothing else."""
-    from mpu_bench.cli.terminal import confirmed
+    from mpu_bench.display.terminal import confirmed
     from mpu_bench.report import cleaning
 
     cleaning.check(results)

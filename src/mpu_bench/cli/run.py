@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,14 +23,11 @@ from mpu_bench.cli.options import (
     data_home,
     say,
 )
-from mpu_bench.cli.results import print_results
 from mpu_bench.config.bounds import LARGEST_SEED, MOST_JOBS, MOST_REPEATS, MOST_THREADS
 
 if TYPE_CHECKING:
-    from mpu_bench.config.choices import Experiment
-    from mpu_bench.data.download.cache import DataHome
     from mpu_bench.experiment.pool import Pool
-    from mpu_bench.experiment.run import Run
+    from mpu_bench.experiment.runner import Listener
 
 
 def run(
@@ -84,14 +81,15 @@ def run(
     """
     if debugger:
         _begin_debugging(jobs, threads or 1)
-    from mpu_bench.config.read import read_config
-    from mpu_bench.experiment import disturbance, plan
+    from mpu_bench.experiment import disturbance
+    from mpu_bench.experiment.chosen import ChosenRuns
 
     home = data_home(data_folder, mirror, offline)
     load = disturbance.load_of_others()  # while this process has no workers yet
     with _pool(0 if dry_run else jobs, threads or 1, debugger) as pool:  # workers import while the config is read
-        experiment = read_config(
+        chosen = ChosenRuns.read(
             config,
+            only or [],
             profile=profile,
             settings=settings or [],
             seed=seed,
@@ -100,24 +98,19 @@ def run(
             kernel_memory=kernel_memory,
             announce=announce_plugins,
         )
-        runs = plan.plan(experiment)
-        chosen = plan.only(runs, only) if only else runs
-        folder = results / experiment.name
+        folder = results / chosen.experiment.name
         if dry_run:
             from mpu_bench.cli import listing
 
-            listing.print_plan(runs, chosen, home, folder, console())
+            listing.print_plan(chosen.plan, chosen.runs, home, folder, console())
             return
-        pool.use_threads(experiment.threads)
-        if busy := disturbance.warning(load, jobs * experiment.threads):
-            say(busy)
-        if jobs > 1:
-            say(f"{jobs} runs at once share this machine: do not compare their seconds with those of single runs")
-        raise typer.Exit(
-            _execute(
-                experiment, runs, chosen, home, folder, pool, force, status_line=not debugger, save_models=save_models
+
+        def make(listener: Listener) -> bool:
+            return chosen.make(
+                folder, home, pool, listener, force=force, save_models=save_models, jobs=jobs, load=load, say=say
             )
-        )
+
+        raise typer.Exit(_execute(make, chosen.places, folder, status_line=not debugger))
 
 
 def _begin_debugging(jobs: int, threads: int) -> None:
@@ -155,42 +148,30 @@ def _debug(fault: BaseException) -> None:
     pdb.post_mortem(fault.__traceback__)
 
 
-def _execute(
-    experiment: Experiment,
-    runs: Sequence[Run],
-    chosen: Sequence[Run],
-    home: DataHome,
-    folder: Path,
-    pool: Pool,
-    force: bool,
-    status_line: bool,
-    save_models: bool,
-) -> int:
-    from mpu_bench.cli.live import Display
-    from mpu_bench.experiment import runner
+def _execute(make: Callable[[Listener], bool], asked: Collection[int] | None, folder: Path, status_line: bool) -> int:
+    from mpu_bench.display.live import Display
     from mpu_bench.results.store import FILE
 
     code = FAILED
     try:
         with Display(console(stderr=True), status_line).listening() as listener:
-            made = runner.execute(experiment, runs, chosen, home, folder, pool, listener, force, save_models)
-            code = 0 if made else FAILED
+            code = 0 if make(listener) else FAILED
     except KeyboardInterrupt:
         say(HELD)
         if not (folder / FILE).is_file():
             return INTERRUPTED
         code = INTERRUPTED
-    places = {id(run) for run in chosen}
-    _report(folder, {place for place, run in enumerate(runs) if id(run) in places} if len(chosen) < len(runs) else None)
+    _report(folder, asked)
     return code
 
 
 def _report(folder: Path, asked: Collection[int] | None) -> None:
     """Write the CSV files of a results folder and print the part of its table that was asked for."""
+    from mpu_bench.display import table
     from mpu_bench.report import csv_files
     from mpu_bench.results.folder import open_results
 
     with open_results(folder) as results:
         csv_files.write(results)
-        print_results(results, asked)
+        table.print_results(results, console(), asked)
     say(f"results are in {folder}: runs.csv, table.csv, curves.csv and others")

@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from mpu_bench.cli.terminal import Terminal, styled
+from mpu_bench.display.terminal import Terminal, styled
 
 if TYPE_CHECKING:
     from mpu_bench.selection.outcome import Outcome, Row

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich import box
 from rich.table import Table
 
-from mpu_bench.cli.terminal import Terminal, reason, styled
+from mpu_bench.display.terminal import Terminal, reason, styled
 from mpu_bench.quantities import format_number
 from mpu_bench.report import checked
 from mpu_bench.report.overview import PaperTable, besides, by_paper, overview_rows

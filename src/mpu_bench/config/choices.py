@@ -131,6 +131,7 @@ class Experiment:
     ``paper`` is the one whose table or figure it is, ``options`` are the words of a command that changed the config,
     ``profiles`` what else it could have been. ``overridden`` names the keys that a profile or an option changed, and
     ``unchanged`` is the config without: None where nothing changed it, or where the file says nothing whole without.
+    ``given`` is the text of a config that a program gave, and that is no file; empty for one that is.
     """
 
     name: str
@@ -153,3 +154,4 @@ class Experiment:
     profiles: tuple[str, ...]
     overridden: str
     unchanged: Experiment | None
+    given: str = ""

@@ -20,6 +20,7 @@ from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File, Repeats
 from mpu_bench.config.sweep import (
     check_classes,
+    check_ends,
     check_per_dataset,
     check_seconds_of,
     datasets_of,
@@ -70,8 +71,12 @@ def config_names() -> list[str]:
     return sorted(path.stem for path in resources.bundled("configs").glob("*.yaml"))
 
 
+Config = Path | Mapping[str, Any]  #: a file, the name of a shipped one, or the content of one
+GIVEN = "the config"  #: what messages call one that is no file
+
+
 def read_config(
-    path: Path,
+    path: Config,
     *,
     profile: str | None = None,
     settings: Sequence[str] = (),
@@ -88,8 +93,9 @@ def read_config(
 
     Parameters
     ----------
-    path : Path
-        The YAML file, or the name of a shipped config.
+    path : Path or mapping
+        The YAML file, or the name of a shipped config; or what such a file would hold: its plugins are found from the
+        working folder.
     profile : str, optional
         The entry of the config's ``profiles`` that overrides it; its results go to ``<name>-<profile>``.
     settings : sequence of str
@@ -127,13 +133,17 @@ def read_without_plugins(path: Path, *, profile: str | None = None) -> Experimen
 
 
 def _read(
-    path: Path,
+    path: Config,
     profile: str | None,
     settings: Sequence[str],
     given: Mapping[str, Any],
     plugins: _Plugins | None,
 ) -> Experiment:
-    file = document.read(find_config(path), ConfigError, RENAMED)
+    text = ""
+    if isinstance(path, Path):
+        file = document.read(find_config(path), ConfigError, RENAMED)
+    else:
+        file, text = document.of_mapping(path, GIVEN, ConfigError, RENAMED)
     _check_version(file)
     labels = labels_in(file.data)
     overridden: list[str] = []
@@ -150,13 +160,13 @@ def _read(
             file.replace((key,), value, Locations(option))
             options += [option, str(value)]
             overridden += [] if key in _NO_SETTINGS else [f"{key} = {value}"]
-    experiment = _experiment(file, labels, tuple(options), plugins)
+    experiment = replace(_experiment(file, labels, tuple(options), plugins), given=text)
     if not overridden:
         return experiment
     return replace(experiment, overridden="; ".join(overridden), unchanged=_unchanged(path, plugins))
 
 
-def _unchanged(path: Path, plugins: _Plugins | None) -> Experiment | None:
+def _unchanged(path: Config, plugins: _Plugins | None) -> Experiment | None:
     """Read the config as its file says it, which need not be whole without the options that change it.
 
     Plugins that the changed config does not name are not run.
@@ -324,6 +334,7 @@ def _checked(
     check_classes(datasets, choices, file["solvers"])
     check_seconds_of(content.stop, labels, choices, file["stop"]["seconds_of"])
     _check_choices(content, choices, file)
+    check_ends(content, choices, file["solvers"])
     check_judging(content, file.root, {*labels, *known})
     return Experiment(
         source=file.source,

@@ -415,6 +415,22 @@ def check_seconds_of(stop: Stop, labels: Sequence[str], choices: Sequence[Solver
                 )
 
 
+def check_ends(content: File, choices: Sequence[SolverChoice], node: Node) -> None:
+    """Refuse runs that nothing ends: neither a rule of the solver's own, nor one of the config, nor a limit."""
+    rules = {name for name, limit in dict(content.stop).items() if limit is not None}
+    if content.limits.seconds is not None or rules - {"seconds_of"}:
+        return
+    peer = content.stop.seconds_of and content.stop.seconds_of.solver
+    endless = [choice.name for choice in choices if peer in (None, choice.name)]
+    endless += [choice.tuning.solver for choice in choices if choice.tuning is not None]  # trials have no such seconds
+    for solver in map(solvers.load, endless):
+        if not solver.ends and solver.sliceable:
+            raise node.error(
+                f"nothing ends a run of solver '{solver.name}': say when, such as stop: {{passes: 10}}; or, if it "
+                "returns Status.DONE whatever the data are, write ends = True into its class"
+            )
+
+
 def check_classes(datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], node: Node) -> None:
     """Refuse solvers of two classes on datasets of more."""
     for dataset, choice in itertools.product(datasets, choices):

@@ -88,6 +88,8 @@ class Solver(ABC):
     weighted : whether every example may have a weight of its own for its loss (`Problem.weights`).
     online : whether it takes its examples one by one from a `Stream`, so that they need not all be in memory.
     sliceable : False for peers, whose one advance runs to the end whatever ``until`` says.
+    ends : whether it stops by a rule of its own, ``Status.DONE``, whatever the data are; a config must say when any
+        other ends.
     deterministic : whether nothing in it is random, so that one run on given data says all.
     rounding : by how much results may differ where a machine rounds sums otherwise, as measured between instruction
         sets: the name of a count or of ``objective`` and a relative difference, or the name of an error and a share of
@@ -103,6 +105,7 @@ class Solver(ABC):
     weighted: ClassVar[bool] = False
     online: ClassVar[bool] = False
     sliceable: ClassVar[bool] = True
+    ends: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
     rounding: ClassVar[Mapping[str, float]] = {}
     version: ClassVar[int] = 1

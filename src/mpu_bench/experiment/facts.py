@@ -30,7 +30,8 @@ def facts_of(experiment: Experiment, folder: Path) -> dict[str, Any]:
     """Return what the results folder of an experiment remembers of its config."""
     return {
         "name": experiment.name,
-        "config": _name_of(experiment),
+        "config": None if experiment.given else _name_of(experiment),
+        "given": experiment.given or None,
         "config_keys": _keys_of(experiment, folder),
         "options": list(experiment.options),
         "description": experiment.description,
@@ -51,7 +52,7 @@ def check_config(experiment: Experiment, store: Store) -> None:
     """
     known = store.fact("config_keys")
     if known is not None and not set(known) & set(_keys_of(experiment, store.folder)):
-        config = store.fact("config")
+        config = store.fact("config") or "given by a program"
         where = "of mpu-bench itself" if config == store.fact("name") else f"({config})"
         raise StoreError(
             f"{store.folder}: holds results of another config named {store.fact('name')} {where}; "
@@ -70,8 +71,14 @@ def _keys_of(experiment: Experiment, folder: Path) -> list[str]:
 
     Both are hashes: a path may hold the name of a user.
     """
+    if experiment.given:  # whatever a program gives by this name is the same config, edited
+        return [_hash(f"given {experiment.name}".encode()), _hash(experiment.given.encode())]
     name, source = _name_of(experiment), Path(experiment.source)
     place = f"shipped {name}"
     if name == experiment.source:
         place = os.path.relpath(source.resolve(), folder.resolve())
-    return [hashlib.sha256(text).hexdigest()[:_DIGITS] for text in (place.encode(), source.read_bytes())]
+    return [_hash(place.encode()), _hash(source.read_bytes())]
+
+
+def _hash(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:_DIGITS]

@@ -2,7 +2,8 @@
 
 What the code does is in the key by versions that are raised by hand when a result would come out otherwise, so that
 comments, names and moves make no result stale: `SHARED_VERSION` here, and ``version`` of each solver. Of a solver from
-a file of the user's own, where nobody keeps a version, the code of that file is in the key.
+a file of the user's own, where nobody keeps a version, the code of that file is in the key; of one from an installed
+package, the version of that.
 """
 
 from __future__ import annotations
@@ -80,5 +81,5 @@ def _versions(name: str, several: bool) -> list[int | str]:
     from mpu_bench.solvers.multiclass import Multiclass
 
     source = solvers.plugin_of(name)
-    own = [] if source is None else [source.code_hash]
+    own = [source.code_hash] if source is not None else list(filter(None, [solvers.package_of(name)]))
     return [SHARED_VERSION, solvers.load(name).version, *([Multiclass.version] if several else []), *own]

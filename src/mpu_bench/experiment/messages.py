@@ -119,11 +119,12 @@ class Finished:
 
 @dataclass(frozen=True)
 class Failed:
-    """The end of a run without a result: one of the words for it, and why."""
+    """The end of a run without a result: one of the words for it, why, and the traceback of an exception."""
 
     status: Literal["error", "skipped", "out-of-memory"]
     reason: str
     threads_left: _Count = 0
+    traceback: str = ""
 
 
 #: what is told while a run is under way
@@ -170,8 +171,8 @@ def _plain_message(message: Message) -> Message:
         case Finished(record, checkpoints):
             checked = [_plain_columns(each, CHECKPOINT_COLUMNS) for each in checkpoints]
             return replace(message, record=_plain_columns(record, _COLUMNS), checkpoints=checked)
-        case Failed(status, reason, threads_left):
-            return Failed(status, plain(reason), threads_left)
+        case Failed(status, reason, threads_left, traceback):
+            return Failed(status, plain(reason), threads_left, plain(traceback))
         case Work(step, number, text, total, done):
             return Work(step, number, plain(text), total, done)
         case Progress(passes, seconds, objective, gap):

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from mpu_bench.experiment import disturbance
@@ -252,6 +253,7 @@ def _save_model(task: Task, traced: Any, problem: Any) -> str:
 def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
     """Return what is said of an exception; the text of one may fail, too."""
     from mpu_bench.errors import UserError
+    from mpu_bench.solvers.plugins import tracebacks
 
     said = _text(fault)
     if isinstance(fault, UserError):
@@ -265,7 +267,15 @@ def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
         sys.stderr.write(plain("".join(traceback.format_exception(fault))))
     words = {SystemExit: "asked for the end of its process", KeyboardInterrupt: "interrupted itself"}
     more = next((f" (the solver {words[kind]})" for kind in words if isinstance(fault, kind)), "")
-    return Failed("error", f"{type(fault).__name__}: {said}{more}")
+    said, files = f"{type(fault).__name__}: {said}{more}", _files(asked)
+    place = tracebacks.place_of(fault, files)
+    traced = tracebacks.traceback_of(fault, files, said)
+    return Failed("error", f"{said} ({place})" if place else said, traceback=traced)
+
+
+def _files(asked: Task | Preparation) -> tuple[Path, ...]:
+    """Return the files of the user's own that a task may have run."""
+    return asked.run.settings.plugins if isinstance(asked, Task) else ()
 
 
 def _threads_left(before: set[threading.Thread]) -> int:

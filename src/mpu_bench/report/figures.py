@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,34 +70,48 @@ def plot(results: Path, name: str | None, against: str | None, out: Path | None)
     StoreError
         If the results have no data for it, or the files cannot be written.
     """
+    drawable = figures_of(results, name, against)
+    folder = out or results / FOLDER
+    files = {f"{figure.name}.{form}": content for figure in drawable for form, content in drawn(figure, FORMS).items()}
+    write_all(folder, files)
+    return [folder / name for name in files]
+
+
+def figures_of(results: Path, name: str | None = None, against: str | None = None) -> list[Figure]:
+    """Return the figures of a results folder that it has data for, or the one of a name; see `plot`."""
     if name is not None and name not in figure_data.NAMES:
         raise ConfigError(f"no figure '{name}': {nearest(name, figure_data.NAMES)}")
     if against is not None and against not in figure_data.AXES:
         raise ConfigError(f"no axis '{against}': {nearest(against, figure_data.AXES)}")
     with open_results(results) as opened:
         rows, means = summary.summaries(opened), opened.mean_curves()
-    figures = [figure_data.make(each, rows, means, against) for each in ([name] if name else figure_data.NAMES)]
+    figures = (figure_data.make(each, rows, means, against) for each in ([name] if name else figure_data.NAMES))
     drawable = [figure for figure in figures if figure is not None]
     if not drawable:
         raise StoreError(f"{results}: has no data for {'a figure' if name is None else f'the figure {name!r}'}")
-    folder = out or results / FOLDER
-    files = {name: content for figure in drawable for name, content in _drawn(figure).items()}
-    write_all(folder, files)
-    return [folder / name for name in files]
+    return drawable
 
 
-def _drawn(figure: Figure) -> dict[str, bytes]:
-    """Return a figure's files, by their names."""
+def drawn(figure: Figure, forms: Sequence[str]) -> dict[str, bytes]:
+    """Return the content of a figure's files, by their forms."""
     import matplotlib as mpl
 
-    files = {}
+    contents = {}
     with mpl.rc_context(_STYLE):
         drawing = draw(figure)
-        for form, metadata in _METADATA.items():
+        for form in forms:
             stream = io.BytesIO()
-            drawing.savefig(stream, format=form, metadata=metadata)
-            files[f"{figure.name}.{form}"] = stream.getvalue()
-    return files
+            drawing.savefig(stream, format=form, metadata=_METADATA[form])
+            contents[form] = stream.getvalue()
+    return contents
+
+
+def styled(figure: Figure) -> Drawing:
+    """Draw a figure for a program, which may go on with it."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(_STYLE):
+        return draw(figure)
 
 
 def draw(figure: Figure) -> Drawing:

@@ -198,11 +198,12 @@ def _experiment(folder: Path) -> dict[str, Any]:
         judged = overview.of_results(results, cells)
         facts = {name: results.fact(name) or "" for name in ("config", "description", "paper")}
         machines, options, name = results.environments(), results.fact("options") or [], results.name
+        given = results.fact("given")  # by a program: no command repeats it
     varied = naming.varying(every)
     kernels = {row["kernel"] for row in every}
     kernel = every[0]["kernel"] if len(kernels) == 1 else ""  # said once, not in every row
     columns = _columns(every)
-    repeat = ["mpu-bench", "run", facts["config"] or name, *options]
+    repeat = [] if given else ["mpu-bench", "run", facts["config"] or name, *options]
     figures = {f"{name}-{figure.name}": figure for figure in figure_data.figures(rows, means)}
     versions = {key: figure_data.versions(figure, rows, means) for key, figure in figures.items()}
     return facts | {
@@ -282,7 +283,7 @@ def _row(
             (column.text(row, spread=False), column.quantity.spread(column.value(row, "{}_std"))) for column in columns
         ],
         "changed": row["overridden"] or "",
-        "command": "" if row["earlier"] else shlex.join(map(str, command)),
+        "command": "" if row["earlier"] or not repeat else shlex.join(map(str, command)),
     }
 
 

@@ -1,7 +1,7 @@
 """The solvers, one file per algorithm; a new one is one file and one line below.
 
-Names are known without importing anything heavy; a solver's module is imported when it is asked for. The solvers of a
-plugin, a file of the user's own, join them: see `plugins`.
+Names are known without importing anything heavy; a solver's module is imported when it is asked for. Those of installed
+packages (entry points ``mpu_bench.solvers``) and of plugins, files of the user's own, join them: see `plugins`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mpu_bench import installed
 from mpu_bench.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
@@ -49,6 +51,10 @@ SOLVERS = {
 }
 
 
+#: solver of an installed package -> its entry point; the project's own names stay its own
+INSTALLED = {name: entry for name, entry in installed.brought(installed.SOLVERS).items() if name not in SOLVERS}
+SOLVERS |= {name: entry.value for name, entry in INSTALLED.items()}
+
 #: stands in SOLVERS for a solver of a plugin that is not described
 _UNDESCRIBED = "mpu_bench.solvers.plugins.stand_in:Undescribed"
 #: module of a plugin -> its file as it was read
@@ -63,15 +69,41 @@ def load(name: str) -> type[Solver]:
     Raises
     ------
     ConfigError
-        If no solver has this name; the message suggests the nearest.
+        If no solver has this name; the message suggests the nearest. Or if a package that brings one is not right.
     """
     if name not in SOLVERS:
         raise ConfigError(f"unknown solver '{name}': {nearest(name, SOLVERS)}")
+    if name in INSTALLED:
+        return _of_package(name)
     module, class_name = SOLVERS[name].split(":")
     if module in _SOURCES and module not in sys.modules:
         return _STAND_INS[SOLVERS[name]]
     solver: type[Solver] = getattr(import_module(module), class_name)
     return solver
+
+
+@cache
+def _of_package(name: str) -> type[Solver]:
+    """Import the solver of an installed package: code that the user trusts already."""
+    from mpu_bench.solvers.plugins import importing
+
+    entry = INSTALLED[name]
+    where = f"solver '{name}' of the package {installed.package_of(entry)}"
+    try:
+        solver: type[Solver] = entry.load()
+    except Exception as fault:
+        raise ConfigError(
+            f"{where}: {entry.value} cannot be imported: {type(fault).__name__}: {importing.text_of(fault)}"
+        ) from fault
+    importing.check_class(solver, where)
+    if solver.name != name:
+        raise ConfigError(f"{where}: the class calls itself '{solver.name}'; its entry point must have the same name")
+    return solver
+
+
+def package_of(name: str) -> str:
+    """Return the installed package, with its version, that brings a solver; empty for all others."""
+    return installed.package_of(INSTALLED[name]) if name in INSTALLED else ""
 
 
 def load_plugin(path: Path, code_hash: str = "") -> list[str]:
@@ -164,6 +196,13 @@ def undescribed(names: Iterable[str]) -> Iterator[None]:
 def is_described(name: str) -> bool:
     """Return whether anything is known of a solver but its name."""
     return SOLVERS.get(name) != _UNDESCRIBED
+
+
+def forget_plugins() -> None:
+    """Forget the solvers of all plugins that were described here: another config may mean others by their names."""
+    for module in {target.partition(":")[0] for target in _STAND_INS}:
+        _forget(module)
+        _SOURCES.pop(module, None)
 
 
 def end_descriptions() -> None:

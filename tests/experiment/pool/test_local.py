@@ -74,6 +74,21 @@ def test_a_failure_is_a_row_and_the_others_go_on(
     assert last["status"] == "done"
 
 
+def test_an_exception_tells_where_in_the_users_file_it_was_raised(outcomes) -> None:
+    (only,) = (each.record for each in outcomes(["raise"]))
+    lines = PLUGIN.read_text(encoding="utf-8").splitlines()
+    line = 1 + next(number for number, text in enumerate(lines) if "the matrix is not what it seemed" in text)
+    assert only["reason"] == f"ValueError: the matrix is not what it seemed (misbehaving.py, line {line}, in _raise)"
+    traced = only["traceback"].splitlines()
+    assert traced[0] == "Traceback (most recent call last):"
+    assert [text.split(", ")[2] for text in traced if text.startswith('  File "misbehaving.py"')] == [
+        "in advance",
+        "in _raise",
+    ]
+    assert traced[-1] == "ValueError: the matrix is not what it seemed"
+    assert "worker.py" not in only["traceback"]
+
+
 def test_a_run_over_its_seconds_is_ended(outcomes) -> None:
     first, second = (each.record for each in outcomes(["sleep", "finish"], Limits(seconds=2)))
     assert (first["status"], first["reason"]) == ("timeout", "still training after 2 seconds; ended by mpu-bench")

@@ -1,14 +1,18 @@
-"""The cards of all datasets: those that come with the project, and the user's own in ``./datasets``."""
+"""The cards of all datasets: those that come with the project, the user's own in ``./datasets``, those of packages.
+
+An installed package brings a folder of cards by an entry point ``mpu_bench.datasets``.
+"""
 
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mpu_bench import document, resources
+from mpu_bench import document, installed, resources
 from mpu_bench.data.cards.schema import MOST_NAME_BYTES, UNIVERSAL_OPTIONS, AnyCard, Card, can_name_a_file
 from mpu_bench.document import Document
 from mpu_bench.errors import DataError, nearest
@@ -129,18 +133,30 @@ def bipartitions(chosen: Card, how: Any) -> list[tuple[str, list[str], tuple[str
 
 
 def _paths() -> dict[str, Path]:
-    """Return the card of every name; a user's card must not take the place of a shipped one."""
+    """Return the card of every name; a user's card must not take the place of a shipped one.
+
+    One of an installed package takes no place that is taken.
+    """
     ours = resources.bundled("datasets")
     found = {path.stem: path for path in sorted(ours.glob("*.yaml"))}
-    if ours.resolve() == _OWN.resolve():
-        return found
-    for path in sorted(_OWN.glob("*.yaml")):
+    own = [] if ours.resolve() == _OWN.resolve() else sorted(_OWN.glob("*.yaml"))
+    for path in own:
         if not can_name_a_file(path.stem):
             continue  # `_find` says so to who asks for it
         known = found.setdefault(path.stem, path)
         if known is not path and _bytes(path) != _bytes(known):
             raise DataError(f"{path}: the project has a dataset '{path.stem}' of its own ({known}); rename your card")
+    for path in _of_packages(tuple(sys.path)):
+        found.setdefault(path.stem, path)
     return found
+
+
+@cache
+def _of_packages(_path: tuple[str, ...]) -> list[Path]:
+    """Return the cards of installed packages."""
+    folders = [installed.folder_of(entry) for entry in installed.brought(installed.DATASETS).values()]
+    paths = [path for folder in folders if folder is not None for path in sorted(folder.glob("*.yaml"))]
+    return [path for path in paths if can_name_a_file(path.stem)]
 
 
 def _bytes(path: Path) -> bytes:

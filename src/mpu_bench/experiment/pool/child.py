@@ -61,10 +61,10 @@ class WorkerHandle:
         with suppress(BrokenPipeError, ConnectionResetError):
             self.connection.send(asked)
 
-    def failed(self, status: str, reason: str) -> Outcome:
+    def failed(self, status: str, reason: str, traceback: str = "") -> Outcome:
         """Return the outcome of a task that has no result, with what is known of it."""
         assert self.task is not None
-        record: dict[str, Any] = {"status": status, "reason": reason}
+        record: dict[str, Any] = {"status": status, "reason": reason, "traceback": traceback or None}
         if self.progress is not None:
             record |= {"train_seconds": self.progress.seconds, "passes": self.progress.passes}
         if self.peak_memory:

@@ -88,6 +88,6 @@ def _outcome(task: Task, last: Message) -> Outcome:
     match last:
         case Finished(record, checkpoints):
             return Outcome(task, record, checkpoints)
-        case Failed(status, reason):
-            return Outcome(task, {"status": status, "reason": reason}, [])
+        case Failed(status, reason, _, traceback):
+            return Outcome(task, {"status": status, "reason": reason, "traceback": traceback or None}, [])
     raise ValueError(f"a run ended with {last!r}")

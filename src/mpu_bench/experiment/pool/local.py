@@ -175,8 +175,8 @@ def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome |
             if limit is not None and max(message.resident_bytes, busy.peak_memory) > limit:  # between two looks
                 return busy.failed("out-of-memory", _over(limit))
             return Outcome(busy.task, record, checkpoints)
-        case Failed(status, reason):
-            return busy.failed(status, reason)
+        case Failed(status, reason, _, traceback):
+            return busy.failed(status, reason, traceback)
         case Prepared() | Work():
             raise ValueError("news of a preparation")
         case Compiler():

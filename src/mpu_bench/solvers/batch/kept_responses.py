@@ -65,6 +65,7 @@ class KeptResponses(Solver):
 
     kernels: ClassVar = "any"
     rounding: ClassVar = {"objective": 1e-6}  # responses are sums of single precision numbers
+    ends: ClassVar = True
 
     regularization: Annotated[float, Gt(0)]
     passes: Annotated[int, Ge(1)] = 10

@@ -62,6 +62,7 @@ class RFF(Solver):
     paper = "sbp-2012"
     kernels: ClassVar = "any"
     weighted: ClassVar = True
+    ends: ClassVar = True
 
     regularization: Annotated[float, Gt(0)]
     pairs: Annotated[int, Ge(1)] = 1024

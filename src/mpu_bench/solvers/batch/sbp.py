@@ -114,6 +114,7 @@ class SBP(Solver):
         "objective": 5e-3,
     }  # responses near the water level, single precision
     kernels: ClassVar = "any"
+    ends: ClassVar = True
 
     nu: Annotated[float, Ge(0), Lt(np.inf)]
     bias: bool = False

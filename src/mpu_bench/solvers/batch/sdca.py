@@ -8,7 +8,7 @@ the examples drawn uniformly (their section 3.2) and no shrinking, on kept respo
 Cotter, Shalev-Shwartz, Srebro: "The Kernelized Stochastic Batch Perceptron", ICML 2012, Problem 4.1. Each iteration
 sets one alpha_i to its maximum. lambda J is Problem 2.2's objective, lambda/2 ||w||^2 + 1/n sum_i max(0, 1 - c_i).
 
-Counted: as kept_responses.py says. Measured are J, D and the gap, all from the kept responses: of the kernel matrix as
+It counts as kept_responses.py says. Measured are J, D and the gap, all from the kept responses: of the kernel matrix as
 core/gram.py rounds its entries.
 """
 

@@ -21,9 +21,10 @@ Without a bias: sbp-2012, section 4, one beta at a time, that with the largest g
 almost at its bound gains next to nothing, whatever its gradient, and would else be waited for until all others gain
 less.
 
-An iteration is one change, of a pair or of a single beta (presented, steps and updates). Counted: n kernel evaluations
-for each beta it changes, so 2n with a bias; and n for each row that a reconstruction of the gradient asks for. Kernel
-rows are single precision, or double where C is large for the tolerance.
+Counted: an iteration is one change, of a pair or of a single beta (presented, steps and updates); n kernel evaluations
+for each beta it changes, so 2n with a bias; and n for each row that a reconstruction of the gradient asks for.
+
+Kernel rows are single precision, or double where C is large for the tolerance.
 """
 
 from __future__ import annotations
@@ -110,6 +111,7 @@ class SMO(Solver):
         "support_vectors": 0.01,
         "objective": 1e-5,
     }
+    ends: ClassVar = True
 
     C: Annotated[float, Gt(0), Lt(np.inf)] | None = None
     regularization: Annotated[float, Gt(0), Lt(np.inf)] | None = None

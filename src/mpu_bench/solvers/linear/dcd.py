@@ -98,6 +98,7 @@ class DCD(Solver):
     name = "dcd"
     paper = "hsieh-2008"
     weighted: ClassVar = True
+    ends: ClassVar = True
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1

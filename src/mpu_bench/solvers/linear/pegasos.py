@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -84,6 +84,7 @@ class Pegasos(Solver):
 
     name = "pegasos"
     paper = "shalev-shwartz-2007"
+    ends: ClassVar = True
 
     C: Annotated[float, Gt(0)] = 1.0
     batch: Annotated[int, Ge(1)] = 30

@@ -105,6 +105,7 @@ class SVMperf(Solver):
     name = "svmperf"
     deterministic: ClassVar = True
     paper = "joachims-2006"
+    ends: ClassVar = True
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1

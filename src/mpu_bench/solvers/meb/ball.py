@@ -123,6 +123,7 @@ class BallSolver(Solver):
         "support_vectors": 0.3,
         "objective": 1e-3,
     }
+    ends: ClassVar = True
 
     C: Annotated[float, Gt(0)] = 1.0
     eps: Annotated[float, Gt(0)] = 1e-6

@@ -151,6 +151,7 @@ class ThresholdPerceptron(Solver):
     """Algorithm 1 with active sets and multiple updates, for the thresholds of a subclass."""
 
     kernels: ClassVar = "any"
+    ends: ClassVar = True
 
     @abstractmethod
     def thresholds(self, R2: float) -> Thresholds:

@@ -31,6 +31,7 @@ class OnlineSolver(Solver):
     kernels: ClassVar = "any"
     classes: ClassVar = "any"
     online: ClassVar = True
+    ends: ClassVar = True
 
     passes: Annotated[int, Ge(1)] = 1
 

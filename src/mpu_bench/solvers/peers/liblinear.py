@@ -3,8 +3,9 @@
     min_w  J(w) = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i w.x_i)
 
 Fan, Chang, Hsieh, Wang, Lin: "LIBLINEAR: a library for large linear classification", JMLR 9, 2008, solver type 3.
-It does not give its dual variables, so it certifies no gap. It counts passes over a shrinking set only;
-``presented`` is passes times n, an upper bound.
+It does not give its dual variables, so it certifies no gap.
+
+Counted: passes over a shrinking set only; ``presented`` is passes times n, an upper bound.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -57,6 +58,7 @@ class Liblinear(Solver):
     name = "liblinear"
     paper = "scikit-learn"
     sliceable = False
+    ends: ClassVar = True
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1

@@ -63,6 +63,7 @@ class Libsvm(Solver):
     paper = "scikit-learn"
     kernels: ClassVar = "any"
     sliceable = False
+    ends: ClassVar = True
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 1e-3

@@ -16,7 +16,7 @@ from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.solver import Solver
 from mpu_bench.errors import ConfigError, UserError
 from mpu_bench.scaled import from_json, to_json
-from mpu_bench.solvers.plugins import source
+from mpu_bench.solvers.plugins import source, tracebacks
 from mpu_bench.solvers.plugins.description import describe, is_said
 from mpu_bench.solvers.plugins.importing import cause_of, import_solvers, text_of
 
@@ -75,6 +75,20 @@ class _Answers:
 
     def _check_kernel(self, solver: str, parameters: dict[str, Any], kernel: list[Any]) -> None:
         self._constructed(solver, parameters).check_kernel(kernel_from(kernel))
+
+    def _check(self, solver: str, check: str) -> dict[str, str]:
+        """Hold a solver to a promise that every solver makes; say what broke it, and where its code raised."""
+        from mpu_bench.solvers.contract.checks import CHECKS, BrokenContractError
+
+        try:
+            return {"remark": CHECKS[check].of(self._solvers[solver])}
+        except (BrokenContractError, UserError) as broken:
+            return {"broken": text_of(broken)}
+        except BaseException as fault:
+            said = f"{type(fault).__name__}: {text_of(fault)}"
+            place = tracebacks.place_of(fault, (self._path,))
+            traced = tracebacks.traceback_of(fault, (self._path,), said)
+            return {"broken": f"{said} ({place})" if place else said, "traceback": traced}
 
     def _objective_of(self, solver: str, parameters: dict[str, Any]) -> str:
         text = self._solvers[solver].objective_of(_values(parameters))

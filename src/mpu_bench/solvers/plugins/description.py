@@ -84,6 +84,7 @@ class SolverDescription(Strict):
     classes: Literal["two", "any"]
     online: bool
     sliceable: bool
+    ends: bool
     deterministic: bool
     rounding: dict[str, float]
     version: int
@@ -109,7 +110,10 @@ def _is_identifier(name: str) -> bool:
     return name.isidentifier() and not keyword.iskeyword(name)
 
 
-ATTRIBUTES = ("name", "paper", "kernels", "classes", "online", "sliceable", "deterministic", "rounding", "version")
+ATTRIBUTES = (
+    *("name", "paper", "kernels", "classes", "online", "sliceable", "ends", "deterministic"),
+    *("rounding", "version"),
+)
 
 
 def describe(solver: type[Solver], path: Path) -> SolverDescription:
@@ -162,7 +166,7 @@ def _attributes(solver: type[Solver], where: str) -> dict[str, Any]:
     for name, allowed in (("kernels", ("linear", "any")), ("classes", ("two", "any"))):
         if found[name] not in allowed or not isinstance(found[name], str):
             raise ConfigError(f"{where}: {name} is {_shown(found[name])}; it must be {' or '.join(map(repr, allowed))}")
-    for name in ("online", "sliceable", "deterministic"):
+    for name in ("online", "sliceable", "ends", "deterministic"):
         if not isinstance(found[name], bool):
             raise ConfigError(f"{where}: {name} is {_shown(found[name])}; it must be True or False")
     version, rounding, paper = solver.version, solver.rounding, getattr(solver, "paper", "")

@@ -76,7 +76,7 @@ def _solver_classes(module: ModuleType, path: Path) -> list[type[Solver]]:
         )
     known: dict[str, type[Solver]] = {}
     for each in found:
-        _check(each, path)
+        check_class(each, f"{path}: class {each.__name__}")
         if each.name in known:
             raise ConfigError(
                 f"{path}: the classes {known[each.name].__name__} and {each.__name__} have one name, '{each.name}'; "
@@ -86,8 +86,15 @@ def _solver_classes(module: ModuleType, path: Path) -> list[type[Solver]]:
     return found
 
 
-def _check(solver: type[Solver], path: Path) -> None:
-    where = f"{path}: class {solver.__name__}"
+def check_class(solver: Any, where: str) -> None:
+    """Refuse a class that is no solver, or not fit to be run; messages begin with ``where``.
+
+    Raises
+    ------
+    ConfigError
+    """
+    if not isinstance(solver, type) or not issubclass(solver, Solver) or not hasattr(solver, "name"):
+        raise ConfigError(f"{where}: is no subclass of mpu_bench.core.solver.Solver with a name")
     if "name" in [field.name for field in dataclasses.fields(solver)]:
         raise ConfigError(f"{where}: name is annotated and so a parameter; write name = '...' without a type")
     names.check(solver.name, where)

@@ -143,8 +143,15 @@ class Inspector:
             self._end(plugin)  # it will not be asked
         return described
 
-    def ask(self, source: PluginSource, solver: str, question: Question, **what: Any) -> Any:
-        """Let a solver of a plugin answer a question about itself.
+    def ask(
+        self,
+        source: PluginSource,
+        solver: str,
+        question: Question | Literal["check"],
+        time_limit: float = ANSWER_SECONDS,
+        **what: Any,
+    ) -> Any:
+        """Let a solver of a plugin answer a question about itself, within so many seconds.
 
         Raises
         ------
@@ -156,7 +163,7 @@ class Inspector:
         if source.path not in self._plugins:
             self.describe(source)
         request = {"question": question, "solver": solver, **what}
-        return self._ask(self._plugins[source.path], request, ANSWER_SECONDS, f"its {question}")
+        return self._ask(self._plugins[source.path], request, time_limit, f"its {question}")
 
     def close(self) -> None:
         """End all processes, with all that plugins have started."""

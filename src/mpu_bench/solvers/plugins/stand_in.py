@@ -128,6 +128,7 @@ class Undescribed(StandIn):
     kernels = "any"
     classes = "any"
     online = True
+    ends = True
 
     def __init__(self, **_parameters: Any) -> None:
         pass

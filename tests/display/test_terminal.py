@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from rich.table import Table
 
-from mpu_bench.cli import table, verdicts
-from mpu_bench.cli.live import Display
-from mpu_bench.cli.terminal import LONGEST_REASON, Terminal, confirmed, styled
+from mpu_bench.cli import verdicts
 from mpu_bench.config.choices import DatasetChoice, KernelChoice, SolverChoice
+from mpu_bench.display import table
+from mpu_bench.display.live import Display
+from mpu_bench.display.terminal import LONGEST_REASON, Terminal, confirmed, styled
 from mpu_bench.experiment.messages import Phase
 from mpu_bench.experiment.run import Run, RunSettings
 from mpu_bench.quantities import RECORD_COLUMNS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 
-from mpu_bench.cli.live import Display
-from mpu_bench.cli.terminal import Terminal
 from mpu_bench.config.choices import DatasetChoice, KernelChoice, SolverChoice
+from mpu_bench.display.live import Display
+from mpu_bench.display.terminal import Terminal
 from mpu_bench.experiment.messages import Compiled, Phase, Progress
 from mpu_bench.experiment.run import Run, RunSettings
 

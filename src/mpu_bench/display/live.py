@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.status import Status
 
-from mpu_bench.cli.terminal import Terminal, reason, styled
 from mpu_bench.data.download import progress
+from mpu_bench.display.terminal import Terminal, reason, styled
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.runner import Listener

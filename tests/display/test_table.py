@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from mpu_bench.cli import table
-from mpu_bench.cli.terminal import Terminal
+from mpu_bench.display import table
+from mpu_bench.display.terminal import Terminal
 from mpu_bench.quantities import RECORD_COLUMNS
 
 

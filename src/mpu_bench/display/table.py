@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rich import box
 from rich.measure import Measurement
 from rich.table import Table
 
-from mpu_bench.cli.terminal import Terminal, reason
+from mpu_bench.display.terminal import Terminal, reason
 from mpu_bench.quantities import FINISHED, QUANTITIES, RunStatus, format_number
 from mpu_bench.results import naming, problems
+from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.problems import Shown
-from mpu_bench.results.summary import Summary, disturbed_remark, summarize
+from mpu_bench.results.summary import Summary, disturbed_remark, published_tables, summarize
+
+
+class Block(NamedTuple):
+    """The table of one dataset: its title, the headings of its columns, and its rows, of which one may be shorter.
+
+    The first column is words, the others are numbers; ``published`` are the places of those that are published.
+    """
+
+    title: str
+    headings: list[str]
+    rows: list[list[str]]
+    published: frozenset[int]
 
 
 class _Rule(NamedTuple):
@@ -53,20 +66,56 @@ _HEADING_WIDTH = 9  # letters, beyond which a heading goes on in the next line
 _EVERYTHING = 1000  # letters, wider than any table
 
 
+def print_results(results: ResultsFolder, console: Terminal, asked: Collection[int] | None = None) -> None:
+    """Print the table of a results folder, and below it what its reader must know.
+
+    Parameters
+    ----------
+    results : ResultsFolder
+    console : Terminal
+    asked : collection of int or None
+        The places in the plan of the runs to print; what else there is becomes one line. None: everything.
+    """
+    every = results.records(earlier=True)
+    records = every if asked is None else [each for place, each in enumerate(every) if place in asked]
+    tables = published_tables(results)
+    print_table(records, tables, console)
+    for line in remarks(records, results.environments(), tables):
+        console.tell(line)
+    if asked is not None and (rest := sum(not each["trial"] for each in every) - len(records)) > 0:
+        line = f"other runs of this experiment, not asked for: {rest}; mpu-bench show {results.folder} prints them all"
+        console.tell(line)
+
+
+def blocks(records: Sequence[Mapping[str, Any]], published: Sequence[str]) -> list[Block]:
+    """Return a block per dataset, with all columns that say something."""
+    rows = summarize(records, published)
+    varying = naming.varying(rows)
+    return [_block(block, _columns(block), varying) for block in _by_dataset(rows)]
+
+
+def _by_dataset(rows: Sequence[Summary]) -> list[list[Summary]]:
+    names = dict.fromkeys(row["dataset"] for row in rows)
+    return [[row for row in rows if row["dataset"] == dataset] for dataset in names]
+
+
+def _columns(block: Sequence[Summary]) -> list[Shown]:
+    return [column for column in problems.columns(block, _RULE_OF) if _has_place(column, block)]
+
+
 def print_table(records: Sequence[Mapping[str, Any]], published: Sequence[str], console: Terminal) -> None:
     """Print a block per dataset, leaving out columns that the screen has no room for."""
     rows = summarize(records, published)
     varying = naming.varying(rows)
     left_out: set[str] = set()
-    for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        block = [row for row in rows if row["dataset"] == dataset]
-        columns = [column for column in problems.columns(block, _RULE_OF) if _has_place(column, block)]
-        table = _block(block, columns, varying)
+    for block in _by_dataset(rows):
+        columns = _columns(block)
+        table = _rich(_block(block, columns, varying))
         while any(map(_rank, columns)) and not _fits(table, console):
             last = max(columns, key=_rank)
             left_out.add(last.heading)
             columns.remove(last)
-            table = _block(block, columns, varying)
+            table = _rich(_block(block, columns, varying))
         console.print(table)
     if left_out:
         names = "; ".join(sorted(left_out))
@@ -86,26 +135,37 @@ def _fits(table: Table, console: Terminal) -> bool:
     return Measurement.get(console, console.options.update(max_width=_EVERYTHING), table).maximum <= console.width
 
 
-def _block(rows: Sequence[Summary], columns: Sequence[Shown], varying: Mapping[str, set[str]]) -> Table:
+def _block(rows: Sequence[Summary], columns: Sequence[Shown], varying: Mapping[str, set[str]]) -> Block:
     several = any(row["planned"] > 1 or not row["count"] for row in rows)
-    table = Table(title=_title(rows[0]), box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.title_justify, table.title_style = "left", "bold"
-    table.add_column("solver", overflow="fold")
-    if several:
-        table.add_column("runs", justify="right")
+    headings, published = ["solver", *(["runs"] if several else [])], set()
     for column in columns:
-        table.add_column(_heading(column), justify="right", overflow="fold")
+        headings.append(column.heading)
         if column.says_something(rows, "published_{}"):
-            table.add_column("published", justify="right", style="dim", overflow="fold")
+            published.add(len(headings))
+            headings.append("published")
+    written = []
     for row in rows:
         names = [naming.solver_text(row, varying), *([_runs_text(row)] if several else [])]
-        table.add_row(*names, *_cells(row, rows, columns))
+        written.append([*names, *_cells(row, rows, columns)])
+    return Block(_title(rows[0]), headings, written, frozenset(published))
+
+
+def _rich(block: Block) -> Table:
+    """Return a block as it is printed."""
+    table = Table(title=f"\n{block.title}", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.title_justify, table.title_style = "left", "bold"
+    table.add_column("solver", overflow="fold")
+    for place, heading in enumerate(block.headings[1:], start=1):
+        style = "dim" if place in block.published else ""
+        table.add_column(_in_lines(heading), justify="right", overflow="fold", style=style)
+    for row in block.rows:
+        table.add_row(*row)
     return table
 
 
-def _heading(column: Shown) -> str:
+def _in_lines(heading: str) -> str:
     """Return a column's title in short lines; its unit stays with the last word."""
-    lines = textwrap.wrap(column.heading.replace(", ", ",\u00a0"), _HEADING_WIDTH, break_long_words=False)
+    lines = textwrap.wrap(heading.replace(", ", ",\u00a0"), _HEADING_WIDTH, break_long_words=False)
     return "\n".join(lines).replace("\u00a0", " ")
 
 
@@ -119,7 +179,7 @@ def _title(row: Summary) -> str:
     if row["n"] is None:
         return str(row["dataset"])
     test = f", {row['n_test']} test rows" if row["n_test"] else ""
-    return f"\n{row['dataset']}: {row['n']} x {row['d']}{test}"
+    return f"{row['dataset']}: {row['n']} x {row['d']}{test}"
 
 
 def _cells(row: Summary, rows: Sequence[Summary], columns: Sequence[Shown]) -> list[str]:

@@ -1,0 +1,39 @@
+"""``mpu-bench check-solver``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mpu_bench.cli.options import FAILED, console
+
+
+def check_solver(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A Python file that defines solvers.")],
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The solver. By default all that the file defines.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=1, help="What one check may take, compiling and all.")] = 120.0,
+) -> None:
+    """Check that a solver of your own does what every solver promises.
+
+    The file is code that runs with your rights, in a child process. Exit codes: 0, all holds; 1, something does not;
+    2, bad input.
+    """
+    from mpu_bench.solvers.plugins.checking import check_solvers
+
+    terminal, failed, solver, count = console(), 0, "", 0
+    for finding in check_solvers(file, name, seconds):
+        if finding.solver != solver:
+            solver = finding.solver
+            terminal.print(f"{solver} of {file.name}", style="bold")
+        count, failed = count + 1, failed + (not finding.holds)
+        word, style = ("holds", "") if finding.holds else ("FAILS", "bold red")
+        terminal.tell(f"  {word}  {finding.promise}" + (f": {finding.said}" if finding.said else ""), style or None)
+        for line in finding.traceback.splitlines():
+            terminal.tell(f"         {line}")
+    terminal.tell(f"{failed} of {count} checks fail" if failed else f"all {count} checks hold")
+    if failed:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,33 @@
+"""``mpu-bench new``: files to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mpu_bench.cli.options import say
+
+app = typer.Typer(no_args_is_help=True, help="Write files to begin with.")
+
+
+@app.callback()
+def _options() -> None:
+    pass
+
+
+@app.command()
+def solver(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called in configs and tables: my-solver.")],
+    file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The Python file. By default NAME.py, with underscores; a config is beside."),
+    ] = None,
+) -> None:
+    """Write a solver of your own to change, and a config that runs it beside two of the project's."""
+    from mpu_bench.solvers.plugins import scaffold
+
+    path, config = scaffold.write(name, file)
+    say(f"written: {path}, {config}")
+    say(f"check it: mpu-bench check-solver {path}; run it: mpu-bench run {config}")

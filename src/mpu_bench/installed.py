@@ -1,0 +1,39 @@
+"""What installed packages bring: the entry points of a group, by name; no package is imported to list them."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib.machinery import PathFinder
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+SOLVERS = "mpu_bench.solvers"  #: name -> module:Class
+DATASETS = "mpu_bench.datasets"  #: any name -> package, or package.folder, whose folder holds cards
+
+
+def brought(group: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a group by name; of two with one name, that of the first package by name."""
+    return _brought(group, tuple(sys.path))
+
+
+@cache
+def _brought(group: str, _path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    found: dict[str, EntryPoint] = {}
+    for entry in sorted(entry_points(group=group), key=package_of):
+        found.setdefault(entry.name, entry)
+    return found
+
+
+def package_of(entry: EntryPoint) -> str:
+    """Return the package that brings an entry point, with its version."""
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unknown package"
+
+
+def folder_of(entry: EntryPoint) -> Path | None:
+    """Return the folder that an entry point names as a package or a part of one; None where there is none."""
+    top, *parts = entry.module.split(".")
+    spec = PathFinder.find_spec(top)  # which imports nothing
+    places = spec.submodule_search_locations if spec else None
+    folders = (Path(place).joinpath(*parts) for place in places or ())
+    return next((folder for folder in folders if folder.is_dir()), None)

@@ -1,0 +1,70 @@
+"""A first solver of a user's own: a file to change, and a config that runs it beside two of the project's."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from string import Template
+
+from mpu_bench import solvers
+from mpu_bench.errors import ConfigError
+from mpu_bench.files import write_all
+from mpu_bench.solvers.plugins import names
+
+_FOLDER = Path(__file__).parent
+_USED = {"Annotated", "Gt", "LinearModel", "NamedTuple", "None", "Rows", "Solver", "State", "Status"}
+
+
+def solver_text(name: str) -> str:
+    """Return the Python file of a solver of this name."""
+    words = "".join(part[:1].upper() + part[1:] for part in re.split("[^A-Za-z0-9]+", name))
+    class_name = f"My{words}" if words in _USED else words
+    return _filled("solver", name=name, class_name=class_name)
+
+
+def write(name: str, file: Path | None = None) -> tuple[Path, Path]:
+    """Write a solver and a config that runs it.
+
+    Parameters
+    ----------
+    name : str
+        Of the solver, in configs and tables.
+    file : Path, optional
+        The Python file; by default the name, with underscores, in the working folder. The config is beside it.
+
+    Returns
+    -------
+    (Path, Path)
+        The solver's file and the config's.
+
+    Raises
+    ------
+    ConfigError
+        If the name cannot be one, or is taken; if the file does not end in .py, or one of the two is there already.
+    StoreError
+        If they cannot be written.
+    """
+    names.check(name, "new solver")
+    if name in solvers.SOLVERS:
+        raise ConfigError(f"the project has a solver '{name}' of its own; choose another name")
+    path = file or Path(re.sub("[^A-Za-z0-9]+", "_", name) + ".py")
+    if path.suffix != ".py":
+        raise ConfigError(f"{path}: the name of the file must end in .py")
+    config = path.with_suffix(".yaml")
+    for each in (path, config):
+        if os.path.lexists(each):
+            raise ConfigError(f"{each}: is there already; choose another name, or another --file")
+    stem = re.sub("^[^A-Za-z0-9]+|[^A-Za-z0-9_.-]+", "-", path.stem).lstrip("-_.") or "own"
+    text = _filled("config", name=name, stem=stem[:100], file=_quoted(path.name))
+    write_all(path.parent, {path.name: solver_text(name), config.name: text})
+    return path, config
+
+
+def _quoted(word: str) -> str:
+    """Return a file's name as YAML has it in a list."""
+    return word if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", word) else "'" + word.replace("'", "''") + "'"
+
+
+def _filled(template: str, **words: str) -> str:
+    return Template((_FOLDER / f"{template}.template").read_text(encoding="utf-8")).substitute(words)

@@ -1,0 +1,59 @@
+"""``mpu-bench new``: files to begin with, and names that cannot be."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from mpu_bench.config.read import read_config
+from mpu_bench.errors import ConfigError, StoreError
+from mpu_bench.solvers.plugins import scaffold
+
+
+def test_files_that_are_there_are_not_overwritten(called, place: Path) -> None:
+    (place / "my_solver.yaml").write_text("mine\n", encoding="utf-8")
+    code, text = called("new", "solver", "my-solver")
+    assert (code, text) == (
+        2, "mpu-bench: my_solver.yaml: is there already; choose another name, or another --file\n",
+    )  # fmt: skip
+    assert not (place / "my_solver.py").exists()
+    assert (place / "my_solver.yaml").read_text(encoding="utf-8") == "mine\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "words"),
+    [
+        ("my solver", None, "new solver: its name is 'my solver'; it must be a letter and then letters, digits"),
+        ("8", None, "new solver: its name is '8'"),
+        ("off", None, "which is no text in YAML"),
+        ("mpu", None, "the project has a solver 'mpu' of its own; choose another name"),
+        ("mine", "mine.txt", "mine.txt: the name of the file must end in .py"),
+    ],
+)
+def test_names_that_cannot_be_are_refused(name: str, file: str | None, words: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        scaffold.write(name, None if file is None else tmp_path / file)
+    assert words in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made_is_one_message(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError):
+        scaffold.write("mine", tmp_path / "file" / "mine.py")
+
+
+@pytest.mark.parametrize("name", ["mine", "my-solver", "a+b.c", "Solver", "state", "x_1", "none-"])
+def test_any_name_gives_a_class_and_a_config(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path, config = scaffold.write(name)
+    classes = [node.name for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)]
+    assert len(set(classes)) == 2
+    assert all(each.isidentifier() for each in classes)
+    experiment = read_config(config)
+    assert [choice.name for choice in experiment.solvers] == [name, "mpu", "perceptron"]
+    from mpu_bench import solvers
+
+    solvers.forget_plugins()
