@@ -1,7 +1,7 @@
 """mpu-bench: reproduces the benchmarks of five papers on perceptron-like and budgeted SVM training.
 
-For Python programs: the solvers are classifiers, ``from mpu_bench import SMOClassifier`` (`estimators`); ``load`` reads a
-model that was saved (`models`); ``run`` makes the runs of a config and ``read`` opens a results folder (`api`).
+For Python programs: the solvers are classifiers, ``from mpu_bench import SMOClassifier`` (`estimators`); ``load`` reads
+a model that was saved (`models`); ``run`` makes the runs of a config and ``read`` opens a results folder (`api`).
 """
 
 from importlib import import_module

@@ -101,6 +101,8 @@ class CategoricalColumn(Strict):
 
     def codes(self, texts: pd.Series[Any]) -> NDArray[np.intp]:
         """Return the place of every word among the categories, shape (n,); -1 for one that is not among them."""
+        if isinstance(texts.dtype, pd.CategoricalDtype):
+            return self.codes(_categories(texts))[texts.cat.codes.to_numpy()]
         words = [str(each) for each in texts.to_list()] if self.exact else words_of(texts)
         places = {word: place for place, word in enumerate(self.categories)}
         return np.array([places.get(word, -1) for word in words], np.intp)
@@ -319,6 +321,10 @@ def parsed_numbers(texts: pd.Series[Any]) -> tuple[NDArray[np.float64], NDArray[
     if pd.api.types.is_numeric_dtype(texts):
         numbers = texts.to_numpy(np.float64, na_value=np.nan)
         return np.where(np.isfinite(numbers), numbers, np.nan), np.isnan(numbers)
+    if isinstance(texts.dtype, pd.CategoricalDtype):  # as files are read: a word is parsed once
+        numbers, missing = parsed_numbers(_categories(texts))
+        codes = texts.cat.codes.to_numpy()
+        return numbers[codes], missing[codes]
     cells = texts.to_list()
     with suppress(TypeError, ValueError):  # where a cell is missing, or no number
         if _is_plain("".join(cells)):
@@ -350,7 +356,14 @@ def words_of(texts: pd.Series[Any]) -> NDArray[Any]:
     if pd.api.types.is_numeric_dtype(texts):
         numbers = texts.to_numpy(np.float64, na_value=np.nan)
         return np.array([MISSING if np.isnan(each) else plain_number(each) for each in numbers], object)
+    if isinstance(texts.dtype, pd.CategoricalDtype):
+        return words_of(_categories(texts))[texts.cat.codes.to_numpy()]
     return np.array(plain_words(texts.to_list()), object)
+
+
+def _categories(texts: pd.Series[Any]) -> pd.Series[Any]:
+    """Return what a categorical column may hold, and at last None, whose code is -1."""
+    return pd.Series([*texts.cat.categories.tolist(), None], dtype=object)
 
 
 def plain_words(cells: Iterable[Any]) -> list[str]:

@@ -44,6 +44,9 @@ PARSERS = {
 #: modules that call one of them on what this very process has written or checked before
 OWN_TEXT = {
     "mpu_bench.data.cards.schema": "rounds a number to float32",
+    "mpu_bench.cli.selecting": "takes the model that its own process has just made",
+    "mpu_bench.selection.pool": "hears from its own processes",
+    "mpu_bench.selection.worker": "hears from the process that has started it, and takes the model it has made",
     "mpu_bench.data.own.chosen": "takes apart the card that it has just made",
     "mpu_bench.experiment.saving": "takes apart what it has just made",
     "mpu_bench.experiment.worker": "hears from the process that has started it",

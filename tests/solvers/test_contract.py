@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mpu_bench import solvers
+from mpu_bench.errors import UserError
 from mpu_bench.solvers.contract import checks
 from mpu_bench.solvers.contract.checks import run
 from mpu_bench.solvers.multiclass import Multiclass

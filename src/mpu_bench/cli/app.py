@@ -13,7 +13,19 @@ import typer
 
 from mpu_bench import __version__
 from mpu_bench.cli import (
-    check, check_solver, compare, data, exporting, info, interruption, models, new, reproduce, results, run, selecting,
+    check,
+    check_solver,
+    compare,
+    data,
+    exporting,
+    info,
+    interruption,
+    models,
+    new,
+    reproduce,
+    results,
+    run,
+    selecting,
 )  # fmt: skip
 from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError

@@ -11,6 +11,7 @@ numbers are one class if they are equal: 1 and 1.0. Many different numbers are t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,7 +110,7 @@ def _different(texts: pd.Series[Any], numbers: Any, most: int) -> set[str]:
     """Return the different words of a column, or of a column of numbers a few more than ``most``."""
     if pd.api.types.is_numeric_dtype(texts):
         return set(map(plain_number, np.unique(numbers)[: most + 1].tolist()))
-    return set(plain_words(set(texts.to_list()))) - {MISSING}
+    return set(plain_words(pd.unique(texts).tolist())) - {MISSING}
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ def count_labels(files: Sequence[OwnFile], label: str, numbers: Collection[str],
     for file in files:
         counts: dict[str, int] = {}
         rows = 0
-        for piece in file.pieces():
+        for piece in file.pieces(only=[*(numbers if missing == "drop" else ()), label]):
             chosen = piece[kept_rows(piece, numbers, label)] if missing == "drop" else piece
             for word, count in labels_in(chosen[label], rows, file.path):
                 counts[word] = counts.get(word, 0) + count
@@ -233,8 +234,8 @@ def labels_in(texts: pd.Series[Any], rows: int, source: Path) -> Iterator[tuple[
             f"{source}, row {row}, column '{texts.name}': there is no label; name another column by --label, or leave "
             "such rows out by --missing drop"
         )
-    found, counts = np.unique(words.astype(str), return_counts=True)
-    yield from zip(map(plain_label, found.tolist()), counts.tolist(), strict=True)
+    for word, count in Counter(words.tolist()).items():
+        yield plain_label(word), count
 
 
 def plain_label(word: str) -> str:

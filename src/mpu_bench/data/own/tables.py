@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.data.cards.parts import MOST_FEATURES
 from mpu_bench.data.own import parquet
+from mpu_bench.data.own.blocks import plain_frame
 from mpu_bench.data.own.formats import Form, Format, form_of
 from mpu_bench.data.readers.blocks import SourceFile
 from mpu_bench.errors import DataError
@@ -22,7 +24,7 @@ from mpu_bench.texts import one_line, plain
 
 MOST_COLUMNS = 10_000  #: of a table; a wider one is better svmlight
 _MOST_NAME_CHARACTERS = 200
-_PIECE_CELLS, _LEAST_ROWS = 400_000, 200  # of a piece: that of a wide table has more cells
+_PIECE_CELLS, _LEAST_ROWS = 1_000_000, 200  # of a piece: that of a wide table has more cells
 _MOST_CELL_CHARACTERS = 1 << 17  # csv's own bound
 _FIX = "write it again"
 
@@ -62,18 +64,20 @@ class OwnFile:
         """Where it is."""
         return self.file.path
 
-    def pieces(self, rows: int | None = None) -> Iterator[pd.DataFrame]:
+    def pieces(self, rows: int | None = None, only: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
         """Yield the rows of a table piece by piece.
 
         Parameters
         ----------
         rows : int, optional
             How many to read at once, at most.
+        only : sequence of str
+            The columns that are looked at, if not all; others may be left out.
 
         Yields
         ------
         DataFrame
-            Texts as they stand in the file; of Parquet, numbers as float64 and all else as texts.
+            Texts as they stand in the file, mostly as categories; of Parquet, numbers as float64, all else as texts.
 
         Raises
         ------
@@ -84,10 +88,18 @@ class OwnFile:
         if self.format == "parquet":
             yield from parquet.pieces(self.file, self.columns, rows)
             return
-        records = _records(self.file, self.separator)
-        if self.header:
-            next(records, None)
-        yield from _frames(self.path, records, self.columns, rows)
+        blocks, header = self.file.blocks(), self.header
+        for first, block in blocks:
+            frame = plain_frame(block, self.separator, self.columns, header, only)
+            if frame is None:  # the rest record by record, since a quotation may go on for longer than a block
+                records = _records(self.path, itertools.chain([(first, block)], blocks), self.separator)
+                if header:
+                    next(records, None)
+                yield from _frames(self.path, records, self.columns, rows)
+                return
+            header = header and not block.strip()
+            for begin in range(0, len(frame), rows):
+                yield frame.iloc[begin : begin + rows].reset_index(drop=True)
 
     def vectors(self, columns: int = MOST_FEATURES, first_index: int = 1) -> Iterator[Vectors]:
         """Yield the examples of svmlight text piece by piece.
@@ -166,7 +178,7 @@ def open_table(
     if found.format == "parquet":
         names: Sequence[str] = parquet.columns(file)
     else:
-        first = next(_records(file, found.separator), None)
+        first = next(_records(file.path, file.blocks(), found.separator), None)
         if first is None:
             raise DataError(f"{file.path}: is empty")
         names = [name.strip() for name in first[1]] if found.header else [""] * len(first[1])
@@ -189,18 +201,23 @@ def _checked_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(known)
 
 
-def _records(file: SourceFile, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Cut a text into cells; yields the number of the line that each record ends on."""
-    lines = _lines(file) if separator != " " else (f"{line.rstrip()}\n" for line in _lines(file))
+def _records(path: Path, blocks: Iterator[tuple[int, bytes]], separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Cut blocks of text into cells; yields the number of the line that each record begins on."""
+    first = next(blocks, None)
+    if first is None:
+        return
+    lines = _lines(path, itertools.chain([first], blocks))
+    if separator == " ":
+        lines = (f"{line.rstrip()}\n" for line in lines)
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     while True:
-        began = reader.line_num + 1
+        began = reader.line_num + first[0]
         try:
             record = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            raise DataError(f"{file.path}, line {began}: {_explained(str(error))}") from None
+            raise DataError(f"{path}, line {began}: {_explained(str(error))}") from None
         if any(record) and (len(record) > 1 or record[0].strip()):
             yield began, record
 
@@ -216,19 +233,19 @@ def _explained(error: str) -> str:
     return words
 
 
-def _lines(file: SourceFile) -> Iterator[str]:
-    for first, block in file.blocks():
+def _lines(path: Path, blocks: Iterator[tuple[int, bytes]]) -> Iterator[str]:
+    for first, block in blocks:
         for number, line in enumerate(block.splitlines(keepends=True) if b"\r" not in block else _cut(block), first):
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
                 byte = line[error.start]
                 raise DataError(
-                    f"{file.path}, line {number}: is not UTF-8 text (byte 0x{byte:02x}); convert it, such as by "
+                    f"{path}, line {number}: is not UTF-8 text (byte 0x{byte:02x}); convert it, such as by "
                     "iconv -f latin1 -t utf-8"
                 ) from None
             if "\0" in text:
-                raise DataError(f"{file.path}, line {number}: holds a NUL; this is not a text")
+                raise DataError(f"{path}, line {number}: holds a NUL; this is not a text")
             yield text
 
 
