@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from mpu_bench.selection.outcome import Outcome, Row, as_csv, choose, mcnemar
+from mpu_bench.selection.outcome import Outcome, Row, as_csv, balanced_test, choose, mcnemar
 
 
 def row(name: str, error: float | None = 0.1, size: int | None = 100, own: bool = True, **others: Any) -> Row:
@@ -51,12 +51,26 @@ def test_nothing_is_smaller_and_better_than_what_is_on_the_front(found: list[tup
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.randoms())
 def test_mcnemar_is_the_exact_test_of_rows_on_which_two_disagree(first: list[bool], random: Any) -> None:
     second = [random.random() < 0.6 for _ in first]
-    a, b = (np.packbits(np.array(each)).tobytes() for each in (first, second))
+    a, b = (row("x", right=np.packbits(np.array(each)).tobytes(), tested=len(each)) for each in (first, second))
     only_first = sum(x and not y for x, y in zip(first, second, strict=True))
     n = sum(x != y for x, y in zip(first, second, strict=True))
     tail = binom.cdf(min(only_first, n - only_first), n, 0.5)
     assert mcnemar(a, b) == pytest.approx(min(1.0, 2 * tail))
     assert mcnemar(a, b) == mcnemar(b, a)
+
+
+def test_balanced_errors_are_compared_class_by_class() -> None:
+    random = np.random.default_rng(0)
+    truth = (np.arange(20_000) < 500).astype(np.uint16)
+    common = {"truth": truth.tobytes(), "tested": len(truth)}
+
+    def candidate(errors: tuple[float, float]) -> Row:
+        wrong = random.random(len(truth)) < np.array(errors)[truth]
+        return row("x", right=np.packbits(~wrong).tobytes(), **common)
+
+    alike = [balanced_test(candidate((0.1, 0.3)), candidate((0.1, 0.3))) for _ in range(200)]
+    assert 0.01 <= np.mean(np.array(alike) < 0.05) <= 0.12
+    assert balanced_test(candidate((0.1, 0.1)), candidate((0.05, 0.5))) < 1e-6
 
 
 def test_what_is_significantly_better_is_named() -> None:

@@ -55,7 +55,8 @@ class Display:
             for each in outcome.rows:
                 if each.error is not None and each.name not in self._told:
                     self._told.add(each.name)
-                    self._console.tell(f"{each.name}: error {_error(outcome, each)}, {decimal(each.size or 0)}")
+                    kind = "balanced error" if outcome.is_rare else "error"
+                    self._console.tell(f"{each.name}: {kind} {_error(outcome, each)} %, {decimal(each.size or 0)}")
 
     def _shown(self) -> Group:
         session = self._session
@@ -128,8 +129,11 @@ def sentences(outcome: Outcome, name: str) -> list[str]:
         f"{chosen.seconds:.3g} s; it had the least {kind} of this project's learners on the rows held out"
     )
     told = [choice]
-    told += [f"{each.name} is better on the test rows, beyond chance (McNemar, p = {p:.2g})"
-             for each, p in outcome.significantly_better()]  # fmt: skip
+    test = "paired by class" if outcome.is_rare else "McNemar"
+    told += [
+        f"{each.name} is better on the test rows, beyond chance ({test}, p = {p:.2g})"
+        for each, p in outcome.significantly_better()
+    ]
     smaller = [each for each in outcome.front if each.size and 2 * each.size < chosen.size]
     if smaller:
         best = smaller[-1]

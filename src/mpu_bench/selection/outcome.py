@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpu_bench.selection.schedule import Course
 from mpu_bench.selection.worker import Evaluated
@@ -33,6 +34,7 @@ class Row:
     balanced_error: float | None = None
     tested: int = 0
     right: bytes = b""
+    truth: bytes = b""
     seconds_per_prediction: float | None = None
     vectors: int | None = None
     size: int | None = None
@@ -86,9 +88,9 @@ class Outcome:
             return []
         found = []
         for each in self.rows:
-            if each.error is not None and each.error < self.chosen.error:
-                p = mcnemar(each.right, self.chosen.right)
-                if p < SIGNIFICANT:
+            if self.shown_error(each) < self.shown_error(self.chosen):
+                paired = balanced_test if self.is_rare else mcnemar
+                if (p := paired(each, self.chosen)) < SIGNIFICANT:
                     found.append((each, p))
         return found
 
@@ -101,7 +103,8 @@ def row_of(course: Course, evaluated: Evaluated | None) -> Row:
         row.seconds, row.choosing_error = course.best.seconds, course.best.error
     if evaluated is not None and not evaluated.reason:
         row.error, row.balanced_error, row.tested = evaluated.error, evaluated.balanced_error, evaluated.tested
-        row.right, row.seconds_per_prediction = evaluated.right, evaluated.seconds_per_prediction
+        row.right, row.truth = evaluated.right, evaluated.truth
+        row.seconds_per_prediction = evaluated.seconds_per_prediction
         row.vectors, row.size = evaluated.vectors, evaluated.size
     reasons = [course.ended, evaluated.reason if evaluated is not None else ""]
     row.reason = "; ".join(filter(None, reasons))
@@ -126,15 +129,34 @@ def choose(rows: Sequence[Row], most_bytes: int | None) -> Row | None:
     return min(fit, key=lambda each: (each.choosing_error, each.size), default=None)
 
 
-def mcnemar(right: bytes, other_right: bytes) -> float:
-    """Return the exact p of McNemar's test that two classifiers, each right on some of the same rows, are as good."""
+def mcnemar(first: Row, second: Row) -> float:
+    """Return the exact p of McNemar's test that two candidates, each right on some of the same rows, are as good."""
     from scipy.stats import binomtest
 
-    first, second = (np.unpackbits(np.frombuffer(each, np.uint8)) for each in (right, other_right))
-    only_first, only_second = int((first > second).sum()), int((second > first).sum())
+    difference = _difference(first, second)
+    only_first, only_second = int((difference > 0).sum()), int((difference < 0).sum())
     if not only_first + only_second:
         return 1.0
     return float(binomtest(only_first, only_first + only_second).pvalue)
+
+
+def balanced_test(first: Row, second: Row) -> float:
+    """Return the p, by the normal distribution, that the balanced errors of two candidates on the same rows are one."""
+    from scipy.special import ndtr
+
+    difference, truth = _difference(first, second), np.frombuffer(first.truth, np.uint16)
+    parts = [difference[truth == c] for c in np.unique(truth)]
+    mean = np.mean([part.mean() for part in parts])
+    error = math.sqrt(sum(part.var() / len(part) for part in parts)) / len(parts)
+    return float(2 * ndtr(-abs(mean) / error)) if error > 0 else 1.0
+
+
+def _difference(first: Row, second: Row) -> NDArray[np.int8]:
+    """Return for every row 1 where the first alone is right, -1 where the second alone is, else 0."""
+    a, b = (
+        np.unpackbits(np.frombuffer(each.right, np.uint8), count=each.tested).view(np.int8) for each in (first, second)
+    )
+    return a - b
 
 
 def as_csv(outcome: Outcome) -> str:

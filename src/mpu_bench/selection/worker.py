@@ -36,8 +36,8 @@ class Evaluation:
 class Evaluated:
     """What a model comes to.
 
-    ``error`` and ``balanced_error`` are shares of the test rows, ``right`` one bit for each of them;
-    ``seconds_per_prediction`` is that of many rows at once. ``size`` is in bytes, its numbers in single precision.
+    ``error`` and ``balanced_error`` are shares of the test rows, ``right`` one bit for each of them, ``truth`` their
+    classes; ``seconds_per_prediction`` is that of many rows at once. ``size`` is in bytes, its numbers in single precision.
     """
 
     evaluation: Evaluation
@@ -45,6 +45,7 @@ class Evaluated:
     balanced_error: float = np.nan
     tested: int = 0
     right: bytes = b""
+    truth: bytes = b""
     seconds_per_prediction: float = np.nan
     vectors: int = 0
     size: int = 0
@@ -121,8 +122,8 @@ def _evaluate(evaluation: Evaluation, data: Data, folder: Path) -> Evaluated:
     seconds = (time.perf_counter() - began) / max(len(y), 1)
     error, balanced = errors(y, predicted, len(data.problem.classes))
     vectors, size = _size(model)
-    right = np.packbits(predicted == y).tobytes()
-    return Evaluated(evaluation, error, balanced, len(y), right, seconds, vectors, size)
+    right, truth = np.packbits(predicted == y).tobytes(), y.astype(np.uint16).tobytes()
+    return Evaluated(evaluation, error, balanced, len(y), right, truth, seconds, vectors, size)
 
 
 def _size(model: Any) -> tuple[int, int]:
