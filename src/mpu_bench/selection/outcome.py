@@ -153,10 +153,8 @@ def balanced_test(first: Row, second: Row) -> float:
 
 def _difference(first: Row, second: Row) -> NDArray[np.int8]:
     """Return for every row 1 where the first alone is right, -1 where the second alone is, else 0."""
-    a, b = (
-        np.unpackbits(np.frombuffer(each.right, np.uint8), count=each.tested).view(np.int8) for each in (first, second)
-    )
-    return a - b
+    bits = [np.unpackbits(np.frombuffer(each.right, np.uint8), count=each.tested) for each in (first, second)]
+    return bits[0].view(np.int8) - bits[1].view(np.int8)
 
 
 def as_csv(outcome: Outcome) -> str:

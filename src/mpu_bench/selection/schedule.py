@@ -108,7 +108,7 @@ class Course:
             self.ended = f"no seconds were left for {left} of its settings"
         else:
             rows = self.sizes[self.step]
-            self.ended = f"{rows:,} rows would take too long: {best.fit.rows:,} took {best.seconds:.1f} s"
+            self.ended = f"{rows:,} rows would take too long: {best.fit.rows:,} took {best.spent:.1f} s"
 
     def refine(self) -> None:
         """Try values beside the best ones, on all rows."""

@@ -37,7 +37,8 @@ class Evaluated:
     """What a model comes to.
 
     ``error`` and ``balanced_error`` are shares of the test rows, ``right`` one bit for each of them, ``truth`` their
-    classes; ``seconds_per_prediction`` is that of many rows at once. ``size`` is in bytes, its numbers in single precision.
+    classes; ``seconds_per_prediction`` is that of many rows at once. ``size`` is in bytes, its numbers in single
+    precision.
     """
 
     evaluation: Evaluation
