@@ -160,6 +160,7 @@ def run(
     kernel_memory: str | None = None,
     jobs: int = 1,
     force: bool = False,
+    save_models: bool = False,
     results: Path | str = "results",
     data: Path | str | None = None,
     mirror: str | None = None,
@@ -191,6 +192,8 @@ def run(
         How many runs at once. They share the machine, and so their seconds grow.
     force : bool
         Make runs again that have a result.
+    save_models : bool
+        Save the model of every run in ``results/X/models``.
     results : Path or str
         Where results are kept: experiment X in ``results/X``.
     data : Path or str, optional
@@ -234,7 +237,9 @@ def run(
         folder = Path(results) / chosen.experiment.name
         with _listener(progress) as listener:
             try:
-                chosen.make(folder, home, pool, listener, force=force, jobs=jobs, load=load, say=tell)
+                chosen.make(
+                    folder, home, pool, listener, force=force, save_models=save_models, jobs=jobs, load=load, say=tell
+                )
             except KeyboardInterrupt:
                 if (folder / FILE).is_file():
                     _write(folder)

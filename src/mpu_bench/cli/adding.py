@@ -160,4 +160,8 @@ def _next(name: str, added: Added) -> list[str]:
     """Return the commands that come next."""
     several = len(added.counted.classes) > 2 and "positive" not in added.card
     solvers = " --set 'solvers=[{mpu: {multiclass: one-against-rest}}]'" if several else ""
-    return [f"mpu-bench run adult --set name={name} --set dataset={name}{solvers}", f"mpu-bench data info {name}"]
+    return [
+        f"mpu-bench try {name}",
+        f"mpu-bench run adult --set name={name} --set dataset={name}{solvers}",
+        f"mpu-bench data info {name}",
+    ]

@@ -1,0 +1,104 @@
+"""``mpu-bench try``, with few learners and few rows."""
+
+from __future__ import annotations
+
+import csv
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mpu_bench
+from command_line import COMMAND, Called, environment
+
+ONLY = "dcd,bpegasos-20,LinearSVC"
+
+
+@pytest.fixture
+def table(place: Path) -> pd.DataFrame:
+    """Write a file with words, numbers that are missing, and labels of words."""
+    random = np.random.default_rng(0)
+    n = 400
+    age, color = random.normal(40, 10, n), random.choice(["red", "green", ""], n)
+    label = np.where(age + 8 * (color == "red") + random.normal(0, 2, n) > 43, "yes", "no")
+    ages = [f"{value:.2f}" if i % 50 else "?" for i, value in enumerate(age)]
+    frame = pd.DataFrame({"age": ages, "color": color, "answer": label})
+    frame.to_csv(place / "mine.csv", index=False)
+    return frame
+
+
+def test_a_file_becomes_a_table_a_picture_a_model_and_a_config(
+    table: pd.DataFrame, place: Path, mpu_bench_command: Called
+) -> None:
+    done = mpu_bench_command(
+        "try", "mine.csv", "--missing", "median", "--only", ONLY, "--budget", "20", "--jobs", "1", "--seconds", "60"
+    )
+    assert done.returncode == 0, done.stderr
+    folder = place / "results" / "try-mine"
+    with (folder / "candidates.csv").open(newline="", encoding="utf-8") as file:
+        rows = {row["name"]: row for row in csv.DictReader(file)}
+    assert sorted(rows) == sorted(ONLY.split(","))
+    (chosen,) = [row for row in rows.values() if row["chosen"] == "True"]
+    assert chosen["name"] != "LinearSVC"
+    assert f"mine: take {chosen['name']} (" in done.stdout
+    assert all(int(row["tested"]) == 80 and float(row["error"]) < 0.25 for row in rows.values())
+    assert int(rows["bpegasos-20"]["vectors"]) <= 20
+    assert (folder / "front.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (folder / "front.svg").read_bytes()
+
+    model = mpu_bench.load(folder / "model.mpu")
+    assert set(model.predict(table)) <= {"yes", "no"}
+    assert np.mean(model.predict(table.drop(columns="answer")) == table["answer"]) > 0.85
+    again = mpu_bench_command("run", "results/try-mine/repeat.yaml")
+    assert again.returncode == 0, again.stderr
+    (run,) = mpu_bench.read(place / "results" / "try-mine-again").runs.itertuples()
+    assert run.test_error == pytest.approx(float(chosen["error"]), abs=0.026)  # two rows of eighty
+    evaluated = mpu_bench_command("evaluate", "results/try-mine/model.mpu", "mine.csv")
+    assert evaluated.returncode == 0, evaluated.stderr
+
+
+@pytest.fixture
+def mpu_bench_command(mpu_bench: Called) -> Called:
+    return mpu_bench
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--only", "smo,svc"], "--only smo,svc: there is no learner 'svc'; did you mean 'SVC'?"),
+        (["--budget", "100;500"], "--budget 100;500: must be numbers of vectors from 2 on, such as 100,500"),
+        (["--memory", "small"], "--memory small: must be a size above 0, such as 200MB"),
+        (["--label", "ages"], "mine.csv: has no column 'ages'; did you mean 'age'?"),
+        ([], "there is no number (8 are missing in this column); --missing median puts the median"),
+    ],
+)
+def test_a_mistake_is_one_message(
+    table: pd.DataFrame, place: Path, mpu_bench_command: Called, options: list[str], words: str
+) -> None:
+    missing = ["--missing", "median"] if options else []
+    done = mpu_bench_command("try", "mine.csv", *missing, *options)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (place / "results").exists()
+
+
+def test_interrupted_it_keeps_what_is_known(table: pd.DataFrame, place: Path) -> None:
+    command = [*COMMAND, "try", "mine.csv", "--missing", "drop", "--only", "dcd,SVC", "--jobs", "1", "--seconds", "300"]
+    with subprocess.Popen(
+        command, cwd=place, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        kept = place / "results" / "try-mine" / "candidates.csv"
+        end = time.monotonic() + 120
+        while not kept.exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode in (0, 130), errors  # it may have ended by itself just then
+    assert "dcd" in output
+    assert "Traceback" not in errors
+    assert kept.exists()

@@ -1,0 +1,50 @@
+"""Candidates that take too long are ended, and say so; the next one has a process of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpu_bench.data.download.cache import DataHome
+from mpu_bench.selection.candidates import Candidate
+from mpu_bench.selection.pool import Pool
+from mpu_bench.selection.rows import Source
+from mpu_bench.selection.schedule import Fit, Fitted
+from mpu_bench.selection.worker import Evaluated, Evaluation
+
+SVC = Candidate("SVC", "scikit-learn", "SVC", {}, {"C": (1.0,), "gamma": (1.0,)}, 2)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    options = {"rows": 20_000, "test_rows": 200}
+    source = Source("checkerboard", options, DataHome.from_options(tmp_path / "home"))
+    source.load()
+    return source
+
+
+def answer(pool: Pool, asked: Fit | Evaluation) -> Fitted | Evaluated:
+    pool.ask(asked)
+    (found,) = pool.answers(120.0)
+    return found
+
+
+def test_what_takes_too_long_is_ended_and_what_is_kept_is_evaluated(source: Source, tmp_path: Path) -> None:
+    with Pool(source, tmp_path, 1) as pool:
+        quick = answer(pool, Fit(SVC, {"C": 1.0, "gamma": 2.0}, 1000, 60.0, 1))
+        assert isinstance(quick, Fitted)
+        assert not quick.reason
+        assert quick.error < 0.3
+        slow = answer(pool, Fit(SVC, {"C": 1e9, "gamma": 1e-3}, 16_000, 0.5, 2))
+        assert isinstance(slow, Fitted)
+        assert slow.reason == "did not end within 0 s on 16,000 rows"
+        evaluated = answer(pool, Evaluation("SVC", 1, 60.0))
+        assert isinstance(evaluated, Evaluated)
+        assert not evaluated.reason
+        assert evaluated.tested == 200
+        assert evaluated.vectors > 0
+        assert evaluated.size > 12 * evaluated.vectors
+        wrong = answer(pool, Fit(SVC, {"C": -1.0, "gamma": 1.0}, 1000, 60.0, 3))
+        assert isinstance(wrong, Fitted)
+        assert wrong.reason.startswith("InvalidParameterError")
