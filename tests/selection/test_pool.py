@@ -38,7 +38,7 @@ def test_what_takes_too_long_is_ended_and_what_is_kept_is_evaluated(source: Sour
         assert quick.error < 0.3
         slow = answer(pool, Fit(SVC, {"C": 1e9, "gamma": 1e-3}, 16_000, 0.5, 2))
         assert isinstance(slow, Fitted)
-        assert slow.reason == "did not end within 0 s on 16,000 rows"
+        assert slow.reason == "did not end within 0.5 s on 16,000 rows"
         evaluated = answer(pool, Evaluation("SVC", 1, 60.0))
         assert isinstance(evaluated, Evaluated)
         assert not evaluated.reason

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mpu_bench.selection.session import Session
 
 _FEWEST_ROWS = 20
+_WRITTEN = ("candidates.csv", "front.svg", "front.png", "model.mpu", "repeat.yaml")
 _LARGEST_SECONDS = 7 * 24 * 3600.0
 
 
@@ -142,9 +143,13 @@ def _among(every: list[Candidate], only: str) -> list[Candidate]:
 
 def _select(session: Session, file: str, wishes: Mapping[str, Any], jobs: int, folder: Path) -> int:
     """Make the selection and keep what comes of it; return the exit code."""
-    from mpu_bench.cli.selection_table import Display
+    from mpu_bench.display.selection import Display
+    from mpu_bench.files import told_if_unwritable
 
     code = 0
+    with told_if_unwritable(folder):
+        for name in _WRITTEN:  # of an earlier selection: it must not stand beside the table of this one
+            (folder / name).unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="mpu-bench-") as kept:
         session.folder = Path(kept)
         with Display(console(stderr=True), session) as display:
@@ -171,7 +176,7 @@ def _keep_table(outcome: Outcome, folder: Path) -> None:
 
 def _keep(session: Session, file: str, wishes: Mapping[str, Any], folder: Path) -> None:
     """Write the table, the picture, the model and the config, and say what was chosen."""
-    from mpu_bench.cli.selection_table import print_outcome
+    from mpu_bench.display.selection import print_outcome
     from mpu_bench.files import write_all
     from mpu_bench.report import front
 

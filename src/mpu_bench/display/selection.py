@@ -7,12 +7,10 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from rich.console import Group
 from rich.filesize import decimal
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
-from rich.text import Text
 
 from mpu_bench.display.terminal import Terminal, styled
 
@@ -58,13 +56,15 @@ class Display:
                     kind = "balanced error" if outcome.is_rare else "error"
                     self._console.tell(f"{each.name}: {kind} {_error(outcome, each)} %, {decimal(each.size or 0)}")
 
-    def _shown(self) -> Group:
+    def _shown(self) -> Table:
         session = self._session
         total, left = session.seconds + session.compiled, max(session.seconds_left, 0.0)
         bar = ProgressBar(total=total, completed=min(time.monotonic() - session.began, total), width=_WIDTH)
-        return Group(
-            table(self._outcome), Group(bar, Text(f"at most {left:.0f} s left; Ctrl-C ends it with what is known"))
-        )
+        told = styled(f"at most {left:.0f} s left; Ctrl-C ends it with what is known")
+        shown = Table.grid()
+        for each in (table(self._outcome), bar, told):
+            shown.add_row(each)
+        return shown
 
 
 def table(outcome: Outcome) -> Table:

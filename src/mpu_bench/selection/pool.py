@@ -127,7 +127,7 @@ class Pool:
         if worker.seconds > most:
             _end(worker)
             rows = f" on {worker.asked.rows:,} rows" if isinstance(worker.asked, Fit) else ""
-            return _without_result(worker.asked, f"did not end within {worker.asked.seconds:.0f} s{rows}")
+            return _without_result(worker.asked, f"did not end within {worker.asked.seconds:.3g} s{rows}")
         assert worker.process.pid is not None
         if processes.resident_bytes([worker.process.pid]) > self._most_memory:
             _end(worker)
