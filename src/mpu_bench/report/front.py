@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from mpu_bench.report.style import COLOURS, MARKERS
-from mpu_bench.selection.outcome import Outcome
+from mpu_bench.selection.outcome import Outcome, Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _KINDS = ("linear", "budgeted", "batch", "scikit-learn")
-_INCHES = (7.0, 4.6)
+_INCHES = (7.5, 4.8)
 _DPI = 130
+_NEAR = (0.08, 0.04)  # parts of the width and the height, within which names stand in one line
+_ROOM_FOR_NAMES = 0.3  # of the width, at the right
 
 
 def drawn(outcome: Outcome, name: str) -> dict[str, bytes]:
@@ -27,46 +35,78 @@ def drawn(outcome: Outcome, name: str) -> dict[str, bytes]:
 
     figure = Figure(figsize=_INCHES, layout="constrained")
     axes = figure.add_subplot()
-    for kind, colour, marker in zip(_KINDS, COLOURS, MARKERS, strict=False):
-        rows = [row for row in outcome.known if row.kind == kind]
-        if not rows:
-            continue
-        spreads = [0.0 if outcome.is_rare else 100 * (row.standard_error or 0.0) for row in rows]
-        sizes, errors = [float(row.size or 1) for row in rows], [100 * outcome.shown_error(row) for row in rows]
-        axes.errorbar(sizes, errors, spreads, fmt=marker, color=colour, label=kind, capsize=2, linestyle="none")
+    _scale(axes, outcome)
     front = outcome.front
     axes.plot(
-        [float(row.size or 1) for row in front], [100 * outcome.shown_error(row) for row in front],
-        drawstyle="steps-post", color="#888888", linewidth=1, zorder=0, label="nothing smaller is better",
+        [_size(row) for row in front], [_error(outcome, row) for row in front], "o-", color="#888888", markersize=14,
+        markerfacecolor="none", linewidth=1, zorder=0, label="nothing is smaller and better",
     )  # fmt: skip
-    for row in outcome.known:
-        weight = "bold" if outcome.chosen is not None and row.name == outcome.chosen.name else "normal"
-        axes.annotate(
-            row.name, (float(row.size or 1), 100 * outcome.shown_error(row)), xytext=(5, 4),
-            textcoords="offset points", fontsize=8, fontweight=weight,
-        )  # fmt: skip
-    _finish(axes, outcome, name)
-    return {f"front.{form}": _saved(figure, form) for form in ("svg", "png")}
-
-
-def _finish(axes: object, outcome: Outcome, name: str) -> None:
-    from matplotlib.axes import Axes
-
-    assert isinstance(axes, Axes)
-    axes.set_xscale("log")
-    largest = max(100 * outcome.shown_error(row) for row in outcome.known)
-    axes.set_ylim(0, math.ceil(largest * 1.1) or 1)
+    for kind, colour, marker in zip(_KINDS, COLOURS, MARKERS, strict=False):
+        rows = [row for row in outcome.known if row.kind == kind]
+        if rows:
+            spreads = [0.0 if outcome.is_rare else 100 * (row.standard_error or 0.0) for row in rows]
+            errors = [_error(outcome, row) for row in rows]
+            axes.errorbar(
+                [_size(row) for row in rows], errors, spreads, fmt=marker, color=colour, label=kind, capsize=2
+            )
+    for group in _groups(axes, outcome):
+        _write_names(axes, outcome, group)
     axes.set_xlabel("bytes of the model, in single precision")
     axes.set_ylabel("balanced error, %" if outcome.is_rare else "error, %")
     axes.set_title(f"{name}: error on rows that no choice has seen", fontsize=10)
     axes.legend(fontsize=8)
     axes.grid(alpha=0.3)
+    return {f"front.{form}": _saved(figure, form) for form in ("svg", "png")}
 
 
-def _saved(figure: object, form: str) -> bytes:
-    from matplotlib.figure import Figure
+def _size(row: Row) -> float:
+    return float(max(row.size or 1, 1))
 
-    assert isinstance(figure, Figure)
+
+def _error(outcome: Outcome, row: Row) -> float:
+    return 100 * outcome.shown_error(row)
+
+
+def _scale(axes: Axes, outcome: Outcome) -> None:
+    sizes = [_size(row) for row in outcome.known]
+    spread = max(max(sizes) / min(sizes), 100.0)
+    axes.set_xscale("log")
+    axes.set_xlim(min(sizes) / spread**0.05, max(sizes) * spread**_ROOM_FOR_NAMES)
+    axes.set_ylim(0, math.ceil(1.15 * max(_error(outcome, row) for row in outcome.known)) or 1)
+
+
+def _place(axes: Axes, outcome: Outcome, row: Row) -> tuple[float, float]:
+    """Return where a point is, in parts of the width and the height."""
+    low, high = map(math.log, axes.get_xlim())
+    return (math.log(_size(row)) - low) / (high - low), _error(outcome, row) / axes.get_ylim()[1]
+
+
+def _groups(axes: Axes, outcome: Outcome) -> list[list[Row]]:
+    """Return the candidates by groups whose points are so near each other that their names stand in one line."""
+    groups: list[list[Row]] = []
+    for row in outcome.known:
+        x, y = _place(axes, outcome, row)
+        for group in groups:
+            first = _place(axes, outcome, group[0])
+            if abs(first[0] - x) < _NEAR[0] and abs(first[1] - y) < _NEAR[1]:
+                group.append(row)
+                break
+        else:
+            groups.append([row])
+    return groups
+
+
+def _write_names(axes: Axes, outcome: Outcome, group: Sequence[Row]) -> None:
+    """Write the names of near points to the right of them, bold where the choice is among them."""
+    chosen = "" if outcome.chosen is None else outcome.chosen.name
+    names = ", ".join(f"{row.name} (chosen)" if row.name == chosen else row.name for row in group)
+    last = max(group, key=_size)
+    weight = "bold" if chosen in [row.name for row in group] else "normal"
+    point = _size(last), _error(outcome, last)
+    axes.annotate(names, point, xytext=(8, 4), textcoords="offset points", fontsize=8, fontweight=weight)
+
+
+def _saved(figure: Figure, form: str) -> bytes:
     written = io.BytesIO()
     figure.savefig(written, format=form, dpi=_DPI)
     return written.getvalue()
