@@ -22,6 +22,7 @@ CROSS_CUTTING = {
     "test_published_cells.py",
     "test_published_files.py",
     "test_readme.py",
+    "test_wheel.py",
     "test_sabotage.py",
     "data/cards/test_cards.py",
     "fuzz/test_fuzz.py",

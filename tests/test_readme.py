@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import mpu_bench
+from mpu_bench import estimators
 from mpu_bench.solvers.plugins import scaffold
 
 README = Path(__file__).parents[1] / "README.md"
@@ -126,3 +128,10 @@ def test_the_tests_that_the_promises_name_are_there() -> None:
     named = set(re.findall(r"`(tests/[^`]*)`", (root / "docs" / "reliability.md").read_text(encoding="utf-8")))
     assert named
     assert not [each for each in named if not (root / each).exists()]
+
+
+def test_the_table_of_classifiers_names_their_solvers() -> None:
+    rows = [line.split("|")[1:3] for line in README.read_text("utf-8").splitlines() if line.startswith("| `")]
+    named = {re.findall(r"`(.+?)`", name)[0]: re.findall(r"`(.+?)`", solvers) for name, solvers in rows}
+    expected = {name: list(getattr(mpu_bench, name).solvers) for name in estimators.MODULES}
+    assert {name: named.get(name) for name in expected} == expected

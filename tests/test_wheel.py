@@ -1,0 +1,89 @@
+"""From a wheel, in an empty folder: what a person with a file, with arrays, or with a solver of his own does first."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+Call = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build a wheel and unpack it as an installation does."""
+    folder = tmp_path_factory.mktemp("wheel")
+    built = subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", str(folder), str(ROOT)],
+        capture_output=True, text=True, check=False, timeout=250,
+    )  # fmt: skip
+    if "Could not find a version that satisfies the requirement hatchling" in built.stderr:
+        pytest.skip("needs hatchling, from a package index")
+    assert built.returncode == 0, built.stderr
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    return folder / "site"
+
+
+@pytest.fixture
+def call(site: Path, tmp_path: Path) -> Call:
+    """Run Python in an empty folder, where the package is that of the wheel."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | {"PYTHONPATH": str(site), "MPU_BENCH_DATA": str(tmp_path / "home")}
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=tmp_path, env=environment,
+            capture_output=True, text=True, check=False, timeout=280,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
+        return done
+
+    return run
+
+
+def test_it_is_the_wheel_that_is_tested(call: Call, site: Path) -> None:
+    assert call("-c", "import mpu_bench; print(mpu_bench.__file__)").stdout.startswith(str(site))
+
+
+def test_a_person_with_a_file(call: Call, tmp_path: Path) -> None:
+    rows = [f"{i % 17},{('red', 'blue')[i % 3 == 0]},{('no', 'yes')[i % 17 > 8]}" for i in range(300)]
+    (tmp_path / "mine.csv").write_text("\n".join(["age,color,answer", *rows]) + "\n", encoding="utf-8")
+    done = call("-m", "mpu_bench", "try", "mine.csv", "--only", "dcd", "--seconds", "60", "--jobs", "1")
+    assert "mine: take dcd" in done.stdout
+    folder = Path("results", "try-mine")
+    assert sorted(path.name for path in (tmp_path / folder).iterdir()) == [
+        "candidates.csv", "front.png", "front.svg", "model.mpu", "repeat.yaml",
+    ]  # fmt: skip
+    model = str(folder / "model.mpu")
+    predicted = call("-m", "mpu_bench", "predict", model, "mine.csv").stdout.splitlines()
+    assert len(predicted) == 301
+    assert predicted[9] in ("9,no", "9,yes")
+    assert "error, %" in call("-m", "mpu_bench", "evaluate", model, "mine.csv").stdout
+    call("-m", "mpu_bench", "export-c", model, "--out", "model.c", "--check", "mine.csv")
+    assert "predict" in (tmp_path / "model.c").read_text(encoding="utf-8")
+    call("-m", "mpu_bench", "data", "add", "mine.csv", "--name", "persons")
+    assert (tmp_path / "datasets" / "persons.yaml").is_file()
+
+
+def test_a_person_with_arrays(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "three_lines.py").write_text(
+        "from sklearn.datasets import load_breast_cancer\n"
+        "from mpu_bench import DCDClassifier\n"
+        "print(DCDClassifier(tol=0.1).fit(*load_breast_cancer(return_X_y=True)).n_iter_)\n",
+        encoding="utf-8",
+    )
+    assert int(call("three_lines.py").stdout) > 0
+
+
+def test_a_person_with_a_solver(call: Call, tmp_path: Path) -> None:
+    call("-m", "mpu_bench", "new", "solver", "my-solver")
+    assert (tmp_path / "my_solver.py").is_file()
+    assert "my-solver" in call("-m", "mpu_bench", "run", "my_solver.yaml").stdout
+    call("-m", "mpu_bench", "check-solver", "my_solver.py")
