@@ -91,7 +91,7 @@ def test_the_runner_from_python(tmp_path: Path) -> None:
 
 
 def test_the_program_of_ones_own(tmp_path: Path) -> None:
-    program = block("python", "from mpu_bench import")
+    program = block("python", "BudgetedPegasosClassifier, SMOClassifier")
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program + "\nprint(online.score(X, y))"], cwd=tmp_path,
         capture_output=True, text=True, check=True, timeout=300,
@@ -135,3 +135,12 @@ def test_the_table_of_classifiers_names_their_solvers() -> None:
     named = {re.findall(r"`(.+?)`", name)[0]: re.findall(r"`(.+?)`", solvers) for name, solvers in rows}
     expected = {name: list(getattr(mpu_bench, name).solvers) for name in estimators.MODULES}
     assert {name: named.get(name) for name in expected} == expected
+
+
+def test_rivers_classifier(tmp_path: Path) -> None:
+    pytest.importorskip("river")
+    done = subprocess.run(
+        [sys.executable, "-c", block("python", "river.BudgetedPegasos")], cwd=tmp_path,
+        capture_output=True, text=True, check=False, timeout=200,
+    )  # fmt: skip
+    assert done.stdout == "True\n", done.stderr
