@@ -80,7 +80,7 @@ def test_the_example_is_what_the_command_writes() -> None:
 
 
 def test_the_runner_from_python(tmp_path: Path) -> None:
-    program = block("python", "import mpu_bench\n") + "\nprint(len(again.runs))"
+    program = block("python", "results = mpu_bench.run") + "\nprint(len(again.runs))"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True,
         timeout=300,
