@@ -373,6 +373,8 @@ class WeightedClassifier(SolverClassifier):
         ValueError
             As of `SolverClassifier.fit`, or if a weight is negative, or if only one class is left.
         """
+        if self.class_weight not in (None, "balanced") and not isinstance(self.class_weight, Mapping):
+            raise ValueError(f"class_weight is {self.class_weight!r}; it must be 'balanced', a dict or None")
         X, labels = self._checked(X, y)
         if self.class_weight is None and sample_weight is None:
             return self._fit(X, labels)
