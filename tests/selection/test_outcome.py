@@ -92,3 +92,10 @@ def test_the_table_holds_every_candidate() -> None:
     assert read[0]["bytes"] == "100"
     assert float(read[0]["standard_error"]) == pytest.approx((0.1 * 0.9 / 1000) ** 0.5)
     assert read[1]["reason"] == "did not end, within 3 s"
+
+
+def test_an_error_is_set_against_that_of_one_answer() -> None:
+    truth = np.array([0] * 70 + [1] * 20 + [2] * 10, np.uint16)
+    chosen = row("a", truth=truth.tobytes(), tested=100)
+    assert Outcome([chosen], chosen, 100).constant_error == pytest.approx(0.3)
+    assert Outcome([chosen], chosen, 100, is_rare=True).constant_error == pytest.approx(2 / 3)

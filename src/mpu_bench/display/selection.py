@@ -129,6 +129,9 @@ def sentences(outcome: Outcome, name: str) -> list[str]:
         f"{chosen.seconds:.3g} s; it had the least {kind} of this project's learners on the rows held out"
     )
     told = [choice]
+    constant, spread = outcome.constant_error, 2 * (chosen.standard_error or 0.0)
+    if outcome.shown_error(chosen) > constant - spread:
+        told.append(f"that is not clearly less than {100 * constant:.2f} %, the {kind} of always giving one answer")
     test = "paired by class" if outcome.is_rare else "McNemar"
     told += [
         f"{each.name} is better on the test rows, beyond chance ({test}, p = {p:.2g})"

@@ -82,6 +82,15 @@ class Outcome:
         error = row.balanced_error if self.is_rare else row.error
         return math.inf if error is None else error
 
+    @property
+    def constant_error(self) -> float:
+        """The error, of the kind that chooses, of always giving the most frequent class of the test rows."""
+        truth = np.frombuffer(self.chosen.truth if self.chosen is not None else b"", np.uint16)
+        counts = np.bincount(truth, minlength=1)
+        if not len(truth):
+            return math.inf
+        return 1 - 1 / np.count_nonzero(counts) if self.is_rare else 1 - counts.max() / len(truth)
+
     def significantly_better(self) -> list[tuple[Row, float]]:
         """Return the candidates that are right on the test rows where the choice is wrong, beyond chance; with p."""
         if self.chosen is None or self.chosen.error is None:
