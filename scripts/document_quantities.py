@@ -25,8 +25,8 @@ A text that a spreadsheet would take for a formula stands behind a `'`; a contro
 like, and the home folder as `~`.
 
 `mpu_bench.read(folder)` has the same tables as pandas DataFrames (`.runs`, `.table`, `.curves`, `.mean_curves`,
-`.comparison`), with the same columns: integers as `Int64`, numbers as `float64`, texts as `string`, or as `category` where
-few differ.
+`.comparison`), with the same columns: integers as `Int64`, numbers as `float64`, texts as `string`, or as `category`
+where few differ.
 """
 
 

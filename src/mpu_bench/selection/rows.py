@@ -16,6 +16,7 @@ from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.estimators.inputs import as_array
+from mpu_bench.models.evaluation import errors_by_class
 
 RARE = 0.1  #: a class with a smaller share of the training rows makes the balanced error choose
 _HELD_OUT = 0.2  # of the training rows choose, ...
@@ -110,6 +111,6 @@ class Data:
 
 def errors(y: NDArray[np.int32], predicted: NDArray[Any], classes: int) -> tuple[float, float]:
     """Return the share of wrong labels, and its mean over the classes: the balanced error."""
-    wrong = y != predicted
-    present = [c for c in range(classes) if (y == c).any()]
-    return float(wrong.mean()), float(np.mean([wrong[y == c].mean() for c in present]))
+    balanced = errors_by_class(predicted, y, classes)["balanced_error"]
+    assert balanced is not None
+    return float((y != predicted).mean()), balanced
