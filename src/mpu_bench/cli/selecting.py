@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mpu_bench.selection.outcome import Outcome
     from mpu_bench.selection.session import Session
 
-_FEWEST_ROWS = 20
+_FEWEST_ROWS, _MOST_JOBS = 20, 8
 _WRITTEN = ("candidates.csv", "front.svg", "front.png", "model.mpu", "repeat.yaml")
 _LARGEST_SECONDS = 7 * 24 * 3600.0
 
@@ -41,7 +41,9 @@ def try_(
     only: Annotated[
         str | None, typer.Option(metavar="NAME,NAME", help="Try these learners only, such as smo,bpegasos-100,SVC.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, max=64, help="Processes.  [default: one a core]")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Processes.  [default: one a core, 8 at most]")
+    ] = None,
     label: Label = None,
     positive: Positive = None,
     test: TestFile = None,
@@ -75,7 +77,9 @@ def try_(
     source = Source(name, options, home, seed)
     session = _session(source, budgets, only, began, seconds)
     session.most_bytes = most_bytes
-    raise typer.Exit(_select(session, file, wishes, jobs or os.cpu_count() or 1, results / f"try-{name}"))
+    raise typer.Exit(
+        _select(session, file, wishes, jobs or min(os.cpu_count() or 1, _MOST_JOBS), results / f"try-{name}")
+    )
 
 
 def _budgets(text: str) -> tuple[int, ...]:

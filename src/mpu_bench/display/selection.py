@@ -116,11 +116,23 @@ def print_outcome(outcome: Outcome, name: str, console: Terminal) -> None:
         console.tell(line)
 
 
+def _nothing_chosen(outcome: Outcome, name: str) -> str:
+    told = f"{name}: nothing was chosen:"
+    known = [each for each in outcome.rows if each.choosing_error is not None]
+    if not known:
+        return f"{told} there was no time to train; give it more --seconds"
+    if outcome.known:
+        return f"{told} no model of this project is so small; give a larger --memory"
+    ahead = min(known, key=lambda each: _or_infinite(each.choosing_error))
+    error = f"{100 * _or_infinite(ahead.choosing_error):.2f} %"
+    return f"{told} the test rows were not reached; so far {ahead.name} had the least on the rows held out, {error}"
+
+
 def sentences(outcome: Outcome, name: str) -> list[str]:
     """Return what a selection comes to, in words."""
     chosen = outcome.chosen
     if chosen is None or chosen.error is None or chosen.size is None:
-        return [f"{name}: nothing was chosen; give it more --seconds, or a larger --memory"]
+        return [_nothing_chosen(outcome, name)]
     kind = "balanced error" if outcome.is_rare else "error"
     every = " all" if chosen.rows == outcome.all_rows else ""
     choice = (
