@@ -22,7 +22,7 @@ from mpu_bench.core.counters import UPDATES
 from mpu_bench.core.models import Model
 from mpu_bench.core.rows import Dense
 from mpu_bench.estimators import online
-from mpu_bench.estimators.base import as_value_error
+from mpu_bench.estimators.parameters import as_value_error, check_types
 
 try:
     from river import base
@@ -115,7 +115,7 @@ class OnlineClassifier(base.Classifier):
         own = {"classes", "n_features", "hashing", "seed"}
         parameters = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in own}
         learner = self.learner(**parameters, random_state=self.seed)
-        learner._check_parameters()
+        check_types(learner)
         learner.classes_, learner.n_features_in_ = np.arange(len(self.classes)), self.n_features
         with as_value_error():
             self._solver = learner._solver(1)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cache
-from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_args, get_type_hints
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +22,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from mpu_bench.core.clock import COMPILER
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED
 from mpu_bench.core.kernels import Kernel, Linear
-from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model
+from mpu_bench.core.models import KernelModel, LinearModel, Model
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.core.voting import MulticlassModel
-from mpu_bench.errors import OutOfRangeError, UserError
+from mpu_bench.errors import OutOfRangeError
+from mpu_bench.estimators.expansions import coefficients_of, machines_of, weights_of
 from mpu_bench.estimators.inputs import as_array, problem_of, rows_of, with_ones
 from mpu_bench.estimators.kernels import kernel_named
+from mpu_bench.estimators.parameters import as_value_error, check_types, one_of
 from mpu_bench.estimators.saving import saved_model
 from mpu_bench.preprocessing import Preprocessing
 from mpu_bench.solvers import load
@@ -41,9 +40,6 @@ _FIRST_SLICE = 1000  # examples
 _MOST_GROWTH = 8.0  # of a slice to the next
 #: what a solver takes, for `validate_data`
 ROWS = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
-#: how a type that a parameter may have is said, and what Python takes for it
-_SAID: dict[Any, str] = {Real: "a number", Integral: "a whole number", str: "a word", type(None): "None"}
-_TAKEN = {float: Real, int: Integral, bool: Integral, str: str, type(None): type(None)}
 _REDUCTIONS: dict[str, Reduction] = {"ovr": "one-against-rest", "ovo": "one-against-one"}
 
 
@@ -114,14 +110,6 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             word = (words or {}).get(fault.parameter, fault.parameter)
             raise ValueError(f"{word} is {getattr(self, word)!r}; it must be {fault.range}") from None
 
-    def _check_parameters(self) -> None:
-        """Refuse what is of another type than is declared."""
-        for name, kinds in _kinds_of(type(self)).items():
-            value = getattr(self, name)
-            if not isinstance(value, tuple(kinds)):
-                told = " or ".join(_SAID[kind] for kind in kinds)
-                raise ValueError(f"{name} is {value!r}; it must be {told}")
-
     def fit(self, X: Any, y: Any) -> Self:
         """Train.
 
@@ -155,7 +143,7 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, NDArray[np.int32]]:
         """Return X as the solvers take it and labels as indices of `classes_`, which is set."""
-        self._check_parameters()
+        check_types(self)
         X, y = validate_data(self, X, y, **ROWS)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
@@ -259,7 +247,7 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     @property
     def coef_(self) -> NDArray[np.float64]:
         """The weights of the features, shape (1, d) for two classes, else one row a machine or class."""
-        weights = _weights(self._fitted("coef_"))
+        weights = weights_of(self._fitted("coef_"))
         if weights is None:
             raise AttributeError(f"{type(self).__name__} has coef_ with kernel='linear' only")
         return weights[:, : self.n_features_in_]
@@ -268,7 +256,7 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def intercept_(self) -> NDArray[np.float64]:
         """What is added to the scores, shape (1,) for two classes, else one number a machine or class."""
         model = self._fitted("intercept_")
-        weights = _weights(model)
+        weights = weights_of(model)
         if weights is not None and weights.shape[1] > self.n_features_in_:
             return weights[:, self.n_features_in_]
         if isinstance(model, KernelModel):
@@ -286,10 +274,10 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
         """Their coefficients, with the signs of the labels; shape (1, m) for two classes."""
-        return _coefficients(self._expansion("dual_coef_"))
+        return coefficients_of(self._expansion("dual_coef_"))
 
     def _expansion(self, name: str) -> Any:
-        machines = _machines(self._fitted(name))
+        machines = machines_of(self._fitted(name))
         if isinstance(machines, LinearModel):
             raise AttributeError(f"{type(self).__name__} has no {name}: its model is linear")
         return machines
@@ -412,27 +400,6 @@ class KernelClassifier(SolverClassifier):
         return kernel_named(self.kernel, self.gamma, X, self.degree, self.coef0)
 
 
-@cache
-def _kinds_of(kind: type) -> dict[str, list[Any]]:
-    """Return the types that each parameter of a class may have; what may be anything is left out."""
-    hints = get_type_hints(kind)
-    declared = {field.name: get_args(hints[field.name]) or (hints[field.name],) for field in fields(kind)}
-    return {name: [_TAKEN[each] for each in types] for name, types in declared.items() if Any not in types}
-
-
-def regularization(C: float, n: int) -> float:
-    """Return lambda = 1 / (C n).
-
-    Raises
-    ------
-    ValueError
-        If C is not above 0, or infinite.
-    """
-    if not 0 < C < np.inf:
-        raise ValueError(f"C is {C!r}; it must be above 0 and finite")
-    return 1.0 / (float(C) * n)
-
-
 def until_passes(solver: Solver, passes: int, n: int, classes: int) -> Until:
     """Return the end after so many passes of every machine.
 
@@ -447,51 +414,3 @@ def until_passes(solver: Solver, passes: int, n: int, classes: int) -> Until:
     if isinstance(solver, Multiclass):
         machines = classes if solver.reduction == "one-against-rest" else classes * (classes - 1) // 2
     return Until(presented=passes * n * machines)
-
-
-def one_of(words: Iterable[str], **parameter: Any) -> str:
-    """Return the value of a parameter, which must be one of the words.
-
-    Raises
-    ------
-    ValueError
-        If it is not.
-    """
-    ((name, value),) = parameter.items()
-    if value not in (choices := tuple(words)):
-        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, choices))}")
-    return str(value)
-
-
-@contextmanager
-def as_value_error() -> Iterator[None]:
-    """Turn what a user can mend into the error that scikit-learn's users expect."""
-    try:
-        yield
-    except UserError as error:
-        raise ValueError(str(error)) from error
-
-
-def _machines(model: Model) -> Any:
-    """Return the machines of a model of several classes, or the model, which is one."""
-    return model.machines if isinstance(model, MulticlassModel) else model
-
-
-def _weights(model: Model) -> NDArray[np.float64] | None:
-    """Return the weights of the features, one row a machine; None where the model is not linear in them."""
-    machines = _machines(model)
-    if isinstance(machines, LinearModel):
-        return None if isinstance(machines, FourierModel) else machines.weights
-    if not isinstance(machines.kernel, Linear):
-        return None
-    return np.asarray((as_array(machines.vectors, machines.features).T @ _coefficients(machines).T).T)
-
-
-def _coefficients(machines: Any) -> NDArray[np.float64]:
-    """Return the coefficients of machines that share their vectors, shape (p, m)."""
-    if isinstance(machines, KernelModel):
-        return machines.coefficients.T
-    whole = np.zeros((len(machines.biases), len(machines.starts) - 1))
-    vectors = np.repeat(np.arange(whole.shape[1]), np.diff(machines.starts))
-    np.add.at(whole, (machines.machines, vectors), machines.coefficients)
-    return whole

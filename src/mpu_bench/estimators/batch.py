@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.solver import Solver
-from mpu_bench.estimators.base import KernelClassifier, TwoClassClassifier, WeightedClassifier, regularization
+from mpu_bench.estimators.base import KernelClassifier, TwoClassClassifier, WeightedClassifier
 from mpu_bench.estimators.kernels import kernel_named
+from mpu_bench.estimators.parameters import regularization
 
 
 @dataclass(eq=False, repr=False)

@@ -13,10 +13,9 @@ from mpu_bench.estimators.base import (
     AugmentedClassifier,
     KernelClassifier,
     WeightedClassifier,
-    one_of,
-    regularization,
     until_passes,
 )
+from mpu_bench.estimators.parameters import one_of, regularization
 
 
 @dataclass(eq=False, repr=False)

@@ -21,8 +21,9 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.estimators.base import ROWS, KernelClassifier, as_value_error, one_of
+from mpu_bench.estimators.base import ROWS, KernelClassifier
 from mpu_bench.estimators.inputs import problem_of, rows_of
+from mpu_bench.estimators.parameters import as_value_error, check_types, one_of
 from mpu_bench.solvers.online.online import OnlineSolver
 from mpu_bench.solvers.online.sparseness import Sparseness
 
@@ -180,7 +181,7 @@ class OnlineClassifier(KernelClassifier):
         self._let_go_of_rows()
 
     def _checked_piece(self, X: Any, y: Any, classes: Any, begins: bool) -> tuple[Any, NDArray[np.int32]]:
-        self._check_parameters()
+        check_types(self)
         X, y = validate_data(self, X, y, **ROWS, reset=begins)
         check_classification_targets(y)
         if begins:

@@ -1,0 +1,38 @@
+"""Models of the solvers as the arrays that scikit-learn's users expect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpu_bench.core.kernels import Linear
+from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model
+from mpu_bench.core.voting import MulticlassModel
+from mpu_bench.estimators.inputs import as_array
+
+
+def machines_of(model: Model) -> Any:
+    """Return the machines of a model of several classes, or the model, which is one."""
+    return model.machines if isinstance(model, MulticlassModel) else model
+
+
+def weights_of(model: Model) -> NDArray[np.float64] | None:
+    """Return the weights of the features, one row a machine; None where the model is not linear in them."""
+    machines = machines_of(model)
+    if isinstance(machines, LinearModel):
+        return None if isinstance(machines, FourierModel) else machines.weights
+    if not isinstance(machines.kernel, Linear):
+        return None
+    return np.asarray((as_array(machines.vectors, machines.features).T @ coefficients_of(machines).T).T)
+
+
+def coefficients_of(machines: Any) -> NDArray[np.float64]:
+    """Return the coefficients of machines that share their vectors, shape (p, m)."""
+    if isinstance(machines, KernelModel):
+        return machines.coefficients.T
+    whole = np.zeros((len(machines.biases), len(machines.starts) - 1))
+    vectors = np.repeat(np.arange(whole.shape[1]), np.diff(machines.starts))
+    np.add.at(whole, (machines.machines, vectors), machines.coefficients)
+    return whole

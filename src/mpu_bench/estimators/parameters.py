@@ -1,0 +1,78 @@
+"""What parameters of the classifiers may be, and how a wrong one is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+
+from mpu_bench.errors import UserError
+
+#: how a type that a parameter may have is said, and what Python takes for it
+_SAID: dict[Any, str] = {Real: "a number", Integral: "a whole number", str: "a word", type(None): "None"}
+_TAKEN = {float: Real, int: Integral, bool: Integral, str: str, type(None): type(None)}
+
+
+def check_types(classifier: Any) -> None:
+    """Refuse what is of another type than is declared.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter.
+    """
+    kind: type = type(classifier)
+    for name, kinds in _kinds_of(kind).items():
+        value = getattr(classifier, name)
+        if not isinstance(value, tuple(kinds)):
+            told = " or ".join(_SAID[kind] for kind in kinds)
+            raise ValueError(f"{name} is {value!r}; it must be {told}")
+
+
+@cache
+def _kinds_of(kind: type) -> dict[str, list[Any]]:
+    """Return the types that each parameter of a class may have; what may be anything is left out."""
+    hints = get_type_hints(kind)
+    declared = {field.name: get_args(hints[field.name]) or (hints[field.name],) for field in fields(kind)}
+    return {name: [_TAKEN[each] for each in types] for name, types in declared.items() if Any not in types}
+
+
+def regularization(C: float, n: int) -> float:
+    """Return lambda = 1 / (C n).
+
+    Raises
+    ------
+    ValueError
+        If C is not above 0, or infinite.
+    """
+    if not 0 < C < np.inf:
+        raise ValueError(f"C is {C!r}; it must be above 0 and finite")
+    return 1.0 / (float(C) * n)
+
+
+def one_of(words: Iterable[str], **parameter: Any) -> str:
+    """Return the value of a parameter, which must be one of the words.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
+    ((name, value),) = parameter.items()
+    if value not in (choices := tuple(words)):
+        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, choices))}")
+    return str(value)
+
+
+@contextmanager
+def as_value_error() -> Iterator[None]:
+    """Turn what a user can mend into the error that scikit-learn's users expect."""
+    try:
+        yield
+    except UserError as error:
+        raise ValueError(str(error)) from error
