@@ -11,7 +11,7 @@ import pytest
 
 from mpu_bench import resources
 from mpu_bench.config.choices import Experiment
-from mpu_bench.config.read import config_names, read_config
+from mpu_bench.config.read import read_config
 from mpu_bench.config.rules import Printed
 from mpu_bench.experiment import plan
 from mpu_bench.results import matching
@@ -26,7 +26,7 @@ NOT_YET: set[str] = set()
 
 @cache
 def experiments() -> list[Experiment]:
-    found = [read_config(Path(name)) for name in config_names()]
+    found = [read_config(Path(name)) for name in resources.config_names()]
     return [experiment for experiment in found if experiment.paper is not None]
 
 

@@ -17,3 +17,8 @@ def bundled(name: str) -> Path:
     """
     installed = _PACKAGE / "_shipped" / name
     return installed if installed.is_dir() else _PACKAGE.parents[1] / name
+
+
+def config_names() -> list[str]:
+    """List the configs that come with the project."""
+    return sorted(path.stem for path in bundled("configs").glob("*.yaml"))

@@ -8,9 +8,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_bench.config.read import config_names, read_config
+from mpu_bench.config.read import read_config
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.plan import plan
+from mpu_bench.resources import config_names
 
 HEAD = "name: tried\ndataset: {checkerboard: {rows: 100, test_rows: 50}}\n"
 

@@ -19,7 +19,7 @@ from fuzz.mutation import bent_words, mutator_of_parts, mutator_of_yaml
 from fuzz.target import SEPARATOR, Target, place, written
 from mpu_bench import document, published, quantities, resources, scaled, solvers
 from mpu_bench.config.choices import Experiment
-from mpu_bench.config.read import config_names, read_config
+from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import KERNELS
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
@@ -99,7 +99,7 @@ def _read_value(data: bytes) -> None:
 def config_examples() -> list[bytes]:
     """Return configs: the shorter ones of the project, and of every one its head with each of its solvers alone."""
     found = []
-    for name in config_names():
+    for name in resources.config_names():
         text = (resources.bundled("configs") / f"{name}.yaml").read_bytes()
         if len(text) <= _LARGEST_CONFIG_BYTES:
             found.append(text)

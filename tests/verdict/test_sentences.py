@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mpu_bench import resources
-from mpu_bench.config.read import config_names, read_config
+from mpu_bench.config.read import read_config
 from mpu_bench.config.rules import Judging, NumberStatement, Sentence, SignificantStatement, Where
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import plan
@@ -59,7 +59,7 @@ def test_every_file_is_of_a_paper() -> None:
 def planned() -> dict[str, list[dict[str, object]]]:
     """Return what the results of every experiment will be called."""
     found = {}
-    for name in config_names():
+    for name in resources.config_names():
         experiment = read_config(Path(name))
         found[name] = [
             {"experiment": name, "dataset": run.dataset.label, "solver": run.solver.name,
@@ -97,7 +97,7 @@ def test_a_number_of_a_sentence_has_a_rule() -> None:
 
 
 def test_every_config_of_a_paper_is_set_against_something() -> None:
-    for name in config_names():
+    for name in resources.config_names():
         config = read_config(Path(name))
         judging = config.judging
         assert config.paper is None or of_experiment(config.paper, name) or judging.published or judging.claims, name

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from mpu_bench import solvers
 from mpu_bench.config import schema
-from mpu_bench.config.read import config_names, read_without_plugins
+from mpu_bench.config.read import read_without_plugins
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, TableCard
 from mpu_bench.data.download.address import shown
@@ -23,6 +23,7 @@ from mpu_bench.display.terminal import Terminal, reason
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.experiment.run import Run
 from mpu_bench.files import is_file
+from mpu_bench.resources import config_names
 from mpu_bench.scaled import short
 from mpu_bench.solvers import meanings
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mpu_bench.cli.options import announce_plugins
 from mpu_bench.config.choices import Experiment
-from mpu_bench.config.read import config_names, read_config, read_without_plugins
+from mpu_bench.config.read import read_config, read_without_plugins
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
@@ -24,6 +24,7 @@ from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.runner import Listener
 from mpu_bench.quantities import FAILED
 from mpu_bench.report import csv_files, overview
+from mpu_bench.resources import config_names
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.verdict import comparison
 from mpu_bench.verdict.points import Evidence

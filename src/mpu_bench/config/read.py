@@ -56,7 +56,7 @@ def find_config(path: Path) -> Path:
         pass
     except (OSError, ValueError):
         return path  # whose reader says why
-    shipped_configs = config_names()
+    shipped_configs = resources.config_names()
     name = path.name.removesuffix(".yaml")
     if name in shipped_configs and path.parent in (Path(), Path("configs")):
         return resources.bundled("configs") / f"{name}.yaml"
@@ -64,11 +64,6 @@ def find_config(path: Path) -> Path:
         return path  # whose reader says that it is no file
     near = nearest(name, shipped_configs)
     raise ConfigError(f"{path}: no such config file; {near} (mpu-bench list configs)")
-
-
-def config_names() -> list[str]:
-    """List the configs that come with the project."""
-    return sorted(path.stem for path in resources.bundled("configs").glob("*.yaml"))
 
 
 Config = Path | Mapping[str, Any]  #: a file, the name of a shipped one, or the content of one

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from mpu_bench import resources
-from mpu_bench.config.read import config_names, read_without_plugins
 from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.document import Document
 from mpu_bench.errors import StoreError
@@ -201,7 +200,7 @@ def _as_typed_here(config: str | None) -> str | None:
 
     Its whole path may hold the name of a user, and says nothing on another machine.
     """
-    if config is None or config in config_names():
+    if config is None or config in resources.config_names():
         return config
     path = Path(config)
     with suppress(RuntimeError, OSError, ValueError):
@@ -212,11 +211,13 @@ def _as_typed_here(config: str | None) -> str | None:
 
 def _judged_by(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the facts that today's config has on how its results are judged; none where it is not shipped."""
-    if facts.get("config") not in config_names():
+    if facts.get("config") not in resources.config_names():
         return {}
     options = facts.get("options") or []
     profiles = [profile for option, profile in pairwise(options) if option == "--profile"]
     path = resources.bundled("configs") / f"{facts['config']}.yaml"
+    from mpu_bench.config.read import read_without_plugins  # and with it the solvers, which most folders do without
+
     experiment = read_without_plugins(path, profile=profiles[0] if profiles else None)
     judging = experiment.judging.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {"judging": judging}

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mpu_bench.config.read import config_names
 from mpu_bench.errors import StoreError
+from mpu_bench.resources import config_names
 from mpu_bench.results.folder import RUNS
 from mpu_bench.results.store import FILE
 from mpu_bench.verdict.cells import COUNTED, Cell, count_verdicts

@@ -9,7 +9,6 @@ from typing import Annotated
 from pydantic import Field
 
 from mpu_bench import document, resources
-from mpu_bench.config.read import config_names
 from mpu_bench.config.rules import Sentence, check_statement
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
@@ -44,8 +43,8 @@ def sentences(paper: str) -> tuple[Sentence, ...]:
             raise node["name"].error(f"there is another sentence '{sentence.name}' above")
         names.add(sentence.name)
         for place, experiment in enumerate(sentence.experiments):
-            if experiment not in config_names():
-                raise node["experiments"][place].unknown("config", experiment, config_names())
+            if experiment not in resources.config_names():
+                raise node["experiments"][place].unknown("config", experiment, resources.config_names())
         if sentence.statement is not None:
             check_statement(sentence.statement, node["statement"], None)
     return tuple(read.sentences)
