@@ -108,3 +108,23 @@ def test_every_candidate_can_be_made_with_every_setting(rare: bool) -> None:
     for each in found:
         for setting in each.settings():
             assert each.made(setting, 0, 1.0).get_params().items() >= setting.items()
+
+
+@pytest.mark.parametrize("ends", ["fails", "has no seconds", "is stopped"])
+def test_one_that_has_come_to_all_rows_has_no_reason_when_refining_ends(ends: str) -> None:
+    schedule = Schedule([candidate("a", 1.0, C=(1.0,))], 500)
+    first = schedule.next(10.0)
+    assert first is not None
+    schedule.learn(Fitted(first, 0.1, 0.1, 0.1))
+    refined = schedule.next(10.0)
+    assert refined is not None
+    if ends == "is stopped":
+        schedule.courses["a"].stop("the seconds were over")
+    reason = "out of memory" if ends == "fails" else ""
+    schedule.learn(Fitted(refined, 0.2, 0.1, 0.1, reason=reason))
+    if ends == "has no seconds":
+        assert schedule.next(0.0) is None
+    course = schedule.courses["a"]
+    assert (course.ended, course.is_done) == ("", True)
+    assert course.best is not None
+    assert course.best.error == 0.1

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from mpu_bench.cli.options import data_home
 from mpu_bench.core.rows import Rows, count
+from mpu_bench.data.own.looking import LABELS
 from mpu_bench.data.own.tables import OwnFile, open_table
 from mpu_bench.errors import DataError
 from mpu_bench.files import is_file
 from mpu_bench.models.saved import SavedModel
 from mpu_bench.preprocessing import Table, Vectors, numbers_of, plain_number, words_of
 
-_LABEL_NAMES = ("label", "class", "target", "y")
 _ROWS_AT_ONCE = 4096
 
 
@@ -140,7 +140,7 @@ def _label_of(saved: SavedModel, file: OwnFile, labelled: bool) -> str | None:
     if len(file.columns) != _columns(saved) + 1:
         return None
     more = [name for name in file.columns if name not in (saved.columns or ())]
-    named = next((name for name in more if name.lower() in _LABEL_NAMES), None)
+    named = next((name for name in more if name.lower() in LABELS), None)
     if named is not None or not labelled:
         return named
     return more[-1] if saved.columns is None or len(more) == 1 else None

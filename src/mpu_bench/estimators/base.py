@@ -40,7 +40,8 @@ _FIRST_SLICE = 1000  # examples
 _MOST_GROWTH = 8.0  # of a slice to the next
 #: what a solver takes, for `validate_data`
 ROWS = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
-_REDUCTIONS: dict[str, Reduction] = {"ovr": "one-against-rest", "ovo": "one-against-one"}
+#: what `multi_class` may be -> what it is called in a config
+REDUCTIONS: dict[str, Reduction] = {"ovr": "one-against-rest", "ovo": "one-against-one"}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -308,7 +309,7 @@ class TwoClassClassifier(SolverClassifier):
     multi_class: str = "ovr"
 
     def _for_classes(self, solver: Solver) -> Solver:
-        reduction = _REDUCTIONS[one_of(_REDUCTIONS, multi_class=self.multi_class)]
+        reduction = REDUCTIONS[one_of(REDUCTIONS, multi_class=self.multi_class)]
         return solver if len(self.classes_) == 2 else Multiclass(solver, reduction)
 
 

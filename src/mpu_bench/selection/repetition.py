@@ -14,6 +14,7 @@ from mpu_bench.core.kernels import Gaussian
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare.load import preprocessing_of
+from mpu_bench.estimators.base import REDUCTIONS
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import SavedModel
 from mpu_bench.selection.rows import Source
@@ -59,8 +60,7 @@ def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, A
     parameters = {each.name: _plain(getattr(solver, each.name)) for each in fields(solver)}
     parameters = {name: value for name, value in parameters.items() if value is not None}
     if len(classifier.classes_) > 2 and solver.classes == "two":
-        words = {"ovr": "one-against-rest", "ovo": "one-against-one"}
-        parameters["multiclass"] = words[classifier.multi_class]
+        parameters["multiclass"] = REDUCTIONS[classifier.multi_class]
     options: dict[str, Any] = {"augment": 1} if getattr(classifier, "fit_intercept", False) else {}
     if Path(file).exists():
         given = {
@@ -70,6 +70,7 @@ def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, A
             given["test"] = os.path.abspath(given["test"])  # noqa: PTH100
         dataset: Any = {"file": os.path.abspath(file), "as": source.dataset, **given, **options}  # noqa: PTH100
     else:
+        options = {**source.options, **options}
         dataset = {file: options} if options else file
     content = {
         "name": f"try-{source.dataset}-again",

@@ -93,7 +93,7 @@ class Data:
         X = as_array(self.problem.test, self.problem.features)
         return X[chosen], np.asarray(self.problem.test_labels)[chosen]
 
-    @property
+    @cached_property
     def is_rare(self) -> bool:
         """Whether a class has less than a tenth of the training rows of two."""
         shares = np.bincount(self.y, minlength=2) / len(self.y)

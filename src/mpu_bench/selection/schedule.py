@@ -88,27 +88,29 @@ class Course:
         """Take a result into account."""
         self.under_way -= 1
         if fitted.reason:
-            self.waiting.clear()
-            if self.step < len(self.sizes) and not self.refined:
-                self.ended = self.ended or fitted.reason
+            self.stop(fitted.reason)
             return
         self.here.append(fitted)
         if self.best is None or (fitted.fit.rows, -fitted.error) > (self.best.fit.rows, -self.best.error):
             self.best = fitted
-        if not self.waiting and not self.under_way:
+        if not self.waiting and not self.under_way and not self.is_done:
             self._go_on()
 
     def give_up(self) -> None:
         """Try nothing more, because there are not the seconds for it."""
-        left, best = len(self.waiting), self.best
+        rows, best = self.sizes[self.step], self.best
+        if best is None or best.fit.rows == rows:
+            self.stop(f"no seconds were left for {len(self.waiting)} of its settings")
+        else:
+            self.stop(f"{rows:,} rows would take too long: {best.fit.rows:,} took {best.spent:.1f} s")
+
+    def stop(self, reason: str) -> None:
+        """Go no further; one that has come to all rows before, and was being refined, is done without a reason."""
         self.waiting.clear()
         if self.refined:
-            self.step = len(self.sizes) if not self.under_way else self.step
-        elif best is None or best.fit.rows == self.sizes[self.step]:
-            self.ended = f"no seconds were left for {left} of its settings"
+            self.step = len(self.sizes)
         else:
-            rows = self.sizes[self.step]
-            self.ended = f"{rows:,} rows would take too long: {best.fit.rows:,} took {best.spent:.1f} s"
+            self.ended = self.ended or reason
 
     def refine(self) -> None:
         """Try values beside the best ones, on all rows."""

@@ -68,8 +68,10 @@ class Session:
     def outcome(self) -> Outcome:
         """What is known by now."""
         rows = [self._row(each) for each in self.schedule.courses.values()]
-        chosen = choose(rows, self.most_bytes)
-        if chosen is not None and self.last is not None:
+        if self.last is None:
+            chosen = choose(rows, self.most_bytes)
+        else:  # it stays the choice, whatever its size has become
+            chosen = next(row for row in rows if row.name == self.last.fit.candidate.name)
             chosen.rows, chosen.seconds = self.last.fit.rows, self.last.seconds
         return Outcome(rows, chosen, self.all_rows, self.is_rare)
 
@@ -103,7 +105,7 @@ class Session:
         pool.drop()
         for each in self.schedule.courses.values():
             if not each.is_done:
-                each.ended = "the seconds were over"
+                each.stop("the seconds were over")
 
     def _forget_models(self) -> None:
         """Delete the models that no candidate has come to be best by."""
@@ -138,7 +140,8 @@ class Session:
         if (fitted := self._answer(pool, fit, left)) is None or fitted.reason or fitted.is_cut:
             return
         evaluated = self._answer(pool, Evaluation(chosen.name, 0, left), max(self.seconds_left, _LEAST_SECONDS))
-        if evaluated is not None and not evaluated.reason:
+        is_fit = evaluated is not None and not evaluated.reason
+        if is_fit and (self.most_bytes is None or evaluated.size <= self.most_bytes):
             self.last, self._evaluated[chosen.name] = fitted, evaluated
             self.changed(self.outcome)
 

@@ -1,0 +1,69 @@
+"""What a selection says of its choice, with the answers of its processes given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mpu_bench.data.download.cache import DataHome
+from mpu_bench.selection.candidates import Candidate
+from mpu_bench.selection.rows import Source
+from mpu_bench.selection.schedule import Fit, Fitted
+from mpu_bench.selection.session import Session
+from mpu_bench.selection.worker import Evaluated, model_path
+
+
+class Answers:
+    """Stands for a pool: models are as large as said, larger when trained on all rows, and all as good."""
+
+    has_room = True
+
+    def __init__(self, sizes: dict[str, int], grown: int) -> None:
+        self.sizes, self.grown, self._asked = sizes, grown, list[Any]()
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._asked)
+
+    def ask(self, asked: Any) -> None:
+        self._asked.append(asked)
+
+    def answers(self, _seconds: float) -> list[Any]:
+        asked = self._asked.pop(0)
+        if isinstance(asked, Fit):
+            return [Fitted(asked, 0.1, 0.001, 0.001)]
+        size = self.sizes[asked.name] * (self.grown if asked.number == 0 else 1)
+        return [Evaluated(asked, 0.1, 0.1, 8, b"\xff", size=size)]
+
+    def drop(self) -> None:
+        self._asked.clear()
+
+
+def played(tmp_path: Path, grown: int, most_bytes: int | None = None) -> Session:
+    candidates = [Candidate(name, "batch", "X", {}, {"C": (1.0,)}, 1) for name in ("small", "large")]
+    source = Source("x", {}, DataHome.from_options(tmp_path))
+    session = Session(source, candidates, 80, 100, 0.0, 1e12, folder=tmp_path, most_bytes=most_bytes)
+    pool: Any = Answers({"small": 100, "large": 150}, grown)
+    session._tune(pool, 1)
+    session._evaluate(pool, [each.best for each in session.schedule.courses.values() if each.best])
+    session._train_choice(pool)
+    return session
+
+
+def test_the_choice_stays_when_it_is_larger_on_all_rows_than_one_as_good(tmp_path: Path) -> None:
+    session = played(tmp_path, grown=3)
+    chosen = session.outcome.chosen
+    assert chosen is not None
+    assert (chosen.name, chosen.rows, chosen.size) == ("small", 100, 300)
+    assert session.model_of_choice() == model_path(tmp_path, 0)
+
+
+def test_a_model_of_all_rows_that_is_too_large_is_not_taken(tmp_path: Path) -> None:
+    session = played(tmp_path, grown=3, most_bytes=200)
+    chosen = session.outcome.chosen
+    assert chosen is not None
+    assert (chosen.name, chosen.rows, chosen.size) == ("small", 80, 100)
+    assert session.last is None
+    best = session.schedule.courses["small"].best
+    assert best is not None
+    assert session.model_of_choice() == model_path(tmp_path, best.fit.number)
