@@ -20,9 +20,7 @@ from mpu_bench.models.saved import SavedModel
 from mpu_bench.selection.rows import Source
 
 _HEAD = "# The learner that was chosen for {file}; `mpu-bench run` with this file trains it again.\n"
-_WITHOUT_WEIGHTS = (
-    "# Not quite: the choice has weights of classes, which no config can give; this trains without.\n"
-)
+_WITHOUT_WEIGHTS = "# Not quite: the choice has weights of classes, which no config can give; this trains without.\n"
 
 
 def model_of(classifier: Any, card: Card, home: DataHome) -> SavedModel:
