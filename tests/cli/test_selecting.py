@@ -61,6 +61,23 @@ def test_a_file_becomes_a_table_a_picture_a_model_and_a_config(
     assert evaluated.returncode == 0, evaluated.stderr
 
 
+def test_where_a_class_is_rare_the_config_repeats_the_balanced_choice(place: Path, mpu_bench_command: Called) -> None:
+    random = np.random.default_rng(0)
+    labels = np.where(np.arange(600) % 20 == 0, "fault", "fine")
+    values = random.normal(size=(600, 3)) + np.where(labels == "fault", 0.8, 0)[:, np.newaxis]
+    pd.DataFrame(values.round(4), columns=["a", "b", "c"]).assign(answer=labels).to_csv(place / "rare.csv", index=False)
+    options = ["--label", "answer", "--only", "dcd", "--jobs", "1", "--seconds", "60"]
+    assert mpu_bench_command("try", "rare.csv", *options).returncode == 0
+    folder = place / "results" / "try-rare"
+    assert "class_weight: balanced" in (folder / "repeat.yaml").read_text(encoding="utf-8")
+    with (folder / "candidates.csv").open(newline="", encoding="utf-8") as file:
+        (row,) = csv.DictReader(file)
+    done = mpu_bench_command("run", "results/try-rare/repeat.yaml")
+    assert done.returncode == 0, done.stderr
+    (run,) = mpu_bench.read(place / "results" / "try-rare-again").runs.itertuples()
+    assert (run.test_error, run.balanced_error) == (float(row["error"]), float(row["balanced_error"]))
+
+
 @pytest.fixture
 def mpu_bench_command(mpu_bench: Called) -> Called:
     return mpu_bench

@@ -158,6 +158,31 @@ def test_an_impossible_relative_value_is_refused(refused, parameters: str, messa
     assert f"line 3: solvers.sdca.{message}" in refused(HEAD + f"solvers: [{{sdca: {{{parameters}}}}}]\n")
 
 
+def test_weights_of_classes_are_swept_like_numbers(read) -> None:
+    text = "solvers: [dcd: {class_weight: [balanced, {white: [2, 3]}]}, smo: {class_weight: null}]\n"
+    solvers = read(HEAD + text).solvers
+    given = [each.parameters.get("class_weight") for each in solvers]
+    assert given == ["balanced", {"white": 2.0}, {"white": 3.0}, None]
+
+
+@pytest.mark.parametrize(
+    ("solver", "message"),
+    [
+        ("mpu: {class_weight: balanced}", "mpu.class_weight: solver 'mpu' has no place for weights of classes; dcd,"),
+        (
+            "dcd: {class_weight: {1: 2}}",
+            "there is no class of 'checkerboard' (class_weight) '1'; choose from black, white",
+        ),
+        ("dcd: {class_weight: {white: 0}}", "dcd.class_weight.white: must be greater than 0, not 0"),
+        ("dcd: {class_weight: even}", "dcd.class_weight: must be 'balanced'"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(refused, solver: str, message: str) -> None:
+    told = refused(HEAD + f"solvers: [{{{solver}}}]\n")
+    assert "line 3: solvers" in told
+    assert message in told
+
+
 @pytest.mark.parametrize(
     ("value", "combinations"),
     [

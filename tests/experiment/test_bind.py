@@ -77,6 +77,14 @@ def test_a_sample_of_more_examples_than_there_are_is_refused(multiclass: dict[st
     assert bind.build_solver("fw", {"sampling": "all"} | multiclass, 50)
 
 
+def test_weights_of_classes_are_the_problems() -> None:
+    assert bind.build_solver("dcd", {"C": 2.0, "class_weight": "balanced"}, 50).C == 2.0
+    problem = problem_of(rows_of(np.ones((100, 4)), "dense"), np.arange(100) % 2, 4).weighted({"1": 3.0})
+    small = bind.warm_up_problem(problem)
+    assert small.weights is not None
+    np.testing.assert_array_equal(small.weights, np.where(small.labels == 1, 3.0, 1.0))
+
+
 @pytest.mark.parametrize("kind", ["dense", "sparse", "ones"])
 def test_a_warm_up_problem_has_the_types_and_classes_of_the_problem(kind: str) -> None:
     labels = np.array([0] * 500 + [1] * 3 + [2] * 40)

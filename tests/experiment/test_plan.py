@@ -57,6 +57,15 @@ kernel: {gaussian: {sigma2: 500}}
 """
 
 
+def test_the_optimum_of_weighted_classes_has_their_weights(tmp_path: Path) -> None:
+    path = tmp_path / "weighted.yaml"
+    solvers = "[dcd: {class_weight: [balanced, {'+1': 2}]}]"
+    path.write_text(f"name: weighted\ndataset: adult\noptimum: true\nsolvers: {solvers}\n", encoding="utf-8")
+    runs = plan.plan(read_config(path))
+    of_optima = [run.solver.parameters["class_weight"] for run in runs if run.solver.name == "optimum"]
+    assert of_optima == ["balanced", {"+1": 2.0}]
+
+
 def test_equal_problems_have_one_optimum(read) -> None:
     nu = "{from-regularization: {over-examples: %s}}"
     text = f"solvers: [{{sbp: {{nu: {nu % 0.5}, passes: 1}}}}, {{sbp: {{nu: {nu % '[0.5, 2]'}}}}}]\n"

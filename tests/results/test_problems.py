@@ -42,6 +42,15 @@ def test_the_sum_over_machines_is_another_problem_for_another_reduction() -> Non
     assert len(objectives(row("dcd", parameters=each), row("dcd", parameters=all_pairs))) == 2
 
 
+def test_weights_of_classes_make_another_problem() -> None:
+    weights = [{}, {"class_weight": "balanced"}, {"class_weight": {"1": 2.0, "-1": 1.0}}]
+    assert list(objectives(*(row("dcd", parameters=each) for each in weights))) == [
+        "objective: w.w/2 + C sum hinge",
+        "objective: w.w/2 + C sum hinge, class weights balanced",
+        "objective: w.w/2 + C sum hinge, class weights 1 2, -1 1",
+    ]
+
+
 def test_a_solver_of_the_users_own_shares_a_column_if_it_says_so() -> None:
     known, unknown = row("mine", problem="w.w/2 + C sum hinge"), row("mine")
     assert list(objectives(row("mpu"), known)) == ["objective"]

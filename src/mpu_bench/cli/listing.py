@@ -98,6 +98,7 @@ def print_solver(name: str, console: Terminal) -> None:
         ("paper", getattr(solver, "paper", "")),
         ("kernels", solver.kernels),
         ("classes", f"{solver.classes}{more}"),
+        ("weights", "class_weight: balanced, or a number for each class" if solver.weighted else ""),
         ("streams", "yes" if solver.online else "no"),
         ("ends by itself", "yes" if solver.ends or not solver.sliceable else "no: a config must say when"),
         ("counts", meanings.counted(solver)),

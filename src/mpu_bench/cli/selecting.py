@@ -200,11 +200,10 @@ def _keep_choice(classifier: Any, session: Session, file: str, wishes: Mapping[s
     """Write the chosen model and the config that repeats it; `classifier` comes from this command's own processes."""
     from mpu_bench.data.cards import catalog
     from mpu_bench.files import write_all
-    from mpu_bench.selection.repetition import config_of, has_weights, model_of
+    from mpu_bench.selection.repetition import config_of, model_of
 
     source = session.source
     card: Card = catalog.card(source.dataset, source.options)
     model_of(classifier, card, source.home).save(folder / "model.mpu")
     write_all(folder, {"repeat.yaml": config_of(classifier, source, file, wishes, session.all_rows)})
-    without = ", but without its weights of classes" if has_weights(classifier) else ""
-    return ["model.mpu (mpu-bench predict)", f"repeat.yaml (mpu-bench run{without})"]
+    return ["model.mpu (mpu-bench predict)", "repeat.yaml (mpu-bench run)"]

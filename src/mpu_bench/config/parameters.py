@@ -10,17 +10,18 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import ConfigDict, ValidationInfo, create_model, field_validator
+from pydantic import BeforeValidator, ConfigDict, ValidationInfo, create_model, field_validator
 
 from mpu_bench import solvers
 from mpu_bench.config.choices import KernelChoice, SolverChoice
 from mpu_bench.core.solver import Optimum, Solver
-from mpu_bench.document import Node, Strict
+from mpu_bench.document import Node, Positive, Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.scaled import Derived, Scaled, parse
 from mpu_bench.solvers.multiclass import Reduction
+from mpu_bench.solvers.plugins.names import OF_THE_PROBLEM
 from mpu_bench.yaml_text import shown
 
 
@@ -35,6 +36,14 @@ class Everything:
 
 
 Names = Mapping[str, Any] | Everything  # of parameters
+
+
+def _named_by_text(given: Any) -> Any:
+    return {str(name): weight for name, weight in given.items()} if isinstance(given, Mapping) else given
+
+
+#: of the classes, whose names may look like numbers
+_ClassWeight = Literal["balanced"] | Annotated[dict[str, Positive], BeforeValidator(_named_by_text)]
 
 
 class Parameters(Strict):
@@ -73,7 +82,9 @@ class _AnyParameters(Strict):
 
 
 def parameters_model(name: str) -> type[Strict]:
-    """Make the schema of a solver's parameters out of its dataclass, with ``multiclass`` for one of two classes.
+    """Make the schema of a solver's parameters out of its dataclass, with those that are not its own.
+
+    ``multiclass`` is for a solver of two classes, ``class_weight`` for one with a place for weights.
 
     Raises
     ------
@@ -97,6 +108,8 @@ def _model_of(solver: type[Solver], name: str) -> type[Parameters]:
     }
     if solver.classes == "two":
         fields["multiclass"] = (Reduction | None, None)
+    if solver.weighted:
+        fields["class_weight"] = (_ClassWeight | None, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a parameter may have the name of a method of pydantic's
         return create_model(f"{name} parameters", __base__=Parameters, **fields)
@@ -104,14 +117,17 @@ def _model_of(solver: type[Solver], name: str) -> type[Parameters]:
 
 def checked_parameters(name: str, node: Node, kernel: KernelChoice) -> dict[str, Any]:
     """Check one value for each parameter, and that they go together."""
+    if "class_weight" in node.value and "class_weight" not in names_of_parameters(name):
+        others = ", ".join(other for other in solvers.OWN if solvers.load(other).weighted)
+        raise node["class_weight"].error(f"solver '{name}' has no place for weights of classes; {others} have")
     checked = dict(node.validated(parameters_model(name)))
-    if checked.get("multiclass", "") is None:
-        del checked["multiclass"]
-    elif "multiclass" in checked and isinstance(checked.get("nu"), Derived):
+    checked = {key: value for key, value in checked.items() if key not in OF_THE_PROBLEM or value is not None}
+    if "multiclass" in checked and isinstance(checked.get("nu"), Derived):
         raise node.error(
             "nu cannot be derived for several machines, which have one each; give nu, or leave out multiclass"
         )
-    _check_together(name, {key: value for key, value in checked.items() if key != "multiclass"}, kernel, node)
+    own = {key: value for key, value in checked.items() if key not in OF_THE_PROBLEM}
+    _check_together(name, own, kernel, node)
     return checked
 
 

@@ -432,17 +432,24 @@ def check_ends(content: File, choices: Sequence[SolverChoice], node: Node) -> No
 
 
 def check_classes(datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], node: Node) -> None:
-    """Refuse solvers of two classes on datasets of more."""
+    """Refuse solvers of two classes on datasets of more, and weights of classes that a dataset does not have."""
     for dataset, choice in itertools.product(datasets, choices):
         pairs = [(choice.name, choice.parameters)]
         if choice.tuning is not None:
             pairs.append((choice.tuning.solver, choice.tuning.candidates[0].tried))
-        if len(dataset.classes) == 2 or choice.only_for not in (None, dataset.label):
+        if choice.only_for not in (None, dataset.label):
             continue
         for name, parameters in pairs:
-            if solvers.load(name).classes == "two" and "multiclass" not in parameters:
+            _check_weighted(parameters.get("class_weight"), dataset, node)
+            if len(dataset.classes) > 2 and solvers.load(name).classes == "two" and "multiclass" not in parameters:
                 raise node.error(
                     f"solver '{name}' separates two classes and '{dataset.label}' has {len(dataset.classes)}; name the "
                     f"positive ones: {dataset.name}: {{positive: [{dataset.classes[0]}]}}, or separate them two at a "
                     f"time: {name}: {{multiclass: one-against-one}}"
                 )
+
+
+def _check_weighted(class_weight: Any, dataset: DatasetChoice, node: Node) -> None:
+    for name in class_weight if isinstance(class_weight, Mapping) else ():
+        if name not in dataset.classes:
+            raise node.unknown(f"class of '{dataset.label}' (class_weight)", name, dataset.classes)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.rows import Ones, Rows, Sparse, count
 from mpu_bench.errors import DataError
+
+#: of every class by its name, 1 for one that is not named; or n / (classes x examples of the class)
+ClassWeight = Mapping[str, float] | Literal["balanced"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +70,23 @@ class Problem:
     def only_class(self) -> int | None:
         """Return the class that all training examples are of, None if there are several; there must be an example."""
         return int(self.labels[0]) if self.labels.min() == self.labels.max() else None
+
+    def weighted(self, class_weight: ClassWeight) -> Problem:
+        """Return this problem with the weight of its class for every training example.
+
+        Raises
+        ------
+        DataError
+            If there is no such class.
+        """
+        if class_weight == "balanced":
+            counts = np.bincount(self.labels, minlength=len(self.classes))
+            of_class = len(self.labels) / (len(self.classes) * np.maximum(counts, 1))
+        else:
+            if unknown := sorted(set(class_weight) - set(self.classes)):
+                raise DataError(f"{self.name}: there is no class '{unknown[0]}'; there are {', '.join(self.classes)}")
+            of_class = np.array([float(class_weight.get(name, 1.0)) for name in self.classes])
+        return replace(self, weights=of_class[self.labels])
 
     def signs(self) -> NDArray[np.float64]:
         """Return the training labels as -1.0 and +1.0, shape (n,); only for two classes."""

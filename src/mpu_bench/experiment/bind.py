@@ -18,6 +18,7 @@ from mpu_bench.core.solver import Solver
 from mpu_bench.experiment.run import Run
 from mpu_bench.scaled import Divisor, Scaled
 from mpu_bench.solvers.multiclass import Multiclass
+from mpu_bench.solvers.plugins.names import OF_THE_PROBLEM
 
 _WARM_UP_ROWS = 12  # of each class
 
@@ -49,7 +50,7 @@ def with_results_of_others(run: Run, results: Mapping[str, Mapping[str, Any]]) -
 def build_solver(name: str, parameters: Mapping[str, Any], n: int) -> Solver:
     """Return a solver with the parameters of a run; one may be given as a multiple of 1 / n.
 
-    With ``multiclass`` among them, n is that of all classes together.
+    With ``multiclass`` among them, n is that of all classes together; ``class_weight`` is the problem's.
 
     Raises
     ------
@@ -59,7 +60,7 @@ def build_solver(name: str, parameters: Mapping[str, Any], n: int) -> Solver:
     numbers: dict[str, Any] = {
         key: value.resolve(lambda _n: n) if isinstance(value, Scaled) else value for key, value in parameters.items()
     }
-    reduction = numbers.pop("multiclass", None)
+    reduction, _ = (numbers.pop(key, None) for key in OF_THE_PROBLEM)
     solver = solvers.load(name)(**numbers)
     solver.check_size(n)
     return solver if reduction is None else Multiclass(solver, reduction)
@@ -110,6 +111,7 @@ def warm_up_problem(problem: Problem) -> Problem:
         features=problem.features,
         classes=problem.classes,
         fingerprint="warm-up",
+        weights=None if problem.weights is None else problem.weights[chosen],
     )
 
 

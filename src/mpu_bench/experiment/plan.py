@@ -15,6 +15,7 @@ from mpu_bench.experiment.run import Run, RunSettings
 from mpu_bench.experiment.tuning import tuning_runs
 from mpu_bench.scaled import Derived, Scaled
 from mpu_bench.solvers.batch.regularization import kernel_optimum
+from mpu_bench.solvers.plugins.names import OF_THE_PROBLEM
 
 FILTERS = ("solver", "dataset", "split", "kernel", "seed", "budget")
 OPTIMUM_SOLVERS = ("optimum", "kernel-optimum")
@@ -99,8 +100,8 @@ def optimum_of(run: Run) -> Run | None:
     optimum = solvers.load(name).optimum_solver(parameters, kernel.is_linear)
     if optimum is None:
         return None
-    reduction = {name: value for name, value in parameters.items() if name == "multiclass"}
-    return _optimum_run(run, optimum[0], optimum[1] | reduction)
+    of_the_problem = {name: value for name, value in parameters.items() if name in OF_THE_PROBLEM}
+    return _optimum_run(run, optimum[0], optimum[1] | of_the_problem)
 
 
 def nu_of(run: Run) -> Run | None:

@@ -18,7 +18,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
@@ -191,6 +191,8 @@ class RunExecutor:
         if task.run.trial is not None:
             problem = holdout(problem, task.run.trial)
         _check_classes(task.run, problem)
+        if class_weight := task.run.solver.parameters.get("class_weight"):
+            problem = problem.weighted(class_weight)
         return problem, bind.build_kernel(task.run.solver.kernel, problem)
 
     def tell_when_compiling(self) -> None:
@@ -306,7 +308,7 @@ def _sizes(problem: Any) -> dict[str, int]:
 def _variant(run: Run) -> tuple[Any, ...]:
     """Distinguish what may be other code: words and switches by value, numbers by type."""
     return tuple(
-        (name, repr(type(value)) if isinstance(value, float | Scaled) or type(value) is int else value)
+        (name, repr(type(value)) if isinstance(value, float | Scaled | Mapping) or type(value) is int else value)
         for name, value in sorted(run.solver.parameters.items())
     )
 

@@ -15,14 +15,20 @@ from mpu_bench.scaled import from_json
 def problem_of(solver: str, parameters: Mapping[str, Any]) -> str:
     """Return the problem whose objective a solver measures, empty where it names none.
 
-    Of several classes it is the sum over the machines of a reduction, which is part of the problem.
+    Of several classes it is the sum over the machines of a reduction, which is part of the problem; so are weights of
+    classes.
     """
     try:
         named = solvers.load(solver).objective_of(parameters)
     except ConfigError:  # a solver of the user's own, whose file is not loaded here
         return ""
     reduction = f", {parameters['multiclass']}" if "multiclass" in parameters else ""
-    return f"{named}{reduction}" if named else ""
+    weights = f", class weights {_weights(parameters['class_weight'])}" if "class_weight" in parameters else ""
+    return f"{named}{reduction}{weights}" if named else ""
+
+
+def _weights(of_classes: Any) -> str:
+    return of_classes if isinstance(of_classes, str) else ", ".join(f"{c} {w:g}" for c, w in of_classes.items())
 
 
 def problem_in(record: Mapping[str, Any]) -> str:

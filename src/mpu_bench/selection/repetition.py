@@ -20,7 +20,6 @@ from mpu_bench.models.saved import SavedModel
 from mpu_bench.selection.rows import Source
 
 _HEAD = "# The learner that was chosen for {file}; `mpu-bench run` with this file trains it again.\n"
-_WITHOUT_WEIGHTS = "# Not quite: the choice has weights of classes, which no config can give; this trains without.\n"
 
 
 def model_of(classifier: Any, card: Card, home: DataHome) -> SavedModel:
@@ -40,11 +39,6 @@ def model_of(classifier: Any, card: Card, home: DataHome) -> SavedModel:
     saved = saved_model(classifier, preprocessing_of(card, home))
     origin = saved.origin.model_copy(update={"dataset": card.name})
     return replace(saved, classes=Classes.of(card.class_names, card.class_words), origin=origin)
-
-
-def has_weights(classifier: Any) -> bool:
-    """Return whether a classifier has weights of classes, which a config cannot repeat."""
-    return getattr(classifier, "class_weight", None) is not None
 
 
 def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, Any], rows: int) -> str:
@@ -67,6 +61,8 @@ def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, A
     parameters = {name: value for name, value in parameters.items() if value is not None}
     if len(classifier.classes_) > 2 and solver.classes == "two":
         parameters["multiclass"] = REDUCTIONS[classifier.multi_class]
+    if (class_weight := getattr(classifier, "class_weight", None)) is not None:
+        parameters["class_weight"] = class_weight
     options: dict[str, Any] = {"augment": 1} if getattr(classifier, "fit_intercept", False) else {}
     if Path(file).exists():
         given = {
@@ -84,8 +80,7 @@ def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, A
         "kernel": {"gaussian": {"gamma": float(kernel.gamma)}} if isinstance(kernel, Gaussian) else "linear",
         "solvers": [{solver.name: parameters}],
     }
-    head = _HEAD.format(file=file) + (_WITHOUT_WEIGHTS if has_weights(classifier) else "")
-    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    return _HEAD.format(file=file) + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
 
 
 def _plain(value: Any) -> Any:

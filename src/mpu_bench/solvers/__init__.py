@@ -50,7 +50,8 @@ SOLVERS = {
     "libsvm": "mpu_bench.solvers.peers.libsvm:Libsvm",
 }
 
-
+#: the project's own
+OWN = tuple(SOLVERS)
 #: solver of an installed package -> its entry point; the project's own names stay its own
 INSTALLED = {name: entry for name, entry in installed.brought(installed.SOLVERS).items() if name not in SOLVERS}
 SOLVERS |= {name: entry.value for name, entry in INSTALLED.items()}

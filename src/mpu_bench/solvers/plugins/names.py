@@ -12,8 +12,9 @@ MOST_CHARACTERS = 60
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9+_.-]*")
 #: YAML takes these for a switch or for nothing
 _WORDS_OF_YAML = {"true", "false", "yes", "no", "on", "off", "null"}
-#: keys beside a solver's parameters
-_TAKEN = {"kernel", "tune", "multiclass"}
+#: parameters that say how a solver meets a problem, and are not the solver's own
+OF_THE_PROBLEM = ("multiclass", "class_weight")
+_TAKEN = {"kernel", "tune", *OF_THE_PROBLEM}
 
 
 def check(name: Any, where: str) -> None:
