@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 import mpu_bench
 from classifiers import ALL, blobs, made
@@ -30,7 +30,7 @@ from mpu_bench.estimators.base import KernelClassifier, WeightedClassifier
 _NO_CLASS = {"optimum", "kernel-optimum", "liblinear", "libsvm"}  # what runs are judged by, and peers
 
 
-#: checks that rows with a weight of k are as k rows, to 1e-7, which a solution to a tolerance is not: nor SVC's
+#: checks that rows with a weight of k are as k rows, to 1e-7, which no solution to the tolerance of a default is, nor SVC's
 _TO_A_TOLERANCE = {
     f"check_sample_weight_equivalence_on_{rows}_data": "solved to a tolerance; see the test of weights below"
     for rows in ("dense", "sparse")
@@ -39,7 +39,7 @@ _TO_A_TOLERANCE = {
 #: enough for a solution that is exact but for rounding
 _EXACTLY = {
     "DCDClassifier": {"tol": 1e-10},
-    "SMOClassifier": {"tol": 1e-9, "gamma": 0.2},
+    "SMOClassifier": {"tol": 1e-10, "gamma": 0.2, "multi_class": "ovr"},
     "SDCAClassifier": {"max_iter": 3000, "gamma": 0.2},
     "RandomFourierClassifier": {"tol": 1e-10, "gamma": 0.2, "pairs": 20},
 }
@@ -56,6 +56,15 @@ def test_scikit_learn_accepts_it(name: str) -> None:
         warnings.simplefilter("ignore")  # what its own checks warn of
         model = getattr(mpu_bench, name)()
         check_estimator(model, expected_failed_checks=_TO_A_TOLERANCE if isinstance(model, WeightedClassifier) else {})
+
+
+@pytest.mark.parametrize("exact", ["DCDClassifier", "SMOClassifier", "RandomFourierClassifier"])
+def test_solved_exactly_scikit_learn_accepts_its_weights(exact: str) -> None:
+    model = getattr(mpu_bench, exact)(**_EXACTLY[exact])
+    checks = [check for _, check in estimator_checks_generator(model) if check.func.__name__ in _TO_A_TOLERANCE]
+    assert len(checks) == len(_TO_A_TOLERANCE)
+    for check in checks:
+        check(clone(model))
 
 
 @pytest.mark.parametrize("classes", [2, 3])

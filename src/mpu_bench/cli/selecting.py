@@ -103,8 +103,17 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
     from mpu_bench.data.cards import catalog
     from mpu_bench.data.own.adding import name_of
     from mpu_bench.data.own.chosen import options_of
+    from mpu_bench.errors import ConfigError
 
     if not Path(file).exists() and file in catalog.names():
+        of_files = [f"--{key}" for key in wishes if key not in ("positive", "seed", "missing")]
+        if wishes["missing"] != "refuse":
+            of_files.append("--missing")
+        if of_files:
+            raise ConfigError(
+                f"{', '.join(of_files)}: cannot be given for '{file}', which is a dataset with a card of its own and no "
+                "file here"
+            )
         return file, {key: wishes[key] for key in ("positive",) if key in wishes}
     name = name_of(Path(file))
     return options_of(Path(file), wishes_of(wishes, "try"), file, f"my-{name}" if name in catalog.names() else name)
