@@ -30,7 +30,7 @@ from mpu_bench.estimators.base import KernelClassifier, WeightedClassifier
 _NO_CLASS = {"optimum", "kernel-optimum", "liblinear", "libsvm"}  # what runs are judged by, and peers
 
 
-#: checks that rows with a weight of k are as k rows, to 1e-7, which no solution to the tolerance of a default is, nor SVC's
+#: checks that rows with a weight of k are as k rows, to 1e-7, which no solution to a default's tolerance is, nor SVC's
 _TO_A_TOLERANCE = {
     f"check_sample_weight_equivalence_on_{rows}_data": "solved to a tolerance; see the test of weights below"
     for rows in ("dense", "sparse")
