@@ -25,7 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src"), str(ROOT)]
 
-from faults import company, databases, disks, hostile_server, kills, zoo  # noqa: E402
+from faults import clusters, company, databases, disks, hostile_server, kills, zoo  # noqa: E402
 from faults.campaign import PROBLEMS, Campaign, Fault, References  # noqa: E402
 
 _ANSWERS = 40  # of a hostile server, in a part
@@ -53,10 +53,11 @@ KINDS: dict[str, tuple[Campaign, int]] = {
     "fetches": (company.fetches, 1),
     "database": (databases.database, 14),
     "hostile": (hostile, 3),
+    "cluster": (clusters.campaign, 3),
     "zoo": (zoo.campaign, 0),  # once
 }
 #: whose faults are processes that are ended
-_KILLS = ("parent", "moment", "download", "worker", "writing")
+_KILLS = ("parent", "moment", "download", "worker", "writing", "cluster")
 _KEPT = "faults.jsonl"
 
 

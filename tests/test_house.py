@@ -27,6 +27,7 @@ CROSS_CUTTING = {
     "data/cards/test_cards.py",
     "fuzz/test_fuzz.py",
     "faults/test_campaigns.py",
+    "faults/test_cluster.py",
     "faults/test_zoo.py",
     "data/download/test_folders.py",
     "data/download/test_hostile.py",

@@ -13,10 +13,10 @@ from mpu_bench import resources
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
 from mpu_bench.config.rules import Printed
+from mpu_bench.config.sentences import of_experiment
 from mpu_bench.experiment import plan
 from mpu_bench.results import matching
 from mpu_bench.verdict import comparison
-from mpu_bench.verdict.sentences import of_experiment
 
 TABLES = sorted(path.stem for path in resources.bundled("configs/published").glob("*.csv"))
 

@@ -6,16 +6,21 @@ are the same. For the others nothing is run: what the baseline keeps is judged a
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from mpu_bench.verdict import baseline
+from mpu_bench.results.folder import open_results
+from mpu_bench.verdict import baseline, comparison
+from mpu_bench.verdict.cells import RATIO, Cell
+from mpu_bench.verdict.judge import NOT_JUDGED
 
 ROOT = Path(__file__).parents[1]
 CONFIG = """
@@ -134,3 +139,38 @@ def test_what_is_changed_in_print_or_rules_is_red(
     assert checked.returncode == int(bool(red)), checked.stderr
     changes = [change for each in json.loads(checked.stdout) for change in each["changes"]]
     assert {change["what"]: change["words"] for change in changes} == red
+
+
+def made_elsewhere(kept: Path, to: Path, is_elsewhere: Callable[[Mapping[str, str]], bool]) -> Path:
+    """Copy what is kept, some of its runs as if another computer of a cluster had made them."""
+    shutil.copytree(kept, to)
+    here, *_ = json.loads((to / "environment.json").read_text(encoding="utf-8"))["machines"]
+    machines = [here | {"id": name, "host": name} for name in ("here", "there")]
+    (to / "environment.json").write_text(json.dumps({"machines": machines}), encoding="utf-8")
+    rows = list(csv.DictReader((to / "runs.csv").read_text(encoding="utf-8").splitlines()))
+    for row in rows:
+        row["machine"] = "there" if is_elsewhere(row) else "here"
+    with (to / "runs.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return to
+
+
+def judged(folder: Path) -> list[Cell]:
+    with open_results(folder) as results:
+        return comparison.of_results(results)
+
+
+@pytest.mark.parametrize(("name", "solver"), [("mpu-table1", "dcd"), ("fw-c-study", "cvm"), ("fw-table2", "fw")])
+def test_rows_of_another_machine_change_no_verdict_but_those_of_seconds(name: str, solver: str, tmp_path: Path) -> None:
+    kept = ROOT / "results" / "baseline" / name
+    before = judged(kept)
+    apart = judged(made_elsewhere(kept, tmp_path / "solver", lambda row: row["solver"] == solver))
+    changed = [cell for cell, old in zip(apart, before, strict=True) if cell != old]
+    assert changed
+    assert all(cell.kind == RATIO or cell.timed for cell in changed)
+    assert any(cell.verdict == NOT_JUDGED and "on another machine than those of" in cell.remark for cell in changed)
+    for each in ("nothing", "everything"):
+        one = made_elsewhere(kept, tmp_path / each, lambda _, elsewhere=each == "everything": elsewhere)
+        assert judged(one) == before

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,11 @@ from mpu_bench.display import html, table
 from mpu_bench.display.live import Display
 from mpu_bench.display.terminal import Terminal, say, terminal
 from mpu_bench.document import as_in_file
-from mpu_bench.errors import ConfigError, StoreError
+from mpu_bench.errors import ClusterError, ConfigError, StoreError
 from mpu_bench.experiment import disturbance
 from mpu_bench.experiment.chosen import ChosenRuns
+from mpu_bench.experiment.pool import Pool
+from mpu_bench.experiment.pool.cluster.connect import Cluster, pool_of
 from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.experiment.runner import Listener
 from mpu_bench.files import is_folder
@@ -166,6 +169,9 @@ def run(
     mirror: str | None = None,
     offline: bool | None = None,
     progress: bool = False,
+    cluster: str | None = None,
+    jobs_per_worker: int = 1,
+    send_data: bool = False,
 ) -> Results:
     """Make the runs of a config that have no result yet, as the command ``mpu-bench run`` does.
 
@@ -204,6 +210,12 @@ def run(
         Do not use the network; by default what ``MPU_BENCH_OFFLINE`` says.
     progress : bool
         Print on stderr what the command prints: a line per run, and remarks.
+    cluster : str, optional
+        Make the runs on a Dask cluster: the address of its scheduler, or the file that it has written.
+    jobs_per_worker : int
+        How many runs at once on each worker of the cluster.
+    send_data : bool
+        Send prepared data to the machines of the cluster.
 
     Returns
     -------
@@ -215,14 +227,22 @@ def run(
         If the config or a keyword is wrong; the message names the key.
     StoreError
         If the results folder cannot be used.
+    ClusterError
+        If the cluster cannot be reached, or is lost; what is finished is kept.
     """
     _check_count("jobs", jobs, MOST_JOBS)
+    _check_count("jobs_per_worker", jobs_per_worker, MOST_JOBS)
     _check_count("threads", threads, MOST_THREADS)
     home = DataHome.from_options(None if data is None else Path(data), mirror, _is_offline(offline))
-    load = disturbance.load_of_others()  # while this process has no workers yet
     tell = say if progress else _say_nothing
     solvers.forget_plugins()
-    with LocalPool(jobs, threads or 1) as pool:  # workers import while the config is read
+    if cluster is None:
+        load = disturbance.load_of_others()  # while this process has no workers yet
+        opened: AbstractContextManager[Pool] = LocalPool(jobs, threads or 1)  # workers import while the config is read
+    else:
+        load = math.nan
+        opened = pool_of(Cluster(cluster, jobs_per_worker, send_data), home.folder, tell)
+    with opened as pool:
         chosen = ChosenRuns.read(
             config if isinstance(config, Mapping) else Path(config),
             _pairs("only", only, str),
@@ -240,7 +260,7 @@ def run(
                 chosen.make(
                     folder, home, pool, listener, force=force, save_models=save_models, jobs=jobs, load=load, say=tell
                 )
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, ClusterError):
                 if (folder / FILE).is_file():
                     _write(folder)
                 raise

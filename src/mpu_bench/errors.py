@@ -9,7 +9,8 @@ Anything else that escapes is a bug and keeps its traceback.
     |- DataError        a dataset's card, or the content of a file
     |- FetchError       a download
     |- StoreError       a results folder
-    `- SolverError      what a solver of the user's own answers
+    |- SolverError      what a solver of the user's own answers
+    `- ClusterError     a cluster of machines
 """
 
 from __future__ import annotations
@@ -56,6 +57,10 @@ class DataError(UserError):
 
 class FetchError(UserError):
     """A file could not be had, or is not the file it should be."""
+
+
+class ClusterError(UserError):
+    """A cluster cannot be reached, is gone, or has no worker that can make runs."""
 
 
 class StoreError(UserError):

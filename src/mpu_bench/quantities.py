@@ -303,6 +303,12 @@ def quantity_of(column: str) -> Quantity | None:
     return DECLARED.get(PUBLISHED_COLUMNS.get(column, column))
 
 
+def is_seconds(column: str) -> bool:
+    """Return whether the quantity of a column of a published table, or of a claim, is measured in seconds."""
+    quantity = quantity_of(column)
+    return quantity is not None and quantity.unit == "seconds"
+
+
 def format_number(value: float | None) -> str:
     """Return a number of a published table, or one to compare with it, as people read it; nothing for None."""
     return "" if value is None else f"{value:.6g}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,16 @@ import pytest
 from mpu_bench.quantities import RECORD_COLUMNS
 from mpu_bench.results.store import Store
 
-MACHINE = {"id": "here", "versions": {}, "instruction_set": "x"}
+MACHINE = {
+    "id": "here", "versions": {}, "instruction_set": "x", "processor": "p", "cores": 2, "memory_gb": 1.0, "system": "s"
+}  # fmt: skip
 
 
-def results(folder: Path, seeds: int = 7, better: float = 0.0, **more: object) -> None:
-    """Make a results folder of two solvers on two datasets; the seconds of the last seed are disturbed."""
+def results(folder: Path, seeds: int = 7, better: float = 0.0, hosts: Mapping[str, str] = {}, **more: object) -> None:
+    """Make a results folder of two solvers on two datasets; the seconds of the last seed are disturbed.
+
+    ``hosts`` are the computers that solvers ran on.
+    """
     records = [
         dict.fromkeys(RECORD_COLUMNS)
         | {
@@ -39,7 +45,17 @@ def results(folder: Path, seeds: int = 7, better: float = 0.0, **more: object) -
     with Store(folder, create=True) as store:
         store.save_plan(records, {"name": "x"})
         for record in records:
-            store.save(record, [], MACHINE)
+            name = hosts.get(record["solver"], "here") if hosts else "here"
+            store.save(record, [], MACHINE | {"id": name} | ({"host": name} if hosts else {}))
+
+
+def test_seconds_of_two_machines_are_not_compared(called, place: Path) -> None:
+    results(place / "x", hosts={"dcd": "there"})
+    code, written = called("compare", "x", "--solvers", "mpu", "dcd")
+    assert code == 0
+    assert "-5.00" in written
+    assert "×0.333" not in written
+    assert "14 pairs of runs were made on different machines: their seconds are not compared" in written
 
 
 def test_two_solvers_of_one_folder(called, place: Path) -> None:

@@ -74,13 +74,22 @@ def test_a_group_without_a_result_shows_its_status() -> None:
 
 
 def test_remarks_tell_failures_what_is_missing_and_mixed_machines() -> None:
-    machines = [{"processor": name, "cores": 2, "threads": 1} for name in ("a", "b")]
+    machines = [{"id": name, "processor": name, "cores": 2, "threads": 1} for name in ("a", "b")]
     records = [record(status="crashed", reason="its process was ended"), record(status="not run"), record()]
     lines = "\n".join(table.remarks(records, machines, []))
     assert "adult mpu seed=0: crashed: its process was ended" in lines
     assert "1 of 3 runs are not done yet" in lines
     assert "different machines" in lines
     assert table.remarks([record()], machines[:1], []) == []
+
+
+def test_of_how_many_machines_seconds_are_is_said_once() -> None:
+    named = {"processor": "p", "instruction_set": "i", "cores": 2, "memory_gb": 1.0, "system": "s", "threads": 1}
+    machines = [named | {"id": each, "host": each} for each in ("a", "b")]
+    records = [record(seed=seed, machine=each) for seed, each in enumerate(("a", "b", "b"))]
+    (line,) = table.remarks(records, machines, [])
+    assert line.startswith("seconds are of 2 machines")
+    assert table.remarks(records[1:], machines[1:], []) == []
 
 
 def test_a_disturbed_row_is_marked_and_the_mark_explained() -> None:

@@ -147,3 +147,16 @@ def test_a_copy_of_a_shipped_config_that_was_edited_is_another(tmp_path: Path) -
 def test_the_keys_of_a_config_hold_no_path(config: Path, tmp_path: Path) -> None:
     keys = facts.facts_of(read_config(config), tmp_path / "results")["config_keys"]
     assert all(len(key) == 16 and int(key, 16) >= 0 for key in keys)
+
+
+def test_where_runs_are_made_makes_no_other_config_and_no_other_runs(config: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results" / "tried"
+    check(config, folder)
+    before = read_config(config)
+    config.write_text(TEXT + "placement: together\n", encoding="utf-8")
+    check(config, folder)
+    after = read_config(config)
+    assert (before.placement, after.placement) == ("spread", "together")
+    assert plan.plan(after) == plan.plan(before)
+    changed = read_config(config, settings=["placement=spread"])
+    assert set(marked(changed).values()) == {(1, "")}

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from fuzz.mutation import bent_words, mutator_of_parts, mutator_of_yaml
 from fuzz.target import SEPARATOR, Target, place, written
 from mpu_bench import document, published, quantities, resources, scaled, solvers
+from mpu_bench.config import sentences
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import KERNELS
@@ -27,7 +28,7 @@ from mpu_bench.data.prepare.load import describe
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.plan import FILTERS, only, plan
-from mpu_bench.verdict import rules, sentences
+from mpu_bench.verdict import rules
 
 MOST_RUNS = 300  #: of a config whose runs are planned, too
 _LARGEST_CONFIG_BYTES = 1_300  #: reading larger ones takes long
@@ -317,7 +318,7 @@ def targets() -> list[Target]:
             "sentences",
             _read_sentences,
             _sentence_examples,
-            ("mpu_bench.verdict.sentences",),
+            ("mpu_bench.config.sentences",),
             2,
             _mutator_of(_sentence_examples),
         ),

@@ -17,8 +17,11 @@ JUDGING = {
 }  # fmt: skip
 
 
-def results(folder, name="made-up", error=0.15, disturbed="", done=2):
-    """Make a results folder; ``disturbed`` says why the first of its runs was, ``done`` how many have a result."""
+def results(folder, name="made-up", error=0.15, disturbed="", done=2, hosts=()):
+    """Make a results folder; ``disturbed`` says why the first of its runs was, ``done`` how many have a result.
+
+    ``hosts`` are the computers of a cluster that made them.
+    """
     with Store(folder / name, create=True) as store:
         planned = [dict.fromkeys(RECORD_COLUMNS) | {
             "experiment": name, "dataset": "adult", "n": 100, "solver": solver, "parameters": "{}",
@@ -33,5 +36,8 @@ def results(folder, name="made-up", error=0.15, disturbed="", done=2):
             } for k in (10, 100, 1000)]  # fmt: skip
             result = {"status": "done", "reason": "", "test_error": error + place / 100, "train_seconds": 1.0 + place}
             result |= {"threads": 1, "disturbed": "" if place else disturbed}
-            store.save(each | result, points, describe(1))
+            machine = describe(1)
+            if hosts:
+                machine |= {"id": hosts[place], "host": hosts[place]}
+            store.save(each | result, points, machine)
     return folder / name

@@ -183,3 +183,41 @@ def test_a_folder_that_cannot_be_written_is_one_message(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="cannot be written"):
         figures.plot(made_up.results(tmp_path), "test-error", None, tmp_path / "file" / "below")
+
+
+def on(rows, **machines):
+    """Say of rows of which machine their seconds are, by solver or dataset; "here" where none is named."""
+    names = [machines.get(row["solver"]) or machines.get(row["dataset"]) or "here" for row in rows]
+    return [
+        row | {"runs": [{"split": "", "seed": 0, "made_on": name, "train_seconds": 1.0, "comparable_seconds": 1.0}]}
+        for row, name in zip(rows, names, strict=True)
+    ]
+
+
+def test_curves_are_not_drawn_against_seconds_of_two_machines():
+    assert figure_data.axes(on(CURVES)) == figure_data.axes(CURVES)
+    assert figure_data.axes(on(CURVES, web="there")) == figure_data.axes(CURVES)
+    assert figure_data.axes(on(CURVES, sbp="there")) == ["kernel_evaluations", "passes"]
+
+
+def test_seconds_of_two_machines_are_in_no_figure():
+    timed = [each | {"comparable_seconds_mean": each["train_seconds_mean"]} for each in SERIES]
+    assert figure_data.make("length", on(timed, cvm="there"), []) is None
+    assert figure_data.make("length", on(timed, w1a="there"), []) is None
+    assert figure_data.make("length-vectors", on(timed, w1a="there"), []) is not None
+    assert figure_data.make("speed-up", on(timed, w1a="there"), []) is not None
+    assert figure_data.make("speed-up", on(timed, cvm="there"), []) is None
+    for name in ("ranks", "bars"):
+        titles = [panel.title for panel in figure_data.make(name, on(timed, cvm="there"), []).panels]
+        assert [title.partition(",")[0] for title in titles] == ["accuracy"]
+        assert len(figure_data.make(name, on(timed, w1a="there"), []).panels) == 2
+
+
+def test_a_parameter_has_no_panel_of_seconds_of_two_machines():
+    rows = [
+        row("shuttle", solver, parameters={"C": C}, test_accuracy_percent=90.0 + C, train_seconds=1 / C)
+        for solver in ("cvm", "fw") for C in (4, 1, 2)
+    ]  # fmt: skip
+    assert len(figure_data.make("parameter", on(rows), []).panels) == 2
+    (panel,) = figure_data.make("parameter", on(rows, fw="there"), []).panels
+    assert panel.y_label == "test accuracy, %"

@@ -58,6 +58,12 @@ def test_a_sentence_says_what_came_of_it(written):
     assert page.headline([numbers[4], claims[2], replace(CELL, kind="ratio", verdict="not judged")]).startswith("None")
 
 
+def test_of_how_many_machines_seconds_are_is_said(tmp_path):
+    folder = made_up.results(tmp_path, hosts=("one", "two"))
+    text = page.write([folder, made_up.results(tmp_path, "second")], tmp_path / "page").read_text()
+    assert text.count("seconds are of 2 machines") == 1
+
+
 def test_disturbed_rows_are_marked_and_the_mark_explained(tmp_path):
     folder = made_up.results(tmp_path, disturbed="waited 31% of its wall seconds")
     text = page.write([folder], tmp_path / "page").read_text()

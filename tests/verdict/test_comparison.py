@@ -8,10 +8,12 @@ import pytest
 
 from mpu_bench import published
 from mpu_bench.config.rules import Judging
+from mpu_bench.results.folder import open_results
 from mpu_bench.verdict import comparison, judge
-from mpu_bench.verdict.cells import FACT, RATIO, RECOMPUTED, SET, VALUE, count_verdicts
-from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, NOT_RUN, UNDECIDED, UNINFORMATIVE
+from mpu_bench.verdict.cells import CLAIM, FACT, RATIO, RECOMPUTED, SET, VALUE, count_verdicts
+from mpu_bench.verdict.judge import AGREES, DIFFERS, HOLDS, NOT_JUDGED, NOT_RUN, UNDECIDED, UNINFORMATIVE
 from mpu_bench.verdict.points import Evidence
+from oracles import made_up
 
 
 def row(dataset, solver, budget=None, n=32561, count=1, parameters=None, **means):
@@ -105,6 +107,37 @@ def test_seconds_are_judged_as_ratios_and_only_undisturbed_ones():
     assert (disturbed.verdict, disturbed.remark) == (NOT_JUDGED, "disturbed while mpu ran")
     assert judged(rows, published="mpu-table1")["adult", "dcd", "seconds"].kind == SET  # over itself
     assert judged(rows[:1], published="mpu-table1")["adult", "mpu", "seconds"].verdict == NOT_RUN
+
+
+def test_seconds_of_two_machines_make_no_ratio():
+    def made_on(*machines):
+        runs = [{"split": None, "seed": seed, "made_on": each, "comparable_seconds": 1.0}
+                for seed, each in enumerate(machines)]  # fmt: skip
+        return {"runs": runs}
+
+    def cell(mpu, dcd):
+        rows = [row("adult", "mpu", comparable_seconds=0.06, objective=11434.4) | mpu,
+                row("adult", "dcd", comparable_seconds=0.04) | dcd]  # fmt: skip
+        found = judged(rows, published="mpu-table1")
+        assert found["adult", "mpu", "objective"].verdict == AGREES
+        return found["adult", "mpu", "seconds / dcd's"]
+
+    apart = cell(made_on("here", "here"), made_on("here", "there"))
+    assert (apart.verdict, apart.measured) == (NOT_JUDGED, None)
+    assert apart.remark == "its seconds were made on another machine than those of dcd"
+    assert cell(made_on("here", "there"), made_on("here", "there")).verdict == AGREES
+    assert cell(made_on("here", None), made_on("here", "here")).verdict == AGREES
+
+
+def test_a_claim_about_seconds_of_two_machines_is_not_judged(tmp_path):
+    def verdicts(**machines):
+        with open_results(made_up.results(tmp_path, "-".join(["x", *machines]), **machines)) as results:
+            return {cell.column: cell for cell in comparison.of_results(results) if cell.kind == CLAIM}
+
+    seconds, errors = verdicts(hosts=("one", "two")).values()
+    assert (seconds.verdict, errors.verdict) == (NOT_JUDGED, HOLDS)
+    assert seconds.remark == "adult: its seconds were made on another machine than those of libsvm"
+    assert [cell.verdict for cell in verdicts().values()] == [HOLDS, HOLDS]
 
 
 def test_numbers_that_the_config_gives_are_counted_apart_and_carry_no_deviation():

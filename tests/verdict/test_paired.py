@@ -174,3 +174,18 @@ def test_wrong_names_are_refused_with_the_nearest():
 def test_trials_and_earlier_runs_are_no_results():
     records = [run("a", test_error=0.1), run("a", 1, trial="validation"), run("a", 2) | {"earlier": 1}]
     assert [each["seed"] for each in runs_of(records, "a", "x")] == [0]
+
+
+def test_seconds_are_paired_on_one_machine_only(rng):
+    def records(machine):
+        return [
+            run(solver, seed, test_error=0.1 + seed / 100, threads=1, cpu_seconds=float(value), train_seconds=1.0,
+                made_on=machine if solver == "b" and seed < 2 else "here")
+            for solver in ("a", "b") for seed, value in enumerate(rng.uniform(1, 2, 7))
+        ]  # fmt: skip
+
+    for machine, apart in (("here", 0), (None, 0), ("there", 2)):
+        sides = Sides(*(runs_of(records(machine), solver, "results/x") for solver in ("a", "b")))
+        found = {row.quantity: row.pairs for row in sides.compare(["test_error", "comparable_seconds"])}
+        assert found == {"test_error": 7, "comparable_seconds": 7 - apart}
+        assert sides.on_other_machines() == apart

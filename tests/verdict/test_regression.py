@@ -138,3 +138,16 @@ def test_a_machine_of_an_earlier_version_is_another(tmp_path):
     (kept / "environment.json").write_text(json.dumps(machines))
     assert regression.same_machine(regression.read(folder), regression.read(folder))
     assert not regression.same_machine(regression.read(folder), regression.read(kept))
+
+
+def test_seconds_of_two_machines_are_held_to_nothing():
+    slow, before = (
+        results({"cpu_seconds": seconds, "made_on": "here"}, {"solver": "dcd", "cpu_seconds": 1, "made_on": "here"})
+        for seconds in (1, 1)
+    )
+    slow.records[1]["cpu_seconds"] = 9
+    assert regression.slower(slow, before)
+    assert [each.ratio for each in regression.compare(slow, before)] == [1, 9]
+    slow.records[1]["made_on"] = "there"
+    assert regression.slower(slow, before) == []
+    assert [each.ratio for each in regression.compare(slow, before)] == [1, None]

@@ -6,10 +6,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from mpu_bench.config.rules import SignificantStatement, Statement
+from mpu_bench.config.sentences import sentences
 from mpu_bench.published import table
-from mpu_bench.verdict.judge import HOLDS, NOT_RUN, REFUTED, SO_FAR, UNDECIDED
+from mpu_bench.verdict.judge import HOLDS, NOT_JUDGED, NOT_RUN, REFUTED, SO_FAR, UNDECIDED
 from mpu_bench.verdict.points import Evidence, Point
-from mpu_bench.verdict.sentences import sentences
 from mpu_bench.verdict.statements import points_of, verdict_of
 
 
@@ -211,3 +211,84 @@ def test_the_decisions_of_table_7_are_those_that_are_printed():
     ]
     words = {"comparable_seconds": "seconds", "test_accuracy_percent": "accuracy"}
     assert [(words[each.quantity], each.solvers, each.decision) for each in asked] == printed
+
+
+def on(rows, **machines):
+    """Say of rows on which machine each was made, by solver or dataset."""
+    return [row | {"made_on": machines.get(row["solver"]) or machines.get(row["dataset"])} for row in rows]
+
+
+VALUES = {(dataset, solver): value for dataset in "abc" for solver, value in (("fw", 1), ("cvm", 2), ("mfw", 3))}
+BY_LENGTH = {"kind": "slope", "against": "n", "between": [-0.1, 0.1], "of": {"solver": "fw"}}
+OF_SECONDS = [
+    ORDER | {"of": {"solver": "fw"}, "each": {"dataset": ["a", "b"]}},
+    {"kind": "alike", "of": {"solver": "fw"}, "than": {"solver": "cvm"}, "within": 5, "each": {"dataset": "a"}},
+    ORDER | {"of": {"solver": "fw"}, "than": {"solver": "mfw"}, "over": {"solver": "cvm"}, "each": {"dataset": "a"},
+             "kind": "higher"},
+    {"kind": "rising", "along": "dataset", "of": {"solver": "fw"}, "over": {"solver": "cvm"},
+     "each": {"dataset": ["a", "b"]}},
+    BY_LENGTH | {"over": {"solver": "cvm"}, "each": {"dataset": ["a", "b"]}},
+    {"kind": "significant", "test": "wilcoxon", "solvers": ["fw", "cvm"], "datasets": ["a", "b"]},
+    {"kind": "significant", "test": "friedman", "solvers": ["fw", "mfw", "cvm"], "datasets": ["a", "b"]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", OF_SECONDS, ids=lambda each: " ".join([each["kind"], each.get("test", "")]))
+def test_seconds_of_two_machines_are_not_judged(statement):
+    rows = [row | {"n": 100 * "-abc".index(row["dataset"]), "test_error": 0.1} for row in runs(VALUES)]
+    statement = {"quantity": "train_seconds"} | statement
+    alone, points = judged(statement, rows)
+    assert alone not in (NOT_JUDGED, NOT_RUN)
+    assert judged(statement, on(rows, fw="here", mfw="here", cvm="here"))[1] == points
+    for row in rows:
+        row["made_on"] = ("here", "there", "elsewhere")[row["seed"]]
+    assert judged(statement, rows)[1] == points  # each seed on one
+    verdict, points = judged(statement, on(rows, fw="here", mfw="here", cvm="there"))
+    assert verdict == NOT_JUDGED
+    assert {point.words for point in points} >= {"its seconds were made on another machine than those of cvm"}
+    errors = statement | {"quantity": "test_error"}
+    assert judged(errors, on(rows, fw="here", mfw="here", cvm="there")) == judged(errors, rows)
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_judged"),
+    [
+        ({"kind": "falling", "along": "dataset", "of": {"solver": "fw"}, "each": {"dataset": ["a", "b"]}}, False),
+        (BY_LENGTH | {"each": {"dataset": ["a", "b"]}}, False),
+        (BY_LENGTH | {"over": {"solver": "cvm"}, "each": {"dataset": ["a", "b"]}}, True),
+        (OF_SECONDS[0], True),
+        (OF_SECONDS[-2], False),  # differences in seconds, of all datasets in one ranking
+        (OF_SECONDS[-1], True),  # a ranking in each dataset
+    ],
+    ids=["from one to the next", "slope", "slope of a ratio", "order", "wilcoxon", "friedman"],
+)
+def test_datasets_may_be_on_machines_of_their_own_where_seconds_are_compared_within_each(statement, is_judged):
+    rows = [row | {"n": 100 * "-abc".index(row["dataset"])} for row in runs(VALUES)]
+    verdict, _ = judged({"quantity": "train_seconds"} | statement, on(rows, a="here", b="there", c="there"))
+    assert (verdict != NOT_JUDGED) == is_judged
+
+
+def test_part_of_the_points_on_two_machines_leaves_the_others_to_judge():
+    statement = ORDER | {"of": {"solver": "fw"}, "each": {"dataset": ["a", "b"]}}
+    rows = runs(VALUES)
+    for row in rows:
+        row["made_on"] = "there" if row["dataset"] == "b" and row["seed"] == 2 and row["solver"] == "cvm" else "here"
+    verdict, points = judged(statement, rows)
+    assert (verdict, [point.outcome for point in points]) == (SO_FAR, ["supports", "not judged"])
+    rows.append(run("a", "cvm", 3, made_on="there", train_seconds=2.0))  # no pair
+    assert judged(statement, rows)[1][0].outcome == "supports"
+
+
+@pytest.mark.parametrize(("against", "is_judged"), [("train_seconds", False), ("passes", True)])
+def test_curves_against_seconds_are_of_one_machine(against, is_judged):
+    def made(solver, value, machine):
+        of = [{"split": "", "seed": 0, "made_on": machine, "train_seconds": 3.0}]
+        rows = curve({1: value, 2: value, 3: value}, solver)
+        return [row | {"train_seconds_mean": row["passes_mean"], "runs": of} for row in rows]
+
+    statement = {"kind": "below", "quantity": "test_error", "against": against, "of": {"solver": "sbp"},
+                 "than": {"solver": "sdca"}, "each": {"dataset": "a"}}  # fmt: skip
+    whole = made("sbp", 0.1, "here") + made("sdca", 0.2, "here")
+    assert judged(statement, [run("a")], whole)[0] == HOLDS
+    apart = made("sbp", 0.1, "here") + made("sdca", 0.2, "there")
+    assert judged(statement, [run("a")], apart)[0] == (HOLDS if is_judged else NOT_JUDGED)

@@ -42,6 +42,7 @@ class _Pair:
     only_in_second: Sequence[str]
     unlike: Sequence[str]  #: parameters that both have, and that differ
     without_seconds: int  #: runs that trained, and whose seconds do not compare
+    on_other_machines: int  #: pairs of runs of different machines, whose seconds do not compare
     runs: int
 
 
@@ -69,7 +70,7 @@ def compare(
     Runs are paired by dataset, split, seed, and what varies within a dataset, such as the budget. On a dataset: the
     mean difference (× marks a ratio), its 95% interval and p by the paired t test over seeds, or over splits. Over
     datasets: the Hodges-Lehmann median, its interval and p by Wilcoxon's exact signed rank test. Seconds are those of
-    undisturbed runs.
+    undisturbed runs on the same machine.
 
     Of two folders that have runs in common, also which of these runs are not the same.
 
@@ -129,6 +130,7 @@ def _pair(both: tuple[Results, Results], solvers: tuple[str, str], quantities: S
         only_in_second=sides.only_in(1),
         unlike=sides.unlike(),
         without_seconds=sum(run["train_seconds"] is not None and run["comparable_seconds"] is None for run in every),
+        on_other_machines=sides.on_other_machines(),
         runs=len(every),
     )
 
@@ -195,6 +197,8 @@ def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -
     every, without = sum(pair.runs for pair in pairs), sum(pair.without_seconds for pair in pairs)
     if without:
         line(f"{without} of {every} runs have no seconds to compare: disturbed, or not recorded")
+    if apart := sum(pair.on_other_machines for pair in pairs):
+        line(f"{apart} pairs of runs were made on different machines: their seconds are not compared")
 
 
 def _table(pair: _Pair, rows: Sequence[Comparison]) -> Any:

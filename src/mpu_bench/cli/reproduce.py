@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
+from mpu_bench.cli.cluster import ClusterAddress, JobsPerWorker, SendData, cluster_of, cluster_pool
 from mpu_bench.cli.options import (
+    BAD_INPUT,
     FAILED,
     HELD,
     INTERRUPTED,
@@ -31,6 +33,9 @@ def reproduce(
         str | None, typer.Option(metavar="NAME", help="Use this profile of every config: ci takes minutes.")
     ] = None,
     data_limit: Annotated[str, typer.Option(metavar="SIZE", help="Do not download files larger than this.")] = "200MB",
+    cluster: ClusterAddress = None,
+    jobs_per_worker: JobsPerWorker = 1,
+    send_data: SendData = False,
     results: ResultsRoot = Path("results"),
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The folder of the tables. By default tables in that of results.")
@@ -50,25 +55,32 @@ def reproduce(
     from mpu_bench.cli import reproduction, verdicts
     from mpu_bench.cli.options import memory
     from mpu_bench.display.live import Display
+    from mpu_bench.errors import ClusterError
     from mpu_bench.experiment import disturbance
     from mpu_bench.experiment.pool.local import LocalPool
     from mpu_bench.report import overview, page
 
+    machines = cluster_of(cluster, jobs_per_worker, send_data)
     home = replace(data_home(data_folder, mirror, offline), limit=memory(data_limit, "--data-limit"))
     experiments, failures = reproduction.experiments(papers or [], profile, say)
-    if busy := disturbance.warning(
-        disturbance.load_of_others(), max((each.threads for each in experiments), default=1)
+    if machines is None and (
+        busy := disturbance.warning(
+            disturbance.load_of_others(), max((each.threads for each in experiments), default=1)
+        )
     ):
         say(busy)
     code = 0
     try:
-        with LocalPool() as pool:
-            steps = reproduction.steps(experiments)
+        with LocalPool() if machines is None else cluster_pool(machines, home) as pool:
+            steps = reproduction.steps(experiments, whole=machines is not None)
             display = Display(console(stderr=True))
             failures += reproduction.run(steps, home, results, pool, display.listening, say)
     except KeyboardInterrupt:
         say(HELD)
         code = INTERRUPTED
+    except ClusterError as fault:
+        say(str(fault))
+        code = BAD_INPUT
     tables, folders = reproduction.compare(experiments, results)
     tables_folder = out or results / "tables"
     overview.write(tables, tables_folder)

@@ -17,7 +17,7 @@ from mpu_bench.config.read import read_config, read_without_plugins
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.errors import ConfigError, StoreError, UserError, nearest
+from mpu_bench.errors import ClusterError, ConfigError, StoreError, UserError, nearest
 from mpu_bench.experiment import plan, runner
 from mpu_bench.experiment.pool import Pool
 from mpu_bench.experiment.run import Run
@@ -36,7 +36,7 @@ _NO_FAILURE = ("unavailable", "skipped")
 
 @dataclass(frozen=True)
 class Step:
-    """The runs of one config on one dataset, and about how many inner products a pass of each takes together."""
+    """Runs of one config, as a rule on one dataset, and about how many inner products a pass of each takes together."""
 
     experiment: Experiment
     runs: Sequence[Run]
@@ -44,7 +44,8 @@ class Step:
     cost: float
 
     def __str__(self) -> str:
-        return f"{self.experiment.name} on {self.chosen[0].dataset.label}"
+        labels = dict.fromkeys(run.dataset.label for run in self.chosen)
+        return f"{self.experiment.name} on {', '.join(labels)}"
 
 
 def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[list[Experiment], list[str]]:
@@ -96,13 +97,21 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
     return found, faults
 
 
-def steps(found: Sequence[Experiment]) -> list[Step]:
-    """Divide experiments into steps, the cheapest first."""
+def steps(found: Sequence[Experiment], whole: bool = False) -> list[Step]:
+    """Divide experiments into steps, the cheapest first.
+
+    Parameters
+    ----------
+    found : sequence of Experiment
+    whole : bool
+        Whether a step is a whole experiment, so that many machines have enough to do, and not one dataset of it.
+    """
     found_steps = []
     for experiment in found:
         runs = plan.plan(experiment)
-        for label in dict.fromkeys(run.dataset.label for run in runs):
-            chosen = [run for run in runs if run.dataset.label == label]
+        labels = dict.fromkeys(run.dataset.label for run in runs)
+        for part in [[*labels]] if whole else [[label] for label in labels]:
+            chosen = [run for run in runs if run.dataset.label in part]
             found_steps.append(Step(experiment, runs, chosen, sum(map(_cost, chosen))))
     return sorted(found_steps, key=lambda step: step.cost)
 
@@ -152,6 +161,8 @@ def run(
             with open_results(folder) as opened:
                 csv_files.write(opened)
                 failures += _failed(step, opened)
+        except ClusterError:
+            raise
         except UserError as fault:
             failures.append(f"{step}: {fault}")
     return failures
@@ -162,7 +173,7 @@ def _failed(step: Step, results: ResultsFolder) -> list[str]:
     return [
         f"{step}: {record['solver']} seed={record['seed']}: {record['status']}: {record['reason']}"
         for record in results.records()
-        if record["dataset"] == step.chosen[0].dataset.label
+        if record["dataset"] in {run.dataset.label for run in step.chosen}
         and record["status"] in FAILED
         and record["status"] not in _NO_FAILURE
     ]

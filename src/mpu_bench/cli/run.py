@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mpu_bench.cli.cluster import ClusterAddress, JobsPerWorker, SendData, cluster_of, cluster_pool
 from mpu_bench.cli.options import (
     FAILED,
     HELD,
@@ -68,6 +71,9 @@ def run(
         bool,
         typer.Option("--pdb", help="Make runs in this process, plugins and all, and open pdb where one raises."),
     ] = False,
+    cluster: ClusterAddress = None,
+    jobs_per_worker: JobsPerWorker = 1,
+    send_data: SendData = False,
     results: ResultsRoot = Path("results"),
     data_folder: DataFolder = None,
     mirror: Mirror = None,
@@ -79,14 +85,21 @@ def run(
 
     Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130 or 143, interrupted.
     """
+    machines = cluster_of(cluster, jobs_per_worker, send_data)
+    if machines is not None:
+        _check_alone(jobs, debugger)
     if debugger:
         _begin_debugging(jobs, threads or 1)
     from mpu_bench.experiment import disturbance
     from mpu_bench.experiment.chosen import ChosenRuns
 
     home = data_home(data_folder, mirror, offline)
-    load = disturbance.load_of_others()  # while this process has no workers yet
-    with _pool(0 if dry_run else jobs, threads or 1, debugger) as pool:  # workers import while the config is read
+    load = math.nan if machines else disturbance.load_of_others()  # while this process has no workers yet
+    if machines is not None and not dry_run:
+        opened: AbstractContextManager[Pool] = cluster_pool(machines, home)
+    else:
+        opened = _pool(0 if dry_run else jobs, threads or 1, debugger)
+    with opened as pool:  # workers import while the config is read
         chosen = ChosenRuns.read(
             config,
             only or [],
@@ -127,6 +140,15 @@ def _begin_debugging(jobs: int, threads: int) -> None:
     )
 
 
+def _check_alone(jobs: int, debugger: bool) -> None:
+    from mpu_bench.errors import ConfigError
+
+    if debugger:
+        raise ConfigError("--pdb makes runs in this process; leave out --cluster")
+    if jobs > 1:
+        raise ConfigError(f"--jobs {jobs}: is for this machine; with --cluster give --jobs-per-worker {jobs}")
+
+
 def _pool(jobs: int, threads: int, debugger: bool) -> Pool:
     if debugger:
         from mpu_bench.experiment.pool.inprocess import InProcessPool
@@ -150,6 +172,7 @@ def _debug(fault: BaseException) -> None:
 
 def _execute(make: Callable[[Listener], bool], asked: Collection[int] | None, folder: Path, status_line: bool) -> int:
     from mpu_bench.display.live import Display
+    from mpu_bench.errors import ClusterError
     from mpu_bench.results.store import FILE
 
     code = FAILED
@@ -161,6 +184,10 @@ def _execute(make: Callable[[Listener], bool], asked: Collection[int] | None, fo
         if not (folder / FILE).is_file():
             return INTERRUPTED
         code = INTERRUPTED
+    except ClusterError:
+        if (folder / FILE).is_file():
+            _report(folder, asked)
+        raise
     _report(folder, asked)
     return code
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpu_bench.config.rules import Judging
-from mpu_bench.config.schema import Checkpoints, Limits, Stop
+from mpu_bench.config.schema import Checkpoints, Limits, Placement, Stop
 from mpu_bench.scaled import short
 
 if TYPE_CHECKING:
@@ -131,6 +131,7 @@ class Experiment:
     ``paper`` is the one whose table or figure it is, ``options`` are the words of a command that changed the config,
     ``profiles`` what else it could have been. ``overridden`` names the keys that a profile or an option changed, and
     ``unchanged`` is the config without: None where nothing changed it, or where the file says nothing whole without.
+    ``placement`` says which runs are made on one machine where there are several: those of a dataset and seed, or none.
     ``given`` is the text of a config that a program gave, and that is no file; empty for one that is.
     """
 
@@ -146,6 +147,7 @@ class Experiment:
     checkpoints: Checkpoints
     threads: int
     kernel_memory: int | None
+    placement: Placement
     optimum: bool
     judging: Judging
     plugins: tuple[Path, ...]

@@ -16,6 +16,7 @@ from typing import Any
 from mpu_bench import document, resources, solvers
 from mpu_bench.config.bounds import PlanSize, check_seeds
 from mpu_bench.config.choices import Experiment, SolverChoice
+from mpu_bench.config.placement import placement_of
 from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File, Repeats
 from mpu_bench.config.sweep import (
@@ -333,6 +334,7 @@ def _checked(
     check_judging(content, file.root, {*labels, *known})
     return Experiment(
         source=file.source,
+        placement=placement_of(content, Path(file.source).stem),
         datasets=datasets,
         solvers=choices,
         seeds=tuple(range(content.seed, content.seed + content.repeats)),

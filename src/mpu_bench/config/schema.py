@@ -9,12 +9,13 @@ from pydantic import AfterValidator, ByteSize, Field, TypeAdapter, WrapValidator
 
 from mpu_bench.config import bounds
 from mpu_bench.config.rules import Judging
-from mpu_bench.document import Positive, Strict
+from mpu_bench.document import MisfitError, Positive, Strict
 from mpu_bench.scaled import Derived, Scaled, parse
 from mpu_bench.yaml_text import shown
 
 FORMAT_VERSION: Final = 1
 Paper = Literal["mpu-2010", "forgetron-2005", "bpegasos-2010", "sbp-2012", "frank-wolfe-2012"]
+Placement = Literal["together", "spread"]
 PAPERS: tuple[str, ...] = get_args(Paper)
 
 #: words of earlier versions -> what they are called now
@@ -186,10 +187,17 @@ class File(Judging):
     checkpoints: Checkpoints = Checkpoints()
     threads: Annotated[int, Field(ge=1, le=bounds.MOST_THREADS)] = 1
     kernel_memory: Memory | None = None
+    placement: Placement | None = None
     optimum: bool = False
     paper: Paper | None = None
     plugins: Annotated[list[str], Field(max_length=bounds.MOST_ENTRIES)] = []
     profiles: dict[str, dict[str, Any]] = {}
+
+    @model_validator(mode="after")
+    def _has_seconds_of_one_machine(self) -> File:
+        if self.placement == "spread" and self.stop.seconds_of is not None:
+            raise MisfitError("placement", "must be together: seconds_of gives runs the seconds of others beside them")
+        return self
 
     @model_validator(mode="after")
     def _names_datasets(self) -> File:

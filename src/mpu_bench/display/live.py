@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -24,6 +25,9 @@ _PHASES = {
 }
 
 
+_MOST_SHOWN, _FEWEST_TO_ESTIMATE = 4, 3
+
+
 class Display:
     """Turns the runner's messages into lines, and on a terminal into a status line, unless that is in the way."""
 
@@ -32,6 +36,7 @@ class Display:
         self._has_status_line = status_line and console.is_terminal
         self._status: Status | None = None
         self._total = self._done = 0
+        self._began = time.monotonic()
         self._running: dict[str, str] = {}
         self._compiled: dict[str, float] = {}
         self._last_reason = ""
@@ -56,7 +61,7 @@ class Display:
             self._status = None
 
     def _planned(self, missing: int, kept: int) -> None:
-        self._total, self._done = missing, 0
+        self._total, self._done, self._began = missing, 0, time.monotonic()
         if kept:
             self._console.print(f"{_runs(kept)} kept from before, {_runs(missing)} to do")
         if missing and self._has_status_line:
@@ -75,8 +80,17 @@ class Display:
 
     def _refresh(self) -> None:
         if self._status is not None:
-            lines = [f"{run}: {words}" for run, words in self._running.items()]
-            self._status.update(styled(f"[{self._done + 1}/{self._total}] " + " | ".join(lines)))
+            shown = [f"{run}: {words}" for run, words in list(self._running.items())[:_MOST_SHOWN]]
+            if (more := len(self._running) - _MOST_SHOWN) > 0:
+                shown.append(f"and {more} more")
+            self._status.update(styled(f"[{self._done + 1}/{self._total}{self._left()}] " + " | ".join(shown)))
+
+    def _left(self) -> str:
+        """Return about how long it still takes, if as many runs of this experiment have ended as tell that."""
+        if self._done < _FEWEST_TO_ESTIMATE or not self._total - self._done:
+            return ""
+        seconds = (time.monotonic() - self._began) / self._done * (self._total - self._done)
+        return f", about {duration(seconds)} left"
 
     def _finished(self, run: Run, record: Mapping[str, Any]) -> None:
         self._done += 1
@@ -93,6 +107,13 @@ class Display:
             values = f"; {_result(record)}" if record["status"] == RunStatus.PROVISIONAL else ""
             self._console.print(f"{head}: {record['status'].upper()}: {why}{values}", style="bold red")
         self._refresh()
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as people say them, in one unit: ``40 s``, ``12 min``, ``3.5 h``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def _runs(count: int) -> str:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from mpu_bench.display.terminal import Terminal, reason
 from mpu_bench.quantities import FINISHED, QUANTITIES, RunStatus, format_number
-from mpu_bench.results import naming, problems
+from mpu_bench.results import machines, naming, problems
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.problems import Shown
 from mpu_bench.results.summary import Summary, disturbed_remark, published_tables, summarize
@@ -196,7 +196,7 @@ def _cells(row: Summary, rows: Sequence[Summary], columns: Sequence[Shown]) -> l
 
 
 def remarks(
-    records: Sequence[Mapping[str, Any]], machines: Sequence[Mapping[str, Any]], published: Sequence[str]
+    records: Sequence[Mapping[str, Any]], environments: Sequence[Mapping[str, Any]], published: Sequence[str]
 ) -> list[str]:
     """Return what a reader of the table must know: what did not finish and why, whether seconds may be compared."""
     earlier = [record for record in records if record["earlier"]]
@@ -211,7 +211,9 @@ def remarks(
     lines += dict.fromkeys(map(_tuning_remark, filter(None, (record["tuned"] for record in records))))
     if missing := sum(record["status"] == RunStatus.NOT_RUN for record in records):
         lines.append(f"{missing} of {len(records)} runs are not done yet")
-    if len({json.dumps([each.get(name) for name in ("processor", "cores", "threads")]) for each in machines}) > 1:
+    if remark := machines.remark(records, environments):
+        lines.append(remark)
+    elif len({json.dumps([each.get(name) for name in ("processor", "cores", "threads")]) for each in environments}) > 1:
         lines.append("these runs used different machines or numbers of threads: do not compare their seconds")
     if remark := disturbed_remark([*records, *earlier]):
         lines.append(f"{remark}; run them again with --force when the machine is quiet")

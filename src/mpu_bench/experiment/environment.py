@@ -18,14 +18,21 @@ from mpu_bench import __version__
 _PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "pandas")
 
 
-def describe(threads: int, kernel_memory: int | None = None) -> dict[str, Any]:
+def describe(threads: int, kernel_memory: int | None = None, host: str = "") -> dict[str, Any]:
     """Collect what a reader must know before comparing seconds.
+
+    Parameters
+    ----------
+    threads : int
+    kernel_memory : int or None
+    host : str
+        The name of the machine, where it is one of a cluster.
 
     Returns
     -------
     dict
         ``id`` (a hash of everything else), processor, instruction_set, cores, memory_gb, system, python, versions,
-        blas, threads, kernel_memory (bytes; None: half of what was free), commit.
+        blas, threads, kernel_memory (bytes; None: half of what was free), commit, and host where it is given.
     """
     content: dict[str, Any] = {
         "processor": _processor(),
@@ -39,6 +46,7 @@ def describe(threads: int, kernel_memory: int | None = None) -> dict[str, Any]:
         "threads": threads,
         "kernel_memory": kernel_memory,
         "commit": _commit(),
+        **({"host": host} if host else {}),
     }
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
     return {"id": digest, **content}

@@ -34,7 +34,9 @@ class Task:
     """A run that can be made: the key of its result, what it may take, and what it needs of other runs.
 
     ``optimum`` is what the run's objective is set against, if that is known. ``fastest_probe`` is the shortest of this
-    machine that is known, in processor seconds. ``model_file`` is where its model is saved, if it is.
+    machine that is known, in processor seconds. ``model_file`` is where its model is saved, if it is. ``fingerprint``
+    is that of the data as the plan knows them. Runs of one ``group`` belong on one machine; ``host`` is the name of the
+    one that has made others of them before.
     """
 
     run_id: str
@@ -44,6 +46,9 @@ class Task:
     optimum: float | None = None
     fastest_probe: float = math.inf
     model_file: Path | None = None
+    fingerprint: str = ""
+    group: str = ""
+    host: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ from mpu_bench.experiment import environment
 from mpu_bench.experiment.bind import with_results_of_others
 from mpu_bench.experiment.facts import check_config, facts_of, marks_of
 from mpu_bench.experiment.identity import run_id
-from mpu_bench.experiment.messages import News, Phase, Task
+from mpu_bench.experiment.messages import News, Task
 from mpu_bench.experiment.optima import OptimaCache
 from mpu_bench.experiment.plan import OPTIMUM_SOLVERS, Sources
 from mpu_bench.experiment.pool import Outcome, Pool
@@ -265,7 +266,8 @@ def execute(
             listener.progress.note(f"made again, because they have a result and no saved model: {len(again)} runs")
         missing = filter_already_run(planned, wanted, done - again)
         listener.planned(len(missing), len(wanted) - len(missing))
-        _Session(experiment, home, store, pool, listener, needs, model_files).make(missing)
+        groups = _groups(experiment, planned, done, store)
+        _Session(experiment, home, store, pool, listener, needs, model_files, groups).make(missing)
         return wanted <= store.finished(needs)
 
 
@@ -274,6 +276,31 @@ def _model_files(planned: Sequence[PlannedRun], selected: Collection[int], folde
     wanted = [each for each in planned if id(each.run) in selected and each.run.trial is None and each.run_id]
     wanted = [each for each in wanted if each.run.solver.name not in OPTIMUM_SOLVERS]
     return {each.run_id: model_file(folder.absolute(), each.record()) for each in wanted}
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Runs that belong on one machine, and the host that has made some of them before."""
+
+    name: str = ""
+    host: str = ""
+
+
+def _groups(
+    experiment: Experiment, planned: Sequence[PlannedRun], done: Collection[str], store: Store
+) -> dict[str, _Group]:
+    """Return the group of every run whose seconds are compared, by the keys of the runs."""
+    if experiment.placement == "spread":
+        return {}
+    hosts = {each["id"]: each.get("host", "") for each in store.environments()}
+    names, before = {}, dict[str, str]()
+    for each in planned:
+        run = each.run
+        if run.solver.name not in OPTIMUM_SOLVERS:
+            names[each.run_id] = f"{run.dataset.label} {run.dataset.split} {run.seed}"
+            if any(hosts.values()) and each.run_id in done and (row := store.row(each.run_id)):
+                before.setdefault(names[each.run_id], hosts.get(row["machine"], ""))
+    return {key: _Group(name, before.get(name, "")) for key, name in names.items()}
 
 
 def _without_model(model_files: Mapping[str, Path], done: Collection[str], store: Store) -> set[str]:
@@ -311,6 +338,7 @@ class _Session:
     listener: Listener
     needs: Needs
     model_files: Mapping[str, Path]
+    groups: Mapping[str, _Group]
     _started: dict[str, _Started] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -325,12 +353,13 @@ class _Session:
         places = {each.run_id: place for place, each in enumerate(missing)}
         sorter = order(places, self.needs)
         sorter.prepare()
-        ready: list[str] = []
+        ready: list[int] = []
         try:
             while sorter.is_active():
-                ready = sorted([*ready, *sorter.get_ready()], key=places.__getitem__)
+                for key in sorter.get_ready():
+                    heapq.heappush(ready, places[key])
                 if ready and self.pool.has_room:
-                    outcome = self._begin(missing[places[ready.pop(0)]])
+                    outcome = self._begin(missing[heapq.heappop(ready)])
                 else:
                     outcome = self.pool.next_outcome(self._pass_on)
                     if outcome.task.run_id in self._optima and outcome.record["status"] in FINISHED:
@@ -353,9 +382,11 @@ class _Session:
         tuned = select_best(planned.run, rows)
         run, notes = with_results_of_others(tuned.run, results)
         optimum = results["optimum"]["dual_objective"] if "optimum" in results else None
+        group = self.groups.get(planned.run_id, _Group())
         task = Task(
             planned.run_id, run, self.home, self.experiment.limits, optimum, self._fastest_probe,
-            self.model_files.get(planned.run_id),
+            self.model_files.get(planned.run_id), (planned.description and planned.description.fingerprint) or "",
+            group.name, group.host,
         )  # fmt: skip
         fault = tuned.fault or _missing_result(planned.run, rows, results)
         made_from = self.store.made_from(self.needs[planned.run_id])
@@ -366,7 +397,6 @@ class _Session:
             planned, made_from, tuned.columns, [*tuned.notes, *notes], [*_lacking(rows, results), *tuned.notes]
         )
         self.pool.submit(task)
-        self._pass_on(task, Phase("starting"))
         return None
 
     def _rows_needed(self, planned: PlannedRun) -> dict[str, dict[str, Any]]:
@@ -393,11 +423,12 @@ class _Session:
         known = started.planned.record()
         record = {**known, **measured, **started.columns}
         record["reason"] = "; ".join(dict.fromkeys(filter(None, [record["reason"], *started.lacking, *started.notes])))
+        machine = outcome.environment or self._machine
         try:
-            kept = self.store.save(record, outcome.checkpoints, self._machine, started.made_from)
+            kept = self.store.save(record, outcome.checkpoints, machine, started.made_from)
         except DamagedError as fault:
             failed = known | {"status": RunStatus.ERROR, "reason": f"its result cannot be kept: {fault}"}
-            kept = self.store.save(failed, [], self._machine, started.made_from)
+            kept = self.store.save(failed, [], machine, started.made_from)
         self.listener.finished(started.planned.run, kept)
 
 

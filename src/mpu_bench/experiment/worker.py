@@ -178,6 +178,7 @@ class RunExecutor:
         """Return the problem of a run, which is the last one's if its data are the same, and its kernel."""
         from mpu_bench.data.cards import catalog
         from mpu_bench.data.prepare.load import load_problem
+        from mpu_bench.errors import DataError
         from mpu_bench.experiment import bind
         from mpu_bench.experiment.holdout import holdout
 
@@ -187,6 +188,8 @@ class RunExecutor:
         if self._problem is None or self._problem[0] != key:
             self._problem = None  # its memory is free before the next is loaded
             self._problem = (key, load_problem(catalog.card(dataset.name, dataset.options), task.home))
+        if task.fingerprint not in ("", self._problem[1].fingerprint):
+            raise DataError(f"{dataset.label}: its data have changed since the plan was made; run again")
         problem = self._problem[1]
         if task.run.trial is not None:
             problem = holdout(problem, task.run.trial)

@@ -10,7 +10,8 @@ from typing import Any
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import DECLARED
 from mpu_bench.results import naming
-from mpu_bench.results.curves import Row, along, complete, final_point
+from mpu_bench.results.curves import Row, along, complete, curve_identity, final_point
+from mpu_bench.results.machines import comparable
 from mpu_bench.texts import publishable
 from mpu_bench.verdict import rank_tests
 
@@ -76,7 +77,7 @@ def make(name: str, rows: Sequence[Row], curves: Sequence[Row], against: str | N
     name : str
         One of `NAMES`.
     rows, curves : sequence of mapping
-        The rows of table.csv and of mean_curves.csv.
+        The rows of table.csv and of mean_curves.csv; with their ``runs``, seconds are drawn where they are comparable.
     against : str, optional
         For curves: one of `AXES`; the first that fits by default.
     """
@@ -102,7 +103,10 @@ def versions(figure: Figure, rows: Sequence[Row], curves: Sequence[Row]) -> dict
 
 
 def axes(curves: Sequence[Row]) -> list[str]:
-    """Return the axes that all these curves can be drawn against: something is counted on it for every solver."""
+    """Return the axes that all these curves can be drawn against: something is counted on it for every solver.
+
+    Seconds only where those of each dataset are of one machine.
+    """
     solvers = {row["solver"] for row in curves}
 
     def counted(axis: str) -> set[Any]:
@@ -110,7 +114,20 @@ def axes(curves: Sequence[Row]) -> list[str]:
 
     has_inner_products = any(row.get("inner_products_mean") for row in curves)  # else both axes would be the same
     usable = [axis for axis in AXES if axis != "inner_products" or has_inner_products]
+    usable = [axis for axis in usable if _on_one_machine(axis, curves) == list(curves)]
     return [axis for axis in usable if solvers and counted(axis) == solvers]
+
+
+def _on_one_machine(quantity: str, rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of those datasets on which a quantity of all may be set against each other."""
+    kept = {
+        dataset for dataset in _datasets(rows) if _comparable(quantity, [r for r in rows if r["dataset"] == dataset])
+    }
+    return [row for row in rows if row["dataset"] in kept]
+
+
+def _comparable(quantity: str, rows: Sequence[Row]) -> bool:
+    return comparable(quantity, *({curve_identity(row): row.get("runs", ()) for row in rows}.values()))
 
 
 def _is_percent(quantity: str) -> bool:
@@ -287,7 +304,8 @@ def _length_panel(rows: Sequence[Row], quantity: str, title: str, varied: Mappin
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(_label(row, varied), []).append(row)
-    if not any(len({row["n"] for row in points}) >= _LEAST_LENGTHS for points in groups.values()):
+    is_long = any(len({row["n"] for row in points}) >= _LEAST_LENGTHS for points in groups.values())
+    if not is_long or not _comparable(quantity, rows):
         return None
     series = []
     for name, points in groups.items():
@@ -312,6 +330,7 @@ def _speed_up(rows: Sequence[Row], curves: Sequence[Row], against: str | None) -
         _with_speed_up(row, *peers[row["dataset"]])
         for row in rows
         if row["solver"] != first and len(peers.get(row["dataset"], ())) == 1
+        if _comparable("train_seconds", [row, *peers[row["dataset"]]])
     ]
     return _against_length("speed_up", f"speed-up over {first}")(ratios, curves, against)
 
@@ -335,6 +354,7 @@ def _against_parameter(rows: Sequence[Row], _curves: Sequence[Row], _against: st
         _parameter_panel(dataset, [row for row in measured if row["dataset"] == dataset], swept[0], each)
         for dataset in _datasets(measured)
         for each in (quantity, "train_seconds")
+        if _comparable(each, [row for row in measured if row["dataset"] == dataset])
     ]
     words = f"{'margin' if has_margin else 'accuracy'} and seconds against {swept[0]}"
     return Figure("", words, tuple(panels))
@@ -387,7 +407,7 @@ def _entrant(row: Row, varied: Mapping[str, set[str]]) -> str:
 
 
 def _rank_panel(quantity: str, title: str, rows: Sequence[Row]) -> Panel | None:
-    measured = [row for row in rows if row.get(f"{quantity}_mean") is not None]
+    measured = _on_one_machine(quantity, [row for row in rows if row.get(f"{quantity}_mean") is not None])
     solvers = _ranked_solvers(measured)
     if not solvers:
         return None
@@ -430,7 +450,9 @@ def _bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> 
     varied = {solver: names - {"C", "kernel"} for solver, names in _varying(measured).items()}
     panels = []
     for quantity, title in reversed(_COMPARED.items()):
-        series = _bar_series(measured, datasets, quantity, varied)
+        series = _bar_series(_on_one_machine(quantity, measured), datasets, quantity, varied)
+        if not series:
+            continue
         label, is_log = DECLARED[quantity].heading, quantity == "train_seconds"
         panels.append(Panel(title, "", label, series, x_log=False, y_log=is_log, categories=datasets))
     return Figure("", "accuracy and seconds by dataset", tuple(panels))

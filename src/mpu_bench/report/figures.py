@@ -12,7 +12,7 @@ from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.files import write_all
 from mpu_bench.report import figure_data, style
 from mpu_bench.report.figure_data import Figure, Panel, Series
-from mpu_bench.results import summary
+from mpu_bench.results import machines, summary
 from mpu_bench.results.folder import open_results
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ def figures_of(results: Path, name: str | None = None, against: str | None = Non
     if against is not None and against not in figure_data.AXES:
         raise ConfigError(f"no axis '{against}': {nearest(against, figure_data.AXES)}")
     with open_results(results) as opened:
-        rows, means = summary.summaries(opened), opened.mean_curves()
+        runs = machines.located(opened.records(), opened.environments())
+        rows, means = (machines.with_runs(each, runs) for each in (summary.summaries(opened), opened.mean_curves()))
     figures = (figure_data.make(each, rows, means, against) for each in ([name] if name else figure_data.NAMES))
     drawable = [figure for figure in figures if figure is not None]
     if not drawable:

@@ -10,6 +10,7 @@ from typing import Any
 from mpu_bench import published
 from mpu_bench.config.rules import Explained
 from mpu_bench.config.schema import PAPERS
+from mpu_bench.config.sentences import sentences
 from mpu_bench.files import csv_text, write_all
 from mpu_bench.quantities import format_number
 from mpu_bench.report import export
@@ -21,7 +22,6 @@ from mpu_bench.verdict.comparison import NOT_PART_OF_RUN
 from mpu_bench.verdict.folders import remark_text, solver_text, verdict_text
 from mpu_bench.verdict.judge import AGREES, NOT_RUN
 from mpu_bench.verdict.points import Evidence
-from mpu_bench.verdict.sentences import sentences
 
 OVERVIEW = ("overview.md", "overview.csv")
 _HEADINGS = ("kind", "dataset", "solver", "what", "published", "measured", "difference", "allowed", "verdict", "remark")

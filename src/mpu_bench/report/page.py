@@ -14,10 +14,11 @@ import jinja2
 from markupsafe import Markup
 
 from mpu_bench import __version__
+from mpu_bench.config.sentences import sentences
 from mpu_bench.files import write_all
 from mpu_bench.quantities import FINISHED, format_number
 from mpu_bench.report import figure_data, overview, style
-from mpu_bench.results import naming, problems, summary
+from mpu_bench.results import machines, naming, problems, summary
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.problems import Shown
 from mpu_bench.texts import publishable
@@ -25,7 +26,6 @@ from mpu_bench.verdict import comparison, judge
 from mpu_bench.verdict.cells import CLAIM, VERDICTS, Cell, count_verdicts
 from mpu_bench.verdict.folders import summarize_verdicts, verdict_text
 from mpu_bench.verdict.judge import AGREES, DIFFERS, HOLDS, NOT_RUN, REFUTED, SO_FAR
-from mpu_bench.verdict.sentences import sentences
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _COPIED = ("page.css", "page.js")
@@ -50,7 +50,7 @@ _WORDS = {
     REFUTED: "a sentence that a point it ranges over contradicts beyond noise",
     judge.UNDECIDED: "the runs are too few to tell",
     judge.UNINFORMATIVE: "a constant answer is as good as the number",
-    judge.NOT_JUDGED: "seconds that something disturbed, or of which it is not known",
+    judge.NOT_JUDGED: "seconds that something disturbed, or of which it is not known, or those of two machines",
     NOT_RUN: "there is no measured number, and the reason is given",
 }
 
@@ -197,8 +197,10 @@ def _experiment(folder: Path) -> dict[str, Any]:
         cells = comparison.of_rows(results, rows)
         judged = overview.of_results(results, cells)
         facts = {name: results.fact(name) or "" for name in ("config", "description", "paper")}
-        machines, options, name = results.environments(), results.fact("options") or [], results.name
+        environments, options, name = results.environments(), results.fact("options") or [], results.name
         given = results.fact("given")  # by a program: no command repeats it
+    runs = machines.located(records, environments)
+    rows, means = machines.with_runs(rows, runs), machines.with_runs(means, runs)
     varied = naming.varying(every)
     kernels = {row["kernel"] for row in every}
     kernel = every[0]["kernel"] if len(kernels) == 1 else ""  # said once, not in every row
@@ -223,9 +225,10 @@ def _experiment(folder: Path) -> dict[str, Any]:
         "rows": [_row(row, columns, varied, repeat, bool(kernel)) for row in every],
         "finished": sum(record["status"] in FINISHED for record in records),
         "planned": len(records),
+        "several_machines": machines.remark(records, environments),
         "disturbed": disturbed,
         "missing": _missing(records),
-        "machines": [{name: _text(value) for name, value in machine.items()} for machine in machines],
+        "machines": [{name: _text(value) for name, value in machine.items()} for machine in environments],
     }
 
 

@@ -56,6 +56,7 @@ class _Machine(BaseModel):
 
     id: str
     processor: str | None = None
+    host: str | None = None
     cores: int | None = None
     threads: int | None = None
     instruction_set: str | None = None

@@ -244,7 +244,7 @@ def check(folder: Path, baseline: Path | None) -> Check:
     """
     with open_results(folder) as results:
         name, judged = results.name, comparison.of_results(results)
-        now = Results(folder, results.records(), results.environments())
+        now = Results.of(results)
     place = baseline / name if baseline is not None else None
     if place is None or not is_file(place / RUNS):
         return Check(folder, name, judged)

@@ -22,7 +22,7 @@ from mpu_bench.errors import StoreError
 from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.cells import CLAIM, RECOMPUTED, VALUE, Cell, judged, number_in, with_difference, with_explanation
 from mpu_bench.verdict.judge import Sample
-from mpu_bench.verdict.points import Evidence, Point, selected
+from mpu_bench.verdict.points import NOISE, NOT_JUDGED, NOT_MEASURED, UNCLEAR, Evidence, Point, selected
 from mpu_bench.verdict.rules import Table, rules
 from mpu_bench.verdict.statements import points_of, verdict_of
 
@@ -59,7 +59,7 @@ def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence)
     if isinstance(statement, NumberStatement) and statement.within is None:
         return _number_cell(cell, statement, evidence)
     cell = _with_points(cell, points_of(statement, evidence), getattr(statement, "most", False))
-    if cell.timed and not cell.points_measured and _lacks_seconds(evidence):
+    if cell.timed and cell.verdict == judge.NOT_RUN and _lacks_seconds(evidence):
         return replace(cell, remark="its runs have no seconds to compare: disturbed, or not recorded")
     return cell
 
@@ -73,10 +73,10 @@ def _lacks_seconds(evidence: Evidence) -> bool:
 def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
     """Return a claim's cell with what its points say."""
     outcomes = Counter(point.outcome for point in points)
-    measured = len(points) - outcomes["not measured"]
+    measured = len(points) - outcomes[NOT_MEASURED] - outcomes[NOT_JUDGED]
     verdict = verdict_of(points, most)
     against = [point for point in points if point.outcome == "contradicts"]
-    shown = against or [point for point in points if point.outcome in ("unclear", "within noise")]
+    shown = against or [point for point in points if point.outcome in (UNCLEAR, NOISE, NOT_JUDGED)]
     words = _shown(shown)
     return replace(
         cell,

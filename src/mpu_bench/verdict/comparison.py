@@ -11,12 +11,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from mpu_bench import published
 from mpu_bench.config.rules import Claim, Judging, Printed, Sentence
+from mpu_bench.config.sentences import of_experiment
+from mpu_bench.config.sentences import sentences as of_paper
 from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, RunStatus
 from mpu_bench.results import matching
 from mpu_bench.results.folder import ResultsFolder
+from mpu_bench.results.machines import located, why_not_comparable, with_runs
 from mpu_bench.results.summary import Summary, summaries
 from mpu_bench.scaled import from_json
 from mpu_bench.verdict import judge
@@ -25,8 +29,6 @@ from mpu_bench.verdict.claims import cited_by, of_claims, of_sentences
 from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, Sample
 from mpu_bench.verdict.points import Evidence, is_deterministic
 from mpu_bench.verdict.rules import Table, rules
-from mpu_bench.verdict.sentences import of_experiment
-from mpu_bench.verdict.sentences import sentences as of_paper
 
 #: columns of published tables that say which cell is meant, or how exact it is, and are no cells themselves
 _NAMES = (
@@ -50,7 +52,7 @@ def compare(
     Parameters
     ----------
     rows : sequence of mapping
-        As `summary.summarize` returns them.
+        As `summary.summarize` returns them; with their ``runs``, it is known which seconds are of one machine.
     evidence : Evidence
         The runs and curves that claims are held against.
     judging : Judging
@@ -90,6 +92,7 @@ def of_rows(results: ResultsFolder, rows: Sequence[Summary]) -> list[Cell]:
     """Return the same where the rows of table.csv were read before."""
     paper = results.fact("paper") or ""
     own = of_experiment(paper, experiment_of(results))
+    rows = with_runs(rows, located(results.records(), results.environments()))
     return compare(rows, evidence_of(results), judging_of(results), own, of_paper(paper))
 
 
@@ -100,7 +103,8 @@ def experiment_of(results: ResultsFolder) -> str:
 
 def evidence_of(results: ResultsFolder) -> Evidence:
     """Return the runs and curves of a results folder that sentences are held against."""
-    return Evidence.of(experiment_of(results), results.records(), results.mean_curves())
+    records = located(results.records(), results.environments())
+    return Evidence.of(experiment_of(results), records, results.mean_curves())
 
 
 def judging_of(results: ResultsFolder) -> Judging:
@@ -266,8 +270,15 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     seconds = [each.get("comparable_seconds_mean") for each in (row, others[0])]
     if not all(seconds):
         return replace(cell, measured=None, verdict=NOT_JUDGED, remark=_why_not_judged(row, others[0]))
+    if reason := why_not_comparable("comparable_seconds", others[0]["solver"], *map(_runs, (row, others[0]))):
+        return replace(cell, measured=None, verdict=NOT_JUDGED, remark=reason)
     measured = seconds[0] / seconds[1]  # type: ignore[operator]
     return with_difference(judged(replace(cell, measured=measured), judge.judge_ratio(interval, measured)))
+
+
+def _runs(row: Summary) -> Sequence[Mapping[str, Any]]:
+    runs: Sequence[Mapping[str, Any]] = row.get("runs", ())
+    return runs
 
 
 def _why_not_judged(*rows: Summary) -> str:

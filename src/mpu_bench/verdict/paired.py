@@ -2,8 +2,8 @@
 
 Runs are paired that have the same dataset, split and seed, and the same setting: the values of what varies within a
 dataset, such as a budget. A solver without a budget, or with one run where the other has several, stands beside all of
-the other's. Errors are compared by their difference, all else by its ratio, since objectives, counts and seconds of
-several datasets have no common unit.
+the other's. In seconds only those of one machine are paired. Errors are compared by their difference, all else by its
+ratio, since objectives, counts and seconds of several datasets have no common unit.
 
 On one dataset the pairs are those of the seeds, or where there are several splits, of the splits (each the mean over
 its seeds, which share its examples); the interval and the probability are those of the paired t test. Over datasets,
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.quantities import FINISHED, QUANTITIES
+from mpu_bench.results.machines import comparable
 from mpu_bench.results.problems import problem_in
 from mpu_bench.results.summary import with_derived
 from mpu_bench.scaled import from_json, short
@@ -219,6 +220,11 @@ class Sides:
                     found.setdefault(f"{name}: {value} and {other}", {})[dataset] = None
         return [f"{words} ({_shortened(list(datasets))})" for words, datasets in found.items()]
 
+    def on_other_machines(self) -> int:
+        """Return of how many pairs the runs were made on different machines: their seconds are not compared."""
+        pairs = [pair for both in self._blocks.values() for pair in zip(*_partners(*both), strict=True)]
+        return sum(not comparable("train_seconds", [one], [other]) for one, other in pairs)
+
     def compare(self, quantities: Collection[str]) -> list[Comparison]:
         """Return the comparisons in these quantities, as far as both have them: by dataset, then over datasets."""
         return [row for quantity in quantities for row in self._compare(quantity)]
@@ -284,7 +290,9 @@ def _pairs(first: Sequence[Record], second: Sequence[Record], quantity: str) -> 
     by_split: dict[str, list[tuple[float, float]]] = {}
     for one, other in zip(*_partners(first, second), strict=True):
         a, b = one.get(quantity), other.get(quantity)
-        if a is not None and b is not None and (_is_difference(quantity) or min(a, b) > 0):
+        if a is None or b is None or not comparable(quantity, [one], [other]):
+            continue
+        if _is_difference(quantity) or min(a, b) > 0:
             by_split.setdefault(one["split"] or "", []).append((a, b))
     several = len(by_split) > 1
     means = [[fmean(side) for side in zip(*pairs, strict=True)] for pairs in by_split.values()]

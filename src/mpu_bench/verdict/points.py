@@ -15,14 +15,15 @@ from mpu_bench import solvers
 from mpu_bench.config.rules import Where
 from mpu_bench.quantities import FINISHED
 from mpu_bench.results.curves import curve_identity
+from mpu_bench.results.machines import with_runs
 from mpu_bench.results.summary import is_as_published, with_derived
 from mpu_bench.verdict.rules import rules
 
 Row = Mapping[str, Any]
 
 #: what a point is to a statement: unclear, where one run of something random points the other way
-SUPPORTS, NOISE, UNCLEAR, CONTRADICTS, NOT_MEASURED = (
-    *("supports", "within noise", "unclear", "contradicts", "not measured"),
+SUPPORTS, NOISE, UNCLEAR, CONTRADICTS, NOT_MEASURED, NOT_JUDGED = (
+    *("supports", "within noise", "unclear", "contradicts", "not measured", "not judged"),
 )
 
 
@@ -46,7 +47,7 @@ class Evidence(NamedTuple):
 
     @classmethod
     def of(cls, experiment: str, records: Iterable[Row], curves: Sequence[Row]) -> Evidence:
-        """Return the evidence among all runs and mean curves of a results folder."""
+        """Return the evidence among all runs, as `located` returns them, and mean curves of a results folder."""
         runs = [
             with_derived(record) | {"experiment": experiment}
             for record in records
@@ -54,7 +55,7 @@ class Evidence(NamedTuple):
         ]
         counts = Counter(map(curve_identity, runs))
         whole = [row for row in curves if 0 < counts[curve_identity(row)] <= row.get("count", 1)]
-        return cls(runs, [{**row, "experiment": experiment} for row in whole])
+        return cls(runs, [{**row, "experiment": experiment} for row in with_runs(whole, runs)])
 
     def within(self, experiments: Collection[str]) -> Evidence:
         """Return what comes from some experiments."""

@@ -6,7 +6,7 @@ that compares sums which are nearly equal says by how much its counts may then d
 
 Seconds differ from machine to machine and from hour to hour; what can be held to earlier ones is a solver's ratio to
 its peer, the first solver of the same dataset and seed that both folders have. Where both took `_MEASURABLE` seconds or
-more in both folders, undisturbed, a ratio that is `_SLOWER` times the earlier one is told.
+more in both folders, undisturbed, both on one machine of each, a ratio that is `_SLOWER` times the earlier one is told.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import Any
 from mpu_bench import solvers
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import DECLARED, FINISHED, QUANTITIES, Quantity, RunStatus
-from mpu_bench.results.folder import open_results
+from mpu_bench.results.folder import ResultsFolder, open_results
+from mpu_bench.results.machines import comparable, located
 
 _KEY = ("dataset", "split", "solver", "parameters", "kernel", "budget_vectors", "seed", "tuned", "trial")
 _COUNTS, _VALUES, _ERRORS = (
@@ -40,11 +41,17 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Results:
-    """The runs of a folder, and the machines they were made on."""
+    """The runs of a folder, as `located` returns them, and the machines they were made on."""
 
     folder: Path
     records: Sequence[Record]
     machines: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, results: ResultsFolder) -> Results:
+        """Return what an open results folder holds."""
+        machines = results.environments()
+        return cls(results.folder, located(results.records(), machines), machines)
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ def read(folder: Path) -> Results:
         If it holds no results, or cannot be read.
     """
     with open_results(folder) as results:
-        return Results(folder, results.records(), results.environments())
+        return Results.of(results)
 
 
 def same_machine(left: Results, right: Results) -> bool:
@@ -127,7 +134,7 @@ def _difference(left: Record, right: Record, exact: bool) -> Difference:
     else:
         faults = _faults(left, right, None if exact else rounding_of(left["solver"]))
     seconds = _seconds(left), _seconds(right)
-    ratio = seconds[0] / seconds[1] if all(seconds) else None
+    ratio = seconds[0] / seconds[1] if all(seconds) and _on_one_machine(left, right) else None
     is_other = bool(faults or _faults(left, right, None))
     return Difference(_name(left), left, tuple(faults), ratio, is_other)
 
@@ -189,10 +196,16 @@ def slower(left: Results, right: Results) -> list[tuple[str, str]]:
         seconds = [_seconds(record) for record in (now, before, *peer)]
         if now is peer[0] or min(seconds) < _MEASURABLE:
             continue
+        if not _on_one_machine(now, peer[0]) or not _on_one_machine(before, peer[1]):
+            continue
         ratio, earlier = seconds[0] / seconds[2], seconds[1] / seconds[3]
         if ratio > _SLOWER * earlier:
             lines.append((_name(now), f"seconds are {ratio:.3g} times {peer[0]['solver']}'s, were {earlier:.3g}"))
     return lines
+
+
+def _on_one_machine(*records: Record) -> bool:
+    return comparable("comparable_seconds", *([record] for record in records))
 
 
 def _seconds(record: Record) -> float:

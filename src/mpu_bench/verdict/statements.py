@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import singledispatch
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,12 @@ from mpu_bench.config.rules import (
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import QUANTITIES, quantity_of
 from mpu_bench.results.curves import along
+from mpu_bench.results.machines import runs_of, why_not_comparable
 from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.points import (
     CONTRADICTS,
     NOISE,
+    NOT_JUDGED,
     NOT_MEASURED,
     SUPPORTS,
     UNCLEAR,
@@ -42,7 +44,6 @@ from mpu_bench.verdict.points import (
     Row,
     by_pair,
     difference,
-    is_deterministic,
     mean_of,
     name_of,
     outcome,
@@ -50,6 +51,19 @@ from mpu_bench.verdict.points import (
     unpaired,
 )
 from mpu_bench.verdict.rules import rules
+from mpu_bench.verdict.samples import (
+    Entry,
+    Sample,
+    apart_of,
+    entry_at,
+    error_of_curve,
+    is_certain,
+    logarithms,
+    sample_of,
+    scaled,
+    why_not_judged,
+    words_of,
+)
 
 _GRID_POINTS = 200  # of a log axis, at which two curves are compared
 
@@ -66,11 +80,12 @@ def verdict_of(points: Sequence[Point], most: bool = False) -> str:
     """Return the verdict on a statement: one point that contradicts it refutes it; else all must be measured.
 
     One of ``most`` points is refuted by half of them, and holds where more than half of those measured support it.
+    Where no point is judged though some have values, the statement is not.
     """
     outcomes = [point.outcome for point in points]
-    measured = [each for each in outcomes if each != NOT_MEASURED]
+    measured = [each for each in outcomes if each not in (NOT_MEASURED, NOT_JUDGED)]
     if not measured:
-        return judge.NOT_RUN
+        return judge.NOT_JUDGED if NOT_JUDGED in outcomes else judge.NOT_RUN
     if 2 * measured.count(CONTRADICTS) >= len(outcomes) or (CONTRADICTS in measured and not most):
         return judge.REFUTED
     is_supported = 2 * measured.count(SUPPORTS) > len(measured) if most else SUPPORTS in measured
@@ -84,7 +99,7 @@ def _number(value: float, quantity: str) -> str:
     return declared.text(value) if declared is not None else f"{value:.4g}"
 
 
-def _both(of: _Sample, than: _Sample, statement: OrderStatement | AlikeStatement, peer: str) -> str:
+def _both(of: Sample, than: Sample, statement: OrderStatement | AlikeStatement, peer: str) -> str:
     is_ratio = isinstance(statement, OrderStatement) and statement.over is not None
     means = [f"{each.mean:.4g}" if is_ratio else _number(each.mean, statement.quantity) for each in (of, than)]
     return f"{means[0]} to {peer}'s {means[1]}"
@@ -92,125 +107,50 @@ def _both(of: _Sample, than: _Sample, statement: OrderStatement | AlikeStatement
 
 def _peers(than: Sequence[Where]) -> list[tuple[Where, str]]:
     """Return those that are compared with, each with what tells it apart."""
-    return [(where, _words(where)) for where in than]
-
-
-def _words(where: Where) -> str:
-    words = [where.solver or where.dataset or where.experiment or "", *map(str, where.parameters.values())]
-    words += [f"B={where.budget}"] if where.budget else []
-    words += [f"on {where.dataset}"] if where.dataset and where.solver else []
-    words += [f"after {where.after.passes:g} passes"] if where.after else []
-    return " ".join(filter(None, words))
+    return [(where, words_of(where)) for where in than]
 
 
 @points_of.register
 def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
     sign = 1.0 if statement.kind == "lower" else -1.0
     found = []
-    for point, (where, peer) in itertools.product(list(statement.points()), _peers(statement.than)):
-        of, than = (_sample(statement, each, evidence, point) for each in (statement.of, where))
-        if sign > 0:
-            of = _scaled(of, statement.by_factor)
-        else:
-            than = _scaled(than, statement.by_factor)
-        apart = _apart(of, than)
+    factors = (statement.by_factor, 1.0) if sign > 0 else (1.0, statement.by_factor)
+    for name, peer, *both in _samples(statement, evidence):
+        of, than = map(scaled, both, factors)
+        if reason := why_not_judged(statement.quantity, peer, of, than):
+            found.append(Point(name, NOT_JUDGED, reason))
+            continue
+        apart = apart_of(of, than)
         signed = apart and Difference(sign * apart.mean + statement.slack, apart.error)
         words = _both(of, than, statement, peer) if apart else ""
-        found.append(Point(name_of(point, peer if len(statement.than) > 1 else ""), outcome(signed), words))
+        found.append(Point(name, outcome(signed), words))
     return found
 
 
-class _Sample(NamedTuple):
-    """What a quantity comes to: by split and seed, or where it was read off a mean curve, the mean and its error."""
-
-    values: Mapping[Any, float]
-    certain: bool
-    dataset: str
-    error: float | None = None
-    is_of_curve: bool = False
-
-    @property
-    def mean(self) -> float:
-        return fmean(self.values.values())
-
-
-def _sample(
-    statement: OrderStatement | AlikeStatement, where: Where, evidence: Evidence, point: Mapping[str, Any]
-) -> _Sample:
-    dataset = where.dataset or point.get("dataset", "")
-    if where.after is not None:
-        return _read_off(statement.quantity, where, where.after.passes, evidence, point)
-    over = statement.over if isinstance(statement, OrderStatement) else None
-    rows = selected(evidence.runs, where, point)
-    values = _over(by_pair(rows, statement.quantity), over, statement.quantity, evidence, {**point, "dataset": dataset})
-    return _Sample(values, _is_certain(statement.quantity, rows), dataset)
-
-
-def _read_off(quantity: str, where: Where, passes: float, evidence: Evidence, point: Mapping[str, Any]) -> _Sample:
-    """Return what a mean curve stands at after so many passes: it keeps its last value until the next checkpoint."""
-    rows = [
-        row
-        for row in selected(evidence.curves, where, point)
-        if row.get(f"{quantity}_mean") is not None and (row.get("passes_mean") or math.inf) <= passes * (1 + 1e-12)
-    ]
-    dataset = where.dataset or point.get("dataset", "")
-    if not rows:
-        return _Sample({}, False, dataset, is_of_curve=True)
-    last = max(rows, key=lambda row: row["presented"])
-    certain = _is_certain(quantity, rows)
-    return _Sample({0: last[f"{quantity}_mean"]}, certain, dataset, _error(last, quantity, certain), is_of_curve=True)
-
-
-def _error(row: Row, quantity: str, certain: bool) -> float | None:
-    """Return the standard error of a row of mean curves; None where one run says nothing of it."""
-    deviation = row.get(f"{quantity}_std")
-    return 0.0 if certain else None if deviation is None else deviation / math.sqrt(row["count"])
-
-
-def _scaled(sample: _Sample, factor: float) -> _Sample:
-    values = {key: factor * value for key, value in sample.values.items()}
-    return sample._replace(values=values, error=None if sample.error is None else factor * sample.error)
-
-
-def _apart(of: _Sample, than: _Sample) -> Difference | None:
-    """Return ``than`` - ``of``: paired, unless they are of other data or one was read off a mean curve."""
-    if not of.values or not than.values:
-        return None
-    if of.dataset == than.dataset and not of.is_of_curve and not than.is_of_curve:
-        return difference(of.values, than.values, of.certain and than.certain)
-    return unpaired(Difference(of.mean, _error_of(of)), Difference(than.mean, _error_of(than)))
-
-
-def _error_of(sample: _Sample) -> float | None:
-    if sample.is_of_curve:
-        return sample.error
-    if sample.certain:
-        return 0.0
-    return mean_of(sample.values.values()).error
-
-
-def _is_certain(quantity: str, rows: Sequence[Row]) -> bool:
-    """Return whether a quantity of these rows comes out the same each time: seconds never do."""
-    return "seconds" not in quantity and is_deterministic(rows)
+def _samples(
+    statement: OrderStatement | AlikeStatement, evidence: Evidence
+) -> Iterator[tuple[str, str, Sample, Sample]]:
+    """Yield for each point and peer what they are called, and both samples."""
+    for point, (where, peer) in itertools.product(list(statement.points()), _peers(statement.than)):
+        of, than = (sample_of(statement, each, evidence, point) for each in (statement.of, where))
+        yield name_of(point, peer if len(statement.than) > 1 else ""), peer, of, than
 
 
 @points_of.register
 def _(statement: AlikeStatement, evidence: Evidence) -> list[Point]:
     found = []
-    for point, (where, peer) in itertools.product(list(statement.points()), _peers(statement.than)):
-        of, than = (_sample(statement, each, evidence, point) for each in (statement.of, where))
+    for name, peer, of, than in _samples(statement, evidence):
+        if reason := why_not_judged(statement.quantity, peer, of, than):
+            found.append(Point(name, NOT_JUDGED, reason))
+            continue
         if statement.within_factor is not None:
-            apart, allowed = _apart(_logarithms(of), _logarithms(than)), math.log(statement.within_factor)
+            apart, allowed = apart_of(logarithms(of), logarithms(than)), math.log(statement.within_factor)
         else:
-            apart = _apart(of, than)
+            apart = apart_of(of, than)
             allowed = statement.within or (_tolerance(statement.quantity, than.mean) if than.values else 0.0)
         words = _both(of, than, statement, peer) if apart else ""
-        found.append(Point(name_of(point, peer if len(statement.than) > 1 else ""), _near(apart, allowed), words))
+        found.append(Point(name, _near(apart, allowed), words))
     return found
-
-
-def _logarithms(sample: _Sample) -> _Sample:
-    return sample._replace(values={key: math.log(value) for key, value in sample.values.items() if value > 0})
 
 
 @points_of.register
@@ -223,7 +163,7 @@ def _(statement: NumberStatement, evidence: Evidence) -> list[Point]:
         rows = selected(evidence.runs, statement.of, point)
         values = by_pair(rows, statement.quantity)
         given = dict.fromkeys(values, statement.printed)
-        apart = difference(values, given, _is_certain(statement.quantity, rows))
+        apart = difference(values, given, is_certain(statement.quantity, rows))
         words = f"{_number(fmean(values.values()), statement.quantity)}" if values else ""
         found.append(Point(name_of(point), _near(apart, statement.within), words))
     return found
@@ -252,47 +192,38 @@ def _tolerance(quantity: str, value: float) -> float:
 @points_of.register
 def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
     sign = 1.0 if statement.kind == "rising" else -1.0
-    series: dict[str, list[_Entry]] = {}
+    series: dict[str, list[Entry]] = {}
     for point in statement.points():
         rest = {name: value for name, value in point.items() if name != statement.along}
-        series.setdefault(name_of(rest), []).append((point, _speed_up(statement, evidence, point)))
+        series.setdefault(name_of(rest), []).append(entry_at(statement, evidence, point))
     found = []
     for name, entries in series.items():
-        for (before, low), (after, high) in _steps(entries):
-            step = f"{before[statement.along]} to {after[statement.along]}"
+        for before, after in _steps(entries):
+            step = f"{before.point[statement.along]} to {after.point[statement.along]}"
+            whole = ", ".join(filter(None, [name, step]))
+            low, high = before.values, after.values
+            if low and high and (reason := _why_no_step(statement.quantity, before, after)):
+                found.append(Point(whole, NOT_JUDGED, reason))
+                continue
             between = unpaired(mean_of(low.values()), mean_of(high.values())) if low and high else None
             signed = between and Difference(sign * between.mean, between.error)
             means = [fmean(each.values()) for each in (low, high) if each]
             words = " to ".join(f"{mean:.4g}" for mean in means) if between else ""
-            found.append(Point(", ".join(filter(None, [name, step])), outcome(signed), words))
+            found.append(Point(whole, outcome(signed), words))
     return found
 
 
-_Entry = tuple[Mapping[str, Any], Mapping[Any, float]]
+def _why_no_step(quantity: str, before: Entry, after: Entry) -> str:
+    return before.reason or after.reason or why_not_comparable(quantity, name_of(before.point), after.runs, before.runs)
 
 
-def _steps(entries: Sequence[_Entry]) -> Iterator[tuple[_Entry, _Entry]]:
+def _steps(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
     """Yield each entry of a series with the last before it that has values: what rises, rises across a gap, too."""
     before = entries[0]
     for entry in entries[1:]:
         yield before, entry
-        if entry[1] or not before[1]:
+        if entry.values or not before.values:
             before = entry
-
-
-def _speed_up(statement: TrendStatement | SlopeStatement, evidence: Evidence, point: Mapping[str, Any]) -> Any:
-    of = by_pair(selected(evidence.runs, statement.of, point), statement.quantity)
-    return _over(of, statement.over, statement.quantity, evidence, point)
-
-
-def _over(
-    of: Mapping[Any, float], over: Where | None, quantity: str, evidence: Evidence, point: Mapping[str, Any]
-) -> Mapping[Any, float]:
-    """Return how many times larger a quantity is of ``over``, by split and seed; the quantity itself of None."""
-    if over is None:
-        return of
-    others = by_pair(selected(evidence.runs, over, point), quantity)
-    return {key: others[key] / of[key] for key in of if key in others and of[key] > 0}
 
 
 @points_of.register
@@ -301,10 +232,16 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
     found = []
     for point, (where, peer) in itertools.product(list(statement.points()), _peers(statement.than)):
         name = name_of(point, peer)
-        of, than = (_curve(statement, evidence, each, point) for each in (statement.of, where))
+        rows = [_curve_rows(statement, evidence, each, point) for each in (statement.of, where)]
+        of, than = (_curve(statement, each) for each in rows)
         n = max((run["n"] or 0 for run in selected(evidence.runs, Where(), point)), default=0)
         if of is None or than is None or not n:
             found.append(Point(name, NOT_MEASURED))
+            continue
+        runs = list(map(runs_of, rows))
+        reasons = (why_not_comparable(each, peer, *runs) for each in (statement.quantity, statement.against))
+        if reason := next(filter(None, reasons), ""):
+            found.append(Point(name, NOT_JUDGED, reason))
             continue
         end = float(of[0][-1])
         first = max(of[0][0], than[0][0], _place(statement.start, n, end) or 0.0)
@@ -323,14 +260,18 @@ def _place(place: Place | None, n: int, end: float) -> float | None:
 Curve = tuple[Array, Array, Array]  # places on the axis, means, standard errors; NaN where one run says nothing of it
 
 
-def _curve(statement: CurveStatement, evidence: Evidence, where: Where, point: Mapping[str, Any]) -> Curve | None:
+def _curve_rows(statement: CurveStatement, evidence: Evidence, where: Where, point: Mapping[str, Any]) -> list[Row]:
+    rows = selected(evidence.curves, where, point)
+    return [row for row in rows if row.get(f"{statement.quantity}_mean") is not None]
+
+
+def _curve(statement: CurveStatement, rows: Sequence[Row]) -> Curve | None:
     quantity, against = statement.quantity, statement.against
-    rows = [row for row in selected(evidence.curves, where, point) if row.get(f"{quantity}_mean") is not None]
-    certain = _is_certain(quantity, rows)
+    certain = is_certain(quantity, rows)
     places = {}
     for row in sorted(rows, key=lambda row: row["presented"]):
         place = row["presented"] if against == "presented" else along(row, against) or 0.0
-        error = _error(row, quantity, certain)
+        error = error_of_curve(row, quantity, certain)
         places[place] = row[f"{quantity}_mean"], math.nan if error is None else error
     kept = sorted((place, *values) for place, values in places.items() if place > 0)
     if not kept:
@@ -372,6 +313,9 @@ def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
         groups.setdefault(name_of(rest), []).append(point)
     found = []
     for members in groups.values():
+        if reason := _why_no_slope(statement, evidence, members):
+            found += [Point(name_of(member), NOT_JUDGED, reason) for member in members]
+            continue
         slopes = [slope for x, y in _log_log(statement, evidence, members) if (slope := _fitted(x, y)) is not None]
         low, high = statement.between
         mean = fmean(slopes) if slopes else math.nan
@@ -381,6 +325,16 @@ def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
             is_there = slopes and selected(evidence.runs, statement.of, member)
             found.append(Point(name_of(member), result if is_there else NOT_MEASURED, f"slope {mean:.3f}"))
     return found
+
+
+def _why_no_slope(statement: SlopeStatement, evidence: Evidence, members: Sequence[Mapping[str, Any]]) -> str:
+    if statement.against in ("presented", "passes"):  # along the curve of the same runs
+        return ""
+    measured = [entry for member in members if (entry := entry_at(statement, evidence, member)).values]
+    sides = [entry.runs for entry in measured]
+    peer = name_of(measured[0].point) if measured else ""
+    reasons = [entry.reason for entry in measured] + [why_not_comparable(statement.quantity, peer, *sides)]
+    return next(filter(None, reasons), "")
 
 
 #: what of a point tells the places on an axis apart
@@ -393,7 +347,7 @@ def _log_log(statement: SlopeStatement, evidence: Evidence, points: Sequence[Map
     of_seed: dict[Any, dict[float, float]] = {}
     for point in points:
         place = {row[statement.against] for row in selected(evidence.runs, statement.of, point)}
-        values = _speed_up(statement, evidence, point)
+        values = entry_at(statement, evidence, point).values
         for key, value in values.items() if len(place) == 1 else ():
             of_seed.setdefault(key, {})[place.copy().pop()] = value
     most = max(map(len, of_seed.values()), default=0)
@@ -442,17 +396,32 @@ def _bound(against: Sequence[str | float], row: Row) -> float | None:
 def _(statement: SignificantStatement, evidence: Evidence) -> list[Point]:
     """Test over the datasets that all solvers have; a dataset is a point, the outcome is that of the test."""
     values: dict[str, list[float]] = {}
+    sides: dict[str, list[list[Row]]] = {}
     for dataset in statement.datasets:
-        means = [
-            by_pair(selected(evidence.runs, Where(solver=solver), {"dataset": dataset}), statement.quantity)
-            for solver in statement.solvers
-        ]
+        runs = [selected(evidence.runs, Where(solver=solver), {"dataset": dataset}) for solver in statement.solvers]
+        means = [by_pair(each, statement.quantity) for each in runs]
         if all(means):
-            values[dataset] = [fmean(each.values()) for each in means]
-    result, words = (
-        _tested(statement, np.array(list(values.values()), float)) if len(values) > 1 else (NOT_MEASURED, "")
-    )
-    return [Point(dataset, result if dataset in values else NOT_MEASURED, words) for dataset in statement.datasets]
+            values[dataset], sides[dataset] = [fmean(each.values()) for each in means], runs
+    reasons = _why_not_ranked(statement, sides)
+    tested = [values[dataset] for dataset in values if dataset not in reasons]
+    result, words = _tested(statement, np.array(tested, float)) if len(tested) > 1 else (NOT_MEASURED, "")
+    return [
+        Point(dataset, NOT_JUDGED, reasons[dataset])
+        if dataset in reasons
+        else Point(dataset, result if dataset in values else NOT_MEASURED, words)
+        for dataset in statement.datasets
+    ]
+
+
+def _why_not_ranked(statement: SignificantStatement, sides: Mapping[str, Sequence[Sequence[Row]]]) -> dict[str, str]:
+    """Return for datasets why their values are not ranked: Wilcoxon ranks differences over all, Friedman in each."""
+    peer = statement.solvers[-1]
+    if statement.test == "wilcoxon":
+        every = [runs for of_dataset in sides.values() for runs in of_dataset]
+        reason = why_not_comparable(statement.quantity, peer, *every)
+        return dict.fromkeys(sides, reason) if reason else {}
+    reasons = {dataset: why_not_comparable(statement.quantity, peer, *runs) for dataset, runs in sides.items()}
+    return {dataset: reason for dataset, reason in reasons.items() if reason}
 
 
 def _tested(statement: SignificantStatement, values: Array) -> tuple[str, str]:

@@ -124,7 +124,13 @@ def test_what_a_run_tells(outcomes) -> None:
     news: list[News] = []
     outcomes(["finish, passes: 7"], news=news)
     phases = [each.name for each in news if isinstance(each, Phase)]
-    assert [phase for phase in phases if phase != "compiling"] == ["importing", "loading", "loading", "training"]
+    assert [phase for phase in phases if phase != "compiling"] == [
+        "starting",
+        "importing",
+        "loading",
+        "loading",
+        "training",
+    ]
     assert all(each.seconds >= 0 for each in news if isinstance(each, Compiled))
     far = [each for each in news if isinstance(each, Progress)]
     assert [each.passes for each in far] == sorted(each.passes for each in far)

@@ -74,6 +74,12 @@ def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
     return chosen
 
 
+def whole(name: str) -> dict[str, Any]:
+    """Return the content of a card, for the option `CARD` where the card's file is not there."""
+    path = _paths()[_find(name)]
+    return {**_content(path).data, "origin": str(path)}
+
+
 def for_published(table: str, dataset: str) -> str:
     """Name the card that a published table means by one of its names.
 

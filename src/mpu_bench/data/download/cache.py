@@ -32,12 +32,15 @@ class DataHome:
         Whether the network is out of bounds. A mirror that is a folder still serves.
     limit : int or None
         The most bytes of one file that may come over the network.
+    remote : bool
+        Whether the user's own files are on another machine: what was prepared of them there is all there is.
     """
 
     folder: Path
     mirrors: tuple[str, ...] = ()
     offline: bool = False
     limit: int | None = None
+    remote: bool = False
 
     @classmethod
     def from_options(cls, folder: Path | None = None, mirror: str | None = None, offline: bool = False) -> DataHome:

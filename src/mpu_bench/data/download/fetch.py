@@ -140,6 +140,8 @@ def known_hashes(file: RemoteFile, home: DataHome) -> PinnedHash | None:
     FetchError
         If the data home, or a file of the user's own, cannot be read.
     """
+    if file.path is not None and home.remote:
+        return None
     return read_pin(file, home) if file.path is None else hashes_of(file, home)
 
 

@@ -1,6 +1,7 @@
 """Where runs are made: tasks in, outcomes out, in whatever order they finish.
 
-The runner knows this interface alone. `local.LocalPool` implements it by child processes of this machine.
+The runner knows this interface alone. `local.LocalPool` implements it by child processes of this machine,
+`cluster.client.ClusterPool` by those of the machines of a Dask cluster.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ from mpu_bench.experiment.messages import News, Task
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a task: the columns of its record that the worker knows, and its checkpoints."""
+    """What came of a task: the columns of its record that the worker knows, and its checkpoints.
+
+    ``environment`` is the machine with its versions; None for this machine.
+    """
 
     task: Task
     record: dict[str, Any]
     checkpoints: list[dict[str, Any]]
+    environment: Mapping[str, Any] | None = None
 
 
 OnNews = Callable[[Task, News], None]
@@ -44,11 +49,11 @@ class Pool(ABC):
     @property
     @abstractmethod
     def has_room(self) -> bool:
-        """Whether a task that is submitted now is begun at once."""
+        """Whether a further task can be submitted now."""
 
     @abstractmethod
     def submit(self, task: Task) -> None:
-        """Begin a task; only while there is room."""
+        """Begin a task, or let it wait for a worker; only while there is room."""
 
     @abstractmethod
     def next_outcome(self, on_news: OnNews) -> Outcome:

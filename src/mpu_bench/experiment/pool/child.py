@@ -47,6 +47,7 @@ class WorkerHandle:
     kind: tuple[Any, ...] | None = None
     task: Task | None = None
     course: Course | None = None
+    is_announced: bool = False  #: whether it is told that the task has begun
     peak_memory: int = 0
     progress: Progress | None = None
     _received: bytearray = field(default_factory=bytearray)
@@ -54,7 +55,7 @@ class WorkerHandle:
 
     def send(self, asked: Task | Preparation) -> None:
         """Let the worker begin something; one that has died meanwhile hears nothing of it."""
-        self.peak_memory, self.progress = 0, None
+        self.peak_memory, self.progress, self.is_announced = 0, None, False
         self.task, self.course = None, None
         if isinstance(asked, Task):
             self.task, self.course = asked, Course(asked.limits, asked.run.settings.stop)

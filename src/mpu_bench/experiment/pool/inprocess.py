@@ -48,6 +48,7 @@ class InProcessPool(Pool):
         if self._task is None:
             raise LookupError("no task is under way")
         self._on_news = on_news
+        on_news(self._task, Phase("starting"))
         try:
             self._executor.answer(self._task)
             return _outcome(self._task, self._messages[-1])

@@ -47,10 +47,13 @@ class LocalPool(Pool):
         How many runs at once.
     threads : int
         Threads of BLAS and of numba in each worker.
+    sharers : int or None
+        How many runs at once share the memory of this machine; by default those of this pool.
     """
 
-    def __init__(self, jobs: int = 1, threads: int = 1) -> None:
+    def __init__(self, jobs: int = 1, threads: int = 1, sharers: int | None = None) -> None:
         self.jobs = jobs
+        self.sharers = sharers or jobs
         self.threads = threads
         self._workers: list[WorkerHandle] = []
         for _ in range(jobs):
@@ -92,12 +95,26 @@ class LocalPool(Pool):
         return answer if isinstance(answer, str) else answer.reason if isinstance(answer, Failed) else ""
 
     def next_outcome(self, on_news: OnNews) -> Outcome:  # noqa: D102
-        while busy := [each for each in self._workers if each.task is not None]:
-            for each in busy:
-                if outcome := self._look_after(each, on_news):
-                    return outcome
-            wait([it for each in busy for it in each.waited_for], timeout=_LOOK_SECONDS)
-        raise LookupError("no task is under way")
+        while True:
+            if outcome := self.look(on_news):
+                return outcome
+
+    def look(self, on_news: OnNews) -> Outcome | None:
+        """Return what came of a task, if one has ended; after a moment, if none has.
+
+        Parameters
+        ----------
+        on_news : function
+            As of `next_outcome`.
+        """
+        busy = [each for each in self._workers if each.task is not None]
+        if not busy:
+            raise LookupError("no task is under way")
+        for each in busy:
+            if outcome := self._look_after(each, on_news):
+                return outcome
+        wait([it for each in busy for it in each.waited_for], timeout=_LOOK_SECONDS)
+        return None
 
     def _idle_worker(self, kind: tuple[Any, ...]) -> WorkerHandle:
         """Return a living worker that has served this kind of solver, or none; others make room for it."""
@@ -113,7 +130,7 @@ class LocalPool(Pool):
         return chosen
 
     def _start(self) -> WorkerHandle:
-        self._workers.append(child.start(self.threads, self.jobs))
+        self._workers.append(child.start(self.threads, self.sharers))
         return self._workers[-1]
 
     def _discard(self, worker: WorkerHandle) -> None:
@@ -123,6 +140,9 @@ class LocalPool(Pool):
     def _look_after(self, busy: WorkerHandle, on_news: OnNews) -> Outcome | None:
         assert busy.task is not None
         assert busy.course is not None
+        if not busy.is_announced:
+            busy.is_announced = True
+            on_news(busy.task, Phase("starting"))
         is_dead = busy.is_dead  # first: what it has sent before is there then
         try:
             messages, is_closed = busy.receive()

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from mpu_bench import resources
+from mpu_bench.config import sentences as module
 from mpu_bench.config.read import read_config
 from mpu_bench.config.rules import Judging, NumberStatement, Sentence, SignificantStatement, Where
+from mpu_bench.config.sentences import of_experiment, sentences
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import plan
 from mpu_bench.scaled import to_json
 from mpu_bench.verdict import comparison
-from mpu_bench.verdict import sentences as module
 from mpu_bench.verdict.cells import VALUE
 from mpu_bench.verdict.claims import of_sentences
 from mpu_bench.verdict.points import Evidence, selected
-from mpu_bench.verdict.sentences import of_experiment, sentences
 
 PAPERS = ("bpegasos-2010", "forgetron-2005", "frank-wolfe-2012", "mpu-2010", "sbp-2012")
 PLACES = ("abstract", "section", "appendix", "figure", "table", "equation", "theorem", "lemma", "page")

@@ -1,0 +1,117 @@
+"""The connection to a cluster: one that exists, or one of this machine that is started for a command."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mpu_bench.errors import ClusterError, ConfigError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from mpu_bench.experiment.pool.cluster.client import ClusterPool
+
+_LOCAL = re.compile(r"local:([1-9][0-9]{0,2})")
+_ADDRESS = re.compile(r"([a-z]+://)?[^\s/]+:[0-9]{2,5}")
+_SECONDS_TO_CONNECT = 15.0
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Which cluster makes runs, and how.
+
+    Attributes
+    ----------
+    address : str
+        Of the scheduler (``tcp://host:8786``), the file that it has written, or ``local:3``: three workers here.
+    slots : int
+        How many runs each worker makes at once.
+    send_data : bool
+        Whether prepared data are sent from here.
+    """
+
+    address: str
+    slots: int = 1
+    send_data: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what is no address.
+
+        Raises
+        ------
+        ConfigError
+        """
+        if not (_LOCAL.fullmatch(self.address) or _ADDRESS.fullmatch(self.address) or Path(self.address).is_file()):
+            raise ConfigError(
+                f"--cluster {self.address}: must be the address of a Dask scheduler (tcp://host:8786), the file that "
+                "it has written (--scheduler-file), or local:N for N workers on this machine"
+            )
+
+
+@contextmanager
+def pool_of(cluster: Cluster, data: Path, say: Callable[[str], object]) -> Iterator[ClusterPool]:
+    """Return a pool on a cluster, for as long as the context lasts.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    data : Path
+        The data home, for workers of this machine.
+    say : function
+        Is told what happens to the cluster.
+
+    Raises
+    ------
+    ConfigError
+        If Dask is not installed.
+    ClusterError
+        If the scheduler does not answer, or there is no worker that can make runs.
+    """
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        raise ConfigError("--cluster needs Dask: pip install 'mpu-bench[cluster]'") from None
+    from mpu_bench.experiment.pool.cluster.client import ClusterPool
+
+    _silence_dask()
+    with _connected(cluster.address, data) as client:
+        pool = ClusterPool(client, cluster.slots, cluster.send_data, say)
+        with pool:
+            yield pool
+
+
+def _silence_dask() -> None:
+    """Keep Dask's log out of the output: what matters of it is said by the pool."""
+    for name in list(logging.root.manager.loggerDict):  # each has a level of its own
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+@contextmanager
+def _connected(address: str, data: Path) -> Iterator[Client]:
+    from distributed import Client, LocalCluster
+
+    if local := _LOCAL.fullmatch(address):
+        os.environ["MPU_BENCH_DATA"] = str(data)  # which the workers inherit
+        with (
+            LocalCluster(
+                n_workers=int(local[1]), threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+            ) as made,
+            Client(made) as client,
+        ):
+            yield client
+        return
+    where = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
+    try:
+        client = Client(**where, timeout=_SECONDS_TO_CONNECT)
+    except (OSError, ValueError, TypeError) as fault:  # the last where there is no certificate for tls://
+        raise ClusterError(f"--cluster {address}: no scheduler answers: {fault}") from None
+    with client:
+        yield client

@@ -1,0 +1,111 @@
+"""Which seconds were measured on one machine: those of two machines are never set against each other.
+
+Sides are set against each other, such as the runs of two solvers: where all were made on one machine, or where those of
+each split and seed were. What was made on a machine that is not known counts as made on any.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mpu_bench.quantities import FINISHED, QUANTITIES, is_seconds
+from mpu_bench.results.curves import curve_identity
+
+_OF_MACHINE = ("processor", "instruction_set", "cores", "memory_gb", "system")
+
+Row = Mapping[str, Any]
+
+
+def machine_of(environment: Row) -> str | None:
+    """Return what all environments of one machine have in common; None where not all of it was recorded.
+
+    Versions, threads, memory for kernel values and the commit are no part of it. ``host``, the name of the computer, is
+    there only where runs were made on several.
+    """
+    parts = [environment.get(name) for name in _OF_MACHINE]
+    return None if None in parts else json.dumps([*parts, environment.get("host")])
+
+
+def located(records: Iterable[Row], environments: Iterable[Row]) -> list[dict[str, Any]]:
+    """Return the rows of runs, each with the machine that it was ``made_on``, or None where that is not known."""
+    known = {each["id"]: machine_of(each) for each in environments}
+    return [{**record, "made_on": known.get(record["machine"])} for record in records]
+
+
+def with_runs(rows: Iterable[Row], runs: Iterable[Row]) -> list[dict[str, Any]]:
+    """Return rows of table.csv or of mean_curves.csv, each with the finished ``runs`` that it is the mean of.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+    runs : iterable of mapping
+        All runs of the folder, as `located` returns them.
+    """
+    finished: dict[tuple[Any, ...], list[Row]] = {}
+    for run in runs:
+        if run["status"] in FINISHED and not run["trial"]:
+            finished.setdefault(curve_identity(run), []).append(run)
+    return [{**row, "runs": finished.get(curve_identity(row), [])} for row in rows]
+
+
+def runs_of(rows: Iterable[Row]) -> list[Row]:
+    """Return the runs of rows that `with_runs` returns, each once; none of others."""
+    sides = {id(runs): runs for row in rows if (runs := row.get("runs"))}  # which the rows of a curve share
+    return [run for side in sides.values() for run in side]
+
+
+def comparable(quantity: str, *sides: Sequence[Row]) -> bool:
+    """Return whether a quantity of several sides may be set against each other; what is not in seconds always may.
+
+    Parameters
+    ----------
+    quantity : str
+    sides : sequence of mapping
+        Runs, as `located` returns them; those without a value count as if they were not there.
+    """
+    if not is_seconds(quantity):
+        return True
+    made_on = [known for side in sides if (known := _made_on(quantity, side))]
+    if _is_one(machines for side in made_on for machines in side.values()):
+        return True
+    pairs = made_on[0].keys()
+    return all(side.keys() == pairs for side in made_on) and all(
+        _is_one(side[pair] for side in made_on) for pair in pairs
+    )
+
+
+def _is_one(machines: Iterable[frozenset[str]]) -> bool:
+    return len(frozenset[str]().union(*machines)) <= 1
+
+
+def _made_on(quantity: str, side: Sequence[Row]) -> dict[tuple[str, int], frozenset[str]]:
+    """Return the known machines of a side's runs that have a value, by split and seed."""
+    machines: dict[tuple[str, int], frozenset[str]] = {}
+    for run in side:
+        if _value(quantity, run) is not None:
+            pair, machine = (run.get("split") or "", run["seed"]), run.get("made_on")
+            machines[pair] = machines.get(pair, frozenset()) | ({machine} if machine else frozenset())
+    return machines
+
+
+def _value(quantity: str, run: Row) -> Any:
+    derive = QUANTITIES[quantity].derive if quantity in QUANTITIES else None
+    return run.get(quantity) if derive is None or quantity in run else derive(run)
+
+
+def why_not_comparable(quantity: str, peer: str, *sides: Sequence[Row]) -> str:
+    """Return why the quantity of the first side is not set against the others', those of ``peer``; nothing if it is."""
+    if comparable(quantity, *sides):
+        return ""
+    return f"its seconds were made on another machine than those of {peer}"
+
+
+def remark(records: Iterable[Row], environments: Iterable[Row]) -> str:
+    """Return in a line of how many machines the seconds of a table are; nothing where they are of one."""
+    finished = (run for run in located(records, environments) if run["status"] in FINISHED and not run["trial"])
+    machines = {run["made_on"] for run in finished if run["train_seconds"] is not None} - {None}
+    if len(machines) < 2:
+        return ""
+    return f"seconds are of {len(machines)} machines; those of one are not compared with those of another"

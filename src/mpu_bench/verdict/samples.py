@@ -1,0 +1,177 @@
+"""What a quantity comes to at a point of a statement, and whether it may be set against what it comes to elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from mpu_bench.config.rules import AlikeStatement, OrderStatement, SlopeStatement, TrendStatement, Where
+from mpu_bench.results.machines import runs_of, why_not_comparable
+from mpu_bench.verdict.points import (
+    Difference,
+    Evidence,
+    Row,
+    by_pair,
+    difference,
+    is_deterministic,
+    mean_of,
+    selected,
+    unpaired,
+)
+
+
+class Sample(NamedTuple):
+    """What a quantity comes to: by split and seed, or where it was read off a mean curve, the mean and its error.
+
+    ``runs`` are those whose seconds are set against others'; ``reason`` is why they cannot be set against ``over``'s.
+    """
+
+    values: Mapping[Any, float]
+    certain: bool
+    dataset: str
+    error: float | None = None
+    is_of_curve: bool = False
+    runs: Sequence[Row] = ()
+    reason: str = ""
+
+    @property
+    def mean(self) -> float:
+        """The mean over all pairs of split and seed."""
+        return fmean(self.values.values())
+
+
+def why_not_judged(quantity: str, peer: str, of: Sample, than: Sample) -> str:
+    """Return why two samples are not set against each other though both have values; nothing if they are."""
+    if not of.values or not than.values:
+        return ""
+    sides = [of.runs, than.runs]
+    if _is_paired(of, than) and (_has_several_seeds(of) == _has_several_seeds(than)):
+        common = of.values.keys() & than.values.keys()
+        sides = [_at(side, common) for side in sides] if common else sides
+    return of.reason or than.reason or why_not_comparable(quantity, peer, *sides)
+
+
+def _is_paired(of: Sample, than: Sample) -> bool:
+    return of.dataset == than.dataset and not of.is_of_curve and not than.is_of_curve
+
+
+def _has_several_seeds(sample: Sample) -> bool:
+    """Return whether a split has several; else its one stands beside all of the other sample."""
+    return len({split for split, _ in sample.values}) < len(sample.values)
+
+
+def _at(runs: Sequence[Row], pairs: Collection[Any]) -> list[Row]:
+    """Return the runs of these splits and seeds."""
+    return [run for run in runs if (run.get("split") or "", run["seed"]) in pairs]
+
+
+def sample_of(
+    statement: OrderStatement | AlikeStatement, where: Where, evidence: Evidence, point: Mapping[str, Any]
+) -> Sample:
+    """Return what the quantity of a statement comes to for one of its sides at a point."""
+    dataset = where.dataset or point.get("dataset", "")
+    if where.after is not None:
+        return _read_off(statement.quantity, where, where.after.passes, evidence, point)
+    over = statement.over if isinstance(statement, OrderStatement) else None
+    rows = selected(evidence.runs, where, point)
+    values, reason = _over(rows, over, statement.quantity, evidence, {**point, "dataset": dataset})
+    runs = rows if over is None else ()
+    return Sample(values, is_certain(statement.quantity, rows), dataset, runs=runs, reason=reason)
+
+
+def _read_off(quantity: str, where: Where, passes: float, evidence: Evidence, point: Mapping[str, Any]) -> Sample:
+    """Return what a mean curve stands at after so many passes: it keeps its last value until the next checkpoint."""
+    rows = [
+        row
+        for row in selected(evidence.curves, where, point)
+        if row.get(f"{quantity}_mean") is not None and (row.get("passes_mean") or math.inf) <= passes * (1 + 1e-12)
+    ]
+    dataset = where.dataset or point.get("dataset", "")
+    if not rows:
+        return Sample({}, False, dataset, is_of_curve=True)
+    last = max(rows, key=lambda row: row["presented"])
+    certain = is_certain(quantity, rows)
+    values, error = {0: last[f"{quantity}_mean"]}, error_of_curve(last, quantity, certain)
+    return Sample(values, certain, dataset, error, is_of_curve=True, runs=runs_of([last]))
+
+
+def error_of_curve(row: Row, quantity: str, certain: bool) -> float | None:
+    """Return the standard error of a row of mean curves; None where one run says nothing of it."""
+    deviation = row.get(f"{quantity}_std")
+    return 0.0 if certain else None if deviation is None else deviation / math.sqrt(row["count"])
+
+
+def scaled(sample: Sample, factor: float) -> Sample:
+    """Return a sample, so many times as large."""
+    values = {key: factor * value for key, value in sample.values.items()}
+    return sample._replace(values=values, error=None if sample.error is None else factor * sample.error)
+
+
+def apart_of(of: Sample, than: Sample) -> Difference | None:
+    """Return ``than`` - ``of``: paired, unless they are of other data or one was read off a mean curve."""
+    if not of.values or not than.values:
+        return None
+    if _is_paired(of, than):
+        return difference(of.values, than.values, of.certain and than.certain)
+    return unpaired(Difference(of.mean, _error_of(of)), Difference(than.mean, _error_of(than)))
+
+
+def _error_of(sample: Sample) -> float | None:
+    if sample.is_of_curve:
+        return sample.error
+    if sample.certain:
+        return 0.0
+    return mean_of(sample.values.values()).error
+
+
+def is_certain(quantity: str, rows: Sequence[Row]) -> bool:
+    """Return whether a quantity of these rows comes out the same each time: seconds never do."""
+    return "seconds" not in quantity and is_deterministic(rows)
+
+
+def logarithms(sample: Sample) -> Sample:
+    """Return the sample of the logarithms of values above zero."""
+    return sample._replace(values={key: math.log(value) for key, value in sample.values.items() if value > 0})
+
+
+def _over(
+    rows: Sequence[Row], over: Where | None, quantity: str, evidence: Evidence, point: Mapping[str, Any]
+) -> tuple[Mapping[Any, float], str]:
+    """Return how many times larger a quantity is of ``over``, by split and seed, and why that is not judged.
+
+    The quantity itself where ``over`` is None.
+    """
+    of = by_pair(rows, quantity)
+    if over is None:
+        return of, ""
+    peers = selected(evidence.runs, over, point)
+    others = by_pair(peers, quantity)
+    ratios = {key: others[key] / of[key] for key in of if key in others and of[key] > 0}
+    return ratios, why_not_comparable(quantity, words_of(over), _at(rows, ratios), _at(peers, ratios))
+
+
+class Entry(NamedTuple):
+    """What a trend or a slope has at a point; ``runs`` and ``reason`` as of a sample."""
+
+    point: Mapping[str, Any]
+    values: Mapping[Any, float]
+    runs: Sequence[Row]
+    reason: str
+
+
+def entry_at(statement: TrendStatement | SlopeStatement, evidence: Evidence, point: Mapping[str, Any]) -> Entry:
+    """Return what the quantity of a statement comes to at one of the points that it goes along."""
+    rows = selected(evidence.runs, statement.of, point)
+    values, reason = _over(rows, statement.over, statement.quantity, evidence, point)
+    return Entry(point, values, rows if statement.over is None else (), reason)
+
+
+def words_of(where: Where) -> str:
+    """Return what tells the runs that are meant apart."""
+    words = [where.solver or where.dataset or where.experiment or "", *map(str, where.parameters.values())]
+    words += [f"B={where.budget}"] if where.budget else []
+    words += [f"on {where.dataset}"] if where.dataset and where.solver else []
+    words += [f"after {where.after.passes:g} passes"] if where.after else []
+    return " ".join(filter(None, words))

@@ -1,0 +1,82 @@
+"""Where runs are made if there are several machines: as the config says, else by whether it compares seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from mpu_bench import resources
+from mpu_bench.config.choices import Experiment
+from mpu_bench.config.read import read_config
+
+TEXT = """
+name: tried
+dataset: {digits: {positive: ['8']}}
+solvers: [mpu, libsvm]
+kernel: {gaussian: {gamma: 0.1}}
+"""
+CLAIM = """
+claims:
+  - claim: said
+    statement: {kind: lower, quantity: QUANTITY, of: {solver: mpu}, than: {solver: libsvm}, each: {dataset: digits}}
+"""
+CURVE = """
+claims:
+  - claim: said
+    statement: {kind: below, quantity: test_error, against: AXIS, of: {solver: mpu}, than: {solver: libsvm},
+                each: {dataset: digits}}
+"""
+RECOMPUTED = """
+claims:
+  - claim: said
+    statement: {kind: significant, test: wilcoxon, of: fw-table3, quantity: seconds, solvers: [fw, cvm],
+                printed: {table: fw-tables5-6, row: 1, column: statistic}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "placement"),
+    [
+        ("", "spread"),
+        ("stop: {passes: 3}", "spread"),
+        ("stop: {seconds: 3}", "together"),
+        ("stop: {seconds_of: {solver: libsvm, factor: 0.5}}", "together"),
+        ("limits: {seconds: 3}", "spread"),
+        ("published: mpu-table1", "together"),
+        ("published: sbp-table2", "spread"),
+        (CLAIM.replace("QUANTITY", "comparable_seconds"), "together"),
+        (CLAIM.replace("QUANTITY", "prediction_seconds"), "together"),
+        (CLAIM.replace("QUANTITY", "test_error"), "spread"),
+        (CURVE.replace("AXIS", "train_seconds"), "together"),
+        (CURVE.replace("AXIS", "passes"), "spread"),
+        (RECOMPUTED, "spread"),
+        ("stop: {seconds: 3}\nplacement: spread", "spread"),
+        ("placement: together", "together"),
+    ],
+)
+def test_runs_are_together_where_seconds_are_compared(
+    more: str, placement: str, read: Callable[..., Experiment]
+) -> None:
+    assert read(TEXT + more).placement == placement
+
+
+def test_seconds_of_another_run_are_of_the_same_machine(refused: Callable[..., str]) -> None:
+    message = refused(TEXT + "placement: spread\nstop: {seconds_of: {solver: libsvm, factor: 0.5}}")
+    assert "line 6: placement: must be together" in message
+    assert "apart" in refused(TEXT + "placement: apart")
+
+
+def test_the_configs_of_the_project_are_placed_by_what_they_compare() -> None:
+    placed: dict[str, set[str]] = {"together": set(), "spread": set()}
+    for name in resources.config_names():
+        placed[read_config(resources.bundled("configs") / f"{name}.yaml").placement].add(name)
+    assert placed["together"] == {
+        *("adult", "web", "quickstart", "mpu-hard-margin", "mpu-soft-margin", "mpu-table1", "mpu-table2"),
+        *("bpegasos-figure1", "bpegasos-figure2", "bpegasos-figure3", "bpegasos-table1", "sbp-runtime"),
+        *("fw-c-study", "fw-table2", "fw-table8"),
+    }
+    assert placed["spread"] == {
+        *("bpegasos-widths", "forgetron-figure2-census", "forgetron-figure2-mnist", "fw-statistics", "fw-tuning"),
+        *("sbp-figure2", "sbp-figure3", "sbp-table2"),
+    }

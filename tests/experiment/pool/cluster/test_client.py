@@ -1,0 +1,196 @@
+"""A cluster as its client sees it: what workers answer, refuse, and what is done about those that are lost."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+from distributed import Client, get_worker
+
+from machines import Machines
+from mpu_bench.config.read import read_config
+from mpu_bench.data.download.cache import DataHome
+from mpu_bench.errors import ClusterError
+from mpu_bench.experiment import plan
+from mpu_bench.experiment.messages import Finished, News, Phase, Task, encode
+from mpu_bench.experiment.pool import Outcome
+from mpu_bench.experiment.pool.cluster import host
+from mpu_bench.experiment.pool.cluster.asked import About, Asked, Made, Refused
+from mpu_bench.experiment.pool.cluster.client import MOST_LOSSES, ClusterPool
+from mpu_bench.quantities import CHECKPOINT_COLUMNS
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers do not import the tests
+
+
+def make(asked: Asked) -> Any:
+    """Stand in for a run; the seed says what becomes of it."""
+    name = str(get_worker().name)
+    match asked.task.run.seed % 10:
+        case 1 if name != "three":
+            return Refused("memory", "it has 1 kB of memory free")
+        case 2:
+            return Refused("data", "no way out")
+        case 3:
+            os._exit(1)
+        case 4:
+            raise RuntimeError("the worker is confused")
+        case 5:
+            return "what no worker sends"
+        case 6 if name != "two":
+            return made(asked, name, starved=True)
+    return made(asked, name)
+
+
+def made(asked: Asked, name: str, starved: bool = False) -> Made:
+    get_worker().log_event(asked.topic, (asked.key, encode(Phase("training"))))
+    record = {"status": "done", "reason": "", "train_seconds": 1.0, "passes": 2.0}
+    row = dict.fromkeys(CHECKPOINT_COLUMNS)
+    return Made(encode(Finished(record, [row])), {"id": name, "host": name}, b"a model", starved)
+
+
+def about(dask_worker: Any = None) -> About:
+    name = str(dask_worker.name)
+    return About(name, name, "", host.versions(), 1, 1)
+
+
+def another_version(dask_worker: Any = None) -> About:
+    name = str(dask_worker.name)
+    other = {"numba": "0.1"} if name != "two" else {}
+    return About(name, name, "", host.versions() | other, 1, 1)
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    with Machines(tmp_path_factory.mktemp("machines")) as made:
+        made.start_scheduler()
+        for name in ("one", "two", "three"):
+            made.start_worker(name)
+        with Client(made.address) as client:
+            client.wait_for_workers(3, timeout=60)
+        yield made
+
+
+@pytest.fixture
+def client(machines: Machines) -> Iterator[Client]:
+    with Client(machines.address, set_as_default=False) as made:
+        yield made
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Callable[..., Task]:
+    path = tmp_path / "tried.yaml"
+    path.write_text("name: tried\ndataset: digits\nsolvers: [projectron++]\n", encoding="utf-8")
+    (run,) = plan.plan(read_config(path))
+    numbers = iter(range(10_000))
+
+    def made(seed: int = 0, group: str = "", **more: Any) -> Task:
+        return Task(f"run{next(numbers)}", replace(run, seed=seed), DataHome(tmp_path), group=group, **more)
+
+    return made
+
+
+def do(pool: ClusterPool, tasks: list[Task], news: list[News] | None = None) -> dict[str, Outcome]:
+    for each in tasks:
+        assert pool.has_room
+        pool.submit(each)
+    told = (lambda _task, each: news.append(each)) if news is not None else lambda *_: None
+    found = [pool.next_outcome(told) for _ in tasks]
+    with pytest.raises(LookupError):
+        pool.next_outcome(told)
+    return {each.task.run_id: each for each in found}
+
+
+def test_runs_of_a_group_are_made_on_one_machine(client: Client, task: Callable[..., Task]) -> None:
+    tasks = [task(group=group) for group in "abcdef" * 4]
+    said, news = list[str](), list[News]()
+    with ClusterPool(client, say=said.append, make=make, about=about) as pool:
+        found = do(pool, tasks, news)
+    where = defaultdict[str, set[str]](set)
+    for each in tasks:
+        outcome = found[each.run_id]
+        assert outcome.task is each
+        assert outcome.environment is not None
+        where[each.group].add(outcome.environment["host"])
+    assert all(len(hosts) == 1 for hosts in where.values())
+    assert set.union(*where.values()) == {"one", "two", "three"}
+    assert said == ["cluster: 3 workers on 3 machines"]
+    assert Phase("training") in news
+
+
+def test_a_group_goes_on_on_the_host_that_made_some_of_it(client: Client, task: Callable[..., Task]) -> None:
+    with ClusterPool(client, make=make, about=about) as pool:
+        found = do(pool, [task(group="a", host="two") for _ in range(6)])
+    assert {each.environment["host"] for each in found.values() if each.environment} == {"two"}
+
+
+def test_what_a_machine_refuses_another_makes_or_the_row_says_why(client: Client, task: Callable[..., Task]) -> None:
+    small, impossible, starved = task(1), task(2), task(6)
+    with ClusterPool(client, make=make, about=about) as pool:
+        found = do(pool, [small, starved]) | do(pool, [impossible])
+    assert found[small.run_id].environment == {"id": "three", "host": "three"}
+    assert found[starved.run_id].environment == {"id": "two", "host": "two"}
+    record = found[impossible.run_id].record
+    assert record["status"] == "unavailable"
+    assert all(f"{name}: no way out" in record["reason"] for name in ("one", "two", "three"))
+
+
+def test_data_that_a_machine_cannot_have_are_not_asked_for_again(client: Client, task: Callable[..., Task]) -> None:
+    said = list[str]()
+    with ClusterPool(client, say=said.append, make=make, about=about) as pool:
+        found = do(pool, [task(2), task(0), task(0)])
+        assert {each.record["status"] for each in do(pool, [task(0)]).values()} == {"unavailable"}
+    assert all("no way out" in each.record["reason"] for each in found.values() if each.record["status"] != "done")
+
+
+def test_a_cluster_without_workers_is_waited_for(tmp_path: Path, task: Callable[..., Task]) -> None:
+    said = list[str]()
+    with Machines(tmp_path / "slow") as slow:
+        slow.start_scheduler()
+        slow.start_worker("two")
+        with Client(slow.address) as client, ClusterPool(client, say=said.append, make=make, about=about) as pool:
+            do(pool, [task()])
+    assert said[-1] == "cluster: 1 worker on 1 machine"
+    assert [line for line in said[:-1] if not line.endswith("has no workers yet; waiting for one")] == []
+
+
+def test_what_a_worker_raises_or_sends_is_a_row(client: Client, task: Callable[..., Task], tmp_path: Path) -> None:
+    raising, wrong, good = task(4), task(5), task(0, model_file=tmp_path / "models" / "m.mpu")
+    with ClusterPool(client, make=make, about=about) as pool:
+        found = do(pool, [raising, wrong, good])
+    assert "RuntimeError: the worker is confused" in found[raising.run_id].record["reason"]
+    assert found[wrong.run_id].record["status"] == "error"
+    assert found[good.run_id].record["status"] == "done"
+    assert (tmp_path / "models" / "m.mpu").read_bytes() == b"a model"
+
+
+def test_workers_of_another_version_are_left_out(client: Client, task: Callable[..., Task]) -> None:
+    said = list[str]()
+    with ClusterPool(client, say=said.append, make=make, about=another_version) as pool:
+        assert {each.environment["host"] for each in do(pool, [task(), task()]).values() if each.environment} == {"two"}
+    assert sum("left out: worker tcp://" in line and "has numba 0.1 (here " in line for line in said) == 2
+    with pytest.raises(ClusterError, match="no worker of this cluster can make these runs"):
+        ClusterPool(client, make=make, about=lambda: "I do not know")  # type: ignore[arg-type, return-value]
+
+
+def test_a_run_with_which_workers_are_lost_is_a_row(
+    machines: Machines, client: Client, task: Callable[..., Task]
+) -> None:
+    for name in ("four", "five", "six"):
+        machines.start_worker(name)
+    client.wait_for_workers(6, timeout=60)
+    deadly, harmless = task(3), task(0)
+    said = list[str]()
+    with ClusterPool(client, say=said.append, make=make, about=about) as pool:
+        found = do(pool, [deadly, harmless])
+    record = found[deadly.run_id].record
+    assert (record["status"], record["reason"].count("tcp://")) == ("crashed", MOST_LOSSES)
+    assert record["reason"].startswith(f"lost with its worker {MOST_LOSSES} times: ")
+    assert found[harmless.run_id].record["status"] == "done"
+    assert sum("is lost; another makes its run" in line for line in said) == MOST_LOSSES - 1

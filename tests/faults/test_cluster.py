@@ -1,0 +1,104 @@
+"""What is ended in the middle of an experiment on a cluster: a worker, the scheduler, the client. Nothing is lost."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from faults import clusters
+from faults.clusters import SECONDS_TO_WAIT, SEEDS, WORKERS, Client, Rows, wait_until
+from machines import Machines
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Iterator[Machines]:
+    with Machines(tmp_path / "machines") as made:
+        made.start_scheduler()
+        for name in WORKERS:
+            made.start_worker(name)
+        yield made
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Client:
+    return Client(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def alone() -> Rows:
+    """Make the runs on this machine alone."""
+    return clusters.alone()
+
+
+def test_a_worker_that_is_killed_loses_nothing(machines: Machines, client: Client, alone: Rows) -> None:
+    process = client.start("--cluster", machines.address)
+    wait_until(lambda: client.begun() >= 3, "three runs have begun")
+    machines.kill(machines.workers[0])
+    _, said = process.communicate(timeout=SECONDS_TO_WAIT)
+    assert process.returncode == 0, said
+    assert "is lost; another makes its run" in said
+    assert client.rows() == alone
+    assert SEEDS < client.begun() <= SEEDS + 1
+
+
+def test_a_scheduler_that_is_killed_loses_nothing_that_was_finished(
+    machines: Machines, client: Client, alone: Rows
+) -> None:
+    process = client.start("--cluster", machines.address)
+    wait_until(lambda: client.begun() >= 5, "five runs have begun")
+    assert machines.scheduler is not None
+    machines.kill(machines.scheduler)
+    _, said = process.communicate(timeout=SECONDS_TO_WAIT)
+    assert process.returncode == 2, said
+    assert "the scheduler is gone; what is finished is kept" in said
+    assert "Traceback" not in said
+    kept = [row for row in client.rows() if row["status"] == "done"]
+    assert 2 <= len(kept) < SEEDS
+    machines.start_scheduler()
+    machines.start_worker("four")
+    before = client.begun()
+    client.run("--cluster", machines.address)
+    assert client.rows() == alone
+    assert client.begun() - before == SEEDS - len(kept)
+
+
+def test_a_client_that_is_killed_leaves_nothing_running(machines: Machines, client: Client, alone: Rows) -> None:
+    process = client.start("--cluster", machines.address)
+    wait_until(lambda: client.begun() >= 5, "five runs have begun")
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    begun = client.begun()
+    said = client.run("--cluster", machines.address)
+    assert "kept from before" in said
+    assert client.rows() == alone
+    assert client.begun() - begun < SEEDS
+
+
+def test_interrupted_it_ends_what_is_under_way(machines: Machines, client: Client) -> None:
+    process = client.start("--cluster", machines.address)
+    wait_until(lambda: client.begun() >= 3, "three runs have begun")
+    process.send_signal(signal.SIGINT)
+    output, said = process.communicate(timeout=SECONDS_TO_WAIT)
+    assert process.returncode == 130, said
+    assert "interrupted: finished runs are kept" in said
+    assert "Traceback" not in said + output
+    begun = client.begun()
+    time.sleep(2.0)
+    assert client.begun() == begun
+
+
+def test_a_worker_that_ends_ends_its_runs(machines: Machines, client: Client) -> None:
+    process = client.start("--cluster", machines.address)
+    wait_until(lambda: client.begun() >= 3, "three runs have begun")
+    children = [child for worker in machines.workers for child in psutil.Process(worker.pid).children(recursive=True)]
+    assert len(children) >= 3
+    for worker in machines.workers:
+        machines.kill(worker)
+    wait_until(lambda: not any(child.is_running() for child in children), "what the workers have started has ended")
+    machines.kill(process)
+    process.communicate()

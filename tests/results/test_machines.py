@@ -1,0 +1,119 @@
+"""Seconds are set against each other only where they were measured on one machine."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpu_bench.results import machines
+
+ENVIRONMENT = {
+    "id": "1",
+    "processor": "AMD EPYC",
+    "instruction_set": "znver4",
+    "cores": 2,
+    "memory_gb": 23.5,
+    "system": "Linux",
+    "versions": {"numpy": "2"},
+    "threads": 1,
+    "kernel_memory": None,
+    "commit": "a",
+}
+QUANTITY = "train_seconds"
+
+
+def run(seed: int, made_on: str | None, seconds: float | None = 1.0, **more: Any) -> dict[str, Any]:
+    return {"split": None, "seed": seed, "made_on": made_on, QUANTITY: seconds} | more
+
+
+def side(*made_on: str | None) -> list[dict[str, Any]]:
+    return [run(seed, each) for seed, each in enumerate(made_on)]
+
+
+@pytest.mark.parametrize(
+    ("change", "is_same"),
+    [
+        ({"versions": {"numpy": "3"}, "commit": "b", "threads": 2, "kernel_memory": 5, "id": "2"}, True),
+        ({"host": "b"}, False),
+        ({"processor": "Intel"}, False),
+        ({"instruction_set": "znver5"}, False),
+        ({"cores": 4}, False),
+        ({"memory_gb": 64.0}, False),
+        ({"system": "Windows"}, False),
+    ],
+)
+def test_a_machine_is_the_same_whatever_its_versions(change: dict[str, Any], is_same: bool) -> None:
+    assert (machines.machine_of(ENVIRONMENT) == machines.machine_of(ENVIRONMENT | change)) == is_same
+
+
+def test_what_was_not_recorded_is_not_known() -> None:
+    assert machines.machine_of({**ENVIRONMENT, "instruction_set": None}) is None
+    environments = [ENVIRONMENT, ENVIRONMENT | {"id": "2", "host": "b"}]
+    located = machines.located([{"machine": each} for each in ("1", "2", "3", None)], environments)
+    known = [each["made_on"] for each in located]
+    assert None not in known[:2]
+    assert known[0] != known[1]
+    assert known[2:] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("sides", "is_comparable"),
+    [
+        ([side("a", "a"), side("a")], True),
+        ([side("a", "b"), side("a", "b")], True),  # each seed on one machine
+        ([side("a", "b"), side("b", "a")], False),
+        ([side("a", "a"), side("b", "b")], False),
+        ([side("a", "b"), side("a")], False),  # a mean over two machines beside one of one
+        ([side("a", "b"), side(None, None)], True),
+        ([side("a", None), side("b", None)], False),
+        ([side("a", "b")], True),
+        ([side(None), side("a"), side("b")], False),
+        ([[], side("a", "b")], True),
+        ([[], side("a"), side("b")], False),
+        ([side("a", "b"), side("a", "b"), side("b", "b")], False),
+        ([side("a"), [run(0, "a"), run(1, "b", seconds=None)]], True),
+    ],
+)
+def test_sides_are_comparable_on_one_machine_or_pair_by_pair(sides: list[Any], is_comparable: bool) -> None:
+    assert machines.comparable(QUANTITY, *sides) == is_comparable
+    assert machines.comparable("test_error", *sides)
+    assert bool(machines.why_not_comparable(QUANTITY, "dcd", *sides)) == (not is_comparable)
+
+
+SIDES = st.lists(st.lists(st.sampled_from(["a", "b", None]), max_size=3).map(lambda s: side(*s)), max_size=3)
+
+
+@given(SIDES)
+def test_the_order_of_sides_and_the_names_of_machines_do_not_matter(sides: list[Any]) -> None:
+    expected = machines.comparable(QUANTITY, *sides)
+    names = {"a": "b", "b": "a", None: None}
+    renamed = [[each | {"made_on": names[each["made_on"]]} for each in one] for one in sides]
+    assert machines.comparable(QUANTITY, *renamed) == machines.comparable(QUANTITY, *reversed(sides)) == expected
+    if expected:
+        assert all(machines.comparable(QUANTITY, *both) for both in itertools.combinations(sides, 2))
+    unknown = [[each | {"made_on": None} for each in one] for one in sides]
+    assert machines.comparable(QUANTITY, *unknown)
+
+
+def test_disturbed_runs_have_no_seconds_to_compare() -> None:
+    quiet = {"threads": 1, "disturbed": None, "cpu_seconds": 1.0}
+    one, other = ([run(seed, name, **quiet) for seed, name in enumerate(each)] for each in (("a", "b"), ("a", "a")))
+    assert not machines.comparable("comparable_seconds", one, other)
+    one[1] |= {"disturbed": "waited"}
+    assert machines.comparable("comparable_seconds", one, other)
+    assert not machines.comparable(QUANTITY, one, other)
+
+
+def test_a_mean_has_its_finished_runs() -> None:
+    named = {"dataset": "adult", "solver": "mpu", "parameters": "{}", "kernel": "linear", "budget_vectors": None}
+    runs = [
+        run(seed, "a", **named, status=status, trial=trial)
+        for seed, (status, trial) in enumerate([("done", None), ("crashed", None), ("done", "fold 1")])
+    ]
+    (row, other) = machines.with_runs([named, named | {"solver": "dcd"}], runs)
+    assert (row["runs"], other["runs"]) == (runs[:1], [])
+    assert machines.runs_of([row, row, other, named]) == runs[:1]  # each once
