@@ -81,6 +81,14 @@ def alone() -> Rows:
         return _alone()
 
 
+def lives(process: psutil.Process) -> bool:
+    """Return whether a process runs; one that has ended may wait for a parent to ask how."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def wait_until(holds: Callable[[], object], what: str) -> None:
     """Wait until something holds."""
     end = time.monotonic() + SECONDS_TO_WAIT
@@ -118,7 +126,7 @@ def campaign(seed: int, place: Path, _references: References) -> list[Fault]:
                 if worker.poll() is None:
                     children += psutil.Process(worker.pid).children(recursive=True)
         fault.problems += _differences(client.rows())
-        wait_until(lambda: not any(child.is_running() for child in children), "what the workers started has ended")
+        wait_until(lambda: not any(map(lives, children)), "what the workers started has ended")
     except (AssertionError, subprocess.TimeoutExpired, OSError) as raised:
         fault.problems.append(f"hang: {raised}")
     return [fault]

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from faults import clusters
-from faults.clusters import SECONDS_TO_WAIT, SEEDS, WORKERS, Client, Rows, wait_until
+from faults.clusters import SECONDS_TO_WAIT, SEEDS, WORKERS, Client, Rows, lives, wait_until
 from machines import Machines
 
 
@@ -99,6 +99,6 @@ def test_a_worker_that_ends_ends_its_runs(machines: Machines, client: Client) ->
     assert len(children) >= 3
     for worker in machines.workers:
         machines.kill(worker)
-    wait_until(lambda: not any(child.is_running() for child in children), "what the workers have started has ended")
+    wait_until(lambda: not any(map(lives, children)), "what the workers have started has ended")
     machines.kill(process)
     process.communicate()
