@@ -45,6 +45,7 @@ bench: setup  ## seconds as ratios to a peer, in one run; some minutes (fetches 
 	$(BIN)/python scripts/bench/online.py
 	$(BIN)/python scripts/bench/meb.py
 	$(BIN)/python scripts/bench/estimators.py
+	$(BIN)/python -W ignore scripts/bench/cluster.py
 
 fuzz: setup  ## a million damaged inputs, resumable, about 40 minutes: build/fuzz; INPUTS=1e5 for fewer (Linux)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
