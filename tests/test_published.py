@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from mpu_bench import published, resources
+from mpu_bench import published, resources, solvers
+from mpu_bench.config.schema import PAPERS
 from mpu_bench.errors import StoreError
 from mpu_bench.results import matching
 from mpu_bench.scaled import Scaled
@@ -76,3 +77,10 @@ def test_a_table_with_a_ragged_line_is_told(line, tmp_path, monkeypatch) -> None
 )
 def test_a_printed_deviation_is_that_of_the_number_left_of_it(name: str, column: str, printed: str) -> None:
     assert published.deviation(published.table(name)[0], column) == printed
+
+
+def test_the_paper_of_every_solver_is_cited() -> None:
+    papers = {solvers.load(name).paper for name in solvers.OWN} - {"mpu-bench"}
+    cited = {paper: published.citation(paper) for paper in papers | set(PAPERS)}
+    assert [paper for paper, entry in cited.items() if not entry.startswith("@") or not entry.endswith("}")] == []
+    assert published.citation("mpu-bench") == published.citation("mpu") == ""

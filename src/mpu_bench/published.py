@@ -19,6 +19,13 @@ def names() -> list[str]:
     return sorted(path.stem for path in resources.bundled("configs/published").glob("*.csv"))
 
 
+def citation(paper: str) -> str:
+    """Return the BibTeX entry of a paper, by the name that configs and solvers give it; empty for one without."""
+    path = resources.bundled("configs/published") / "papers.bib"
+    entries = read_bounded(path, _MOST_BYTES, StoreError).decode().split("\n\n")
+    return next((each.strip() for each in entries if each.partition(",")[0].endswith(f"{{{paper}")), "")
+
+
 def deviation(row: Mapping[str, str], column: str) -> str:
     """Return the printed standard deviation of a number of a row, which stands right of it; empty without one."""
     columns = list(row)

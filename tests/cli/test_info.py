@@ -25,6 +25,7 @@ def test_version_and_info(mpu_bench: Called) -> None:
 def test_a_solver_is_listed_with_its_parameters(mpu_bench: Called) -> None:
     listed = mpu_bench("list", "solvers", "mpu", "dcd")
     assert listed.returncode == 0
+    assert "@inproceedings{hsieh-2008," in listed.stdout
     for words in ("mpu-2010", "number > 0, < 1", "The weight of the losses", "one inner product per example presented"):
         assert words in listed.stdout
     wrong = mpu_bench("list", "solvers", "mpux")

@@ -10,7 +10,7 @@ from typing import Any
 from rich.filesize import decimal
 from rich.table import Table
 
-from mpu_bench import solvers
+from mpu_bench import published, solvers
 from mpu_bench.config import schema
 from mpu_bench.config.read import read_without_plugins
 from mpu_bench.data.cards import catalog
@@ -106,6 +106,8 @@ def print_solver(name: str, console: Terminal) -> None:
     console.print(columns(("", ""), [fact for fact in facts if fact[1]]))
     described = [(each.name, each.range, each.default, each.meaning) for each in meanings.parameters(solver)]
     console.print(columns(("parameter", "range", "default", "meaning"), described))
+    if cited := published.citation(getattr(solver, "paper", "")):
+        console.print(f"\n{cited}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _dataset(name: str) -> Sequence[str]:
