@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import time
 from collections.abc import Iterator
@@ -14,14 +15,24 @@ from faults import clusters
 from faults.clusters import SECONDS_TO_WAIT, SEEDS, WORKERS, Client, Rows, lives, wait_until
 from machines import Machines
 
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    with Machines(tmp_path_factory.mktemp("machines")) as made:
+        yield made
+
 
 @pytest.fixture
-def machines(tmp_path: Path) -> Iterator[Machines]:
-    with Machines(tmp_path / "machines") as made:
-        made.start_scheduler()
-        for name in WORKERS:
-            made.start_worker(name)
-        yield made
+def machines(cluster: Machines) -> Machines:
+    """Return a scheduler with three workers; what the test before has killed is started again."""
+    if cluster.scheduler is None or cluster.scheduler.poll() is not None:
+        cluster.start_scheduler()
+    cluster.workers[:] = [each for each in cluster.workers if each.poll() is None]
+    while len(cluster.workers) < len(WORKERS):
+        cluster.start_worker(f"worker-{next(_numbers)}")
+    return cluster
 
 
 @pytest.fixture
