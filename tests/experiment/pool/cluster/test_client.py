@@ -156,8 +156,14 @@ def test_a_cluster_without_workers_is_waited_for(tmp_path: Path, task: Callable[
         slow.start_worker("two")
         with Client(slow.address) as client, ClusterPool(client, say=said.append, make=make, about=about) as pool:
             do(pool, [task()])
-    assert said[-1] == "cluster: 1 worker on 1 machine"
-    assert [line for line in said[:-1] if not line.endswith("has no workers yet; waiting for one")] == []
+            (worker,) = slow.workers
+            slow.kill(worker)
+            slow.start_worker("three")
+            do(pool, [task()])
+    waited = [line for line in said if line.endswith("has no workers yet; waiting for one")]
+    changes = [line for line in said if line.startswith("cluster: ") and line not in waited]
+    assert changes[0] == changes[-1] == "cluster: 1 worker on 1 machine"
+    assert set(changes[1:-1]) <= {"cluster: no worker is left; waiting for another", "cluster: 2 workers on 2 machines"}
 
 
 def test_what_a_worker_raises_or_sends_is_a_row(client: Client, task: Callable[..., Task], tmp_path: Path) -> None:

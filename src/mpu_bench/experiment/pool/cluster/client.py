@@ -196,6 +196,9 @@ class ClusterPool(Pool):
             time.sleep(_LOOK_SECONDS)
 
     def _say_who_is_there(self) -> None:
+        if not self._workers:
+            self._say("cluster: no worker is left; waiting for another")
+            return
         runs = f", {self._slots} runs at once each" if self._slots > 1 else ""
         self._say(f"cluster: {_count(len(self._workers), 'worker')} on {_count(self.machines, 'machine')}{runs}")
 
@@ -224,7 +227,7 @@ class ClusterPool(Pool):
         self._left_out &= there
         if new := there - self._workers.keys() - self._left_out:
             self._welcome(new)
-        if self._workers and before != self._workers.keys():
+        if before != self._workers.keys():
             self._say_who_is_there()
 
     @property
@@ -232,9 +235,14 @@ class ClusterPool(Pool):
         return self._client.status == "running"
 
     def _welcome(self, addresses: Iterable[str]) -> None:
-        """Ask new workers who they are; leave out those with other versions."""
-        answers = self._client.run(self._about, workers=sorted(addresses), on_error="return")
+        """Ask new workers who they are; leave out those with other versions. One that is gone already is not asked."""
+        try:
+            answers = self._client.run(self._about, workers=sorted(addresses), on_error="return")
+        except OSError:
+            return
         for address, answer in answers.items():
+            if isinstance(answer, OSError):
+                continue
             if fault := _misfit(answer):
                 self._left_out.add(address)
                 self._say(f"left out: worker {address}{fault}")
