@@ -51,7 +51,7 @@ def serve(machines: int, address: Any) -> None:
 def about(dask_worker: Any = None) -> About:
     """Say that every worker is a machine."""
     name = f"machine-{dask_worker.name}"
-    return About(name, name, "", host.versions(), 1, 1)
+    return About(name, name, host.versions())
 
 
 def make(asked: Asked) -> Made:

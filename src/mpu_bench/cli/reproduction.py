@@ -170,12 +170,11 @@ def run(
 
 def _failed(step: Step, results: ResultsFolder) -> list[str]:
     """Return the runs of a step that should have a result and have none."""
+    labels = {run.dataset.label for run in step.chosen}
     return [
         f"{step}: {record['solver']} seed={record['seed']}: {record['status']}: {record['reason']}"
         for record in results.records()
-        if record["dataset"] in {run.dataset.label for run in step.chosen}
-        and record["status"] in FAILED
-        and record["status"] not in _NO_FAILURE
+        if record["dataset"] in labels and record["status"] in FAILED and record["status"] not in _NO_FAILURE
     ]
 
 

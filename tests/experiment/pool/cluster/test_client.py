@@ -57,13 +57,13 @@ def made(asked: Asked, name: str, starved: bool = False) -> Made:
 
 def about(dask_worker: Any = None) -> About:
     name = str(dask_worker.name)
-    return About(name, name, "", host.versions(), 1, 1)
+    return About(name, name, host.versions())
 
 
 def another_version(dask_worker: Any = None) -> About:
     name = str(dask_worker.name)
     other = {"numba": "0.1"} if name != "two" else {}
-    return About(name, name, "", host.versions() | other, 1, 1)
+    return About(name, name, host.versions() | other)
 
 
 @pytest.fixture(scope="module")

@@ -28,10 +28,7 @@ class About:
 
     machine: str
     host: str
-    home: str
     versions: Mapping[str, str]
-    cores: int
-    memory: int
 
 
 @dataclass(frozen=True)

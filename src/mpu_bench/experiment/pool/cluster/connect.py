@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -99,10 +98,14 @@ def _connected(address: str, data: Path) -> Iterator[Client]:
     from distributed import Client, LocalCluster
 
     if local := _LOCAL.fullmatch(address):
-        os.environ["MPU_BENCH_DATA"] = str(data)  # which the workers inherit
         with (
             LocalCluster(
-                n_workers=int(local[1]), threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+                n_workers=int(local[1]),
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                host="127.0.0.1",
+                env={"MPU_BENCH_DATA": str(data)},
             ) as made,
             Client(made) as client,
         ):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 import shutil
 import socket
@@ -50,8 +49,7 @@ def about() -> About:
     home = DataHome.from_options().folder
     boot = _BOOT.read_text(encoding="utf-8").strip() if _BOOT.exists() else ""
     machine = hashlib.sha256(f"{boot} {socket.gethostname()} {home}".encode()).hexdigest()[:12]
-    memory = psutil.virtual_memory().total
-    return About(machine, socket.gethostname(), str(home), versions(), os.cpu_count() or 1, memory)
+    return About(machine, socket.gethostname(), versions())
 
 
 @cache

@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import Progress
-from mpu_bench.data.prepare.load import describe, prepared_folder
+from mpu_bench.data.prepare.load import prepared_folder
 from mpu_bench.experiment.pool.cluster.host import lack_of_room
 
 PIECE_BYTES = 8 << 20  #: that pass through the scheduler at once
@@ -126,9 +125,3 @@ def _hash_of(path: Path) -> str:
 def must_be_sent(card: Card) -> bool:
     """Return whether a dataset is of files of the user's own, which no other machine has."""
     return any(file.path is not None for file in card.remote_files)
-
-
-def card_of(name: str, options: Mapping[str, Any], home: DataHome) -> tuple[Card, bool]:
-    """Return the card of a dataset, and whether it is prepared here."""
-    card = catalog.card(name, options)
-    return card, describe(card, home).state == "prepared"
