@@ -35,6 +35,11 @@ def pytest_configure() -> None:
         os.environ["MPU_BENCH_MIRROR"] = str(Path(mirror).resolve())
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    # bytes that are no text, as of an archive that tells when it was made, are no name: processes must agree on it
+    return argname if isinstance(val, bytes) and not (val.isascii() and val.decode().isprintable()) else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # what needs the same compiled code goes to the same process: a file, or a solver of the contract
