@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import unicodedata
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 
 from mpu_bench import resources
@@ -24,6 +27,33 @@ def citation(paper: str) -> str:
     path = resources.bundled("configs/published") / "papers.bib"
     entries = read_bounded(path, _MOST_BYTES, StoreError).decode().split("\n\n")
     return next((each.strip() for each in entries if each.partition(",")[0].endswith(f"{{{paper}")), "")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A paper: its title, its authors as one reads them, the year, and where it is, if that has an address."""
+
+    title: str
+    authors: str
+    year: str
+    link: str
+
+
+def reference(paper: str) -> Reference | None:
+    """Return a paper by its name; None for one that papers.bib does not have."""
+    fields = dict(re.findall(r"^ +(\w+) = \{(.*)\},$", citation(paper), re.M))
+    if not fields:
+        return None
+    words = {name: _plain(text) for name, text in fields.items()}
+    names = [" ".join(reversed(name.split(", "))) for name in words["author"].split(" and ")]
+    link = f"https://doi.org/{fields['doi']}" if "doi" in fields else fields.get("url", "")
+    return Reference(words["title"], ", ".join(names), fields["year"], link)
+
+
+def _plain(text: str) -> str:
+    """Return a text of BibTeX without its braces, with its accents as letters."""
+    accented = re.sub(r"\{\\~(\w)\}", lambda match: unicodedata.normalize("NFC", f"{match[1]}\u0303"), text)
+    return re.sub(r"[{}]", "", accented)
 
 
 def deviation(row: Mapping[str, str], column: str) -> str:

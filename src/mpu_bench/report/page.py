@@ -1,44 +1,32 @@
-"""The report page: a folder that opens from disk without a network, made from results folders."""
+"""The pages of a report: a folder that opens from disk without a network, made from results folders."""
 
 from __future__ import annotations
 
 import json
-import math
-import shlex
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from mpu_bench import __version__
+from mpu_bench import __version__, published
 from mpu_bench.config.sentences import sentences
 from mpu_bench.files import write_all
-from mpu_bench.quantities import FINISHED, format_number
-from mpu_bench.report import figure_data, overview, style
-from mpu_bench.results import machines, naming, problems, summary
-from mpu_bench.results.folder import open_results
-from mpu_bench.results.problems import Shown
+from mpu_bench.quantities import format_number
+from mpu_bench.report import experiments, overview, printed, style
 from mpu_bench.texts import publishable
-from mpu_bench.verdict import comparison, judge
+from mpu_bench.verdict import judge
 from mpu_bench.verdict.cells import CLAIM, VERDICTS, Cell, count_verdicts
-from mpu_bench.verdict.folders import summarize_verdicts, verdict_text
+from mpu_bench.verdict.folders import verdict_text
 from mpu_bench.verdict.judge import AGREES, DIFFERS, HOLDS, NOT_RUN, REFUTED, SO_FAR
 
 _TEMPLATES = Path(__file__).with_name("templates")
-_COPIED = ("page.css", "page.js")
+_COPIED = ("page.css", "page.js", "uPlot.css", "uPlot.js")
 _TITLE = "Perceptron-like and budgeted SVM training: published and measured"
-
-#: the columns of a table of results
-_COLUMNS = (
-    *("objective", "suboptimality", "gap", "test_error_percent", "online_error_percent", "nu", "margin"),
-    *("margin_fraction", "margin_fraction_wanted", "updates", "update_bound", "train_seconds", "kernel_evaluations"),
-    *("inner_products", "support_vectors", "passes", "peak_memory_mb"),
-)
-_DIGITS = 5  # of a figure's numbers
-_LINE_WIDTH = 1.6  # of a figure's lines, in its units
+_OWN = "other-experiments"  #: the page of what belongs to no paper
 
 #: what the verdicts mean
 _WORDS = {
@@ -53,62 +41,127 @@ _WORDS = {
     judge.NOT_JUDGED: "seconds that something disturbed, or of which it is not known, or those of two machines",
     NOT_RUN: "there is no measured number, and the reason is given",
 }
+#: the same, as a mark in a cell of a table
+_MARKS = {
+    AGREES: "✓",
+    judge.SAME_ORDER: "≈",
+    HOLDS: "✓",
+    SO_FAR: "✓",
+    DIFFERS: "≠",
+    REFUTED: "✗",
+    judge.UNDECIDED: "?",
+    judge.UNINFORMATIVE: "○",
+    judge.NOT_JUDGED: "–",
+    NOT_RUN: "·",
+}
 
 
-def write(results: Sequence[Path], out: Path) -> Path:
-    """Write the page of some results folders.
+def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
+    """Write the pages of some results folders: one for each paper, and the first, which has what came out.
 
     Parameters
     ----------
     results : sequence of Path
+        Where all are of one paper, or of none, there is the first page alone.
     out : Path
-        The page's folder; made if need be, its files of an earlier page are replaced.
+        The pages' folder; made if need be, its files of earlier pages are replaced.
+    documentation : str
+        The address of the documentation, to which the pages link; empty for none.
 
     Returns
     -------
     Path
-        Its ``index.html``.
+        The first page, ``index.html``.
 
     Raises
     ------
     StoreError
-        If a folder holds no results, or the page cannot be written.
+        If a folder holds no results, or the pages cannot be written.
     """
-    experiments = sorted(
-        map(_experiment, results), key=lambda each: (overview.paper_order(each["paper"]), each["name"])
-    )
-    tables = overview.by_table(each["judged"] for each in experiments)
+    found = [experiments.shown(folder) for folder in results]
+    found.sort(key=lambda each: (overview.paper_order(each["paper"]), each["name"]))
+    tables = overview.by_table(each["judged"] for each in found)
+    papers = list(dict.fromkeys(each["paper"] for each in found))
+    names = {paper: f"{paper or _OWN}.html" if len(papers) > 1 else "index.html" for paper in papers}
+    pages = {
+        paper: _page(
+            paper,
+            [each for each in found if each["paper"] == paper],
+            [table for table in tables if table.paper == paper],
+        )
+        for paper in papers
+    }
+    common = {
+        "title": _TITLE,
+        "version": __version__,
+        "date": _date(found),
+        "verdicts": VERDICTS,
+        "words": _WORDS,
+        "marks": _MARKS,
+        "names": names,
+        "pages": pages,
+        "documentation": documentation,
+        "colours": style.COLOURS,
+        "dark_colours": style.DARK_COLOURS,
+    }
+    environment = _environment()
     cells = [cell for table in tables for cell in table.cells]
-    nothing = count_verdicts([])
+    texts = {
+        "index.html": environment.get_template("index.html").render(
+            **common,
+            alone=len(papers) == 1,
+            overall=_came_out(cells),
+            besides=overview.besides(tables),
+            rows=overview.by_paper(tables),
+        )
+    }
+    if len(papers) > 1:
+        template = environment.get_template("paper.html")
+        texts |= {names[paper]: template.render(**common, page=page, alone=False) for paper, page in pages.items()}
+    write_all(out, {name: (_TEMPLATES / name).read_text("utf-8") for name in _COPIED} | texts)
+    return out / "index.html"
+
+
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
         trim_blocks=True,
+        lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
         finalize=_publishable,
     )
     environment.filters |= {"slug": _slug, "number": format_number}
-    text = environment.get_template("index.html").render(
-        title=_TITLE,
-        version=__version__,
-        date=datetime.now(UTC).date().isoformat(),
-        verdicts=VERDICTS,
-        words=_WORDS,
-        headline=headline(cells),
-        besides=overview.besides(tables),
-        counts=count_verdicts(cells),
-        papers=overview.by_paper(tables),
-        refuted=_rows(_claims(tables, refuted=True)),
-        sentences=_rows(_claims(tables, refuted=False)),
-        tables=[_table(table, experiments) for table in tables if count_verdicts(table.cells) != nothing],
-        missed=_missed(experiments),
-        experiments=experiments,
-        colours=style.COLOURS,
-        dark_colours=style.DARK_COLOURS,
-        figures=Markup(_json({name: data for each in experiments for name, data in each["drawn"].items()})),
-    )
-    write_all(out, {name: (_TEMPLATES / name).read_text("utf-8") for name in _COPIED} | {"index.html": text})
-    return out / "index.html"
+    return environment
+
+
+def _date(found: Sequence[Mapping[str, Any]]) -> str:
+    """Return the day of the results where all are kept ones, so that the same results give the same pages; or today."""
+    dates = [each["date"] for each in found]
+    return max(dates) if dates and all(dates) else datetime.now(UTC).date().isoformat()
+
+
+def _page(paper: str, found: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> dict[str, Any]:
+    """Return what the page of a paper shows."""
+    cells = [cell for table in tables for cell in table.cells]
+    seconds = partial(experiments.seconds, experiments=found)
+    layouts = [printed.table(name, cells, seconds) for name in printed.layouts()]
+    nothing = count_verdicts([])
+    return _came_out(cells) | {
+        "paper": paper,
+        "reference": published.reference(paper),
+        "printed": [table for table in layouts if table is not None],
+        "refuted": _rows(paper, [cell for cell in cells if _is_claim(cell) and cell.verdict == REFUTED]),
+        "sentences": _rows(paper, [cell for cell in cells if _is_claim(cell) and cell.verdict != REFUTED]),
+        "missed": _missed(found),
+        "tables": [_table(table, found) for table in tables if count_verdicts(table.cells) != nothing],
+        "experiments": found,
+        "figures": Markup(_json({name: data for each in found for name, data in each["drawn"].items()})),
+    }
+
+
+def _came_out(cells: Sequence[Cell]) -> dict[str, Any]:
+    return {"headline": headline(cells), "counts": count_verdicts(cells)}
 
 
 def headline(cells: Sequence[Cell]) -> str:
@@ -140,167 +193,44 @@ _VERBS = {
 }
 
 
-def _claims(tables: Sequence[overview.PaperTable], refuted: bool) -> list[tuple[str, Cell]]:
-    """Return the sentences of the papers, each with its paper: those that are refuted, or all others."""
+def _is_claim(cell: Cell) -> bool:
+    return bool(cell.sentence) and cell.kind == CLAIM
+
+
+def _rows(paper: str, claims: Sequence[Cell]) -> list[dict[str, Any]]:
+    """Return what a page shows of sentences: with the words of the paper, and where they stand."""
+    quoted = {each.name: each for each in sentences(paper)} if claims else {}
     return [
-        (table.paper, cell)
-        for table in tables
-        for cell in table.cells
-        if cell.sentence and cell.kind == CLAIM and (cell.verdict == REFUTED) == refuted
+        vars(cell) | {"quote": quoted[cell.sentence].quote, "at": quoted[cell.sentence].at, "text": verdict_text(cell)}
+        for cell in claims
     ]
 
 
-def _rows(claims: Sequence[tuple[str, Cell]]) -> list[dict[str, Any]]:
-    """Return what the page shows of sentences: with the words of the paper, and where they stand."""
-    quoted = {each.name: each for paper in {paper for paper, _ in claims} for each in sentences(paper)}
-    return [
-        vars(cell)
-        | {"paper": paper, "quote": quoted[cell.sentence].quote, "at": quoted[cell.sentence].at}
-        | {"text": verdict_text(cell)}
-        for paper, cell in claims
-    ]
-
-
-def _table(table: overview.PaperTable, experiments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _table(table: overview.PaperTable, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return a row of the overview, with the experiments that it is about."""
-    about = [each for each in experiments if each["paper"] == table.paper and table.name in each["tables"]]
-    return {"paper": table.paper, "name": table.name, "counts": count_verdicts(table.cells), "experiments": about}
+    about = [each for each in found if table.name in each["tables"]]
+    return {"name": table.name, "counts": count_verdicts(table.cells), "experiments": about}
 
 
-def _missed(experiments: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+def _missed(found: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     """Return the numbers that do not come out, with their experiments; first those that nothing explains."""
-    found = [
+    missed = [
         (each, row)
-        for each in experiments
+        for each in found
         for row in each["cells"]
         if row["kind"] in ("value", "ratio") and row["verdict"] == DIFFERS
     ]
-    return sorted(found, key=lambda pair: bool(pair[1]["explained"]))
+    return sorted(missed, key=lambda pair: bool(pair[1]["explained"]))
 
 
 def _publishable(value: Any) -> Any:
-    """Return what the page shows of a value: of a text, what may be published."""
+    """Return what the pages show of a value: of a text, what may be published."""
     return publishable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _json(figures: Mapping[str, Any]) -> str:
     """Return data as JSON that no text in it can make end the script element."""
     return json.dumps(figures, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _experiment(folder: Path) -> dict[str, Any]:
-    """Return what the page shows of a results folder."""
-    with open_results(folder) as results:
-        records, every = results.records(), summary.summaries(results, earlier=True)
-        rows, means = [row for row in every if not row["earlier"]], results.mean_curves()
-        disturbed = summary.disturbed_remark(results.records(earlier=True))
-        cells = comparison.of_rows(results, rows)
-        judged = overview.of_results(results, cells)
-        facts = {name: results.fact(name) or "" for name in ("config", "description", "paper")}
-        environments, options, name = results.environments(), results.fact("options") or [], results.name
-        given = results.fact("given")  # by a program: no command repeats it
-    runs = machines.located(records, environments)
-    rows, means = machines.with_runs(rows, runs), machines.with_runs(means, runs)
-    varied = naming.varying(every)
-    kernels = {row["kernel"] for row in every}
-    kernel = every[0]["kernel"] if len(kernels) == 1 else ""  # said once, not in every row
-    columns = _columns(every)
-    repeat = [] if given else ["mpu-bench", "run", facts["config"] or name, *options]
-    figures = {f"{name}-{figure.name}": figure for figure in figure_data.figures(rows, means)}
-    versions = {key: figure_data.versions(figure, rows, means) for key, figure in figures.items()}
-    return facts | {
-        "name": name,
-        "anchor": f"experiment-{name}",
-        "kernel": kernel,
-        "judged": judged,
-        "tables": {overview.table_name(name, cell) for cell in cells},
-        "counts": count_verdicts(cells),
-        "summary": summarize_verdicts(cells),
-        "cells": [vars(cell) | {"name": _cell_name(cell, varied), "text": verdict_text(cell)} for cell in cells],
-        "figures": [
-            {"id": key, "caption": figure.caption, "axes": list(versions[key])} for key, figure in figures.items()
-        ],
-        "drawn": {key: [_figure_data(figure) for figure in each.values()] for key, each in versions.items()},
-        "headings": [column.heading for column in columns],
-        "rows": [_row(row, columns, varied, repeat, bool(kernel)) for row in every],
-        "finished": sum(record["status"] in FINISHED for record in records),
-        "planned": len(records),
-        "several_machines": machines.remark(records, environments),
-        "disturbed": disturbed,
-        "missing": _missing(records),
-        "machines": [{name: _text(value) for name, value in machine.items()} for machine in environments],
-    }
-
-
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Shown]:
-    """Return the columns that say something of these rows; updates matter only where a margin is sought."""
-    columns = [column for column in problems.columns(rows, _COLUMNS) if column.says_something(rows)]
-    sought = any(column.quantity.name == "margin_fraction" for column in columns)
-    return [column for column in columns if "update" not in column.quantity.name or sought]
-
-
-def _cell_name(cell: Cell, varied: Mapping[str, set[str]]) -> str:
-    """Return a cell's solver, with the parameters that tell its runs apart."""
-    if not cell.solver:
-        return ""
-    told_apart = {solver: names - {"kernel"} for solver, names in varied.items()}
-    name = naming.short_text({"solver": cell.solver, "parameters": cell.parameters or "{}"}, told_apart, ("vectors",))
-    return f"{name} B={cell.budget}" if cell.budget else name
-
-
-def _figure_data(figure: figure_data.Figure) -> Any:
-    """Return a figure for the page's script, each series with its colour and its dashes."""
-    data, styles = _rounded(figure_data.as_data(figure)), figure.styles()
-    for series in (series for panel in data["panels"] for series in panel["series"]):
-        number = styles[series["label"]]
-        dashes = style.DASHES[number % len(style.DASHES)]
-        series["colour"] = f"var(--s{number % len(style.COLOURS)})"
-        series["dash"] = " ".join(f"{_LINE_WIDTH * length:g}" for length in dashes)
-    return data
-
-
-def _rounded(data: Any) -> Any:
-    if isinstance(data, float):
-        return float(f"{data:.{_DIGITS}g}") if math.isfinite(data) else None
-    if isinstance(data, list):
-        return [_rounded(each) for each in data]
-    return {name: _rounded(each) for name, each in data.items()} if isinstance(data, dict) else data
-
-
-def _row(
-    row: Mapping[str, Any],
-    columns: Sequence[Shown],
-    varied: Mapping[str, set[str]],
-    repeat: Sequence[str],
-    one_kernel: bool,
-) -> dict[str, Any]:
-    only = [f"dataset={row['dataset']}", f"solver={row['solver']}"]
-    only += [f"budget={row['budget_vectors']}"] if row["budget_vectors"] else []
-    command = [*repeat, *(word for each in only for word in ("--only", each))]
-    return {
-        "dataset": row["dataset"],
-        "name": naming.solver_text({**row, "kernel": "linear"} if one_kernel else row, varied),
-        "count": row["count"],
-        "runs": str(row["count"]) if row["count"] == row["planned"] else f"{row['count']} of {row['planned']}",
-        "numbers": [
-            (column.text(row, spread=False), column.quantity.spread(column.value(row, "{}_std"))) for column in columns
-        ],
-        "changed": row["overridden"] or "",
-        "command": "" if row["earlier"] or not repeat else shlex.join(map(str, command)),
-    }
-
-
-def _missing(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    lines = [
-        f"{each['dataset']} {each['solver']}: {naming.without_result(each)}"
-        for each in records
-        if each["status"] not in FINISHED
-    ]
-    return list(dict.fromkeys(lines))
-
-
-def _text(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
 
 
 def _slug(words: str) -> str:

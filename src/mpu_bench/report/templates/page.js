@@ -51,8 +51,9 @@ for (const table of document.querySelectorAll("table.filtered")) {
   apply();
 }
 
-// Figures: drawn from their data, again when another axis is chosen.
-const WIDTH = 360, HEIGHT = 270, WIDE = 760;
+// Figures: drawn from their data, again when another axis is chosen. Curves are drawn by uPlot, names at the side or
+// below by SVG.
+const WIDTH = 360, HEIGHT = 300, WIDE = 760, NARROW = 280;
 const ROW = 16, LETTER = 5.8;
 const LEFT = 48, RIGHT = 18, TOP = 22, BOTTOM = 36, BOTTOM_NAMES = 70;
 const SVG = "http://www.w3.org/2000/svg";
@@ -164,32 +165,136 @@ function drawSeries(svg, series, x, y, panel) {
   }
 }
 
-function drawFigure(figure, drawn) {
-  const legend = document.createElement("ul");
-  legend.className = "legend";
-  const unnamed = drawn.panels.filter((panel) => !panel.names.length);
-  const entries = new Map(unnamed.flatMap((panel) => panel.series.map((series) => [series.label, series])));
-  for (const [label, series] of entries) {
-    const item = document.createElement("li"), { colour, dash } = series;
-    const sample = element("svg", { viewBox: "0 0 28 12", "aria-hidden": "true" });
-    sample.append(series.line
-      ? element("path", { d: "M0 6H28", stroke: colour, "stroke-width": 2, "stroke-dasharray": dash })
-      : mark(series.published ? "published" : "measured", 14, 6, colour));
-    item.append(sample, label);
-    legend.append(item);
-  }
-  figure.querySelector(".panels").replaceChildren(...drawn.panels.map(drawPanel), legend);
+function resolved(colour) {
+  return getComputedStyle(document.documentElement).getPropertyValue(colour.slice(4, -1)).trim();
 }
 
-const data = JSON.parse(document.getElementById("figures").textContent);
-for (const figure of document.querySelectorAll("figure.drawn")) {
-  const versions = data[figure.dataset.figure];
+function crosses(panel) {
+  return (plot) => {
+    const { ctx } = plot, size = 4 * devicePixelRatio;
+    ctx.save();
+    ctx.lineWidth = 1.6 * devicePixelRatio;
+    panel.series.forEach((series, i) => {
+      if (!series.published || !plot.series[i + 1].show) return;
+      ctx.strokeStyle = resolved(series.colour);
+      series.x.forEach((value, place) => {
+        const x = plot.valToPos(value, "x", true), y = plot.valToPos(series.y[place], "y", true);
+        ctx.beginPath();
+        ctx.moveTo(x - size, y - size);
+        ctx.lineTo(x + size, y + size);
+        ctx.moveTo(x - size, y + size);
+        ctx.lineTo(x + size, y - size);
+        ctx.stroke();
+      });
+    });
+    ctx.restore();
+  };
+}
+
+function drawCurves(panel, hidden) {
+  const place = document.createElement("div"), read = document.createElement("output"), { series } = panel;
+  place.className = "curves";
+  place.setAttribute("role", "img");
+  place.setAttribute("aria-label", `${panel.title} ${panel.y_label} against ${panel.x_label}`);
+  const banded = series.map((each, i) => i).filter((i) => series[i].low.length);
+  const data = uPlot.join([
+    ...series.map((each) => [each.x, each.y]),
+    ...banded.flatMap((i) => [[series[i].x, series[i].high], [series[i].x, series[i].low]]),
+  ]);
+  const ink = resolved("var(--ink)"), grid = { stroke: resolved("var(--line)"), width: 0.5 };
+  const axis = (label, log) => ({ label, stroke: ink, grid, ticks: grid, labelSize: 18, font: "11px system-ui", labelFont: "11px system-ui",
+    values: (plot, ticks) => ticks.map((tick) => (tick === null || (log && !/^[1]/.test(tick.toExponential())) ? "" : written(tick))) });
+  const options = {
+    width: WIDTH, height: HEIGHT, title: panel.title, legend: { show: false },
+    scales: { x: { time: false, distr: panel.x_log ? 3 : 1 }, y: { distr: panel.y_log ? 3 : 1 } },
+    axes: [axis(panel.x_label, panel.x_log), { ...axis(panel.y_label, panel.y_log), size: 52 }],
+    cursor: { focus: { prox: 30 }, drag: { x: true, y: true, uni: 20 } },
+    focus: { alpha: 0.3 },
+    series: [{ label: panel.x_label },
+      ...series.map((each) => ({
+        label: each.label, stroke: resolved(each.colour), width: each.line ? 1.6 : 0, spanGaps: true, show: !hidden.has(each.label),
+        dash: each.dash ? each.dash.split(" ").map(Number) : undefined,
+        points: { show: !each.published && (!each.line || each.x.length < 12), size: 6, fill: resolved(each.colour) },
+      })),
+      ...banded.flatMap((i) => [0, 1].map(() => ({ label: series[i].label, width: 0, spanGaps: true, points: { show: false },
+        show: !hidden.has(series[i].label) })))],
+    bands: banded.map((i, k) => ({ series: [series.length + 1 + 2 * k, series.length + 2 + 2 * k],
+      fill: `${resolved(series[i].colour)}26` })),
+    hooks: {
+      draw: [crosses(panel)],
+      setCursor: [(plot) => {
+        const i = plot.cursor.idx, near = plot.series.findIndex((each, k) => k > 0 && k <= series.length && each._focus);
+        const value = i == null || near < 1 ? null : plot.data[near][i];
+        read.textContent = value == null ? "" : `${series[near - 1].label}: ${written(value)} at ${written(plot.data[0][i])}`;
+      }],
+    },
+  };
+  const plot = new uPlot(options, data, place);
+  const fit = () => {
+    const room = Math.max(NARROW, Math.min(WIDTH, place.parentElement ? place.parentElement.clientWidth : WIDTH));
+    if (room !== plot.width) plot.setSize({ width: room, height: HEIGHT });
+  };
+  place.append(read);
+  return { place, plot, fit, labels: [null, ...series.map((each) => each.label), ...banded.flatMap((i) => [series[i].label, series[i].label])] };
+}
+
+function sampleOf(series) {
+  const { colour, dash } = series, sample = element("svg", { viewBox: "0 0 28 12", "aria-hidden": "true" });
+  sample.append(series.line
+    ? element("path", { d: "M0 6H28", stroke: colour, "stroke-width": 2, "stroke-dasharray": dash })
+    : mark(series.published ? "published" : "measured", 14, 6, colour));
+  return sample;
+}
+
+function drawFigure(figure, drawn, hidden) {
+  const panels = figure.querySelector(".panels"), legend = figure.querySelector(".legend");
+  const isCurve = (panel) => !panel.names.length && !panel.categories.length;
+  const plots = drawn.panels.filter(isCurve).map((panel) => drawCurves(panel, hidden));
+  panels.replaceChildren(...(plots.length ? plots.map((each) => each.place) : drawn.panels.map(drawPanel)));
+  plots.forEach((each) => each.fit());
+  const unnamed = drawn.panels.filter((panel) => !panel.names.length);
+  const entries = new Map(unnamed.flatMap((panel) => panel.series.map((series) => [series.label, series])));
+  legend.replaceChildren(...[...entries].map(([label, series]) => {
+    const item = document.createElement(plots.length ? "button" : "span");
+    item.append(sampleOf(series), label);
+    if (!plots.length) return item;
+    item.type = "button";
+    item.title = "hide or show";
+    item.setAttribute("aria-pressed", String(!hidden.has(label)));
+    item.addEventListener("click", () => {
+      if (!hidden.delete(label)) hidden.add(label);
+      item.setAttribute("aria-pressed", String(!hidden.has(label)));
+      for (const { plot, labels } of plots)
+        labels.forEach((each, i) => each === label && plot.setSeries(i, { show: !hidden.has(label) }));
+    });
+    return item;
+  }));
+  return plots;
+}
+
+const held = document.getElementById("figures");
+const data = held ? JSON.parse(held.textContent) : {};
+const shown = new IntersectionObserver((entries) => {
+  for (const entry of entries) if (entry.isIntersecting) entry.target.dispatchEvent(new Event("change"));
+}, { rootMargin: "400px" });
+const figures = [...document.querySelectorAll("figure.drawn")];
+const drawnAgain = [];
+for (const figure of figures) {
+  const versions = data[figure.dataset.figure], hidden = new Set();
+  let plots = [];
   const choose = () => {
     const chosen = figure.querySelector("input:checked");
     const drawn = versions[chosen ? Number(chosen.value) : 0];
     figure.querySelector(".caption").textContent = drawn.caption;
-    drawFigure(figure, drawn);
+    plots.forEach((each) => each.plot.destroy());
+    plots = drawFigure(figure, drawn, hidden);
+    shown.unobserve(figure);
   };
   figure.addEventListener("change", choose);
-  choose();
+  addEventListener("resize", () => plots.forEach((each) => each.fit()));
+  drawnAgain.push(choose);
+  shown.observe(figure);
 }
+const drawAll = () => drawnAgain.forEach((each) => each());
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+addEventListener("beforeprint", drawAll);

@@ -1,0 +1,172 @@
+"""What the pages of a report show of one results folder."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mpu_bench.quantities import FINISHED, QUANTITIES
+from mpu_bench.report import figure_data, overview, printed, style
+from mpu_bench.results import machines, naming, problems, summary
+from mpu_bench.results.folder import open_results
+from mpu_bench.results.problems import Shown
+from mpu_bench.verdict import comparison
+from mpu_bench.verdict.cells import Cell, count_verdicts
+from mpu_bench.verdict.folders import summarize_verdicts, verdict_text
+
+#: the columns of a table of results
+_COLUMNS = (
+    *("objective", "suboptimality", "gap", "test_error_percent", "online_error_percent", "nu", "margin"),
+    *("margin_fraction", "margin_fraction_wanted", "updates", "update_bound", "train_seconds", "kernel_evaluations"),
+    *("inner_products", "support_vectors", "passes", "peak_memory_mb"),
+)
+_DIGITS = 5  # of a figure's numbers
+_LINE_WIDTH = 1.6  # of a figure's lines, in its units
+
+
+def shown(folder: Path) -> dict[str, Any]:
+    """Return what the pages show of a results folder.
+
+    Raises
+    ------
+    StoreError
+        If it holds no results.
+    """
+    with open_results(folder) as results:
+        records, every = results.records(), summary.summaries(results, earlier=True)
+        rows, means = [row for row in every if not row["earlier"]], results.mean_curves()
+        disturbed = summary.disturbed_remark(results.records(earlier=True))
+        cells = comparison.of_rows(results, rows)
+        judged = overview.of_results(results, cells)
+        facts = {name: results.fact(name) or "" for name in ("config", "description", "paper")}
+        environments, options, name = results.environments(), results.fact("options") or [], results.name
+        given = results.fact("given")  # by a program: no command repeats it
+        date = results.fact("date") or ""  # of kept results
+    runs = machines.located(records, environments)
+    rows, means = machines.with_runs(rows, runs), machines.with_runs(means, runs)
+    varied = naming.varying(every)
+    kernels = {row["kernel"] for row in every}
+    kernel = every[0]["kernel"] if len(kernels) == 1 else ""  # said once, not in every row
+    columns = _columns(every)
+    repeat = [] if given else ["mpu-bench", "run", facts["config"] or name, *options]
+    figures = {f"{name}-{figure.name}": figure for figure in figure_data.figures(rows, means)}
+    versions = {key: figure_data.versions(figure, rows, means) for key, figure in figures.items()}
+    return facts | {
+        "name": name,
+        "date": date,
+        "anchor": f"experiment-{name}",
+        "kernel": kernel,
+        "judged": judged,
+        "seconds": {_key(row): _seconds(row) for row in reversed(rows)},
+        "tables": {overview.table_name(name, cell) for cell in cells},
+        "counts": count_verdicts(cells),
+        "summary": summarize_verdicts(cells),
+        "cells": [
+            vars(cell)
+            | {"name": _cell_name(cell, varied), "text": verdict_text(cell), "what": printed.heading(cell.column)}
+            for cell in cells
+        ],
+        "figures": [
+            {"id": key, "caption": figure.caption, "axes": list(versions[key])} for key, figure in figures.items()
+        ],
+        "drawn": {key: [_figure_data(figure) for figure in each.values()] for key, each in versions.items()},
+        "headings": [column.heading for column in columns],
+        "rows": [_row(row, columns, varied, repeat, bool(kernel)) for row in every],
+        "finished": sum(record["status"] in FINISHED for record in records),
+        "planned": len(records),
+        "several_machines": machines.remark(records, environments),
+        "disturbed": disturbed,
+        "missing": _missing(records),
+        "machines": [{name: _text(value) for name, value in machine.items()} for machine in environments],
+    }
+
+
+def seconds(cell: Cell, experiments: Sequence[Mapping[str, Any]]) -> str:
+    """Return the training seconds that a cell of a published table is about; empty where there are none."""
+    key = cell.dataset, cell.solver, cell.parameters
+    about = [each["seconds"] for each in experiments if overview.table_name("", cell) in each["tables"]]
+    return next((each[key] for each in about if key in each), "")
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return row["dataset"], row["solver"], row["parameters"]
+
+
+def _seconds(row: Mapping[str, Any]) -> str:
+    mean = row.get("train_seconds_mean")
+    mark = f" {naming.DISTURBED}" if row["disturbed"] else ""
+    return "" if mean is None else f"{QUANTITIES['train_seconds'].text(mean)}{mark}"
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Shown]:
+    """Return the columns that say something of these rows; updates matter only where a margin is sought."""
+    columns = [column for column in problems.columns(rows, _COLUMNS) if column.says_something(rows)]
+    sought = any(column.quantity.name == "margin_fraction" for column in columns)
+    return [column for column in columns if "update" not in column.quantity.name or sought]
+
+
+def _cell_name(cell: Cell, varied: Mapping[str, set[str]]) -> str:
+    """Return a cell's solver, with the parameters that tell its runs apart."""
+    if not cell.solver:
+        return ""
+    told_apart = {solver: names - {"kernel"} for solver, names in varied.items()}
+    name = naming.short_text({"solver": cell.solver, "parameters": cell.parameters or "{}"}, told_apart, ("vectors",))
+    return f"{name} B={cell.budget}" if cell.budget else name
+
+
+def _figure_data(figure: figure_data.Figure) -> Any:
+    """Return a figure for the page's script, each series with its colour and its dashes."""
+    data, styles = _rounded(figure_data.as_data(figure)), figure.styles()
+    for series in (series for panel in data["panels"] for series in panel["series"]):
+        number = styles[series["label"]]
+        dashes = style.DASHES[number % len(style.DASHES)]
+        series["colour"] = f"var(--s{number % len(style.COLOURS)})"
+        series["dash"] = " ".join(f"{_LINE_WIDTH * length:g}" for length in dashes)
+    return data
+
+
+def _rounded(data: Any) -> Any:
+    if isinstance(data, float):
+        return float(f"{data:.{_DIGITS}g}") if math.isfinite(data) else None
+    if isinstance(data, list):
+        return [_rounded(each) for each in data]
+    return {name: _rounded(each) for name, each in data.items()} if isinstance(data, dict) else data
+
+
+def _row(
+    row: Mapping[str, Any],
+    columns: Sequence[Shown],
+    varied: Mapping[str, set[str]],
+    repeat: Sequence[str],
+    one_kernel: bool,
+) -> dict[str, Any]:
+    only = [f"dataset={row['dataset']}", f"solver={row['solver']}"]
+    only += [f"budget={row['budget_vectors']}"] if row["budget_vectors"] else []
+    command = [*repeat, *(word for each in only for word in ("--only", each))]
+    return {
+        "dataset": row["dataset"],
+        "name": naming.solver_text({**row, "kernel": "linear"} if one_kernel else row, varied),
+        "count": row["count"],
+        "runs": str(row["count"]) if row["count"] == row["planned"] else f"{row['count']} of {row['planned']}",
+        "numbers": [
+            (column.text(row, spread=False), column.quantity.spread(column.value(row, "{}_std"))) for column in columns
+        ],
+        "changed": row["overridden"] or "",
+        "command": "" if row["earlier"] or not repeat else shlex.join(map(str, command)),
+    }
+
+
+def _missing(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = [
+        f"{each['dataset']} {each['solver']}: {naming.without_result(each)}"
+        for each in records
+        if each["status"] not in FINISHED
+    ]
+    return list(dict.fromkeys(lines))
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)

@@ -1,0 +1,275 @@
+"""The papers' tables as they are printed, with the measured number and its verdict in every cell.
+
+Which columns of a published table name its lines and which spread across, configs/published/layouts.yaml says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import groupby
+
+from mpu_bench import document, published, resources
+from mpu_bench.document import Strict
+from mpu_bench.errors import ConfigError
+from mpu_bench.quantities import quantity_of
+from mpu_bench.verdict.cells import COUNTED, FACT, RATIO, RECOMPUTED, Cell, number_in
+from mpu_bench.verdict.folders import remark_text, verdict_text
+from mpu_bench.verdict.judge import NOT_RUN
+
+FILE = "layouts.yaml"
+
+Seconds = Callable[[Cell], str]  # the measured seconds of a cell that judges their ratio
+
+
+class Number(Strict):
+    """A printed number that only some solvers have."""
+
+    column: str
+    of: list[str]
+
+
+class Layout(Strict):
+    """How a published table looks.
+
+    ``lines``: the columns of its CSV that name a line; ``facts`` and ``words`` stand beside them; ``across``: the
+    column whose values have columns of their own; ``numbers``: what is printed in each of these.
+    """
+
+    heading: str
+    about: str
+    lines: list[str]
+    facts: list[str] = []
+    across: str = ""
+    words: list[str] = []
+    numbers: list[str | Number]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What stands beside a printed number: the measured one, how it is judged, and a remark."""
+
+    text: str
+    verdict: str = ""  #: empty of what is not judged, as the seconds that others are set against
+    judged: str = ""  #: the verdict in words, of a ratio with both ratios
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A printed number or word, and what was measured; several where several runs answer it."""
+
+    printed: str = ""
+    measured: tuple[Measured, ...] = ()
+    lines: int = 1  #: how many lines it stands for; 0 while that is not known
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """A table as it is printed: two lines of headings, the first with the number of columns each spans."""
+
+    name: str
+    heading: str
+    about: str
+    groups: tuple[tuple[str, int], ...]
+    headings: tuple[str, ...]
+    lines: tuple[tuple[Entry | None, ...], ...]  #: None where an entry above stands for several lines
+    names: int  #: how many of the columns name a line
+
+
+@cache
+def layouts() -> dict[str, Layout]:
+    """Return how every published table looks.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read, or does not speak of every published table, of its columns, and of nothing else.
+    """
+    file = document.read(resources.bundled("configs/published") / FILE, ConfigError)
+    read: dict[str, Layout] = file.root.validated(dict[str, Layout])
+    for name in published.names():
+        if name not in read:
+            raise file.root.error(f"'{name}' is missing; every published table stands here")
+    for name, layout in read.items():
+        if name not in published.names():
+            raise file.root.unknown("table", name, published.names())
+        columns = list(published.table(name)[0])
+        for column in _columns_named(layout):
+            if column not in columns:
+                raise file[name].unknown("column", column, columns)
+    return read
+
+
+def _columns_named(layout: Layout) -> list[str]:
+    numbers = [each if isinstance(each, str) else each.column for each in layout.numbers]
+    return [*layout.lines, *layout.facts, *filter(None, [layout.across]), *layout.words, *numbers]
+
+
+def table(name: str, cells: Sequence[Cell], seconds: Seconds) -> PrintedTable | None:
+    """Return a published table with what was measured; None where none of its numbers has a cell.
+
+    Parameters
+    ----------
+    name : str
+        One of `published.names`.
+    cells : sequence of Cell
+        Of the paper, all that were judged.
+    seconds : callable
+        Returns the measured seconds of a cell, as text.
+    """
+    own = [cell for cell in cells if cell.table == name]
+    if not own:
+        return None
+    layout, rows = layouts()[name], list(enumerate(published.table(name), start=1))
+    lines: dict[tuple[str, ...], list[tuple[int, Mapping[str, str]]]] = {}
+    for number, row in rows:
+        lines.setdefault(_place(row, layout, rows), []).append((number, row))
+    across = _across(layout, rows)
+    shown = [_line(place, inside, layout, across, own, seconds) for place, inside in lines.items()]
+    sides = len(layout.lines) + len(layout.facts) + (0 if layout.across else len(layout.words))
+    numbers = [words for solver, columns in across.items() for words in columns]
+    groups = [("", sides), *((solver, len(columns)) for solver, columns in across.items() if columns)]
+    side_words = [*layout.lines, *layout.facts, *([] if layout.across else layout.words)]
+    return PrintedTable(
+        name,
+        layout.heading,
+        layout.about,
+        tuple(groups),
+        tuple(map(heading, [*side_words, *numbers])),
+        tuple(_spanned(shown, len(layout.lines), len(layout.facts))),
+        len(layout.lines),
+    )
+
+
+def _place(row: Mapping[str, str], layout: Layout, rows: Sequence[tuple[int, Mapping[str, str]]]) -> tuple[str, ...]:
+    """Return what names a row's line; a row without a part of the name stands in the first line that has the others."""
+    wanted = {name: row[name] for name in layout.lines if row[name]}
+    for _, other in rows:
+        names = tuple(other[name] for name in layout.lines)
+        if all(names) and all(other[name] == value for name, value in wanted.items()):
+            return names
+    return tuple(row[name] for name in layout.lines)
+
+
+def _across(layout: Layout, rows: Sequence[tuple[int, Mapping[str, str]]]) -> dict[str, list[str]]:
+    """Return the columns of each solver, or of the table where nothing spreads: those of them that it prints."""
+    found: dict[str, list[str]] = {}
+    for solver in dict.fromkeys(row[layout.across] if layout.across else "" for _, row in rows):
+        own = [row for _, row in rows if not layout.across or row[layout.across] == solver]
+        named = [
+            each if isinstance(each, str) else each.column
+            for each in layout.numbers
+            if isinstance(each, str) or solver in each.of
+        ]
+        words = layout.words if layout.across else []
+        found[solver] = [column for column in (*named, *words) if any(row[column] for row in own)]
+    return found
+
+
+def _line(
+    place: tuple[str, ...],
+    inside: Sequence[tuple[int, Mapping[str, str]]],
+    layout: Layout,
+    across: Mapping[str, Sequence[str]],
+    cells: Sequence[Cell],
+    seconds: Seconds,
+) -> list[Entry]:
+    number, first = inside[0]
+    entries = [Entry(name) for name in place]
+    entries += [_entry(number, first, column, cells, seconds) for column in layout.facts]
+    entries += [] if layout.across else [Entry(first[column]) for column in layout.words]
+    for solver, columns in across.items():
+        found = next(((n, row) for n, row in inside if not layout.across or row[layout.across] == solver), None)
+        has_all = found is not None and all(found[1][name] for name in layout.lines)
+        for column in columns:
+            entry = Entry() if found is None else _entry(*found, column, cells, seconds)
+            is_whole = has_all or not entry.printed
+            entries.append(entry if is_whole else replace(entry, lines=0))
+    return entries
+
+
+def _spanned(lines: Sequence[Sequence[Entry]], names: int, facts: int) -> Iterator[tuple[Entry | None, ...]]:
+    """Yield lines in which what is the same for lines of one first name that stand together stands once."""
+    for _, together in groupby(lines, key=lambda line: line[0].printed):
+        group = list(together)
+        once = {0, *range(names, names + facts)} if names > 1 else set()
+        once |= {place for line in group for place, entry in enumerate(line) if entry.lines == 0}
+        first = [replace(entry, lines=len(group) if place in once else 1) for place, entry in enumerate(group[0])]
+        yield tuple(first)
+        for line in group[1:]:
+            yield tuple(None if place in once else entry for place, entry in enumerate(line))
+
+
+def _entry(number: int, row: Mapping[str, str], column: str, cells: Sequence[Cell], seconds: Seconds) -> Entry:
+    is_number = number_in(row[column]) is not None
+    if not is_number:
+        return Entry(row[column])
+    answers = [cell for cell in cells if _is_about(cell, number, row, column)]
+    decimals = len(row[column].partition(".")[2]) + 1 if "e" not in row[column] else None
+    return Entry(_printed(row, column), tuple(_measured(cell, seconds, decimals) for cell in answers))
+
+
+def _is_about(cell: Cell, number: int, row: Mapping[str, str], column: str) -> bool:
+    base = cell.column.partition(" / ")[0]
+    if cell.kind == FACT:
+        return base == column and cell.dataset == row.get("dataset")
+    if cell.row != number:
+        return False
+    return base == column or (base not in row and cell.published == number_in(row[column]))
+
+
+def _printed(row: Mapping[str, str], column: str) -> str:
+    """Return a number as it is printed, with its deviation; thousands are written out."""
+    deviation = published.deviation(row, column)
+    value = number_in(row[column])
+    text = f"{value:.0f}" if value is not None and "e" in row[column] and value >= 1 else row[column]
+    return f"{text} ±{deviation}" if deviation else text
+
+
+def _measured(cell: Cell, seconds: Seconds, decimals: int | None) -> Measured:
+    remark = "; ".join(filter(None, [remark_text(cell), cell.explained]))
+    named = "" if cell.kind != RECOMPUTED else f"{cell.column}: "
+    if cell.kind == FACT and cell.verdict == NOT_RUN:
+        return Measured("", remark=remark)
+    if cell.column.startswith("seconds"):
+        return Measured(seconds(cell), cell.verdict if cell.kind == RATIO else "", _ratio(cell), remark)
+    text = _rounded(cell.measured, decimals)
+    if cell.measured_std and cell.kind in COUNTED:
+        text += f" ±{_rounded(cell.measured_std, decimals)}"
+    is_judged = cell.kind in (*COUNTED, FACT, RECOMPUTED)
+    return Measured(text, cell.verdict if is_judged else "", named + verdict_text(cell) if is_judged else "", remark)
+
+
+def _rounded(value: float | None, decimals: int | None) -> str:
+    """Return a number with one decimal more than is printed, a whole or a small one with what it needs."""
+    if value is None:
+        return ""
+    if value == int(value):
+        return f"{value:.0f}"
+    if decimals is None:
+        return f"{value:.1f}" if abs(value) >= 1 else f"{value:.4g}"
+    return f"{value:.{decimals}f}" if abs(value) >= 10**-decimals else f"{value:.2g}"
+
+
+def _ratio(cell: Cell) -> str:
+    """Return how seconds are judged: the verdict, and both ratios to those of the solver that they are set against."""
+    if cell.kind != RATIO:
+        return ""
+    if cell.measured is None or cell.published is None:
+        return verdict_text(cell)
+    peer = cell.column.partition(" / ")[2].removesuffix("'s")
+    ratios = f"{cell.measured:.3g} of {peer}'s, printed {cell.published:.3g}"
+    return f"{verdict_text(cell)}: {ratios}"
+
+
+def heading(column: str) -> str:
+    """Return what a column of a published table, or a ratio of one to another solver's, is called."""
+    base, ratio, peer = column.partition(" / ")
+    quantity = quantity_of(base)
+    words = quantity.heading if quantity is not None else _WORDS.get(base, base.replace("_", " "))
+    return f"{words}{ratio}{peer}"
+
+
+_WORDS = {"n_test": "test rows", "largest_pair": "largest pair", "smallest_pair": "smallest pair", "p_value": "p"}
