@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mpu_bench.quantities import FINISHED, QUANTITIES
+from mpu_bench.quantities import FINISHED
 from mpu_bench.report import figure_data, overview, printed, style
 from mpu_bench.results import machines, naming, problems, summary
 from mpu_bench.results.folder import open_results
@@ -40,7 +40,7 @@ def shown(folder: Path) -> dict[str, Any]:
         rows, means = [row for row in every if not row["earlier"]], results.mean_curves()
         disturbed = summary.disturbed_remark(results.records(earlier=True))
         cells = comparison.of_rows(results, rows)
-        judged = overview.of_results(results, cells)
+        judged = overview.of_results(results, rows, cells)
         facts = {name: results.fact(name) or "" for name in ("config", "description", "paper")}
         environments, options, name = results.environments(), results.fact("options") or [], results.name
         given = results.fact("given")  # by a program: no command repeats it
@@ -60,7 +60,6 @@ def shown(folder: Path) -> dict[str, Any]:
         "anchor": f"experiment-{name}",
         "kernel": kernel,
         "judged": judged,
-        "seconds": {_key(row): _seconds(row) for row in reversed(rows)},
         "tables": {overview.table_name(name, cell) for cell in cells},
         "counts": count_verdicts(cells),
         "summary": summarize_verdicts(cells),
@@ -82,23 +81,6 @@ def shown(folder: Path) -> dict[str, Any]:
         "missing": _missing(records),
         "machines": [{name: _text(value) for name, value in machine.items()} for machine in environments],
     }
-
-
-def seconds(cell: Cell, experiments: Sequence[Mapping[str, Any]]) -> str:
-    """Return the training seconds that a cell of a published table is about; empty where there are none."""
-    key = cell.dataset, cell.solver, cell.parameters
-    about = [each["seconds"] for each in experiments if overview.table_name("", cell) in each["tables"]]
-    return next((each[key] for each in about if key in each), "")
-
-
-def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    return row["dataset"], row["solver"], row["parameters"]
-
-
-def _seconds(row: Mapping[str, Any]) -> str:
-    mean = row.get("train_seconds_mean")
-    mark = f" {naming.DISTURBED}" if row["disturbed"] else ""
-    return "" if mean is None else f"{QUANTITIES['train_seconds'].text(mean)}{mark}"
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Shown]:

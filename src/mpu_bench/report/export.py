@@ -138,4 +138,9 @@ _ESCAPES = str.maketrans(
 
 
 def _latex_line(cells: Line) -> str:
-    return " & ".join(publishable(one_line(cell, _LONGEST_CELL)).translate(_ESCAPES) for cell in cells) + r" \\"
+    return " & ".join(map(latex_text, cells)) + r" \\"
+
+
+def latex_text(cell: str) -> str:
+    """Return a cell whose words are words, in LaTeX."""
+    return publishable(one_line(cell, _LONGEST_CELL)).translate(_ESCAPES)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ from mpu_bench.config.rules import Explained
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.config.sentences import sentences
 from mpu_bench.files import csv_text, write_all
-from mpu_bench.quantities import format_number
-from mpu_bench.report import export
+from mpu_bench.quantities import QUANTITIES, format_number
+from mpu_bench.report import export, printed
+from mpu_bench.results import naming
 from mpu_bench.results.folder import ResultsFolder, open_results
+from mpu_bench.results.summary import Summary, summaries
 from mpu_bench.verdict import comparison
 from mpu_bench.verdict.cells import CLAIM, COLUMNS, COUNTED, FACT, RECOMPUTED, SET, VERDICTS, Cell, count_verdicts
 from mpu_bench.verdict.claims import of_sentences
@@ -35,6 +37,8 @@ _BESIDES = {  # what says nothing of a paper, in words
 
 _NO_EVIDENCE = Evidence()
 
+Of = tuple[str, str, str]  #: a row of results: its dataset, its solver, its parameters as JSON
+
 
 @dataclass(frozen=True)
 class ExperimentCells:
@@ -46,6 +50,7 @@ class ExperimentCells:
     config: str = ""
     evidence: Evidence = _NO_EVIDENCE
     explained: Sequence[Explained] = ()
+    seconds: Mapping[Of, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,11 @@ class PaperTable:
     paper: str
     name: str
     cells: tuple[Cell, ...]
+    seconds: Mapping[Of, str] = field(default_factory=dict)
+
+    def seconds_of(self, cell: Cell) -> str:
+        """Return the training seconds that a cell is about; empty where there are none."""
+        return self.seconds.get((cell.dataset, cell.solver, cell.parameters), "")
 
     @property
     def file(self) -> str:
@@ -71,11 +81,12 @@ def of_folder(folder: Path) -> ExperimentCells:
         If it holds no results, or those of another version.
     """
     with open_results(folder) as results:
-        return of_results(results, comparison.of_results(results))
+        rows = summaries(results)
+        return of_results(results, rows, comparison.of_rows(results, rows))
 
 
-def of_results(results: ResultsFolder, cells: Sequence[Cell]) -> ExperimentCells:
-    """Return the same of an open results folder, whose cells were made before."""
+def of_results(results: ResultsFolder, rows: Sequence[Summary], cells: Sequence[Cell]) -> ExperimentCells:
+    """Return the same of an open results folder, whose rows of table.csv and cells were made before."""
     return ExperimentCells(
         results.fact("paper") or "",
         results.name,
@@ -83,7 +94,14 @@ def of_results(results: ResultsFolder, cells: Sequence[Cell]) -> ExperimentCells
         comparison.experiment_of(results),
         comparison.evidence_of(results),
         comparison.judging_of(results).explained,
+        {(row["dataset"], row["solver"], row["parameters"]): _seconds(row) for row in reversed(rows)},
     )
+
+
+def _seconds(row: Summary) -> str:
+    mean = row.get("train_seconds_mean")
+    mark = f" {naming.DISTURBED}" if row["disturbed"] else ""
+    return "" if mean is None else f"{QUANTITIES['train_seconds'].text(mean)}{mark}"
 
 
 def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
@@ -94,6 +112,7 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
     a paper are a table of their own, each with the points of all experiments that answer it.
     """
     cells: dict[tuple[str, str], list[Cell]] = {}
+    seconds: dict[tuple[str, str], dict[Of, str]] = {}
     whole = sorted(experiments, key=lambda each: (each.config not in published.names(), each.experiment != each.config))
     measured: dict[tuple[str, int, str], str] = {}
     for experiment in whole:
@@ -102,11 +121,15 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
             if is_other or measured.setdefault(_printed_at(cell), experiment.experiment) == experiment.experiment:
                 table = table_name(experiment.experiment, cell)
                 cells.setdefault((experiment.paper, table), []).append(cell)
+                known = seconds.setdefault((experiment.paper, table), {})
+                if cell.count:
+                    of = cell.dataset, cell.solver, cell.parameters
+                    known.setdefault(of, experiment.seconds.get(of, ""))
     for paper in {each.paper for each in whole}:
         if found := _sentences(paper, [each for each in whole if each.paper == paper]):
             cells[paper, SENTENCES] = found
     keys = sorted(cells, key=lambda key: (paper_order(key[0]), key[1]))
-    return [PaperTable(paper, name, tuple(_merged(cells[paper, name]))) for paper, name in keys]
+    return [PaperTable(*key, tuple(_merged(cells[key])), seconds.get(key, {})) for key in keys]
 
 
 def table_name(experiment: str, cell: Cell) -> str:
@@ -153,6 +176,8 @@ def _printed_at(cell: Cell) -> tuple[str, int, str]:
 def write(tables: Sequence[PaperTable], out: Path) -> None:
     """Write every table as CSV, Markdown and LaTeX, and the overview as Markdown and CSV.
 
+    In LaTeX a published table looks as it is printed; the other files have a line for each number.
+
     Raises
     ------
     StoreError
@@ -163,8 +188,16 @@ def write(tables: Sequence[PaperTable], out: Path) -> None:
         lines = [_HEADINGS, *map(_line, table.cells)]
         texts[f"{table.file}.csv"] = csv_text([asdict(cell) for cell in table.cells], COLUMNS)
         texts[f"{table.file}.md"] = export.markdown_lines(lines)
-        texts[f"{table.file}.tex"] = export.latex_lines(lines, "llllrrrrll")
+        shaped = as_printed(table)
+        latex = export.latex_lines(lines, "llllrrrrll") if shaped is None else printed.latex(shaped)
+        texts[f"{table.file}.tex"] = latex
     write_all(out, texts)
+
+
+def as_printed(table: PaperTable) -> printed.PrintedTable | None:
+    """Return a table as it is printed; None for what is no published table, as the sentences of a paper."""
+    name = "" if table.name == SENTENCES else next((cell.table for cell in table.cells if cell.table), "")
+    return printed.table(name, table.cells, table.seconds_of) if name else None
 
 
 def _line(cell: Cell) -> export.Line:

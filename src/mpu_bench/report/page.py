@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from mpu_bench.quantities import format_number
 from mpu_bench.report import experiments, overview, printed, style
 from mpu_bench.texts import publishable
 from mpu_bench.verdict import judge
-from mpu_bench.verdict.cells import CLAIM, VERDICTS, Cell, count_verdicts
+from mpu_bench.verdict.cells import CLAIM, VALUE, VERDICTS, Cell, count_verdicts
 from mpu_bench.verdict.folders import verdict_text
 from mpu_bench.verdict.judge import AGREES, DIFFERS, HOLDS, NOT_RUN, REFUTED, SO_FAR
 
@@ -144,8 +143,15 @@ def _date(found: Sequence[Mapping[str, Any]]) -> str:
 def _page(paper: str, found: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> dict[str, Any]:
     """Return what the page of a paper shows."""
     cells = [cell for table in tables for cell in table.cells]
-    seconds = partial(experiments.seconds, experiments=found)
-    layouts = [printed.table(name, cells, seconds) for name in printed.layouts()]
+    seconds = {name: table.seconds_of for table in tables for name in {cell.table for cell in table.cells}}
+    counted = set(map(id, cells))
+    others = [
+        (each["name"], cell)
+        for each in found
+        for cell in each["judged"].cells
+        if cell.kind == VALUE and cell.verdict != NOT_RUN and id(cell) not in counted
+    ]
+    layouts = [printed.table(name, cells, seconds.get(name, lambda _cell: ""), others) for name in printed.layouts()]
     nothing = count_verdicts([])
     return _came_out(cells) | {
         "paper": paper,

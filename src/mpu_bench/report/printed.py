@@ -14,6 +14,8 @@ from mpu_bench import document, published, resources
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import quantity_of
+from mpu_bench.report import export
+from mpu_bench.verdict import judge
 from mpu_bench.verdict.cells import COUNTED, FACT, RATIO, RECOMPUTED, Cell, number_in
 from mpu_bench.verdict.folders import remark_text, verdict_text
 from mpu_bench.verdict.judge import NOT_RUN
@@ -54,6 +56,7 @@ class Measured:
     verdict: str = ""  #: empty of what is not judged, as the seconds that others are set against
     judged: str = ""  #: the verdict in words, of a ratio with both ratios
     remark: str = ""
+    experiment: str = ""  #: named where it is not the table's own
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class PrintedTable:
     headings: tuple[str, ...]
     lines: tuple[tuple[Entry | None, ...], ...]  #: None where an entry above stands for several lines
     names: int  #: how many of the columns name a line
+    facts: int  #: how many right of them say of what size the data are, beside other numbers
 
 
 @cache
@@ -107,7 +111,45 @@ def _columns_named(layout: Layout) -> list[str]:
     return [*layout.lines, *layout.facts, *filter(None, [layout.across]), *layout.words, *numbers]
 
 
-def table(name: str, cells: Sequence[Cell], seconds: Seconds) -> PrintedTable | None:
+#: verdicts in LaTeX, behind a measured number
+_LATEX_MARKS = {
+    **dict.fromkeys((judge.AGREES, judge.HOLDS, judge.SO_FAR), r"$\surd$"),
+    judge.SAME_ORDER: r"$\approx$",
+    **dict.fromkeys((judge.DIFFERS, judge.REFUTED), r"$\neq$"),
+    judge.UNDECIDED: "?",
+    judge.UNINFORMATIVE: r"$\circ$",
+    judge.NOT_JUDGED: "--",
+}
+
+
+def latex(table: PrintedTable) -> str:
+    """Return a table in LaTeX, for the package booktabs: two lines each, of print and of what was measured."""
+    sides = table.groups[0][1]
+    columns = "l" * table.names + "r" * (len(table.headings) - table.names)
+    words = [export.latex_text(name) for name in table.headings]
+    lines = [" & ".join(words)]
+    if len(table.groups) > 1 and table.groups[1][0]:
+        spans = [rf"\multicolumn{{{span}}}{{c}}{{{export.latex_text(name)}}}" for name, span in table.groups[1:]]
+        lines.insert(0, " & ".join([*[""] * sides, *spans]))
+    lines[-1] += r" \\ \midrule"
+    for line in table.lines:
+        lines.append(" & ".join("" if entry is None else export.latex_text(entry.printed) for entry in line))
+        measured = [_latex_measured(entry) for entry in line]
+        if any(measured):
+            lines.append(" & ".join(measured))
+    body = "\n".join(each if each.endswith("midrule") else rf"{each} \\" for each in lines)
+    return f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
+
+
+def _latex_measured(entry: Entry | None) -> str:
+    found = [] if entry is None else [each for each in entry.measured if each.text]
+    texts = [f"{export.latex_text(each.text)} {_LATEX_MARKS.get(each.verdict, '')}".strip() for each in found]
+    return rf"\emph{{{', '.join(texts)}}}" if texts else ""
+
+
+def table(
+    name: str, cells: Sequence[Cell], seconds: Seconds, others: Sequence[tuple[str, Cell]] = ()
+) -> PrintedTable | None:
     """Return a published table with what was measured; None where none of its numbers has a cell.
 
     Parameters
@@ -118,10 +160,13 @@ def table(name: str, cells: Sequence[Cell], seconds: Seconds) -> PrintedTable | 
         Of the paper, all that were judged.
     seconds : callable
         Returns the measured seconds of a cell, as text.
+    others : sequence of tuple
+        Cells that count elsewhere, each with its experiment: they stand beside those that count, named.
     """
-    own = [cell for cell in cells if cell.table == name]
+    own = [("", cell) for cell in cells if cell.table == name]
     if not own:
         return None
+    own += [(experiment, cell) for experiment, cell in others if cell.table == name]
     layout, rows = layouts()[name], list(enumerate(published.table(name), start=1))
     lines: dict[tuple[str, ...], list[tuple[int, Mapping[str, str]]]] = {}
     for number, row in rows:
@@ -140,6 +185,7 @@ def table(name: str, cells: Sequence[Cell], seconds: Seconds) -> PrintedTable | 
         tuple(map(heading, [*side_words, *numbers])),
         tuple(_spanned(shown, len(layout.lines), len(layout.facts))),
         len(layout.lines),
+        len(layout.facts) if layout.numbers else 0,
     )
 
 
@@ -173,7 +219,7 @@ def _line(
     inside: Sequence[tuple[int, Mapping[str, str]]],
     layout: Layout,
     across: Mapping[str, Sequence[str]],
-    cells: Sequence[Cell],
+    cells: Sequence[tuple[str, Cell]],
     seconds: Seconds,
 ) -> list[Entry]:
     number, first = inside[0]
@@ -202,13 +248,18 @@ def _spanned(lines: Sequence[Sequence[Entry]], names: int, facts: int) -> Iterat
             yield tuple(None if place in once else entry for place, entry in enumerate(line))
 
 
-def _entry(number: int, row: Mapping[str, str], column: str, cells: Sequence[Cell], seconds: Seconds) -> Entry:
-    is_number = number_in(row[column]) is not None
-    if not is_number:
+def _entry(
+    number: int, row: Mapping[str, str], column: str, cells: Sequence[tuple[str, Cell]], seconds: Seconds
+) -> Entry:
+    if number_in(row[column]) is None:
         return Entry(row[column])
-    answers = [cell for cell in cells if _is_about(cell, number, row, column)]
     decimals = len(row[column].partition(".")[2]) + 1 if "e" not in row[column] else None
-    return Entry(_printed(row, column), tuple(_measured(cell, seconds, decimals) for cell in answers))
+    measured = [
+        replace(_measured(cell, seconds, decimals), experiment=experiment)
+        for experiment, cell in cells
+        if _is_about(cell, number, row, column)
+    ]
+    return Entry(_printed(row, column), tuple(measured))
 
 
 def _is_about(cell: Cell, number: int, row: Mapping[str, str], column: str) -> bool:

@@ -169,6 +169,11 @@ function resolved(colour) {
   return getComputedStyle(document.documentElement).getPropertyValue(colour.slice(4, -1)).trim();
 }
 
+function powersOfTen(values) {
+  const isPower = (value) => /^1(\.0*)?e/.test(value.toExponential());
+  return values.filter(isPower).length > 1 ? values.map((value) => (isPower(value) ? value : null)) : values;
+}
+
 function crosses(panel) {
   return (plot) => {
     const { ctx } = plot, size = 4 * devicePixelRatio;
@@ -201,13 +206,17 @@ function drawCurves(panel, hidden) {
     ...series.map((each) => [each.x, each.y]),
     ...banded.flatMap((i) => [[series[i].x, series[i].high], [series[i].x, series[i].low]]),
   ]);
-  const ink = resolved("var(--ink)"), grid = { stroke: resolved("var(--line)"), width: 0.5 };
-  const axis = (label, log) => ({ label, stroke: ink, grid, ticks: grid, labelSize: 18, font: "11px system-ui", labelFont: "11px system-ui",
-    values: (plot, ticks) => ticks.map((tick) => (tick === null || (log && !/^[1]/.test(tick.toExponential())) ? "" : written(tick))) });
+  const ink = resolved("var(--ink)");
+  const axis = (label, log) => {
+    const filter = log ? (plot, splits) => powersOfTen(splits) : (plot, splits) => splits;
+    const grid = { stroke: resolved("var(--line)"), width: 0.5, filter };
+    return { label, stroke: ink, grid, ticks: { ...grid, size: 4 }, filter, labelSize: 18, labelGap: 0, gap: 3, size: 26,
+      font: "11px system-ui", labelFont: "11px system-ui", values: (plot, values) => values.map((each) => (each === null ? "" : written(each))) };
+  };
   const options = {
     width: WIDTH, height: HEIGHT, title: panel.title, legend: { show: false },
     scales: { x: { time: false, distr: panel.x_log ? 3 : 1 }, y: { distr: panel.y_log ? 3 : 1 } },
-    axes: [axis(panel.x_label, panel.x_log), { ...axis(panel.y_label, panel.y_log), size: 52 }],
+    axes: [axis(panel.x_label, panel.x_log), { ...axis(panel.y_label, panel.y_log), size: 46 }],
     cursor: { focus: { prox: 30 }, drag: { x: true, y: true, uni: 20 } },
     focus: { alpha: 0.3 },
     series: [{ label: panel.x_label },
