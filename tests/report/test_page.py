@@ -6,6 +6,7 @@ import re
 import shutil
 import sqlite3
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from mpu_bench.verdict.cells import Cell
 from oracles import made_up
 
 CELL = Cell("value", column="nu", published=1.0, measured=1.0, count=1)
+BASELINE = Path(__file__).parents[2] / "results" / "baseline"
 CONTRAST = 4.5  # what text needs to be read (WCAG AA)
 
 
@@ -28,15 +30,16 @@ def written(tmp_path):
 def test_the_page_needs_no_network_and_is_small(written):
     text = written.read_text()
     assert not re.findall(r'(?:src|href)="(?:https?:)?//', text)
-    assert sorted(path.name for path in written.parent.iterdir()) == ["index.html", "page.css", "page.js"]
-    assert sum(path.stat().st_size for path in written.parent.iterdir()) < 100_000
+    names = ["index.html", "page.css", "page.js", "uPlot.css", "uPlot.js"]
+    assert sorted(path.name for path in written.parent.iterdir()) == names
+    assert sum(path.stat().st_size for path in written.parent.iterdir()) < 130_000
 
 
 def test_words_from_configs_are_only_words(written):
     text = written.read_text()
     assert "<b>odd</b>" not in text
     assert "&lt;b&gt;odd" in text
-    assert text.count("</script>") == 2
+    assert text.count("</script>") == 3
     data = re.search(r'<script type="application/json" id="figures">(.*?)</script>', text, re.S)
     assert set(json.loads(data[1])) == {"made-up-test-error", "second-test-error"}
 
@@ -168,16 +171,34 @@ return [...document.querySelectorAll('body *')].filter((e) => [...e.childNodes].
 
 
 def test_in_a_browser(browser):
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.support.ui import WebDriverWait
+
     find = browser.find_elements
     by_css = "css selector"
     # figures: drawn, and drawn anew against another axis
     figure = find(by_css, "figure.drawn")[0]
-    assert len(figure.find_elements(by_css, ".panels > svg")) == 1
+    browser.execute_script("arguments[0].scrollIntoView()", figure)  # it is drawn where it is seen
+    WebDriverWait(browser, 20).until(lambda _: figure.find_elements(by_css, ".curves canvas"))
+    assert len(figure.find_elements(by_css, ".curves canvas")) == 1
     caption = figure.find_element(by_css, ".caption")
     assert caption.text == "test error against kernel evaluations"
     figure.find_elements(by_css, "input[type=radio]")[1].click()
     assert caption.text == "test error against training seconds"
-    assert "training seconds" in figure.find_element(by_css, ".panels > svg").get_attribute("aria-label")
+    curves = figure.find_element(by_css, ".curves")
+    assert "training seconds" in curves.get_attribute("aria-label")
+    # a solver is hidden, and stays hidden against another axis
+    hide = figure.find_elements(by_css, ".legend button")[0]
+    hide.click()
+    assert hide.get_attribute("aria-pressed") == "false"
+    figure.find_elements(by_css, "input[type=radio]")[0].click()
+    assert figure.find_elements(by_css, ".legend button")[0].get_attribute("aria-pressed") == "false"
+    # a value is read under the pointer
+    place, values = figure.find_element(by_css, ".u-over"), set()
+    for height in range(-100, 101, 20):
+        ActionChains(browser).move_to_element_with_offset(place, 0, height).perform()
+        values.add(figure.find_element(by_css, "output").text)
+    assert any(re.fullmatch(r"(sbp|libsvm): [\d.]+ at [\de.]+", each) for each in values), values
     # filtering by words and by verdicts
     table = find(by_css, "table.filtered")[0]
     everything = browser.execute_script(VISIBLE)
@@ -214,10 +235,39 @@ def test_text_can_be_read(browser, scheme):
     assert [each for each in contrasts if each[0] < CONTRAST] == []
 
 
-def test_a_phone_is_wide_enough(browser):
-    phone = {"width": 375, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+@pytest.mark.parametrize("width", [375, 768, 1280])
+def test_no_page_is_wider_than_the_window(browser, tmp_path, width):
+    phone = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= 375
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    kept = [BASELINE / "mpu-table2", BASELINE / "bpegasos-figure1"]
+    for name in ("index", "mpu-2010", "bpegasos-2010"):
+        browser.get(page.write(kept, tmp_path / "several").with_name(f"{name}.html").as_uri())
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_each_paper_has_a_page_with_its_tables_as_they_are_printed(tmp_path):
+    kept = [BASELINE / "mpu-table2", BASELINE / "forgetron-figure2-census"]
+    first = page.write([*kept, made_up.results(tmp_path)], tmp_path / "page", "docs/index.html")
+    text = first.read_text()
+    for name in ("mpu-2010", "forgetron-2005", "other-experiments"):
+        assert f'href="{name}.html"' in text
+    assert 'href="docs/index.html"' in text
+    assert "Panagiotakopoulos" in text
+    paper = first.with_name("mpu-2010.html").read_text()
+    table = re.search(r'<table class="printed">.*?</table>', paper, re.S)[0]
+    assert re.findall(r'class="group">(.*?)<', table) == ["mpu", "dcd", "svmperf", "pegasos"]
+    adult = re.search(r'<th scope="row"[^>]*>adult</th>.*?</tr>', table, re.S)[0]
+    assert re.findall(r'class="print">(.*?)<', adult) == ["0.1", "0.2", "1.5", "4.0"]
+    assert re.search(r'title="[a-z ]+: [\d.]+ of dcd&#39;s, printed 0.5"', adult)
+    again = page.write([*kept, tmp_path / "made-up"], tmp_path / "again", "docs/index.html")
+    assert again.with_name("mpu-2010.html").read_text() == paper
+
+
+def test_the_day_of_kept_results_is_that_of_the_page(tmp_path):
+    kept = BASELINE / "mpu-table2"
+    day = json.loads((kept / "about.json").read_text())["date"]
+    assert f"results of {day}" in page.write([kept], tmp_path).read_text()
 
 
 def test_earlier_runs_and_changes_are_marked_and_have_no_command(tmp_path):

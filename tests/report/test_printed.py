@@ -1,0 +1,72 @@
+"""The papers' tables as they are printed: every number of print has its place, once."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from mpu_bench import published
+from mpu_bench.report import printed
+from mpu_bench.verdict.cells import Cell
+
+VALUE = Cell("value", "bpegasos-table1", 2, "usps", "projectron++", "100", column="accuracy_percent", published=81.1,
+             measured=80.44, measured_std=1.234, count=5, verdict="agrees")  # fmt: skip
+
+
+def no_seconds(_cell):
+    return ""
+
+
+def numbers(text):
+    return re.sub(r" ±.*", "", text)
+
+
+@pytest.mark.parametrize("name", published.names())
+def test_every_number_of_print_stands_in_its_table_once(name):
+    """Facts of a dataset are named in every row of the CSV, and stand in one line of the table."""
+    layout = printed.layouts()[name]
+    table = printed.table(name, [replace(VALUE, table=name, row=0)], no_seconds)
+    shown = [entry for line in table.lines for entry in line if entry is not None]
+    for column in (each if isinstance(each, str) else each.column for each in layout.numbers):
+        for row in published.table(name):
+            of = next((each.of for each in layout.numbers if not isinstance(each, str) and each.column == column), None)
+            if row[column] and (of is None or row[layout.across] in of):
+                assert printed._printed(row, column) in [entry.printed for entry in shown]
+    width = sum(span for _, span in table.groups)
+    assert len(table.headings) == width
+    assert all(len(line) == width for line in table.lines)
+    for place in range(width):  # what spans several lines leaves as much room below
+        column = [line[place] for line in table.lines]
+        assert sum(entry.lines for entry in column if entry is not None) == len(column)
+
+
+def test_a_cell_has_the_measured_number_with_its_verdict():
+    other = replace(VALUE, measured=70.0, verdict="differs")
+    table = printed.table("bpegasos-table1", [VALUE], no_seconds, [("tuned", other)])
+    entry = next(entry for entry in table.lines[0] if entry is not None and entry.printed == "81.1 ±3.2")
+    assert [(each.text, each.verdict, each.experiment) for each in entry.measured] == [
+        ("80.44 ±1.23", "agrees", ""),
+        ("70 ±1.23", "differs", "tuned"),
+    ]
+
+
+def test_seconds_stand_beside_their_ratio():
+    ratio = Cell("ratio", "mpu-table2", 1, "adult", "mpu", column="seconds / dcd's", published=0.5, measured=0.94,
+                 count=5, verdict="agrees")  # fmt: skip
+    table = printed.table("mpu-table2", [ratio], lambda _cell: "0.021")
+    assert table.lines[0][1].measured == (printed.Measured("0.021", "agrees", "agrees: 0.94 of dcd's, printed 0.5"),)
+
+
+@pytest.mark.parametrize("name", published.names())
+def test_latex_has_as_many_cells_in_every_line(name):
+    table = printed.table(name, [replace(VALUE, table=name, row=0)], no_seconds)
+    text = printed.latex(table)
+    lines = [line for line in text.splitlines() if "&" in line]
+    for line in lines:
+        spans = sum(int(span) - 1 for span in re.findall(r"multicolumn\{(\d+)\}", line))
+        assert len(re.findall(r"(?<!\\)&", line)) + 1 + spans == len(table.headings)
+    assert text.count("midrule") == 1
+
+
+def test_a_table_without_any_cell_is_not_shown():
+    assert printed.table("mpu-table1", [VALUE], no_seconds) is None
