@@ -1,9 +1,9 @@
-"""Accept results folders as results/baseline, and write results/baseline/README.md anew.
+"""Accept results folders as results/baseline, and write results/baseline/README.md and the pages results/site anew.
 
     python scripts/accept.py results/mpu-table1 results/sbp-table2    # what full runs came to
     python scripts/accept.py results/ci/*-ci                          # what CI holds its own runs to
     python scripts/accept.py results/baseline/*/                      # verdicts anew, after a rule has changed
-    python scripts/accept.py                                          # README.md alone
+    python scripts/accept.py                                          # README.md and the pages alone
 
 For maintainers: what is kept is what `mpu-bench check` holds later results to. Commit it with the change that made it.
 """
@@ -18,10 +18,11 @@ from typing import Any
 from mpu_bench.cli import reproduction
 from mpu_bench.errors import StoreError
 from mpu_bench.files import write_text
-from mpu_bench.report import overview
+from mpu_bench.report import overview, page
 from mpu_bench.verdict import baseline
 
 BASELINE = Path(__file__).parents[1] / "results" / "baseline"
+SITE = BASELINE.with_name("site")
 
 HEAD = """# What this project came to
 
@@ -36,15 +37,20 @@ SHORT = "Of the ci profiles, which CI holds its runs to (judged only where nothi
 def readme(root: Path) -> str:
     """Return the text of the baseline's README: the overview, and where, when and how long it was measured."""
     about = {folder: baseline.about(folder) for folder in baseline.folders(root)}
-    full = [folder for folder in about if "--profile" not in (about[folder]["options"] or [])]
-    lines = [_line(about[folder], _machines(folder)) for folder in full]
+    whole = full(root)
+    lines = [_line(about[folder], _machines(folder)) for folder in whole]
     every = {experiment.name for experiment in reproduction.experiments([], None, print)[0]}
-    absent = sorted(every - {about[folder]["name"] for folder in full})
+    absent = sorted(every - {about[folder]["name"] for folder in whole})
     if absent:
         lines.append(f"- not run in full so far: {', '.join(f'`{name}`' for name in absent)}")
-    table = overview.markdown(overview.by_table(map(overview.of_folder, full)))
-    short = [_line(about[folder], _machines(folder)) for folder in about if folder not in full]
+    table = overview.markdown(overview.by_table(map(overview.of_folder, whole)))
+    short = [_line(about[folder], _machines(folder)) for folder in about if folder not in whole]
     return "\n".join([HEAD, table, RUNS, "", *lines, *(["", SHORT, "", *short] if short else []), ""])
+
+
+def full(root: Path) -> list[Path]:
+    """Return the folders of full runs, those of no profile."""
+    return [each for each in baseline.folders(root) if "--profile" not in (baseline.about(each)["options"] or [])]
 
 
 def _machines(folder: Path) -> dict[str, list[str]]:
@@ -70,6 +76,7 @@ def main() -> None:
     for folder in map(Path, sys.argv[1:]):
         print(f"kept: {baseline.accept(folder, BASELINE)}")
     write_text(BASELINE / "README.md", readme(BASELINE))
+    print(f"written: {page.write(full(BASELINE), SITE)}")
 
 
 if __name__ == "__main__":

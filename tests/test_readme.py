@@ -112,7 +112,7 @@ def test_every_shipped_config_and_verb_named_in_the_readme_is_there() -> None:
         assert f"\n{verb}:" in makefile
 
 
-def test_the_readme_of_the_baseline_shows_what_is_kept() -> None:
+def test_the_readme_and_the_pages_of_the_baseline_show_what_is_kept(tmp_path: Path) -> None:
     path = README.parent / "scripts" / "accept.py"
     specification = importlib.util.spec_from_file_location("accept", path)
     assert specification is not None
@@ -121,6 +121,11 @@ def test_the_readme_of_the_baseline_shows_what_is_kept() -> None:
     specification.loader.exec_module(accept)
     kept = (accept.BASELINE / "README.md").read_text(encoding="utf-8")
     assert kept == accept.readme(accept.BASELINE), "run scripts/accept.py"
+    accept.page.write(accept.full(accept.BASELINE), tmp_path)
+    for path in tmp_path.iterdir():
+        assert (accept.SITE / path.name).read_bytes() == path.read_bytes(), "run scripts/accept.py"
+    assert len(list(accept.SITE.iterdir())) == len(list(tmp_path.iterdir()))
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 5e6
 
 
 def test_the_tests_that_the_promises_name_are_there() -> None:

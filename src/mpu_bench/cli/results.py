@@ -50,14 +50,17 @@ def plot(
 
 def report(
     results: ResultsFolders = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the page.")] = Path("results/page"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the pages.")] = Path("results/page"),
+    documentation: Annotated[
+        str, typer.Option(metavar="URL|FILE", help="Where the documentation is: the pages link to it.")
+    ] = "",
 ) -> None:
-    """Write a page that opens from disk: tables, figures, verdicts, and the command that repeats each row."""
+    """Write pages that open from disk: tables, figures, verdicts, and the command that repeats each row."""
     from mpu_bench.report import page
     from mpu_bench.verdict import folders
 
     chosen = results or folders.results_folders(Path("results"), profiles=False)
-    say(f"written: {page.write(chosen, out)}")
+    say(f"written: {page.write(chosen, out, documentation)}")
 
 
 def export(
