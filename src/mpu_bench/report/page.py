@@ -149,7 +149,7 @@ def _page(paper: str, found: Sequence[Mapping[str, Any]], tables: Sequence[overv
         (each["name"], cell)
         for each in found
         for cell in each["judged"].cells
-        if cell.kind == VALUE and cell.verdict != NOT_RUN and id(cell) not in counted
+        if cell.kind == VALUE and not cell.sentence and cell.verdict != NOT_RUN and id(cell) not in counted
     ]
     layouts = [printed.table(name, cells, seconds.get(name, lambda _cell: ""), others) for name in printed.layouts()]
     nothing = count_verdicts([])
