@@ -91,7 +91,8 @@ def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
         for paper in papers
     }
     common = {
-        "title": _TITLE,
+        "title": _TITLE if tables else _title(found),
+        "judged": bool(tables),
         "version": __version__,
         "date": _date(found),
         "verdicts": VERDICTS,
@@ -132,6 +133,11 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters |= {"slug": _slug, "number": format_number}
     return environment
+
+
+def _title(found: Sequence[Mapping[str, Any]]) -> str:
+    """Return what pages are called that are about nothing published."""
+    return f"Results of {', '.join(each['name'] for each in found[:3])}{' and others' * (len(found) > 3)}"
 
 
 def _date(found: Sequence[Mapping[str, Any]]) -> str:
