@@ -36,7 +36,8 @@ class Layout(Strict):
     """How a published table looks.
 
     ``lines``: the columns of its CSV that name a line; ``facts`` and ``words`` stand beside them; ``across``: the
-    column whose values have columns of their own; ``numbers``: what is printed in each of these.
+    column whose values have columns of their own; ``numbers``: what is printed in each of these; ``note``: what the
+    printed numbers had a hand in.
     """
 
     heading: str
@@ -46,6 +47,7 @@ class Layout(Strict):
     across: str = ""
     words: list[str] = []
     numbers: list[str | Number]
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class PrintedTable:
     name: str
     heading: str
     about: str
+    note: str  #: what the printed numbers had a hand in
     groups: tuple[tuple[str, int], ...]
     headings: tuple[str, ...]
     lines: tuple[tuple[Entry | None, ...], ...]  #: None where an entry above stands for several lines
@@ -138,7 +141,8 @@ def latex(table: PrintedTable) -> str:
         if any(measured):
             lines.append(" & ".join(measured))
     body = "\n".join(each if each.endswith("midrule") else rf"{each} \\" for each in lines)
-    return f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
+    note = f"% {table.note}\n" if table.note else ""
+    return f"{note}\\begin{{tabular}}{{{columns}}}\n\\toprule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
 
 
 def _latex_measured(entry: Entry | None) -> str:
@@ -181,6 +185,7 @@ def table(
         name,
         layout.heading,
         layout.about,
+        layout.note,
         tuple(groups),
         tuple(map(heading, [*side_words, *numbers])),
         tuple(_spanned(shown, len(layout.lines), len(layout.facts))),
