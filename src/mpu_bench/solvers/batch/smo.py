@@ -43,6 +43,7 @@ from mpu_bench.core.gram import Gram, row_slot
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
+from mpu_bench.core.ordering import ALL_BUT_SIGN, number, order
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import squared_norms
@@ -62,7 +63,6 @@ from mpu_bench.solvers.certificates import L1_SVM, certify_kernel, per_example
 _VARIABLES_AT_ONCE = 512  # of which the best is found in vector code; which of them it is, is looked up afterwards
 _LEAST_CURVATURE = 1e-12  # of a pair, where K_ii + K_jj - 2 K_ij is not above zero
 _ITERATIONS_BETWEEN_SHRINKING = 1000
-_ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 
 _PROGRESS = np.dtype([("up_max", "f8"), ("low_min", "f8"), ("i", "i8")])
 
@@ -283,19 +283,19 @@ def _select_i(variables, p):
     """Return the place of the largest -y grad in I_up, and note it and the least one in I_low."""
     m = variables.active_size[0]
     minus_y_grad, up, low = variables.minus_y_grad[:m], variables.up, variables.low
-    up_max, minus_low_min, block = _order(-np.inf), _order(-np.inf), 0
+    up_max, minus_low_min, block = order(-np.inf), order(-np.inf), 0
     for start in range(0, m, _VARIABLES_AT_ONCE):
         g = minus_y_grad[start : start + _VARIABLES_AT_ONCE]
-        block_up, block_low, up_max_here, low_max_here = up[start:], low[start:], _order(-np.inf), _order(-np.inf)
+        block_up, block_low, up_max_here, low_max_here = up[start:], low[start:], order(-np.inf), order(-np.inf)
         for k in range(len(g)):
-            up_max_here = max(up_max_here, _order(g[k] + block_up[k]))
-            low_max_here = max(low_max_here, _order(block_low[k] - g[k]))
+            up_max_here = max(up_max_here, order(g[k] + block_up[k]))
+            low_max_here = max(low_max_here, order(block_low[k] - g[k]))
         if up_max_here > up_max:
             up_max, block = up_max_here, start
         minus_low_min = max(low_max_here, minus_low_min)
-    p.up_max, p.low_min = _number(up_max), -_number(minus_low_min)
+    p.up_max, p.low_min = number(up_max), -number(minus_low_min)
     i = block
-    while i < m and _order(minus_y_grad[i] + up[i]) != up_max:
+    while i < m and order(minus_y_grad[i] + up[i]) != up_max:
         i += 1
     return i
 
@@ -347,7 +347,7 @@ def _single_gain(minus_y_grad, beta, lower, upper, curvature, tolerance):
     step = rise if step > rise else step
     step = step if abs(minus_y_grad) > tolerance else 0.0
     gain = step * (minus_y_grad - 0.5 * step * curvature)
-    return np.float64(gain).view(np.int64) & _ALL_BUT_SIGN  # below 0 by rounding
+    return np.float64(gain).view(np.int64) & ALL_BUT_SIGN  # below 0 by rounding
 
 
 @jit(forceinline=True)
@@ -359,16 +359,3 @@ def _pair_gain(difference, curvature):
     difference = difference if difference > 0.0 else 0.0
     curvature = curvature if curvature > _LEAST_CURVATURE else _LEAST_CURVATURE
     return np.float64(difference * difference / curvature).view(np.int64)
-
-
-@jit(forceinline=True)
-def _order(x):
-    """Return an integer that compares as the float64 does: compilers turn the largest integer into vector code."""
-    bits = np.float64(x).view(np.int64)
-    return bits ^ ((bits >> 63) & _ALL_BUT_SIGN)
-
-
-@jit(forceinline=True)
-def _number(order):
-    """Return the float64 of an `_order`."""
-    return np.int64(order ^ ((order >> 63) & _ALL_BUT_SIGN)).view(np.float64)

@@ -13,9 +13,11 @@ import numpy as np
 
 from mpu_bench.core.counters import UPDATES
 from mpu_bench.core.jit import jit
+from mpu_bench.core.ordering import number, order
 from mpu_bench.solvers.meb.core_set import row
 
 _LEAST_CURVATURE = 1e-12  # of a pair, where k~_ii + k~_jj - 2 k~_ij is not above zero
+_SLOTS_AT_ONCE = 256  # among which a place is looked for once it is known that the best is there
 
 
 @jit
@@ -52,27 +54,48 @@ def minimise(core, examples, R, tolerance, counters):
 @jit
 def _extremes(s, coefficients):
     """Return the slot of the least response, and the largest response with weight."""
-    least, largest = 0, -np.inf
-    for j in range(len(s)):
-        if s[j] < s[least]:
-            least = j
-        if coefficients[j] != 0.0 and s[j] > largest:
-            largest = s[j]
-    return least, largest
+    least, largest, block = -order(np.inf), order(-np.inf), 0
+    for start in range(0, len(s), _SLOTS_AT_ONCE):
+        responses, weights = s[start : start + _SLOTS_AT_ONCE], coefficients[start:]
+        least_here = largest_here = order(-np.inf)
+        for k in range(len(responses)):
+            least_here = max(least_here, -order(responses[k]))
+            largest_here = max(largest_here, order(responses[k] if weights[k] != 0.0 else -np.inf))
+        if least_here > least:
+            least, block = least_here, start
+        largest = max(largest, largest_here)
+    i = block
+    while -order(s[i]) != least:
+        i += 1
+    return i, number(largest)
 
 
 @jit
 def _best_partner(s, coefficients, signs, diagonal, row_i, i):
     """Return the slot with weight from which moving weight to slot i gains the most."""
-    best, best_gain = i, -1.0
-    for j in range(len(s)):
-        rise = s[j] - s[i]
-        if rise > 0.0 and coefficients[j] != 0.0:
-            curvature = diagonal[i] + diagonal[j] - 2.0 * signs[i] * signs[j] * (np.float64(row_i[j]) + 1.0)
-            gain = rise * rise / max(curvature, _LEAST_CURVATURE)
-            if gain > best_gain:
-                best, best_gain = j, gain
-    return best
+    best, block, s_i, k_ii, sign_i = np.int64(-1), 0, s[i], diagonal[i], signs[i]
+    for start in range(0, len(s), _SLOTS_AT_ONCE):
+        responses, end, gain = s[start : start + _SLOTS_AT_ONCE], start + _SLOTS_AT_ONCE, np.int64(-1)
+        weights, others, ks, k_i = coefficients[start:end], signs[start:end], diagonal[start:end], row_i[start:end]
+        for k in range(len(responses)):
+            curvature = k_ii + ks[k] - 2.0 * sign_i * others[k] * (np.float64(k_i[k]) + 1.0)
+            gain = max(gain, _gain(responses[k] - s_i, weights[k], curvature))
+        if gain > best:
+            best, block = gain, start
+    for j in range(block, len(s)):
+        curvature = k_ii + diagonal[j] - 2.0 * sign_i * signs[j] * (np.float64(row_i[j]) + 1.0)
+        if _gain(s[j] - s_i, coefficients[j], curvature) == best:
+            return j
+    return i
+
+
+@jit(forceinline=True)
+def _gain(rise, coefficient, curvature):
+    """Return twice by how much R falls, as an integer that compares as it does; 0 where no weight can be moved."""
+    rise = rise if coefficient != 0.0 else 0.0
+    rise = rise if rise > 0.0 else 0.0
+    curvature = curvature if curvature > _LEAST_CURVATURE else _LEAST_CURVATURE
+    return np.float64(rise * rise / curvature).view(np.int64)
 
 
 @jit
