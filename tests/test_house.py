@@ -18,6 +18,7 @@ BANNED_OPENINGS = ("Give", "Gives", "Tell", "Tells", "Say", "Says")
 COMPILERS = {"njit", "jit", "guvectorize", "vectorize", "cfunc", "generated_jit"}
 #: tests of several files, or of what is not in src/
 CROSS_CUTTING = {
+    "test_documents.py",
     "test_house.py",
     "test_published_cells.py",
     "test_published_files.py",

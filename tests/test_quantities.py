@@ -1,4 +1,3 @@
-import importlib.util
 import math
 from pathlib import Path
 
@@ -68,10 +67,3 @@ def test_a_status_is_its_word() -> None:
     assert [*FINISHED, *FAILED, "not run"] == list(RunStatus)
     assert RunStatus.OUT_OF_MEMORY == "out-of-memory"
     assert "done" in FINISHED
-
-
-def test_the_documentation_of_the_columns_is_up_to_date() -> None:
-    path = ROOT / "scripts" / "document_quantities.py"
-    script = importlib.util.module_from_spec(spec := importlib.util.spec_from_file_location("document", path))
-    spec.loader.exec_module(script)
-    assert script.PAGE.read_text(encoding="utf-8") == script.text(), "run scripts/document_quantities.py"

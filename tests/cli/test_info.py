@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from command_line import Called
@@ -13,6 +15,14 @@ def test_list(mpu_bench: Called, kind: str) -> None:
     assert listed.returncode == 0
     assert len(listed.stdout.splitlines()) > 1
     assert "mnist, mnist" not in listed.stdout  # bipartitions are one dataset
+
+
+def test_the_schema_of_configs(mpu_bench: Called) -> None:
+    listed = mpu_bench("list", "configs", "--schema")
+    assert json.loads(listed.stdout)["title"] == "A config of mpu-bench"
+    wrong = mpu_bench("list", "solvers", "--schema")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr == "mpu-bench: --schema: solvers have none; write mpu-bench list configs --schema\n"
 
 
 def test_version_and_info(mpu_bench: Called) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mpu_bench.cli.options import DataFolder, Mirror, Offline, console, data_home
+from mpu_bench.cli.options import DataFolder, Mirror, Offline, console, data_home, write
 
 
 class Kind(StrEnum):
@@ -25,11 +25,16 @@ def list_kind(
         list[str] | None,
         typer.Argument(metavar="NAME", help="Only these; of solvers with every parameter.", show_default=False),
     ] = None,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Of configs: print their JSON Schema, for an editor that checks keys.")
+    ] = False,
 ) -> None:
     """List the solvers, datasets, kernels or configs that there are; of a solver all that there is to know."""
     from mpu_bench.cli import listing
 
-    if kind is Kind.SOLVERS and names:
+    if schema:
+        write(listing.schema_text(kind))
+    elif kind is Kind.SOLVERS and names:
         for name in names:
             listing.print_solver(name, console())
     else:

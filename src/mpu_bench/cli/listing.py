@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,21 @@ def table(kind: str, chosen: Sequence[str] = ()) -> Table:
         "configs": (("config", "datasets", "solvers", "description"), _config),
     }[kind]
     return columns(headings, [(name, *describe_one(name)) for name in chosen or known])
+
+
+def schema_text(kind: str) -> str:
+    """Return the JSON Schema of configs, with all solvers that are installed.
+
+    Raises
+    ------
+    ConfigError
+        If something else than configs is to be described.
+    """
+    from mpu_bench.config.json_schema import json_schema
+
+    if kind != "configs":
+        raise ConfigError(f"--schema: {kind} have none; write mpu-bench list configs --schema")
+    return json.dumps(json_schema(solvers.SOLVERS), indent=2) + "\n"
 
 
 def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import AfterValidator, ByteSize, Field, TypeAdapter, WrapValidator, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    ByteSize,
+    Field,
+    TypeAdapter,
+    WithJsonSchema,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
 
 from mpu_bench.config import bounds
 from mpu_bench.config.rules import Judging
@@ -40,9 +49,15 @@ def _bytes(memory: Any, check: Callable[[Any], Any]) -> Any:
     return check(_ANY_SIZE.validate_python(memory) if isinstance(memory, str) else memory)  # not strict about words
 
 
+#: bytes, or words such as 4 GB
 Memory = Annotated[
-    ByteSize, Field(gt=0, le=bounds.MOST_MEMORY_BYTES), WrapValidator(_bytes)
-]  #: bytes, or words such as 4 GB
+    ByteSize,
+    Field(gt=0, le=bounds.MOST_MEMORY_BYTES),
+    WrapValidator(_bytes),
+    WithJsonSchema(
+        {"anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^[0-9.]+ *[A-Za-z]*$"}]}
+    ),
+]
 
 
 class KernelOptions(Strict):

@@ -1,21 +1,13 @@
-"""Write docs/results.md: what every column of the results means, from mpu_bench/quantities.py.
-
-python scripts/document_quantities.py
-"""
+"""docs/results.md: what every column of the results means, from mpu_bench/quantities.py."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from mpu_bench.files import write_text
 from mpu_bench.quantities import DECLARED, RECORD_COLUMNS, Column, Quantity
 from mpu_bench.report.export import markdown_table
 
-PAGE = Path(__file__).parents[1] / "docs" / "results.md"
-
 HEAD = """# What the results files hold
 
-This page is written by `scripts/document_quantities.py` from `src/mpu_bench/quantities.py`.
+This page is written by `scripts/document.py` from `src/mpu_bench/quantities.py`.
 
 A results folder holds one row a run in `runs.csv`, one row a checkpoint of a run in `curves.csv`, and means over seeds
 and splits in `table.csv` and `mean_curves.csv`: there, a quantity `x` is the columns `x_mean` and `x_std` (the sample
@@ -30,8 +22,12 @@ where few differ.
 """
 
 
-def text() -> str:
+def pages() -> dict[str, str]:
     """Return the page."""
+    return {"results.md": _text()}
+
+
+def _text() -> str:
     describing = [column for column in RECORD_COLUMNS.values() if not isinstance(column, Quantity)]
     columns = [("column", "type", "meaning"), *((f"`{each.name}`", _type(each), each.help) for each in describing)]
     headings = ("quantity", "type", "unit", "in", "meaning")
@@ -50,8 +46,3 @@ def _quantity_line(quantity: Quantity) -> tuple[str, ...]:
     files = {"runs": quantity.in_runs, "curves": quantity.in_curves, "table": quantity.averaged}
     names = ", ".join(name for name, has_it in files.items() if has_it)
     return f"`{quantity.name}`", _type(quantity), quantity.unit, names, quantity.help
-
-
-if __name__ == "__main__":
-    PAGE.parent.mkdir(exist_ok=True)
-    write_text(PAGE, text())

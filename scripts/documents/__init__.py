@@ -1,0 +1,1 @@
+"""The pages of docs/ that `scripts/document.py` writes; a file for each kind."""

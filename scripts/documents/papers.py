@@ -1,0 +1,271 @@
+"""docs/papers/*.md: what each paper says, what came out of it here, and how to run what has not been run.
+
+What is written by hand stands in papers.yaml; numbers and verdicts are those of results/baseline, judged by today's
+rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import accept
+from documents.datasets import download
+from documents.markdown import code, table, words_table
+from mpu_bench import published, resources
+from mpu_bench.config.choices import Experiment
+from mpu_bench.config.read import read_without_plugins
+from mpu_bench.config.schema import PAPERS
+from mpu_bench.config.sentences import sentences
+from mpu_bench.data.cards import catalog
+from mpu_bench.quantities import format_number
+from mpu_bench.report import overview
+from mpu_bench.report.overview import PaperTable
+from mpu_bench.resources import config_names
+from mpu_bench.verdict import baseline
+from mpu_bench.verdict.cells import COUNTED, VERDICTS, Cell
+from mpu_bench.verdict.folders import solver_text
+from mpu_bench.verdict.judge import DIFFERS, NOT_JUDGED, NOT_RUN, REFUTED, UNDECIDED, UNINFORMATIVE
+
+INDEX = """# The papers
+
+How many of the printed values and ratios, and of the papers' sentences, the full runs that are kept in
+`results/baseline` give which verdict; [Verdicts](../verdicts.md) says what each means, and how it is come to.
+"""
+SEE_ALSO = """
+Each page says what is reproduced, what differs or is refuted and what is known of why, how print is read here, and what
+has not been run, with the command that runs it. Every table as it was printed, with the measured numbers in it, and
+every figure are on the pages `results/site/index.html` of a checkout. `mpu-bench report results/baseline/*/` writes
+them, too.
+"""
+
+
+def pages() -> dict[str, str]:
+    """Return the pages, and the one before them."""
+    tables, written = _tables(), _written()
+    made = {"papers/index.md": _index(tables)}
+    return made | {
+        f"papers/{paper}.md": _page(paper, written[paper], [each for each in tables if each.paper == paper])
+        for paper in PAPERS
+    }
+
+
+@cache
+def _abouts() -> dict[str, dict[str, Any]]:
+    """Return what is known of each full run that is kept, by its config."""
+    found = [baseline.about(folder) for folder in _folders()]
+    return {each.get("config", each["name"]): each for each in found}
+
+
+@cache
+def _folders() -> list[Path]:
+    return accept.full(accept.BASELINE)
+
+
+@cache
+def _tables() -> list[PaperTable]:
+    return overview.by_table(map(overview.of_folder, _folders()))
+
+
+def _written() -> dict[str, dict[str, str]]:
+    written: dict[str, dict[str, str]] = yaml.safe_load((Path(__file__).parent / "papers.yaml").read_text("utf-8"))
+    return written
+
+
+@cache
+def experiments() -> dict[str, Experiment]:
+    """Return the configs of the papers, by name."""
+    found = {name: read_without_plugins(Path(name)) for name in config_names()}
+    return {name: each for name, each in found.items() if each.paper is not None}
+
+
+def overview_table(folder: str = "") -> str:
+    """Return how many verdicts of each kind every paper has, with links to the papers' pages in a folder."""
+    rows = [row for row in overview.by_paper(_tables()) if row["paper"] != "all"]
+    shown = [name for name in VERDICTS if any(row[name] for row in rows)]
+    lines = [(f"[{row['paper']}]({folder}{row['paper']}.md)", *(row[name] or "" for name in shown)) for row in rows]
+    return table(("paper", *shown), lines)
+
+
+def _index(tables: Sequence[PaperTable]) -> str:
+    return "\n".join([INDEX, overview_table(), overview.besides(tables), SEE_ALSO])
+
+
+def _page(paper: str, written: dict[str, str], tables: Sequence[PaperTable]) -> str:
+    cells = [cell for each in tables for cell in each.cells if cell.kind in COUNTED]
+    found = {name: each for name, each in experiments().items() if each.paper == paper}
+    return "\n".join([
+        f"# {paper}: {written['title']}\n\n{written['about']}\n",
+        code(published.citation(paper), "bibtex"),
+        f"Its solvers: {', '.join(f'[{name}](../solvers/{file_of(name)})' for name in written['solvers'].split())}.\n",
+        *_reproduced(tables, found),
+        *_differs(cells),
+        *_refuted(paper, cells),
+        *_open(cells),
+        *_read(written, found),
+        *_not_run(paper, found),
+        *_commands(paper, found),
+    ])  # fmt: skip
+
+
+def file_of(solver: str) -> str:
+    """Return the name of a solver's page."""
+    return f"{solver.replace('++', '-plus-plus')}.md"
+
+
+def _reproduced(tables: Sequence[PaperTable], found: dict[str, Experiment]) -> Iterator[str]:
+    yield "## What is reproduced\n"
+    abouts = _abouts()
+    rows = [
+        (f"`{name}`", each.description.partition(": ")[2] or each.description, _share(abouts.get(name)))
+        for name, each in found.items()
+    ]
+    yield table(("config", "what it is", "runs with a result"), rows)
+    counted = overview.overview_rows(tables)
+    shown = [name for name in VERDICTS if any(row[name] for row in counted)]
+    yield "Verdicts of the full runs, by printed table and for the sentences:\n"
+    yield table(("table", *shown), [(row["table"], *(row[name] or "" for name in shown)) for row in counted])
+
+
+def _share(about: dict[str, Any] | None) -> str:
+    return "none" if about is None else f"{about['runs']:,} of {about['planned']:,}"
+
+
+def _differs(cells: Sequence[Cell]) -> Iterator[str]:
+    found = [cell for cell in cells if cell.verdict == DIFFERS]
+    yield f"## What differs\n\n{_counted(found, 'printed number', 'differs', 'differ')} from what is measured.\n"
+    if found:
+        headings = ("table", "dataset", "solver", "what", "printed", "measured", "allowed", "it is", "why, if known")
+        yield words_table(headings, map(_differing, found))
+
+
+def _counted(found: Sequence[Cell], what: str, one: str, many: str) -> str:
+    return f"One {what} {one}" if len(found) == 1 else f"{len(found) or 'No'} {what}s {many}"
+
+
+def _differing(cell: Cell) -> tuple[str, ...]:
+    allowed = "" if cell.allowed is None else f"{cell.allowed:.3g}"
+    numbers = format_number(cell.published), format_number(cell.measured), allowed
+    way = ", ".join(filter(None, [cell.direction, cell.judged]))
+    where = cell.table.partition("-")[2] or cell.table
+    return where, cell.dataset, solver_text(cell), cell.column, *numbers, way, _why(cell)
+
+
+def _why(cell: Cell) -> str:
+    return f"{cell.explained} ({cell.evidence})" if cell.explained else ""
+
+
+def _refuted(paper: str, cells: Sequence[Cell]) -> Iterator[str]:
+    found = [cell for cell in cells if cell.verdict == REFUTED]
+    quoted = {each.name: each for each in sentences(paper)}
+    yield f"## What is refuted\n\n{_counted(found, 'sentence', 'is', 'are')} contradicted by what is measured.\n"
+    for cell in found:
+        sentence = quoted.get(cell.sentence)
+        yield f"- **{_upper(cell.column)}.**"
+        if sentence is not None:
+            yield f'  The paper: "{" ".join(sentence.quote.split())}" ({sentence.at}).'
+        verb = "is" if cell.points_measured == 1 else "are"
+        points = "One point is" if cell.points == 1 else f"Of {cell.points} points {cell.points_measured} {verb}"
+        yield f"  {points} measured, {cell.contradicted} against it: {_plain(cell.remark)}."
+        yield f"  Why: {_plain(_why(cell))}.\n" if cell.explained else "  Why is not known.\n"
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _plain(text: str) -> str:
+    return text.replace("<", "&lt;").replace("*", "\\*").rstrip(".")
+
+
+_OPEN = {
+    UNDECIDED: "undecided: the runs are too few to tell",
+    UNINFORMATIVE: "uninformative: a classifier that always gives the same answer does as well",
+    NOT_JUDGED: "not judged: seconds of two machines, or disturbed ones",
+}
+
+
+def _open(cells: Sequence[Cell]) -> Iterator[str]:
+    counts = Counter(cell.verdict for cell in cells)
+    found = [f"- {counts[verdict]} {words}" for verdict, words in _OPEN.items() if counts[verdict]]
+    if found:
+        yield "## What is open\n"
+        yield "\n".join(found) + "\n"
+
+
+def _read(written: dict[str, str], found: dict[str, Experiment]) -> Iterator[str]:
+    yield f"## How print is read here\n\n{written.get('readings', '')}\n\nThe heads of the configs say the rest:\n"
+    for name in found:
+        text = (resources.bundled("configs") / f"{name}.yaml").read_text("utf-8")
+        head = re.match(r"(?:#[^\n]*\n)+", text)
+        if head:
+            yield f'??? note "`configs/{name}.yaml`"\n'
+            lines = [line.removeprefix("#").removeprefix(" ") for line in head[0].splitlines()]
+            yield _indented(code("\n".join(lines)))
+
+
+def _indented(text: str) -> str:
+    return "".join(f"    {line}\n" if line else "\n" for line in text.splitlines())
+
+
+def _not_run(paper: str, found: dict[str, Experiment]) -> Iterator[str]:
+    rows = [row for name, each in found.items() for row in _missing(name, each)]
+    yield "## What has not been run\n"
+    if not rows:
+        yield "Every run of its configs has a result.\n"
+        return
+    cells = [cell for each in _tables() if each.paper == paper for cell in each.cells if cell.kind in COUNTED]
+    missing = [cell for cell in cells if cell.verdict == NOT_RUN]
+    yield f"{_counted(missing, 'printed number or sentence', 'has', 'have')} no measured number so far. Missing are:\n"
+    yield table(("config", "dataset", "runs without a result", "why", "download"), rows)
+
+
+def _missing(name: str, experiment: Experiment) -> Iterator[tuple[object, ...]]:
+    cards = {each.label: each for each in experiment.datasets}
+    for label, count, why in _unrun(name):
+        choice = cards.get(label.removeprefix("part of "))
+        size = "" if choice is None else download(catalog.card(choice.name, _options(choice.options)))
+        yield f"`{name}`", label, count, why, size
+
+
+def _unrun(name: str) -> Iterator[tuple[str, str, str]]:
+    """Yield of what a config has no result: the dataset, how many runs, and why where it is known."""
+    for words in _abouts()[name]["missing"] if name in _abouts() else ():
+        label, _, rest = words.partition(", ")
+        count, _, why = rest.partition(": ")
+        yield label, count.split()[0], "" if why == "not run" else why
+
+
+def _options(options: Any) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if key != "positive"}
+
+
+def _commands(paper: str, found: dict[str, Experiment]) -> Iterator[str]:
+    lines = [f"mpu-bench reproduce --paper {paper} --profile ci       # a part of each, in minutes"]
+    lines += [f"mpu-bench reproduce --paper {paper} --data-limit 5GB   # all; what has a result is kept"]
+    for name in found:
+        labels = dict.fromkeys(label.removeprefix("part of ") for label, _, _ in _unrun(name))
+        lines += [f"mpu-bench run {name} --only dataset={','.join(labels)}"] if labels else []
+    yield "## How to run it\n\nWith a network, on your machine; the third and later lines are what is missing here:\n"
+    yield code("\n".join([*lines, "mpu-bench check"]), "console")
+    yield from _by_hand(found.values())
+
+
+def _by_hand(found: Iterable[Experiment]) -> Iterator[str]:
+    names: dict[str, dict[str, None]] = {}
+    for choice in (choice for experiment in found for choice in experiment.datasets):
+        for file in catalog.card(choice.name, _options(choice.options)).remote_files:
+            if file.by_hand and not file.urls:
+                words = " ".join(file.by_hand.split()).rstrip(".")
+                names.setdefault(f"{choice.name}: {words}", {})[file.name] = None
+    if names:
+        yield "To be had by hand only, into `files/` of the data home (`mpu-bench info` names it):\n"
+        yield "".join(
+            f"- {words}. Files: {', '.join(f'`{file}`' for file in files)}.\n" for words, files in names.items()
+        )
