@@ -99,7 +99,7 @@ def run(
         opened: AbstractContextManager[Pool] = cluster_pool(machines, home)
     else:
         opened = _pool(0 if dry_run else jobs, threads or 1, debugger)
-    with opened as pool:  # workers import while the config is read
+    with opened as pool:
         chosen = ChosenRuns.read(
             config,
             only or [],

@@ -266,8 +266,9 @@ def execute(
             listener.progress.note(f"made again, because they have a result and no saved model: {len(again)} runs")
         missing = filter_already_run(planned, wanted, done - again)
         listener.planned(len(missing), len(wanted) - len(missing))
-        groups = _groups(experiment, planned, done, store)
-        _Session(experiment, home, store, pool, listener, needs, model_files, groups).make(missing)
+        if missing:
+            groups = _groups(experiment, planned, done, store)
+            _Session(experiment, home, store, pool, listener, needs, model_files, groups).make(missing)
         return wanted <= store.finished(needs)
 
 
