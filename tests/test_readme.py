@@ -121,6 +121,7 @@ def test_the_readme_of_the_baseline_shows_what_is_kept() -> None:
     specification.loader.exec_module(accept)
     kept = (accept.BASELINE / "README.md").read_text(encoding="utf-8")
     assert kept == accept.readme(accept.BASELINE), "run scripts/accept.py"
+    assert accept.SECONDS.read_text(encoding="utf-8") == accept.seconds(accept.BASELINE), "run scripts/accept.py"
 
 
 def test_the_tests_that_the_promises_name_are_there() -> None:

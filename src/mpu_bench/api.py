@@ -282,7 +282,7 @@ def _listener(progress: bool) -> Iterator[Listener]:
     if not progress:
         yield Listener()
         return
-    with Display(terminal(stderr=True)).listening() as listener:
+    with Display(terminal(stderr=True), table=False).listening() as listener:
         yield listener
 
 
