@@ -32,6 +32,7 @@ from mpu_bench.files import is_file
 from mpu_bench.quantities import FINISHED
 from mpu_bench.results.store import FILE, Store
 
+_HUNDREDTH_OF_AN_HOUR = 36.0  # seconds
 _SHORTEST_REASON = 40  # letters; more of it stands in the results
 
 
@@ -171,9 +172,10 @@ def _brief(seconds: float) -> str:
 
 def _size(files: Iterable[RemoteFile]) -> str:
     sizes = [file.bytes for file in files]
-    known = decimal(sum(filter(None, sizes)))
-    unknown = sizes.count(None)
-    return f"{known} in {len(sizes)} files" + (f", size unknown of {unknown}" if unknown else "")
+    if not any(sizes):
+        return f"{len(sizes)} files of unknown size"
+    known = f"{decimal(sum(filter(None, sizes)))} in {len(sizes)} files"
+    return f"{known}, size unknown of {sizes.count(None)}" if None in sizes else known
 
 
 def print_reproduction(experiments: Sequence[Experiment], home: DataHome, results: Path, console: Terminal) -> None:
@@ -207,5 +209,5 @@ def _cells(outlook: Outlook) -> Sequence[str]:
 
 
 def _hours(estimate: Estimate) -> str:
-    hours = f"{estimate.seconds / 3600:.2g}"
+    hours = f"{estimate.seconds / 3600:.2f}" if estimate.seconds > _HUNDREDTH_OF_AN_HOUR else "< 0.01"
     return f"{hours}, unknown for {estimate.unknown}" if estimate.unknown else hours

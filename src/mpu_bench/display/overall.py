@@ -11,6 +11,7 @@ from mpu_bench.experiment.run import Run
 from mpu_bench.quantities import FINISHED
 
 _FEWEST_TO_ESTIMATE = 3  # runs that have ended
+_WORTH_TELLING = 10.0  # seconds of training; of less, what else a run takes is more, and is not known at first
 
 
 class Group(NamedTuple):
@@ -101,8 +102,10 @@ class Overall:
     def seconds_left(self) -> float | None:
         """Return about how long it still takes; None as long as neither earlier runs nor these tell."""
         done, left = self._work()
+        if self.ended == self.total:
+            return None
         if self.ended < _FEWEST_TO_ESTIMATE:
-            return left if self._is_known and self.total else None
+            return left if self._is_known and left >= _WORTH_TELLING else None
         return (time.monotonic() - self._began) * left / done if done > 0 else None
 
     def _work(self) -> tuple[float, float]:

@@ -45,13 +45,16 @@ def _fitting(tallies: Mapping[Group, Tally], room: int) -> dict[Group, Tally]:
     lines: dict[Group, Tally] = {}
     for group, tally in tallies.items():
         lines.setdefault(Group("", group.solver), Tally()).add(tally)
-    if len(lines) <= room or room < 1:
-        return lines if room >= 1 else {}
+    if room < 1:
+        return {}
+    if len(lines) <= room:
+        return lines
     busiest = sorted(lines, key=lambda group: (not lines[group].running, lines[group].done == lines[group].total))
     kept, rest = busiest[: room - 1], Tally()
     for group in busiest[room - 1 :]:
         rest.add(lines[group])
-    return {group: lines[group] for group in kept} | {Group("", f"{len(lines) - len(kept)} more"): rest}
+    last = f"{len(lines) - len(kept)} more" if kept else "all solvers"
+    return {group: lines[group] for group in kept} | {Group("", last): rest}
 
 
 def _table(lines: Mapping[Group, Tally], width: int) -> Table:

@@ -249,7 +249,7 @@ def obstacle(file: RemoteFile, home: DataHome) -> str:
     if any(isinstance(each, Path) and each.is_file() for each in addresses):
         return ""
     if all(isinstance(each, Path) for each in addresses):
-        return "offline" if home.offline and (file.urls or not file.by_hand) else "to be put there by hand"
+        return "offline" if home.offline and (file.urls or not file.by_hand) else "to be had by hand only"
     if home.limit is not None and file.bytes is not None and file.bytes > home.limit:
         return f"larger than {decimal(home.limit)}"
     return ""
