@@ -11,7 +11,7 @@ import pytest
 
 from mpu_bench.config.choices import DatasetChoice, KernelChoice, SolverChoice
 from mpu_bench.display.live import Display
-from mpu_bench.display.terminal import Terminal
+from mpu_bench.display.terminal import Terminal, say
 from mpu_bench.experiment.messages import Compiled, Phase, Progress
 from mpu_bench.experiment.run import Run, RunSettings
 from mpu_bench.experiment.runner import Todo
@@ -74,3 +74,13 @@ def test_without_a_table_every_run_has_a_line_and_nothing_moves(is_dumb: bool, m
     text = printed(True, [DONE] * 25, table=is_dumb)
     assert len(text.splitlines()) == 25
     assert "\x1b" not in text
+
+
+def test_what_is_said_meanwhile_stands_above_the_table(capfd: pytest.CaptureFixture[str]) -> None:
+    console = Terminal(file=io.StringIO(), width=200, height=20, force_terminal=True, color_system=None)
+    with Display(console).listening() as listener:
+        listener.planned(Todo([RUN], [RUN], 0, [None]))
+        say("waiting for workers")
+    say("done")
+    assert "waiting for workers\n" in console.file.getvalue()
+    assert capfd.readouterr().err == "done\n"

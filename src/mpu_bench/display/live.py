@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from mpu_bench.data.download import progress
 from mpu_bench.display.overall import Overall, number_of_runs
-from mpu_bench.display.terminal import Terminal, reason
+from mpu_bench.display.terminal import Terminal, reason, screen_on
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress
 from mpu_bench.experiment.names import Names
 from mpu_bench.experiment.run import Run
@@ -58,7 +58,8 @@ class Display:
             finished=self._finished,
         )
         try:
-            yield listener
+            with screen_on(self._console) if self._has_table else nullcontext():
+                yield listener
         finally:
             self._stop()
 
