@@ -33,7 +33,7 @@ from mpu_bench.quantities import FINISHED
 from mpu_bench.results.store import FILE, Store
 
 _HUNDREDTH_OF_AN_HOUR = 36.0  # seconds
-_SHORTEST_REASON = 40  # letters; more of it stands in the results
+_LONGEST_REASON = 40  # letters; more of it stands in the results
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,10 @@ class Outlook:
     @property
     def unavailable(self) -> str:
         """How many runs lack data that cannot be had here, of which datasets and why."""
-        causes = {self.runs[place].run.dataset.label: why for place, why in self.obstacles.items()}
-        brief = [f"{label}: {_shortened(why)}" for label, why in causes.items()]
+        labels: dict[str, dict[str, None]] = {}
+        for place, why in self.obstacles.items():
+            labels.setdefault(_shortened(why), {})[self.runs[place].run.dataset.label] = None
+        brief = [f"{', '.join(known)}: {why}" for why, known in labels.items()]
         return f"{len(self.obstacles)} ({'; '.join(brief)})" if brief else ""
 
 
@@ -135,7 +137,7 @@ def _obstacles(planned: Sequence[PlannedRun], finished: set[str], home: DataHome
 
 
 def _shortened(why: str) -> str:
-    return why if len(why) <= _SHORTEST_REASON else f"{why[:_SHORTEST_REASON]}..."
+    return why if len(why) <= _LONGEST_REASON else f"{why[:_LONGEST_REASON]}..."
 
 
 def print_plan(chosen: ChosenRuns, home: DataHome, folder: Path, console: Terminal) -> None:
@@ -152,18 +154,20 @@ def print_plan(chosen: ChosenRuns, home: DataHome, folder: Path, console: Termin
         f"{number_of_runs(len(outlook.runs))}, {outlook.done} of them with a result{without}; results are kept in "
         f"{folder}"
     )
-    if outlook.todo:
-        console.tell(f"to do: {number_of_runs(len(outlook.todo))}, {training(outlook.estimate)}")
+    console.tell(_todo(outlook.estimate))
     if files := outlook.missing:
         console.tell(f"to download and keep on disk: {_size(files.values())}; what is prepared of it comes on top")
 
 
-def training(estimate: Estimate) -> str:
-    """Return in words how long runs train together."""
-    if estimate.unknown == estimate.runs:
-        return "training time unknown"
+def _todo(estimate: Estimate) -> str:
+    """Return in words how many runs there are to be made, and how long they train together."""
+    if not estimate.runs:
+        return "to do: nothing"
     known = f"about {_brief(estimate.seconds)} of training"
-    return known if not estimate.unknown else f"{known}; unknown for {estimate.unknown} of {estimate.runs} runs"
+    if estimate.unknown:
+        few = f"{known}; unknown for {estimate.unknown} of {estimate.runs} runs"
+        known = few if estimate.unknown < estimate.runs else "training time unknown"
+    return f"to do: {number_of_runs(estimate.runs)}, {known}"
 
 
 def _brief(seconds: float) -> str:
@@ -186,7 +190,7 @@ def print_reproduction(experiments: Sequence[Experiment], home: DataHome, result
     console.print(columns(headings, [(name, *_cells(outlook)) for name, outlook in found.items()]))
     seconds = [each.seconds[place] for each in found.values() for place in each.todo]
     files = {name: file for each in found.values() for name, file in each.missing.items()}
-    console.tell(f"to do: {number_of_runs(len(seconds))}, {training(Estimate.of(seconds))}")
+    console.tell(_todo(Estimate.of(seconds)))
     console.tell(f"to download: {_size(files.values())}" if files else "to download: nothing")
     stored = sum(each.stored_seconds for each in found.values())
     console.tell(f"results in {results}: {duration(stored)} of training")

@@ -102,7 +102,7 @@ def run(
     if machines is not None and not dry_run:
         opened: AbstractContextManager[Pool] = cluster_pool(machines, home)
     else:
-        opened = _pool(0 if dry_run else jobs, threads or 1, debugger)
+        opened = _pool(jobs, threads or 1, debugger)
     with opened as pool:
         chosen = ChosenRuns.read(
             config,
