@@ -1,9 +1,11 @@
-"""Accept results folders as results/baseline, and write results/baseline/README.md and the pages results/site anew.
+"""Accept results folders as results/baseline, and write anew what is made of it.
+
+That is results/baseline/README.md, configs/seconds.csv and the pages results/site; scripts/document.py then writes docs.
 
     python scripts/accept.py results/mpu-table1 results/sbp-table2    # what full runs came to
     python scripts/accept.py results/ci/*-ci                          # what CI holds its own runs to
     python scripts/accept.py results/baseline/*/                      # verdicts anew, after a rule has changed
-    python scripts/accept.py                                          # README.md and the pages alone
+    python scripts/accept.py                                          # what is made of it alone
 
 For maintainers: what is kept is what `mpu-bench check` holds later results to. Commit it with the change that made it.
 """
@@ -17,12 +19,15 @@ from typing import Any
 
 from mpu_bench.cli import reproduction
 from mpu_bench.errors import StoreError
-from mpu_bench.files import write_text
+from mpu_bench.experiment import estimates
+from mpu_bench.files import csv_text, write_text
 from mpu_bench.report import overview, page
+from mpu_bench.results.folder import open_results
 from mpu_bench.verdict import baseline
 
 BASELINE = Path(__file__).parents[1] / "results" / "baseline"
 SITE = BASELINE.with_name("site")
+SECONDS = Path(__file__).parents[1] / "configs" / estimates.FILE
 
 HEAD = """# What this project came to
 
@@ -53,6 +58,15 @@ def full(root: Path) -> list[Path]:
     return [each for each in baseline.folders(root) if "--profile" not in (baseline.about(each)["options"] or [])]
 
 
+def seconds(root: Path) -> str:
+    """Return the text of configs/seconds.csv: how long the runs of the baseline train."""
+    rows = []
+    for folder in baseline.folders(root):
+        with open_results(folder) as results:
+            rows += estimates.typical_rows(results.finished())
+    return csv_text(rows, estimates.COLUMNS)
+
+
 def _machines(folder: Path) -> dict[str, list[str]]:
     """Return the commits by the machine they ran on."""
     commits: dict[str, list[str]] = {}
@@ -76,6 +90,7 @@ def main() -> None:
     for folder in map(Path, sys.argv[1:]):
         print(f"kept: {baseline.accept(folder, BASELINE)}")
     write_text(BASELINE / "README.md", readme(BASELINE))
+    write_text(SECONDS, seconds(BASELINE))
     print(f"written: {page.write(full(BASELINE), SITE)}")
 
 

@@ -183,6 +183,7 @@ def test_the_readme_and_the_pages_of_the_baseline_show_what_is_kept(tmp_path: Pa
     specification.loader.exec_module(accept)
     kept = (accept.BASELINE / "README.md").read_text(encoding="utf-8")
     assert kept == accept.readme(accept.BASELINE), "run scripts/accept.py"
+    assert accept.SECONDS.read_text(encoding="utf-8") == accept.seconds(accept.BASELINE), "run scripts/accept.py"
     accept.page.write(accept.full(accept.BASELINE), tmp_path)
     for path in tmp_path.iterdir():
         assert (accept.SITE / path.name).read_bytes() == path.read_bytes(), "run scripts/accept.py"

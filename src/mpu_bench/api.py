@@ -238,7 +238,7 @@ def run(
     solvers.forget_plugins()
     if cluster is None:
         load = disturbance.load_of_others()  # while this process has no workers yet
-        opened: AbstractContextManager[Pool] = LocalPool(jobs, threads or 1)  # workers import while the config is read
+        opened: AbstractContextManager[Pool] = LocalPool(jobs, threads or 1)
     else:
         load = math.nan
         opened = pool_of(Cluster(cluster, jobs_per_worker, send_data), home.folder, tell)
@@ -282,7 +282,7 @@ def _listener(progress: bool) -> Iterator[Listener]:
     if not progress:
         yield Listener()
         return
-    with Display(terminal(stderr=True)).listening() as listener:
+    with Display(terminal(stderr=True), table=False).listening() as listener:
         yield listener
 
 

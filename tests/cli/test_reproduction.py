@@ -134,5 +134,25 @@ def test_cheap_steps_come_first() -> None:
     found, faults = reproduction.experiments([], "ci", lambda _: None)
     assert not faults
     steps = reproduction.steps(found)
-    assert [step.cost for step in steps] == sorted(step.cost for step in steps)
+    known = [step.estimate.seconds for step in steps if not step.estimate.unknown]
+    assert len(known) > len(steps) / 2
+    assert known == sorted(known)
     assert {run.dataset.label for step in steps for run in step.chosen} >= {"adult", "web", "digits"}
+
+
+def test_steps_of_which_nothing_is_known_are_sorted_by_their_inner_products(shipped_configs: Path) -> None:
+    found, _ = reproduction.experiments([], "ci", lambda _: None)
+    steps = reproduction.steps(found)
+    assert all(step.estimate.unknown for step in steps)
+    assert [step.products for step in steps] == sorted(step.products for step in steps)
+
+
+def test_a_dry_run_tells_what_is_to_do_and_does_nothing(shipped_configs: Path, tmp_path: Path) -> None:
+    code, told = reproduce("--dry-run")
+    assert code == 1  # a config cannot be read
+    rows = {line.split()[0]: " ".join(line.split()) for line in told.splitlines() if "-tiny-ci" in line}
+    assert rows["mpu-tiny-ci"] == "mpu-tiny-ci 1 0 1 unknown"
+    assert rows["sbp-tiny-ci"] == ("sbp-tiny-ci 3 0 1 unknown 2 (physics: to be had by hand only; covertype: offline)")
+    assert "to do: 2 runs, training time unknown" in told
+    assert "to download: nothing" in told
+    assert not (tmp_path / "results").exists()

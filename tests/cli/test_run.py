@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -77,7 +80,56 @@ def test_a_dry_run_does_nothing(place: Path, mpu_bench: Called) -> None:
     dry = mpu_bench("run", "tried.yaml", "--dry-run")
     assert dry.returncode == 0
     assert "6 runs, 0 of them with a result" in dry.stdout
+    assert "to do: 6 runs, training time unknown" in dry.stdout
     assert not (place / "results").exists()
+
+
+def test_a_dry_run_tells_how_long_the_rest_takes(mpu_bench: Called) -> None:
+    mpu_bench("run", "tried.yaml", "--repeats", "1", "--only", "solver=dcd")
+    told = mpu_bench("run", "tried.yaml", "--dry-run").stdout
+    first, *_, last = [line for line in told.splitlines() if line.startswith("checkerboard")]
+    assert first.split() == ["checkerboard", "dcd", "seed=0", "has", "a", "result"]
+    assert last.split() == ["checkerboard", "mpu", "seed=2", "to", "do"]
+    assert "to do: 5 runs, about 0.0" in told
+    assert "of training; unknown for 3 of 5 runs" in told
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a pseudo-terminal")
+def test_a_terminal_shows_a_table_that_leaves_nothing_behind(place: Path) -> None:
+    """Instead of a line for each of many runs; Ctrl-C leaves the terminal as it was, too."""
+    code, shown = in_terminal([*COMMAND, "run", "tried.yaml", "--repeats", "11"], place, until="")
+    assert code == 0
+    assert "test error, %" in shown
+    assert "22 runs: 22 done, in " in shown
+    assert "22/22  checkerboard" not in shown
+    assert shown.rindex(SHOW_CURSOR) > shown.rindex(HIDE_CURSOR)
+    code, shown = in_terminal([*COMMAND, "run", "tried.yaml", "--repeats", "11", "--force"], place, until="0/11")
+    assert code == 130
+    assert shown.rindex(SHOW_CURSOR) > shown.rindex(HIDE_CURSOR)
+
+
+HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
+
+
+def in_terminal(command: list[str], folder: Path, until: str) -> tuple[int, str]:
+    """Run a command on a pseudo-terminal, and press Ctrl-C as soon as something is seen; return what is shown."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    begin = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+    made = subprocess.Popen(
+        [sys.executable, "-c", begin, *command], cwd=folder, env=environment(TERM="xterm"),
+        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    shown, is_pressed = b"", not until
+    with suppress(OSError):  # it has ended
+        while read := os.read(ours, 1 << 16):
+            shown += read
+            if not is_pressed and until.encode() in shown:
+                is_pressed = True
+                os.write(ours, b"\x03")
+    os.close(ours)
+    return made.wait(60), shown.decode(errors="replace")
 
 
 def test_data_that_cannot_be_had_is_a_row_and_the_others_go_on(place: Path, mpu_bench: Called, rows: Rows) -> None:

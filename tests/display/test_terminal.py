@@ -15,6 +15,7 @@ from mpu_bench.display.live import Display
 from mpu_bench.display.terminal import LONGEST_REASON, Terminal, confirmed, styled
 from mpu_bench.experiment.messages import Phase
 from mpu_bench.experiment.run import Run, RunSettings
+from mpu_bench.experiment.runner import Todo
 from mpu_bench.quantities import RECORD_COLUMNS
 from mpu_bench.verdict.cells import Cell
 from mpu_bench.verdict.regression import Difference, Results
@@ -80,7 +81,7 @@ def test_what_goes_on_is_words_too(text: str, shown: str) -> None:
     run = Run("tried", dataset, SolverChoice("dcd", {}, KernelChoice()), RunSettings(), seed=3)
     terminal = made(forced=True)
     with Display(terminal).listening() as listener:
-        listener.planned(1, 0)
+        listener.planned(Todo([run], [run], 0, [None]))
         listener.news(run, Phase("training"))
         with listener.progress.transfer(text, 5) as advance:
             advance(5)

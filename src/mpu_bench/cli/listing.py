@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.filesize import decimal
 from rich.table import Table
 
 from mpu_bench import published, solvers
@@ -20,10 +19,8 @@ from mpu_bench.data.download.address import shown
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.data.prepare.load import describe, prepared_folder
-from mpu_bench.display.terminal import Terminal, reason
+from mpu_bench.display.terminal import Terminal
 from mpu_bench.errors import ConfigError, nearest
-from mpu_bench.experiment.run import Run
-from mpu_bench.files import is_file
 from mpu_bench.resources import config_names
 from mpu_bench.scaled import short
 from mpu_bench.solvers import meanings
@@ -197,33 +194,3 @@ def _columns(card: TableCard) -> str:
     kinds = list(card.columns.values())
     counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds) if kind != "label")
     return f"{counts}; the label is '{card.label}'; missing: {card.missing}; scale: {card.scale}"
-
-
-def print_plan(runs: Sequence[Run], chosen: Sequence[Run], home: DataHome, folder: Path, console: Terminal) -> None:
-    """List the chosen runs of a plan, which of them have a result that holds, and what would be downloaded."""
-    from mpu_bench.experiment import runner
-    from mpu_bench.results.store import FILE, Store
-
-    every = runner.inspect(runs, home)
-    finished: set[str] = set()
-    if is_file(folder / FILE):
-        with Store(folder) as store:
-            finished = store.finished(runner.needs_of(every))
-    selected = set(map(id, chosen))
-    planned = [each for each in every if id(each.run) in selected]
-    states = {True: "has a result", False: "to do"}
-    rows = [
-        (
-            str(each.run),
-            f"unavailable: {reason(each.unavailable)}" if each.unavailable else states[each.run_id in finished],
-        )
-        for each in planned
-    ]
-    console.print(columns(("run", "state"), rows))
-    missing = {file.name: file for each in planned if each.description for file in each.description.missing}
-    for file in missing.values():
-        size = "size unknown" if file.bytes is None else decimal(file.bytes)
-        where = ", else ".join(filter(None, [*map(shown, [*home.mirrors, *file.urls[:1]]), file.by_hand]))
-        console.tell(f"to download: {file.name} ({size}) from {where}")
-    done = sum(each.run_id in finished for each in planned)
-    console.tell(f"{len(planned)} runs, {done} of them with a result; results are kept in {folder}")

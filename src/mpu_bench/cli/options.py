@@ -90,6 +90,7 @@ Mirror = Annotated[
     ),
 ]
 Offline = Annotated[bool, typer.Option("--offline", help="Do not use the network.", envvar="MPU_BENCH_OFFLINE")]
+Plain = Annotated[bool, typer.Option("--plain", help="Print a line for every run, as in a log, and no table of them.")]
 ResultsRoot = Annotated[
     Path, typer.Option("--results", metavar="DIR", help="Where results are kept: experiment X in DIR/X.")
 ]

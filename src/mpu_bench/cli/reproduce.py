@@ -17,6 +17,7 @@ from mpu_bench.cli.options import (
     DataFolder,
     Mirror,
     Offline,
+    Plain,
     ResultsRoot,
     console,
     data_home,
@@ -36,6 +37,10 @@ def reproduce(
     cluster: ClusterAddress = None,
     jobs_per_worker: JobsPerWorker = 1,
     send_data: SendData = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Tell what there is to do, how long it takes, and downloads; do nothing.")
+    ] = False,
+    plain: Plain = False,
     results: ResultsRoot = Path("results"),
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The folder of the tables. By default tables in that of results.")
@@ -63,6 +68,13 @@ def reproduce(
     machines = cluster_of(cluster, jobs_per_worker, send_data)
     home = replace(data_home(data_folder, mirror, offline), limit=memory(data_limit, "--data-limit"))
     experiments, failures = reproduction.experiments(papers or [], profile, say)
+    if dry_run:
+        from mpu_bench.cli import planning
+
+        planning.print_reproduction(experiments, home, results, console())
+        for failure in failures:
+            say(f"failed: {failure}")
+        raise typer.Exit(FAILED if failures else 0)
     if machines is None and (
         busy := disturbance.warning(
             disturbance.load_of_others(), max((each.threads for each in experiments), default=1)
@@ -73,7 +85,7 @@ def reproduce(
     try:
         with LocalPool() if machines is None else cluster_pool(machines, home) as pool:
             steps = reproduction.steps(experiments, whole=machines is not None)
-            display = Display(console(stderr=True))
+            display = Display(console(stderr=True), not plain)
             failures += reproduction.run(steps, home, results, pool, display.listening, say)
     except KeyboardInterrupt:
         say(HELD)

@@ -6,6 +6,7 @@ it stopped, and what fails stops nothing else. Data that may not or cannot be fe
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,8 +18,10 @@ from mpu_bench.config.read import read_config, read_without_plugins
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
+from mpu_bench.display.overall import duration
 from mpu_bench.errors import ClusterError, ConfigError, StoreError, UserError, nearest
 from mpu_bench.experiment import plan, runner
+from mpu_bench.experiment.estimates import Estimate, Estimates
 from mpu_bench.experiment.pool import Pool
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.runner import Listener
@@ -36,12 +39,16 @@ _NO_FAILURE = ("unavailable", "skipped")
 
 @dataclass(frozen=True)
 class Step:
-    """Runs of one config, as a rule on one dataset, and about how many inner products a pass of each takes together."""
+    """Runs of one config, as a rule on one dataset, and how long they train, as far as that is known.
+
+    ``products`` is about how many inner products a pass of each takes together.
+    """
 
     experiment: Experiment
     runs: Sequence[Run]
     chosen: Sequence[Run]
-    cost: float
+    products: float
+    estimate: Estimate
 
     def __str__(self) -> str:
         labels = dict.fromkeys(run.dataset.label for run in self.chosen)
@@ -109,15 +116,27 @@ def steps(found: Sequence[Experiment], whole: bool = False) -> list[Step]:
     found_steps = []
     for experiment in found:
         runs = plan.plan(experiment)
+        estimates = Estimates(experiment, runs)
         labels = dict.fromkeys(run.dataset.label for run in runs)
         for part in [[*labels]] if whole else [[label] for label in labels]:
             chosen = [run for run in runs if run.dataset.label in part]
-            found_steps.append(Step(experiment, runs, chosen, sum(map(_cost, chosen))))
-    return sorted(found_steps, key=lambda step: step.cost)
+            estimate = Estimate.of(estimates.seconds(chosen))
+            found_steps.append(Step(experiment, runs, chosen, sum(map(_products, chosen)), estimate))
+    return sorted(found_steps, key=_cost(found_steps))
 
 
-def _cost(run: Run) -> float:
-    """Estimate a pass: n inner products, or with a kernel n times the vectors there may be."""
+def _cost(every: Sequence[Step]) -> Callable[[Step], float]:
+    """Return what steps are sorted by: their seconds; of one that is not known, those of its inner products.
+
+    What an inner product takes is the median over steps that are known. Where none is, it counts as a second.
+    """
+    known = [step for step in every if not step.estimate.unknown and step.products]
+    rate = statistics.median(step.estimate.seconds / step.products for step in known) if known else 1.0
+    return lambda step: rate * step.products if step.estimate.unknown else step.estimate.seconds
+
+
+def _products(run: Run) -> float:
+    """Return about how many inner products a pass takes: n, or with a kernel n times the vectors there may be."""
     n = catalog.card(run.dataset.name, run.dataset.options).expected_rows()[0] or 1
     vectors = run.solver.vectors or min(run.solver.parameters.get("vectors_at_most", n), n)
     return float(n if run.solver.kernel.name == "linear" else n * vectors)
@@ -152,7 +171,7 @@ def run(
     """
     failures = []
     for number, step in enumerate(todo, start=1):
-        say(f"[{number}/{len(todo)}] {step}")
+        say(f"[{number}/{len(todo)}] {step}{_about(step)}")
         folder = results / step.experiment.name
         pool.use_threads(step.experiment.threads)
         try:
@@ -166,6 +185,11 @@ def run(
         except UserError as fault:
             failures.append(f"{step}: {fault}")
     return failures
+
+
+def _about(step: Step) -> str:
+    """Return how long a step trains if nothing of it has a result, where that is known of all its runs."""
+    return "" if step.estimate.unknown else f", about {duration(step.estimate.seconds)} in all"
 
 
 def _failed(step: Step, results: ResultsFolder) -> list[str]:

@@ -19,6 +19,7 @@ from mpu_bench.cli.options import (
     DataFolder,
     Mirror,
     Offline,
+    Plain,
     ResultsRoot,
     announce_plugins,
     complete_config,
@@ -63,7 +64,9 @@ def run(
         ),
     ] = 1,
     force: Annotated[bool, typer.Option("--force", help="Re-run even if a result exists.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List runs and downloads; execute nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List runs, how long they take, and downloads; execute nothing.")
+    ] = False,
     save_models: Annotated[
         bool, typer.Option("--save-models", help="Save the model of every run in models/ of the results folder.")
     ] = False,
@@ -74,6 +77,7 @@ def run(
     cluster: ClusterAddress = None,
     jobs_per_worker: JobsPerWorker = 1,
     send_data: SendData = False,
+    plain: Plain = False,
     results: ResultsRoot = Path("results"),
     data_folder: DataFolder = None,
     mirror: Mirror = None,
@@ -98,8 +102,8 @@ def run(
     if machines is not None and not dry_run:
         opened: AbstractContextManager[Pool] = cluster_pool(machines, home)
     else:
-        opened = _pool(0 if dry_run else jobs, threads or 1, debugger)
-    with opened as pool:  # workers import while the config is read
+        opened = _pool(jobs, threads or 1, debugger)
+    with opened as pool:
         chosen = ChosenRuns.read(
             config,
             only or [],
@@ -113,9 +117,9 @@ def run(
         )
         folder = results / chosen.experiment.name
         if dry_run:
-            from mpu_bench.cli import listing
+            from mpu_bench.cli import planning
 
-            listing.print_plan(chosen.plan, chosen.runs, home, folder, console())
+            planning.print_plan(chosen, home, folder, console())
             return
 
         def make(listener: Listener) -> bool:
@@ -123,7 +127,7 @@ def run(
                 folder, home, pool, listener, force=force, save_models=save_models, jobs=jobs, load=load, say=say
             )
 
-        raise typer.Exit(_execute(make, chosen.places, folder, status_line=not debugger))
+        raise typer.Exit(_execute(make, chosen.places, folder, table=not (debugger or plain)))
 
 
 def _begin_debugging(jobs: int, threads: int) -> None:
@@ -170,14 +174,14 @@ def _debug(fault: BaseException) -> None:
     pdb.post_mortem(fault.__traceback__)
 
 
-def _execute(make: Callable[[Listener], bool], asked: Collection[int] | None, folder: Path, status_line: bool) -> int:
+def _execute(make: Callable[[Listener], bool], asked: Collection[int] | None, folder: Path, table: bool) -> int:
     from mpu_bench.display.live import Display
     from mpu_bench.errors import ClusterError
     from mpu_bench.results.store import FILE
 
     code = FAILED
     try:
-        with Display(console(stderr=True), status_line).listening() as listener:
+        with Display(console(stderr=True), table).listening() as listener:
             code = 0 if make(listener) else FAILED
     except KeyboardInterrupt:
         say(HELD)

@@ -16,6 +16,7 @@ from typing import Any
 from mpu_bench import document, resources, solvers
 from mpu_bench.config.bounds import PlanSize, check_seeds
 from mpu_bench.config.choices import Experiment, SolverChoice
+from mpu_bench.config.overrides import apply_profile, apply_setting
 from mpu_bench.config.placement import placement_of
 from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File, Repeats
@@ -30,10 +31,8 @@ from mpu_bench.config.sweep import (
 )
 from mpu_bench.document import Document, Node
 from mpu_bench.errors import ConfigError, nearest
-from mpu_bench.texts import one_line, plain
-from mpu_bench.yaml_text import MOST_DEPTH, Locations, shown
+from mpu_bench.yaml_text import Locations, shown
 
-_MOST_SHOWN_BYTES = 200  # of an option, in a message
 #: keys that change no setting of any run
 _NO_SETTINGS = ("name", "description", "seed", "repeats", "limits", "claims")
 
@@ -144,10 +143,10 @@ def _read(
     labels = labels_in(file.data)
     overridden: list[str] = []
     if profile is not None:
-        changed = ", ".join(key for key in _apply_profile(file, profile) if key not in _NO_SETTINGS)
+        changed = ", ".join(key for key in apply_profile(file, profile) if key not in _NO_SETTINGS)
         overridden.append(f"profile {profile} ({changed})")
     for setting in settings:
-        _apply_setting(file, setting)
+        apply_setting(file, setting)
     overridden += (" = ".join(setting.split("=", 1)) for setting in settings)
     options = [*(["--profile", profile] if profile is not None else []), *(f"--set={setting}" for setting in settings)]
     for key, value in given.items():
@@ -209,68 +208,6 @@ def _check_version(file: Document) -> None:
             f"version {FORMAT_VERSION}; install the matching mpu-bench, or adapt the config and set "
             f"version: {FORMAT_VERSION}"
         )
-
-
-def _apply_profile(file: Document, profile: str) -> list[str]:
-    """Lay a profile over the config and return its keys: those of a config, or dotted as those of ``--set``."""
-    profiles = file.data.get("profiles") or {}
-    known = (
-        [name for name, keys in profiles.items() if isinstance(keys, Mapping)] if isinstance(profiles, Mapping) else []
-    )
-    if profile not in known:
-        raise file.root.unknown("profile", profile, known)
-    keys, locations = profiles[profile], file.locations.below(("profiles", profile))
-    for name, value in keys.items():
-        key, at = str(name), locations.below((name,))
-        if "." in key:
-            _set(file, key, value, at)
-        else:
-            file.overlay((key,), value, at)
-    if "name" not in keys and isinstance(file.data.get("name"), str):
-        file.data["name"] += f"-{profile}"
-    return list(map(str, keys))
-
-
-def _apply_setting(file: Document, setting: str) -> None:
-    dotted, equals, text = setting.partition("=")
-    if not equals or not dotted:
-        raise ConfigError(f"--set {setting}: must be written key=value, such as stop.seconds=5")
-    source = f"--set {one_line(setting, _MOST_SHOWN_BYTES)}"
-    if setting != plain(setting, 12 * len(setting)):
-        raise ConfigError(f"{source}: holds a character that cannot be shown, or is not UTF-8 text")
-    _set(file, dotted, document.value(text, source, ConfigError), Locations(source))
-
-
-def _set(file: Document, dotted: str, value: Any, locations: Locations) -> None:
-    """Put a value in the place of ``solvers.mpu.C``."""
-    *steps, last = dotted.split(".")
-    if len(steps) >= MOST_DEPTH:
-        raise ConfigError(f"{locations.text}: lies more than {MOST_DEPTH} levels deep")
-    target: Any = file.data
-    key: list[str | int] = []
-    for step in steps:
-        target, taken = _step_into(target, step, locations.text)
-        key += taken
-    if not isinstance(target, dict):
-        raise ConfigError(f"{locations.text}: '{'.'.join(steps)}' holds no keys")
-    file.replace((*key, last), value, locations)
-
-
-def _step_into(target: Any, step: str, location: str) -> tuple[Any, list[str | int]]:
-    """Go one key down; in a list of names or single-key mappings (solvers, datasets) the name is the key."""
-    if isinstance(target, list):
-        for position, entry in enumerate(target):
-            if entry == step:
-                target[position] = {step: {}}
-            if isinstance(target[position], dict) and step in target[position]:
-                if target[position][step] is None:
-                    target[position][step] = {}
-                return target[position][step], [position, step]
-        known = [str(next(iter(entry))) if isinstance(entry, dict) and entry else str(entry) for entry in target]
-        raise ConfigError(f"{location}: there is no '{step}' in this config; {nearest(step, known)}")
-    if isinstance(target, dict):
-        return target.setdefault(step, {}), [step]
-    raise ConfigError(f"{location}: '{step}' stands below a value that holds no keys")
 
 
 def _experiment(

@@ -7,14 +7,16 @@ wraps negative indices, and with signed ones each access would pay a compare and
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.prefetch import prefetch
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 class Dense(NamedTuple):
@@ -295,7 +297,7 @@ def take(rows: Rows, chosen: NDArray[np.integer[Any]]) -> Rows:
     return Sparse(rows.values[kept], rows.indices[kept], starts.astype(np.uint32))
 
 
-def to_scipy(rows: Rows, features: int) -> scipy.sparse.csr_matrix | NDArray[np.float64]:
+def to_scipy(rows: Rows, features: int) -> csr_matrix | NDArray[np.float64]:
     """Return the rows as the peers want them: a float64 CSR matrix, or a float64 array for dense rows.
 
     Parameters
@@ -306,6 +308,8 @@ def to_scipy(rows: Rows, features: int) -> scipy.sparse.csr_matrix | NDArray[np.
     """
     if isinstance(rows, Dense):
         return rows.values.astype(np.float64)
+    from scipy.sparse import csr_matrix
+
     values = np.ones(len(rows.indices)) if isinstance(rows, Ones) else rows.values.astype(np.float64)
     csr = (values, rows.indices.astype(np.int32), rows.starts.astype(np.int32))
-    return scipy.sparse.csr_matrix(csr, shape=(len(rows.starts) - 1, features))
+    return csr_matrix(csr, shape=(len(rows.starts) - 1, features))

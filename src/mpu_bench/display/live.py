@@ -1,20 +1,22 @@
-"""What a person sees while an experiment runs: one line per finished run, and what goes on below it."""
+"""What a person sees while an experiment runs: lines, or on a terminal a table that grows, with what is left below."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
-
-from rich.status import Status
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 from mpu_bench.data.download import progress
-from mpu_bench.display.terminal import Terminal, reason, styled
+from mpu_bench.display.overall import Overall, number_of_runs
+from mpu_bench.display.terminal import Terminal, reason, screen_on
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress
+from mpu_bench.experiment.names import Names
 from mpu_bench.experiment.run import Run
-from mpu_bench.experiment.runner import Listener
+from mpu_bench.experiment.runner import Listener, Todo
 from mpu_bench.quantities import FINISHED, RunStatus
+
+if TYPE_CHECKING:
+    from rich.live import Live
 
 _PHASES = {
     "starting": "starting",
@@ -23,21 +25,26 @@ _PHASES = {
     "compiling": "loading compiled code (the first time on a machine: compiling)",
     "training": "training",
 }
-
-
-_MOST_SHOWN, _FEWEST_TO_ESTIMATE = 4, 3
+_SCREENS_A_SECOND = 2  # every one costs this process milliseconds, beside runs whose seconds are measured
+_MOST_LINES = 20  # runs that have a line of their own beside the table
 
 
 class Display:
-    """Turns the runner's messages into lines, and on a terminal into a status line, unless that is in the way."""
+    """Turns the runner's messages into lines, and on a terminal into a table of what is done.
 
-    def __init__(self, console: Terminal, status_line: bool = True) -> None:
+    Parameters
+    ----------
+    console : Terminal
+    table : bool
+        Without, there is a line for every run, and nothing else.
+    """
+
+    def __init__(self, console: Terminal, table: bool = True) -> None:
         self._console = console
-        self._has_status_line = status_line and console.is_terminal
-        self._status: Status | None = None
-        self._total = self._done = 0
-        self._began = time.monotonic()
-        self._running: dict[str, str] = {}
+        self._has_table = table and console.is_terminal and not console.is_dumb_terminal
+        self._live: Live | None = None
+        self._names = Names([])
+        self._overall = Overall([], [])
         self._compiled: dict[str, float] = {}
         self._last_reason = ""
 
@@ -51,73 +58,68 @@ class Display:
             finished=self._finished,
         )
         try:
-            yield listener
+            with screen_on(self._console) if self._has_table else nullcontext():
+                yield listener
         finally:
             self._stop()
 
     def _stop(self) -> None:
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
+        if self._live is None:
+            return
+        self._live.stop()
+        self._live = None
+        if not self._has_lines:
+            self._console.print(self._overall.summary())
 
-    def _planned(self, missing: int, kept: int) -> None:
-        self._total, self._done, self._began = missing, 0, time.monotonic()
-        if kept:
-            self._console.print(f"{_runs(kept)} kept from before, {_runs(missing)} to do")
-        if missing and self._has_status_line:
-            self._status = self._console.status(styled(""))
-            self._status.start()
+    def _planned(self, todo: Todo) -> None:
+        self._names, self._overall = Names(todo.plan), Overall(todo.runs, todo.seconds)
+        if todo.kept:
+            self._console.print(f"{number_of_runs(todo.kept)} kept from before, {number_of_runs(len(todo.runs))} to do")
+        if todo.runs and self._has_table:
+            self._start()
+
+    def _start(self) -> None:
+        from rich.live import Live
+
+        from mpu_bench.display.screen import screen
+
+        self._live = Live(
+            console=self._console,
+            get_renderable=lambda: screen(self._overall, self._console),
+            refresh_per_second=_SCREENS_A_SECOND,
+            transient=True,
+        )
+        self._live.start()
+
+    @property
+    def _has_lines(self) -> bool:
+        """Whether every finished run has a line."""
+        return not self._has_table or self._overall.total <= _MOST_LINES
 
     def _news(self, run: Run, news: News) -> None:
+        name = self._names.of(run)
         match news:
-            case Phase(name):
-                self._running[str(run)] = _PHASES[name]
+            case Phase(phase):
+                self._overall.is_at(run, name, _PHASES[phase])
             case Compiled(seconds):
-                self._compiled[str(run)] = seconds
+                self._compiled[name] = seconds
             case Progress():
-                self._running[str(run)] = _how_far(news)
-        self._refresh()
-
-    def _refresh(self) -> None:
-        if self._status is not None:
-            shown = [f"{run}: {words}" for run, words in list(self._running.items())[:_MOST_SHOWN]]
-            if (more := len(self._running) - _MOST_SHOWN) > 0:
-                shown.append(f"and {more} more")
-            self._status.update(styled(f"[{self._done + 1}/{self._total}{self._left()}] " + " | ".join(shown)))
-
-    def _left(self) -> str:
-        """Return about how long it still takes, if as many runs of this experiment have ended as tell that."""
-        if self._done < _FEWEST_TO_ESTIMATE or not self._total - self._done:
-            return ""
-        seconds = (time.monotonic() - self._began) / self._done * (self._total - self._done)
-        return f", about {duration(seconds)} left"
+                self._overall.is_at(run, name, _how_far(news), news.seconds)
 
     def _finished(self, run: Run, record: Mapping[str, Any]) -> None:
-        self._done += 1
-        self._running.pop(str(run), None)
-        head = f"{self._done}/{self._total}  {run}"
+        name = self._names.of(run)
+        self._overall.has_ended(run, name, record)
+        head = f"{self._overall.ended}/{self._overall.total}  {name}"
+        compiled = self._compiled.pop(name, 0.0)
         if record["status"] in FINISHED:
-            line = f"{head}: {_result(record)}"
-            if compiled := self._compiled.pop(str(run), 0.0):
-                line += f" (after {compiled:.1f} s of compiling, once on a machine)"
-            self._console.print(line)
-        else:
-            why = reason(record["reason"]) if record["reason"] != self._last_reason else "as above"
-            self._last_reason = record["reason"]
-            values = f"; {_result(record)}" if record["status"] == RunStatus.PROVISIONAL else ""
-            self._console.print(f"{head}: {record['status'].upper()}: {why}{values}", style="bold red")
-        self._refresh()
-
-
-def duration(seconds: float) -> str:
-    """Return seconds as people say them, in one unit: ``40 s``, ``12 min``, ``3.5 h``."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
+            if self._has_lines:
+                more = f" (after {compiled:.1f} s of compiling, once on a machine)" if compiled else ""
+                self._console.print(f"{head}: {_result(record)}{more}")
+            return
+        why = reason(record["reason"]) if record["reason"] != self._last_reason else "as above"
+        self._last_reason = record["reason"]
+        values = f"; {_result(record)}" if record["status"] == RunStatus.PROVISIONAL else ""
+        self._console.print(f"{head}: {record['status'].upper()}: {why}{values}", style="bold red")
 
 
 def _how_far(progress: Progress) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich.console import Console
@@ -49,9 +50,22 @@ def styled(text: str, style: str = "") -> Text:
     return Text(plain(text, _UNBOUNDED), style)
 
 
+_with_screen: list[Terminal] = []  # what shows a screen that changes now, the last one on top
+
+
+@contextmanager
+def screen_on(console: Terminal) -> Iterator[None]:
+    """Let messages go above a screen that a console shows meanwhile, and not across it."""
+    _with_screen.append(console)
+    try:
+        yield
+    finally:
+        _with_screen.remove(console)
+
+
 def say(message: str) -> None:
     """Print a message beside the output, on stderr."""
-    terminal(stderr=True).tell(message)
+    (_with_screen[-1] if _with_screen else terminal(stderr=True)).tell(message)
 
 
 def confirmed(question: str) -> bool:

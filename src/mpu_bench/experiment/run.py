@@ -70,14 +70,23 @@ class Run:
     trial: ValidationSplit | None = None
 
     def __str__(self) -> str:
+        return " ".join([self.place, self.solver.name, *self.described.values()])
+
+    @property
+    def place(self) -> str:
+        """What its dataset is called, with its split if there are several."""
+        return f"{self.dataset.label}-{self.dataset.split}" if self.dataset.split else self.dataset.label
+
+    @property
+    def described(self) -> dict[str, str]:
+        """What there is to say of it besides its dataset and its solver: each parameter, the kernel, the seed, ..."""
         solver, kernel = self.solver, self.solver.kernel
-        words = [
-            f"{self.dataset.label}-{self.dataset.split}" if self.dataset.split else self.dataset.label,
-            solver.name,
-            *(f"{name}={short(value)}" for name, value in solver.parameters.items()),
-            *([] if kernel.name == "linear" else [str(kernel)]),
-            f"seed={self.seed}",
-            *([] if solver.tuning is None else [f"tuned: {', '.join(solver.tuning.names)}"]),
-            *([] if self.trial is None else [f"trial: {self.trial}"]),
-        ]
-        return " ".join(words)
+        words = {name: f"{name}={short(value)}" for name, value in solver.parameters.items()}
+        if kernel.name != "linear":
+            words["kernel"] = str(kernel)
+        words["seed"] = f"seed={self.seed}"
+        if solver.tuning is not None:
+            words["tuned"] = f"tuned: {', '.join(solver.tuning.names)}"
+        if self.trial is not None:
+            words["trial"] = f"trial: {self.trial}"
+        return words

@@ -21,6 +21,7 @@ from mpu_bench.data.prepare.load import Description, describe
 from mpu_bench.errors import StoreError, UserError
 from mpu_bench.experiment import environment
 from mpu_bench.experiment.bind import with_results_of_others
+from mpu_bench.experiment.estimates import Estimates
 from mpu_bench.experiment.facts import check_config, facts_of, marks_of
 from mpu_bench.experiment.identity import run_id
 from mpu_bench.experiment.messages import News, Task
@@ -82,12 +83,34 @@ _INDISPENSABLE = ("nu", "seconds")  #: without which a run cannot be made, and o
 _WITH_VALUES = (*FINISHED, RunStatus.PROVISIONAL)
 
 
+@dataclass(frozen=True)
+class Todo:
+    """What is to be made of an experiment.
+
+    Attributes
+    ----------
+    plan : sequence of Run
+        All its runs.
+    runs : sequence of Run
+        Those that are made now.
+    kept : int
+        How many of those that were asked for have a result.
+    seconds : sequence of float or None
+        About how long each run trains, where that is known.
+    """
+
+    plan: Sequence[Run]
+    runs: Sequence[Run]
+    kept: int
+    seconds: Sequence[float | None]
+
+
 @dataclass
 class Listener:
     """What a caller may be told while an experiment runs; every function may be replaced."""
 
     progress: Progress = SILENT
-    planned: Callable[[int, int], None] = lambda _missing, _kept: None
+    planned: Callable[[Todo], None] = lambda _todo: None
     news: Callable[[Run, News], None] = lambda _run, _news: None
     finished: Callable[[Run, Mapping[str, Any]], None] = lambda _run, _record: None
 
@@ -265,9 +288,12 @@ def execute(
         if again := _without_model(model_files, done, store):
             listener.progress.note(f"made again, because they have a result and no saved model: {len(again)} runs")
         missing = filter_already_run(planned, wanted, done - again)
-        listener.planned(len(missing), len(wanted) - len(missing))
-        groups = _groups(experiment, planned, done, store)
-        _Session(experiment, home, store, pool, listener, needs, model_files, groups).make(missing)
+        todo = [each.run for each in missing]
+        seconds = Estimates(experiment, runs, store.records(earlier=True)).seconds(todo) if missing else []
+        listener.planned(Todo(runs, todo, len(wanted) - len(missing), seconds))
+        if missing:
+            groups = _groups(experiment, planned, done, store)
+            _Session(experiment, home, store, pool, listener, needs, model_files, groups).make(missing)
         return wanted <= store.finished(needs)
 
 

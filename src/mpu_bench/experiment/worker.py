@@ -52,7 +52,7 @@ _NEEDED_BY_EVERY_RUN = ("mpu_bench.data.prepare.load", "mpu_bench.experiment.bin
 
 def serve(descriptor: int, jobs: int = 1) -> None:
     """Answer what comes over a connection, until it is closed."""
-    for module in _NEEDED_BY_EVERY_RUN:  # while the parent still reads its config
+    for module in _NEEDED_BY_EVERY_RUN:  # before what is there is frozen
         importlib.import_module(module)
     _prune_compiled_code()
     connection, this = Connection(descriptor), os.getpid()
@@ -246,11 +246,11 @@ class RunExecutor:
 
 def _save_model(task: Task, traced: Any, problem: Any) -> str:
     """Save the model of a run where that is asked for; return why it is not saved, if it is not."""
+    if task.model_file is None or traced.status == "diverged":
+        return ""
     from mpu_bench.data.cards import catalog
     from mpu_bench.experiment import saving
 
-    if task.model_file is None or traced.status == "diverged":
-        return ""
     card = catalog.card(task.run.dataset.name, task.run.dataset.options)
     return saving.save_model(task.model_file, traced.model, task.run, problem, card, task.home)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from mpu_bench import resources
+from mpu_bench.config.overrides import read_judging
 from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.document import Document
 from mpu_bench.errors import StoreError
@@ -216,11 +217,8 @@ def _judged_by(facts: dict[str, Any]) -> dict[str, Any]:
     options = facts.get("options") or []
     profiles = [profile for option, profile in pairwise(options) if option == "--profile"]
     path = resources.bundled("configs") / f"{facts['config']}.yaml"
-    from mpu_bench.config.read import read_without_plugins  # and with it the solvers, which most folders do without
-
-    experiment = read_without_plugins(path, profile=profiles[0] if profiles else None)
-    judging = experiment.judging.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    return {"judging": judging}
+    judging = read_judging(path, profiles[0] if profiles else None)
+    return {"judging": judging.model_dump(mode="json", by_alias=True, exclude_unset=True)}
 
 
 def _check_facts(facts: dict[str, Any], folder: Path) -> None:

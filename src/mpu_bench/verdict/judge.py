@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-from scipy.special import stdtr
-
 from mpu_bench.verdict.rules import Tolerance, rules
 
 AGREES, DIFFERS, UNDECIDED, UNINFORMATIVE = "agrees", "differs", "undecided", "uninformative"
@@ -133,6 +131,8 @@ def _judged(published: Sample, measured: Sample, floor: float, tolerance: Tolera
     freedom = [measured.runs - 1, published.runs - 1] if own else [measured.runs - 1]
     shares = [each / sum(squares) for each in reversed(squares)] if own else [1.0]
     degrees = 1 / sum(share * share / each for share, each in zip(shares, freedom, strict=True))
+    from scipy.special import stdtr
+
     p_value = float(2 * stdtr(degrees, -off / error))
     return Judgement(DIFFERS if p_value < rules().significance else UNDECIDED, allowed, p_value)
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from tests.downloads import DATA, IMPATIENT, known, left, message, put, sha256
 from tests.http_server import Answer, Server
 
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.download.fetch import Fetched, clean, fetch, have, verify
+from mpu_bench.data.download.fetch import Fetched, clean, fetch, have, obstacle, verify
 from mpu_bench.data.download.remote_file import RemoteFile
 
 
@@ -200,6 +201,24 @@ class TestOffline:
         (tmp_path / "mirror" / "a9a").write_bytes(DATA)
         home = DataHome(tmp_path / "home", (str(tmp_path / "mirror"),), offline=True)
         assert fetch(known("a9a"), home).path.read_bytes() == DATA
+
+
+class TestObstacle:
+    """What is told before anything is fetched."""
+
+    def test_says_in_few_words_why_a_file_cannot_be_had(self, home: DataHome) -> None:
+        file = RemoteFile("a9a", ("https://nowhere.invalid/a9a",), bytes=5000)
+        assert obstacle(file, home) == ""
+        assert obstacle(file, replace(home, offline=True)) == "offline"
+        assert obstacle(file, replace(home, limit=4000)) == "larger than 4.0 kB"
+        assert obstacle(replace(file, urls=(), by_hand="Ask for it"), home) == "to be had by hand only"
+
+    def test_a_folder_mirror_serves_what_it_has(self, tmp_path: Path) -> None:
+        (tmp_path / "mirror").mkdir()
+        (tmp_path / "mirror" / "a9a").write_bytes(DATA)
+        home = DataHome(tmp_path / "home", (str(tmp_path / "mirror"),), offline=True, limit=1)
+        assert obstacle(known("a9a"), home) == ""
+        assert obstacle(known("other", "https://nowhere.invalid/other"), home) == "offline"
 
 
 CHILD = """

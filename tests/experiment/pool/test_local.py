@@ -197,7 +197,8 @@ def test_a_worker_removes_what_earlier_versions_have_compiled(tmp_path: Path, mo
     for folder in stale:
         folder.mkdir()
         os.utime(folder, (0, 0))
-    with LocalPool():
+    with LocalPool() as pool:
+        pool._start()
         until = time.monotonic() + 60
         while sum(folder.exists() for folder in stale) > 3 and time.monotonic() < until:
             time.sleep(0.05)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from mpu_bench.errors import FetchError
 from mpu_bench.texts import one_line
@@ -74,6 +73,8 @@ def mirror_folder(mirror: str) -> Path | None:
         return None
     if mirror.lower().startswith("file://"):
         try:
+            from urllib.request import url2pathname  # which brings a client of the web
+
             return folder_named(url2pathname(urlsplit(mirror).path), _OPTION)
         except ValueError:  # http://[ and the like
             raise FetchError(

@@ -237,6 +237,24 @@ def _addresses(file: RemoteFile, home: DataHome) -> list[str | Path]:
     return [address for address in addresses if isinstance(address, Path) or not home.offline]
 
 
+def obstacle(file: RemoteFile, home: DataHome) -> str:
+    """Return in few words why `fetch` cannot get a file that is not in the data home; nothing if it may.
+
+    Raises
+    ------
+    FetchError
+        If the folder of a mirror is none.
+    """
+    addresses = _addresses(file, home)
+    if any(isinstance(each, Path) and each.is_file() for each in addresses):
+        return ""
+    if all(isinstance(each, Path) for each in addresses):
+        return "offline" if home.offline and (file.urls or not file.by_hand) else "to be had by hand only"
+    if home.limit is not None and file.bytes is not None and file.bytes > home.limit:
+        return f"larger than {decimal(home.limit)}"
+    return ""
+
+
 def _not_a_folder(path: Path) -> str | None:
     """Return why files cannot be sought in a folder."""
     try:

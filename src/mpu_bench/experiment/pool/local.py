@@ -1,8 +1,8 @@
 """Tasks in child processes of this machine.
 
-Workers are kept warm and given one run after another; a worker that crashes or exceeds a limit is replaced,
-and its run becomes a row with the reason. So is one that has served a solver of a user's own when another's turn comes:
-that solver may have changed whatever it reached.
+Workers are started when there is something to do, kept warm and given one run after another; a worker that crashes or
+exceeds a limit is replaced, and its run becomes a row with the reason. So is one that has served a solver of a user's
+own when another's turn comes: that solver may have changed whatever it reached.
 """
 
 from __future__ import annotations
@@ -56,8 +56,6 @@ class LocalPool(Pool):
         self.sharers = sharers or jobs
         self.threads = threads
         self._workers: list[WorkerHandle] = []
-        for _ in range(jobs):
-            self._start()
 
     def close(self) -> None:  # noqa: D102 - the interface says it
         for each in self._workers:

@@ -1,0 +1,107 @@
+"""What overrides the keys of a config: its profiles, and ``--set key=value``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mpu_bench import document
+from mpu_bench.config.rules import Judging
+from mpu_bench.document import Document
+from mpu_bench.errors import ConfigError, nearest
+from mpu_bench.texts import one_line, plain
+from mpu_bench.yaml_text import MOST_DEPTH, Locations
+
+_MOST_SHOWN_BYTES = 200  # of an option, in a message
+
+
+def read_judging(path: Path, profile: str | None) -> Judging:
+    """Return what the results of a config are set against, without looking at the rest of the config.
+
+    Parameters
+    ----------
+    path : Path
+    profile : str or None
+        The entry of the config's ``profiles`` that overrides it.
+
+    Raises
+    ------
+    ConfigError
+        With file, line, key and the fix.
+    """
+    file = document.read(path, ConfigError)
+    if profile is not None:
+        apply_profile(file, profile)
+    given = {name: file.data[name] for name in Judging.model_fields if name in file.data}
+    judging: Judging = file.root.holding(given).validated(Judging)
+    return Judging(published=judging.published, claims=judging.claims, explained=judging.explained)
+
+
+def apply_profile(file: Document, profile: str) -> list[str]:
+    """Lay a profile over the config and return its keys: those of a config, or dotted as those of ``--set``.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such profile.
+    """
+    profiles = file.data.get("profiles") or {}
+    known = (
+        [name for name, keys in profiles.items() if isinstance(keys, Mapping)] if isinstance(profiles, Mapping) else []
+    )
+    if profile not in known:
+        raise file.root.unknown("profile", profile, known)
+    keys, locations = profiles[profile], file.locations.below(("profiles", profile))
+    for name, value in keys.items():
+        key, at = str(name), locations.below((name,))
+        if "." in key:
+            _set(file, key, value, at)
+        else:
+            file.overlay((key,), value, at)
+    if "name" not in keys and isinstance(file.data.get("name"), str):
+        file.data["name"] += f"-{profile}"
+    return list(map(str, keys))
+
+
+def apply_setting(file: Document, setting: str) -> None:
+    """Let ``key=value`` override what the config says; raise `ConfigError` if it is not of that form."""
+    dotted, equals, text = setting.partition("=")
+    if not equals or not dotted:
+        raise ConfigError(f"--set {setting}: must be written key=value, such as stop.seconds=5")
+    source = f"--set {one_line(setting, _MOST_SHOWN_BYTES)}"
+    if setting != plain(setting, 12 * len(setting)):
+        raise ConfigError(f"{source}: holds a character that cannot be shown, or is not UTF-8 text")
+    _set(file, dotted, document.value(text, source, ConfigError), Locations(source))
+
+
+def _set(file: Document, dotted: str, value: Any, locations: Locations) -> None:
+    """Put a value in the place of ``solvers.mpu.C``."""
+    *steps, last = dotted.split(".")
+    if len(steps) >= MOST_DEPTH:
+        raise ConfigError(f"{locations.text}: lies more than {MOST_DEPTH} levels deep")
+    target: Any = file.data
+    key: list[str | int] = []
+    for step in steps:
+        target, taken = _step_into(target, step, locations.text)
+        key += taken
+    if not isinstance(target, dict):
+        raise ConfigError(f"{locations.text}: '{'.'.join(steps)}' holds no keys")
+    file.replace((*key, last), value, locations)
+
+
+def _step_into(target: Any, step: str, location: str) -> tuple[Any, list[str | int]]:
+    """Go one key down; in a list of names or single-key mappings (solvers, datasets) the name is the key."""
+    if isinstance(target, list):
+        for position, entry in enumerate(target):
+            if entry == step:
+                target[position] = {step: {}}
+            if isinstance(target[position], dict) and step in target[position]:
+                if target[position][step] is None:
+                    target[position][step] = {}
+                return target[position][step], [position, step]
+        known = [str(next(iter(entry))) if isinstance(entry, dict) and entry else str(entry) for entry in target]
+        raise ConfigError(f"{location}: there is no '{step}' in this config; {nearest(step, known)}")
+    if isinstance(target, dict):
+        return target.setdefault(step, {}), [step]
+    raise ConfigError(f"{location}: '{step}' stands below a value that holds no keys")
