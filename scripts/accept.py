@@ -1,6 +1,6 @@
 """Accept results folders as results/baseline, and write anew what is made of it.
 
-That is results/baseline/README.md, configs/seconds.csv and the pages results/site; scripts/document.py then writes docs.
+That is results/baseline/README.md, configs/seconds.csv and the pages results/site; scripts/document.py writes docs.
 
     python scripts/accept.py results/mpu-table1 results/sbp-table2    # what full runs came to
     python scripts/accept.py results/ci/*-ci                          # what CI holds its own runs to
