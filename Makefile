@@ -8,7 +8,7 @@ DATA_LIMIT ?= 200MB
 KILLS ?= 1000
 INPUTS ?= 1e6
 
-.PHONY: setup run test check format bench docs soak fuzz reproduce-tables clean help
+.PHONY: setup run test check format bench docs site soak fuzz reproduce-tables clean help
 
 help:  ## show these verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -50,6 +50,11 @@ bench: setup  ## seconds as ratios to a peer, in one run; some minutes (fetches 
 docs: setup  ## the documentation as a site that opens from disk: build/docs/index.html
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file - < docs/mkdocs.yml
+
+site: docs  ## the pages of results/baseline with the documentation: build/site/index.html
+	$(BIN)/mpu-bench report $(filter-out %-ci/,$(wildcard results/baseline/*/)) --out build/site --documentation docs/index.html
+	rm -rf build/site/docs
+	cp -r build/docs build/site/docs
 
 fuzz: setup  ## a million damaged inputs, resumable, about 40 minutes: build/fuzz; INPUTS=1e5 for fewer (Linux)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
