@@ -17,6 +17,7 @@ from mpu_bench import document, resources, solvers
 from mpu_bench.config.bounds import PlanSize, check_seeds
 from mpu_bench.config.choices import Experiment, SolverChoice
 from mpu_bench.config.placement import placement_of
+from mpu_bench.config.drawings import check_drawings
 from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File, Repeats
 from mpu_bench.config.sweep import (
@@ -35,7 +36,7 @@ from mpu_bench.yaml_text import MOST_DEPTH, Locations, shown
 
 _MOST_SHOWN_BYTES = 200  # of an option, in a message
 #: keys that change no setting of any run
-_NO_SETTINGS = ("name", "description", "seed", "repeats", "limits", "claims")
+_NO_SETTINGS = ("name", "description", "seed", "repeats", "limits", "claims", "figures")
 
 
 def find_config(path: Path) -> Path:
@@ -332,6 +333,7 @@ def _checked(
     _check_choices(content, choices, file)
     check_ends(content, choices, file["solvers"])
     check_judging(content, file.root, {*labels, *known})
+    check_drawings(content.figures, file["figures"], {*labels, *known})
     return Experiment(
         source=file.source,
         placement=placement_of(content, Path(file.source).stem),
@@ -363,7 +365,7 @@ def _repeats_on(file: Document) -> dict[str, int]:
 
 _TAKEN_OVER = (
     *("name", "description", "paper", "stop", "limits", "checkpoints", "threads"),
-    *("kernel_memory", "optimum"),
+    *("kernel_memory", "optimum", "figures"),
 )
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 from pydantic import AfterValidator, ByteSize, Field, TypeAdapter, WrapValidator, field_validator, model_validator
 
 from mpu_bench.config import bounds
+from mpu_bench.config.drawings import Drawing
 from mpu_bench.config.rules import Judging
 from mpu_bench.document import MisfitError, Positive, Strict
 from mpu_bench.scaled import Derived, Scaled, parse
@@ -190,6 +191,7 @@ class File(Judging):
     placement: Placement | None = None
     optimum: bool = False
     paper: Paper | None = None
+    figures: Annotated[list[Drawing], Field(max_length=bounds.MOST_ENTRIES)] = []
     plugins: Annotated[list[str], Field(max_length=bounds.MOST_ENTRIES)] = []
     profiles: dict[str, dict[str, Any]] = {}
 
