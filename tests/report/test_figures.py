@@ -68,9 +68,9 @@ def results(tmp_path):
     return made_up.results(tmp_path)
 
 
-def test_plot_writes_svg_and_pdf_that_repeat_byte_for_byte(results):
+def test_plot_writes_svg_pdf_and_png_that_repeat_byte_for_byte(results):
     written = figures.plot(results, None, None, None)
-    assert [path.name for path in written] == ["test-error.svg", "test-error.pdf"]
+    assert [path.name for path in written] == ["test-error.svg", "test-error.pdf", "test-error.png"]
     before = [path.read_bytes() for path in written]
     assert [path.read_bytes() for path in figures.plot(results, "test-error", None, None)] == before
     assert "kernel evaluations" in written[0].read_text()

@@ -44,7 +44,9 @@ def plot(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The folder of the figures. By default RESULTS/figures.")
     ] = None,
-    to: Annotated[str, typer.Option(metavar="FORMS", help="The forms of the files: some of svg,pdf,png.")] = "svg,pdf,png",
+    to: Annotated[
+        str, typer.Option(metavar="FORMS", help="The forms of the files: some of svg,pdf,png.")
+    ] = "svg,pdf,png",
 ) -> None:
     """Draw the figures of a results folder as SVG, PDF and PNG, at the size they are printed."""
     from mpu_bench.report import figures

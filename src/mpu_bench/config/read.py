@@ -16,8 +16,8 @@ from typing import Any
 from mpu_bench import document, resources, solvers
 from mpu_bench.config.bounds import PlanSize, check_seeds
 from mpu_bench.config.choices import Experiment, SolverChoice
-from mpu_bench.config.placement import placement_of
 from mpu_bench.config.drawings import check_drawings
+from mpu_bench.config.placement import placement_of
 from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File, Repeats
 from mpu_bench.config.sweep import (

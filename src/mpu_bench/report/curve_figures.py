@@ -13,8 +13,9 @@ from mpu_bench.report import figure_parts as parts
 from mpu_bench.report.figure_parts import OPTIMA, Figure, Level, Panel, Series
 from mpu_bench.results.curves import Row, along, complete, final_point
 
-_MARGIN, _MOST_ABOVE = 0.35, 3.0  # of how far the curves' ends lie apart: shown above the highest end
+_MARGIN, _MOST_ABOVE = 0.35, 5.0  # of how far the curves' ends lie apart: shown above the highest end
 _LEAST_APART, _LEAST_POINTS = 0.05, 0.2  # of the highest end, and percentage points: nearer ends count as so far apart
+_LEAST_POINTS_ALONE = 5  # of a curve without another
 _LEAST_CUT = 0.25  # of the height of all data; less is not worth a cut
 
 Maker = Callable[[Sequence[Row], Sequence[Row], str | None], Figure | None]
@@ -50,10 +51,16 @@ def maker(quantity: str, first: str | None = None) -> Maker:
         axis = against if against in (*fitting, "presented") else fitting[0]
         varied = parts.varying(usable)
         panels = [_panel(dataset, usable, rows, quantity, axis, varied) for dataset in parts.datasets_of(usable)]
-        panels = [panel for panel in panels if any(series.line for series in panel.series)]
+        panels = [panel for panel in panels if _is_curve(panel)]
         return Figure("", f"{parts.words(quantity)} against {DECLARED[axis].heading}", tuple(panels))
 
     return figure
+
+
+def _is_curve(panel: Panel) -> bool:
+    """Return whether there is something to see: several curves, or a single one that is long enough."""
+    lengths = [len(series.x) for series in panel.series if not series.published]
+    return max(lengths) >= _LEAST_POINTS_ALONE or (max(lengths) > 1 and len(lengths) > 1)
 
 
 def accuracies(rows: Sequence[Row], curves: Sequence[Row], against: str | None) -> Figure | None:
@@ -67,9 +74,7 @@ def accuracies(rows: Sequence[Row], curves: Sequence[Row], against: str | None) 
 
 def _turned(panel: Panel) -> Panel:
     """Return a panel of errors in percent as one of accuracies."""
-    series = tuple(
-        replace(each, y=_rest(each.y), low=_rest(each.high), high=_rest(each.low)) for each in panel.series
-    )
+    series = tuple(replace(each, y=_rest(each.y), low=_rest(each.high), high=_rest(each.low)) for each in panel.series)
     levels = tuple(Level(level.label, 100 - level.y) for level in panel.levels)
     title = DECLARED["test_accuracy_percent"].heading
     note = _note(tuple(number for each in panel.series for number in each.y), panel.limits, accuracy=True)
@@ -165,4 +170,6 @@ def _note(numbers: Sequence[float], limits: Sequence[float], *, accuracy: bool =
     """Return what lies beyond the limits of errors in percent."""
     if not limits or max(numbers) <= limits[1]:
         return ""
-    return f"\N{DOWNWARDS ARROW} from {100 - max(numbers):.0f}" if accuracy else f"\N{UPWARDS ARROW} to {max(numbers):.0f}"
+    return (
+        f"\N{DOWNWARDS ARROW} from {100 - max(numbers):.0f}" if accuracy else f"\N{UPWARDS ARROW} to {max(numbers):.0f}"
+    )

@@ -6,7 +6,7 @@ import io
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from itertools import starmap
+from contextlib import AbstractContextManager
 from typing import Any
 
 from matplotlib.artist import Artist
@@ -22,8 +22,8 @@ from matplotlib.transforms import blended_transform_factory
 from mpu_bench.report import ranks_drawing, style, ticks
 from mpu_bench.report.figure_parts import Figure, Level, Panel, Series
 
-#: what a file of each form says of itself: no dates, so that the same results give the same bytes
-METADATA: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
+# What a file of each form says of itself: no dates, so that the same results give the same bytes
+_METADATA: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
 ONE_COLUMN, TWO_COLUMNS = 3.3, 6.9  #: widths in inches
 TEXT_POINTS = 8
 _DPI = 300  # of PNG
@@ -31,9 +31,12 @@ _HEIGHTS = {1: 2.2, 2: 2.2, 3: 1.8}  # of a panel in inches, by the number of co
 _BAR_HEIGHT = 1.9  # of a panel of bars in inches
 _MOST_BARS = 16  # of a panel as wide as a column
 _LINE = 0.16  # of the legend, in inches
-_LETTERS_PER_INCH = 14
+_LETTERS_PER_INCH = 15
+_AROUND = 0.5  # inches, of the height of a panel: above and below its axis
 _MARKS = 6  # of a line with many points, about
 _BARS_WIDTH = 0.8  # of all bars of a category
+_SHADES = (1.0, 0.8, 0.65, 0.5)  # of bars, by the dashes of lines
+_ON_WHITE: Any = {"facecolor": "#ffffff", "alpha": 0.6, "linewidth": 0, "pad": 0.5}
 _STYLE: Any = {
     "font.size": TEXT_POINTS,
     **dict.fromkeys(("axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), TEXT_POINTS),
@@ -65,20 +68,29 @@ _STYLE: Any = {
 
 def files(figure: Figure, forms: Sequence[str]) -> dict[str, bytes]:
     """Return the content of a figure's files, by their forms."""
-    contents = {}
-    with context(["default", _STYLE]):
-        drawing = _drawn(figure)
-        for form in forms:
-            stream = io.BytesIO()
-            drawing.savefig(stream, format=form, metadata=METADATA[form], dpi=_DPI)
-            contents[form] = stream.getvalue()
-    return contents
+    with styled():
+        return saved(_drawn(figure), forms)
 
 
 def draw(figure: Figure) -> Drawing:
     """Draw a figure for a program, which may go on with it."""
-    with context(["default", _STYLE]):
+    with styled():
         return _drawn(figure)
+
+
+def styled() -> AbstractContextManager[None]:
+    """Return the context in which everything is drawn alike, whatever a user has set for matplotlib."""
+    return context(["default", _STYLE])
+
+
+def saved(drawing: Drawing, forms: Sequence[str]) -> dict[str, bytes]:
+    """Return the content of a drawing's files, by their forms; to be called in the context in which it was drawn."""
+    contents = {}
+    for form in forms:
+        stream = io.BytesIO()
+        drawing.savefig(stream, format=form, metadata=_METADATA[form], dpi=_DPI)
+        contents[form] = stream.getvalue()
+    return contents
 
 
 def _drawn(figure: Figure) -> Drawing:
@@ -86,7 +98,8 @@ def _drawn(figure: Figure) -> Drawing:
     columns = figure.columns or _columns(len(figure.panels))
     lines = math.ceil(len(figure.panels) / columns)
     width = _width(figure, columns)
-    heights = [max(_height(panel, columns) for panel in figure.panels[k * columns : (k + 1) * columns]) for k in range(lines)]
+    in_lines = [figure.panels[line * columns :][:columns] for line in range(lines)]
+    heights = [max(_height(panel, columns) for panel in line) for line in in_lines]
     drawing = Drawing(figsize=(width, sum(heights)), layout="constrained")
     axes = drawing.subplots(lines, columns, squeeze=False, height_ratios=heights).ravel()
     styles = figure.styles()
@@ -94,7 +107,7 @@ def _drawn(figure: Figure) -> Drawing:
         if panel.names:
             ranks_drawing.draw(on, panel, styles)
         else:
-            _draw_panel(on, panel, styles)
+            _draw_panel(on, panel, styles, int(_LETTERS_PER_INCH * (heights[place // columns] - _AROUND)))
             below = figure.panels[place + columns] if place + columns < len(figure.panels) else None
             _share_labels(on, panel, figure.panels[place - 1] if place % columns else None, below)
     for on in axes[len(figure.panels) :]:
@@ -114,7 +127,9 @@ def _width(figure: Figure, columns: int) -> float:
     """Return a figure's width in inches."""
     bars = max(len(panel.categories) * max(1, len(_bars(panel))) for panel in figure.panels)
     letters = max((len(name) for panel in figure.panels for name in panel.names), default=0)
-    is_wide = columns > 1 or bars > _MOST_BARS or letters > ranks_drawing.MOST_LETTERS
+    names = max(len(panel.names) for panel in figure.panels)
+    is_wide = columns > 1 or bars > _MOST_BARS
+    is_wide |= letters > ranks_drawing.MOST_LETTERS or names > ranks_drawing.MOST_NAMES
     return TWO_COLUMNS if is_wide else ONE_COLUMN
 
 
@@ -128,12 +143,13 @@ def _bars(panel: Panel) -> list[Series]:
     return [series for series in panel.series if not series.published]
 
 
-def _draw_panel(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
+def _draw_panel(on: Axes, panel: Panel, styles: Mapping[str, int], letters: int) -> None:
+    """Draw a panel; so many letters have room along its vertical axis."""
     on.set_title(panel.title, loc="left")
     if panel.note:
         on.set_title(panel.note, loc="right", color=style.GREY)
     on.set_xlabel(panel.x_label)
-    on.set_ylabel(panel.y_label)
+    on.set_ylabel("\n".join(textwrap.wrap(panel.y_label, letters)))
     on.set_xscale("log" if panel.x_log else "linear")
     on.set_yscale("log" if panel.y_log else "linear")
     if panel.categories:
@@ -146,6 +162,7 @@ def _draw_panel(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
         on.set_ylim(*panel.limits)
     if panel.limits and panel.x_log:
         on.set_xlim(left=_entry(panel))
+    on.autoscale_view()  # now: what is added later changes no limits
     on.set_autoscale_on(False)
     for level in panel.levels:
         _draw_level(on, level)
@@ -163,6 +180,8 @@ def _share_labels(on: Axes, panel: Panel, left: Panel | None, below: Panel | Non
     """Name an axis once where panels beside or below each other have the same."""
     if below is not None and below.x_label == panel.x_label:
         on.set_xlabel("")
+    if below is not None and panel.categories and below.categories == panel.categories:
+        on.tick_params(axis="x", labelbottom=False)
     if left is not None and left.y_label == panel.y_label:
         on.set_ylabel("")
 
@@ -177,7 +196,7 @@ def _draw_series(on: Axes, series: Series, look: style.Style, place: int) -> Non
         markevery=(place * every // 4 % every, every), label=series.label,
     )  # fmt: skip
     if series.low and series.line:
-        on.fill_between(series.x, series.low, series.high, color=look.colour, alpha=0.18, linewidth=0)
+        on.fill_between(series.x, series.low, series.high, color=look.colour, alpha=0.13, linewidth=0)
     elif series.low:
         on.errorbar(series.x, series.y, _deviations(series), fmt="none", ecolor=look.colour, capsize=1.5)
 
@@ -195,11 +214,13 @@ def _draw_bars(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
     """Draw a group of bars for each category, and published numbers on the bars they are about."""
     measured = _bars(panel)
     width = _BARS_WIDTH / len(measured)
+    base = panel.levels[0].y if panel.y_log and panel.levels else 0.0
     off = {series.label: (place - (len(measured) - 1) / 2) * width for place, series in enumerate(measured)}
     for series in panel.series:
         look = style.of(styles[series.label])
         if not series.published:
-            drawn = on.bar([x + off[series.label] for x in series.x], series.y, width, color=look.colour)
+            places, heights = [x + off[series.label] for x in series.x], [y - base for y in series.y]
+            drawn = on.bar(places, heights, width, base, color=look.colour)
             _shade(drawn, look)
             _draw_deviations(on, series, off[series.label])
     for series in panel.series:
@@ -217,7 +238,7 @@ def _draw_bars(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
 def _shade(bars: BarContainer, look: style.Style) -> None:
     """Make bars of one colour lighter or darker than the next in grey: by their dashes."""
     for bar in bars:
-        bar.set_alpha((1.0, 0.75, 0.55, 0.4)[style.DASHES.index(look.dashes)])
+        bar.set_alpha(_SHADES[style.DASHES.index(look.dashes)])
 
 
 def _draw_deviations(on: Axes, series: Series, off: float) -> None:
@@ -227,13 +248,16 @@ def _draw_deviations(on: Axes, series: Series, off: float) -> None:
 
 
 def _draw_level(on: Axes, level: Level) -> None:
+    """Draw a level if it is within what is shown."""
+    low, high = on.get_ylim()
+    if not low <= level.y <= high:
+        return
     on.axhline(level.y, color=style.GREY, linewidth=0.6, zorder=1.5)
     at_end = blended_transform_factory(on.transAxes, on.transData)
-    low, high = on.get_ylim()
     is_high = level.y > low + 0.85 * (high - low)
     on.annotate(
         level.label, (1.0, level.y), xycoords=at_end, xytext=(0, -1.5 if is_high else 1.5), textcoords="offset points",
-        ha="right", va="top" if is_high else "bottom", color=style.GREY, annotation_clip=False,
+        ha="right", va="top" if is_high else "bottom", color=style.GREY, bbox=_ON_WHITE,
     )  # fmt: skip
 
 
@@ -248,14 +272,14 @@ def _handles(figure: Figure, styles: Mapping[str, int]) -> list[Artist]:
         shown.append(Line2D([], [], linestyle="", marker="x", color="#000000", label="published"))
     banded = [series for _, series in every if series.low and not series.published]
     are_bars = any(panel.categories for panel in figure.panels)
-    return shown + ([_band(banded, "bar" if are_bars or not any(each.line for each in banded) else "band")] if banded else [])
+    word = "band" if any(each.line for each in banded) and not are_bars else "bar"
+    return [*shown, _band(banded, word)] if banded else shown
 
 
 def _sample(series: Series, look: style.Style, *, is_bar: bool) -> Artist:
     if is_bar:
-        alpha = (1.0, 0.75, 0.55, 0.4)[style.DASHES.index(look.dashes)]
-        return Patch(color=look.colour, alpha=alpha, label=series.label)
-    line = _line(look) if series.line else ""
+        return Patch(color=look.colour, alpha=_SHADES[style.DASHES.index(look.dashes)], label=series.label)
+    line: Any = _line(look) if series.line else ""
     return Line2D([], [], linestyle=line, marker=look.marker, color=look.colour, label=series.label)
 
 
@@ -270,7 +294,7 @@ def _band(banded: Sequence[Series], word: str) -> Artist:
 
 def _add_legend(drawing: Drawing, handles: Sequence[Artist], width: float) -> None:
     """Add a legend below the panels, of as many columns as fit, and let the figure grow by its height."""
-    renderer = FigureCanvasAgg(drawing).get_renderer()
+    renderer = FigureCanvasAgg(drawing).get_renderer()  # type: ignore[no-untyped-call]
     for columns in range(len(handles), 0, -1):
         legend = drawing.legend(handles=list(handles), loc="outside lower center", ncols=columns)
         box = legend.get_window_extent(renderer)

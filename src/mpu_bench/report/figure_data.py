@@ -67,9 +67,7 @@ def figures(
     return meant + [figure for name in left if (figure := make(name, rows, curves, against)) is not None]
 
 
-def meant_by(
-    drawing: Drawing, rows: Sequence[Row], curves: Sequence[Row], against: str | None = None
-) -> Figure | None:
+def meant_by(drawing: Drawing, rows: Sequence[Row], curves: Sequence[Row], against: str | None = None) -> Figure | None:
     """Return the figure that a config is meant to draw, or None without data for it; see `make`."""
     if drawing.datasets is not None:
         rows, curves = ([row for row in each if row["dataset"] in drawing.datasets] for each in (rows, curves))

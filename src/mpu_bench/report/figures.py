@@ -86,7 +86,9 @@ def figures_of(results: Path, name: str | None = None, against: str | None = Non
         raise ConfigError(f"no axis '{against}': {nearest(against, figure_data.AXES)}")
     drawable = _drawable(results, name, against)
     if not drawable:
-        raise StoreError(f"{results}: has no data for {'a figure' if name in (None, EVERY) else f'the figure {name!r}'}")
+        raise StoreError(
+            f"{results}: has no data for {'a figure' if name in (None, EVERY) else f'the figure {name!r}'}"
+        )
     return drawable
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from mpu_bench.report import style
 from mpu_bench.report.figure_parts import Panel
 
-MOST_LETTERS = 14  #: of a name in a diagram of one column's width
+MOST_LETTERS, MOST_NAMES = 9, 8  #: of a name, and names, in a diagram of one column's width
 _LINE = 0.16  # inches, of a name
 _ABOVE = 2.2  # lines: the numbers of the axis, and the critical difference
 _TITLE = 0.45  # inches

@@ -29,7 +29,7 @@ _PLACES = {
     "bpegasos merging": (0, 1), "bpegasos projection": (1, 2), "bpegasos smallest": (2, 0), "bpegasos random": (5, 5),
     "bpegasos": (0, 7), "pegasos-multiclass": (3, 4), "projectron++": (4, 3),
     "sbp": (0, 4), "smo": (1, 5), "sdca": (2, 3), "pegasos-kernel": (3, 7), "libsvm": (4, 0), "rff": (5, 1),
-    "cvm": (6, 0), "fw": (0, 2), "mfw": (1, 3),
+    "cvm": (2, 4), "fw": (0, 2), "mfw": (1, 3),
     "optimum": (7, 7), "kernel-optimum": (7, 3),
 }  # fmt: skip
 _COUNT = len(COLOURS) * len(MARKERS)  # of styles: the two lengths have no divisor in common
@@ -66,8 +66,8 @@ def name_of(solver: str, parameters: Mapping[str, Any]) -> str:
 def numbers(names: Mapping[str, str]) -> dict[str, int]:
     """Return the number of the style of each label of a figure.
 
-    A second series of a solver has its colour with other dashes and another marker. A user's own solver whose colour
-    another has in this figure takes the next that is free.
+    A second series of a solver has its colour with other dashes and another marker, until there are no others. A user's
+    own solver whose colour another has in this figure takes the next that is free.
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ def numbers(names: Mapping[str, str]) -> dict[str, int]:
     seen: dict[str, int] = {}
     for label, name in names.items():
         number, seen[name] = first[name], seen.get(name, -1) + 1
-        found[label] = _number(number % len(COLOURS), (number + seen[name]) % len(MARKERS))
+        colour = number + seen[name] // len(MARKERS)
+        found[label] = _number(colour % len(COLOURS), (number + seen[name]) % len(MARKERS))
     return found
 
 

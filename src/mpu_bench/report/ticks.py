@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axis import Axis, XAxis
-from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullFormatter, NullLocator, Locator
+from matplotlib.ticker import Formatter, Locator, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 _LEAST, _MOST = 2, 8  # ticks of an axis
-_LETTERS = 4.5  # of a label beside the next one, in sizes of the text
+_LETTERS = 5.0  # of a label beside the next one, in sizes of the text
 _LINES = 2.0  # of labels above each other, in sizes of the text
 _PLAIN = (1e-3, 1e4)  # numbers between these are written in full
 _MOST_DECADES = 7  # with ticks between
@@ -19,7 +19,7 @@ _DIGITS = ((1, 2, 5), (1, 3))  # of ticks within decades
 
 
 def set_ticks(axis: Axis, *, log: bool) -> None:
-    """Give an axis its ticks and their labels."""
+    """Set where the ticks of an axis are, and their labels."""
     axis.set_major_locator(Ticks(log=log))
     axis.set_major_formatter(Labels())
     axis.set_minor_formatter(NullFormatter())
@@ -55,13 +55,13 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
 
 def linear_ticks(low: float, high: float, most: int) -> list[float]:
     """Return at most so many round numbers between two."""
-    for intervals in range(most, 0, -1):
+    room = 1e-9 * (high - low)
+    for intervals in range(most, 4 * most):
         ticks = np.asarray(MaxNLocator(intervals, steps=[1, 2, 5, 10]).tick_values(low, high))
-        room = 1e-9 * (high - low)
         found = [float(tick) for tick in ticks if low - room <= tick <= high + room]
-        if len(found) <= most:
-            return found
-    return [low]
+        if len(found) >= _LEAST:
+            break
+    return found[:: math.ceil(len(found) / most)]
 
 
 def written(values: Sequence[float]) -> list[str]:
@@ -87,6 +87,7 @@ class Ticks(Locator):
         self._log = log
 
     def __call__(self) -> list[float]:
+        """Return the ticks of what the axis shows."""
         low, high = self.axis.get_view_interval()  # type: ignore[union-attr]
         return self.tick_values(low, high)
 
@@ -99,9 +100,9 @@ class Ticks(Locator):
         """Return how many labels have room on the axis."""
         axis = self.axis
         box = axis.axes.get_window_extent()  # type: ignore[union-attr]
-        points = 72 / axis.get_figure().dpi  # type: ignore[union-attr]
+        points = 72 / axis.axes.get_figure(root=True).dpi  # type: ignore[union-attr]
         length = points * (box.width if isinstance(axis, XAxis) else box.height)
-        size = axis.majorTicks[0].label1.get_fontsize()  # type: ignore[union-attr]
+        size: float = axis.majorTicks[0].label1.get_fontsize()  # type: ignore[union-attr,assignment]
         return int(min(_MOST, max(_LEAST, length / size // (_LETTERS if isinstance(axis, XAxis) else _LINES))))
 
 

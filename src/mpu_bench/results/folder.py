@@ -211,7 +211,7 @@ def _as_typed_here(config: str | None) -> str | None:
 
 
 def _judged_by(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts that today's config has on how its results are judged and drawn; none where it is not shipped."""
+    """Return what today's config says on how its results are judged and drawn; nothing where it is not shipped."""
     if facts.get("config") not in resources.config_names():
         return {}
     options = facts.get("options") or []
