@@ -80,13 +80,13 @@ def test_labels_of_ticks_do_not_overlap_and_every_axis_has_some(drawn: Drawing) 
         if not on.get_visible() or not on.axison:
             continue
         for axis in (on.xaxis, on.yaxis):
-            if axis is on.xaxis and FIGURES["bars"].panels[0].title == on.get_title("left"):
-                continue  # at an angle: their boxes say nothing
             low, high = sorted(axis.get_view_interval())
             labels = [
                 label for place, label in zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=False)
                 if low <= place <= high
             ]  # fmt: skip
+            if any(label.get_rotation() or not label.get_visible() for label in labels):
+                continue  # boxes of names at an angle say nothing, and names are written once
             assert shown(labels)
             assert not any(itertools.starmap(overlap, itertools.combinations(boxes(drawn, labels), 2)))
 
