@@ -13,7 +13,22 @@ from mpu_bench.report.figure_parts import PUBLISHED, Figure, Level, Panel, Serie
 from mpu_bench.results.curves import Row
 from mpu_bench.texts import publishable
 
-__all__ = ["AXES", "CURVES", "NAMES", "PUBLISHED", "Figure", "Level", "Panel", "Series", "as_data", "figures", "make"]
+__all__ = [
+    "AXES",
+    "CURVES",
+    "NAMES",
+    "PUBLISHED",
+    "Figure",
+    "Level",
+    "Panel",
+    "Series",
+    "as_data",
+    "axes",
+    "figures",
+    "make",
+    "meant_by",
+    "versions",
+]
 
 NAMES = KINDS
 #: drawn where a config or a user asks for them: each shows what another shows, too
