@@ -1,7 +1,9 @@
 import json
+from pathlib import Path
 
 import pytest
 
+from mpu_bench.config.drawings import Drawing
 from mpu_bench.errors import ConfigError, StoreError
 from mpu_bench.report import figure_data, figures
 from mpu_bench.verdict.rank_tests import critical_difference
@@ -68,9 +70,9 @@ def results(tmp_path):
     return made_up.results(tmp_path)
 
 
-def test_plot_writes_svg_and_pdf_that_repeat_byte_for_byte(results):
+def test_plot_writes_svg_pdf_and_png_that_repeat_byte_for_byte(results):
     written = figures.plot(results, None, None, None)
-    assert [path.name for path in written] == ["test-error.svg", "test-error.pdf"]
+    assert [path.name for path in written] == ["test-error.svg", "test-error.pdf", "test-error.png"]
     before = [path.read_bytes() for path in written]
     assert [path.read_bytes() for path in figures.plot(results, "test-error", None, None)] == before
     assert "kernel evaluations" in written[0].read_text()
@@ -82,6 +84,8 @@ def test_wrong_names_are_refused_with_the_nearest(results, tmp_path):
         figures.plot(results, "test-errors", None, None)
     with pytest.raises(ConfigError, match="train_seconds"):
         figures.plot(results, None, "seconds", None)
+    with pytest.raises(ConfigError, match="svg"):
+        figures.plot(results, None, None, None, ["svgs"])
     with pytest.raises(StoreError, match="no data"):
         figures.plot(results, "budget", None, tmp_path)
 
@@ -107,6 +111,89 @@ def test_a_series_of_datasets_has_a_panel_of_its_own():
         "mfw",
         "mfw, published",
     ]
+
+
+def test_scaling_has_a_row_for_each_quantity_and_a_column_for_each_series():
+    figure = figure_data.make("scaling", SERIES, [])
+    assert [panel.y_label for panel in figure.panels] == [
+        "test accuracy, %", "speed-up over cvm", "training seconds", "support vectors",
+    ]  # fmt: skip
+    assert figure.columns == 1
+    assert not figure.panels[0].y_log
+    other = [each | {"d": 20, "dataset": f"a{each['n']}"} for each in SERIES]
+    assert figure_data.make("scaling", SERIES + other, []).columns == 2
+
+
+def test_bars_of_speed_ups_stand_on_one():
+    accuracy, speed_up = figure_data.make("speed-up-bars", SERIES, []).panels
+    assert (accuracy.note, accuracy.limits[0]) == ("axis from 70", 70)
+    assert speed_up.levels[0].y == 1
+    assert [each.label for each in speed_up.series if not each.published] == ["fw", "mfw"]
+    assert speed_up.series[0].y == pytest.approx((1000, 2000, 4000))
+
+
+def long_way_down(solver, end, **more):
+    """Return a curve that stays at 50% for long and then falls."""
+    falls = [0.5] * 8 + [0.3, 0.2, end + 0.01, end]
+    return [
+        band("adult", solver, 2**k, kernel_evaluations=2.0**k, test_error=error, count=1, **more)
+        for k, error in enumerate(falls)
+    ]
+
+
+def test_a_long_way_down_does_not_flatten_the_rest_and_is_said():
+    curves = long_way_down("sbp", 0.10) + long_way_down("sdca", 0.13)
+    rows = [
+        row("adult", name, constant_error=0.24, test_error=error) | {"count": 1}
+        for name, error in (("sbp", 0.1), ("sdca", 0.13), ("kernel-optimum", 0.09))
+    ]
+    (panel,) = figure_data.make("test-error", rows, curves).panels
+    low, high = panel.limits
+    assert 0 <= low < 9
+    assert 13 < high < 35
+    assert panel.note == "↑ to 50"
+    assert [(each.label, each.y) for each in panel.levels] == [
+        ("optimum", pytest.approx(9)), ("best constant", pytest.approx(24)),
+    ]  # fmt: skip
+    (turned,) = figure_data.make("test-accuracy", rows, curves).panels
+    assert turned.limits == pytest.approx((100 - high, 100 - low))
+    assert turned.note == "↓ from 50"
+    assert turned.levels[1].y == pytest.approx(76)
+    alike = figure_data.make("test-error", [], [*long_way_down("sbp", 0.1), *long_way_down("sdca", 0.1)]).panels[0]
+    assert alike.limits[1] - alike.limits[0] > 1  # equal ends do not fill the panel
+
+
+def test_bands_say_of_how_many_runs_and_stay_above_zero():
+    curves = [each | {"test_error_std": 0.4, "count": 7} for each in long_way_down("sbp", 0.1)]
+    series = figure_data.make("test-error", [], curves + long_way_down("sdca", 0.1)).panels[0].series[0]
+    assert series.runs == 7
+    assert min(series.low) == 0
+
+
+def test_a_config_names_the_figures_that_are_drawn():
+    drawings = [Drawing(draw="test-error", against="passes", datasets=["web"], of="Figure 9")]
+    (figure,) = figure_data.figures([], CURVES, drawings)
+    assert figure.caption == "Figure 9: test error against passes"
+    assert [panel.title for panel in figure.panels] == ["web"]
+    assert figure.panels[0].x_label == "passes"
+    every = figure_data.figures([], CURVES, drawings, every=True)
+    assert [each.name for each in every] == ["test-error", "objective"]
+    elsewhere = [Drawing(draw="test-error", datasets=["elsewhere"])]
+    assert [each.name for each in figure_data.figures([], CURVES, elsewhere)] == ["test-error", "objective"]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "names", "x_label"),
+    [
+        ("sbp-figure2", ["test-error"], "kernel evaluations"),
+        ("bpegasos-figure1", ["test-accuracy"], "examples presented"),
+    ],
+)
+def test_kept_results_are_drawn_as_their_papers_print_them(experiment, names, x_label):
+    drawn = figures.figures_of(Path(__file__).parents[2] / "results" / "baseline" / f"{experiment}-ci")
+    assert [each.name for each in drawn] == names
+    assert drawn[0].panels[0].x_label == x_label
+    assert drawn[0].caption.startswith("Figure")
 
 
 def test_speed_up_is_over_the_first_solver():
@@ -142,6 +229,8 @@ def test_average_ranks_with_the_critical_difference():
     assert {each.label: each.x[1] for each in accuracy.series} == {"cvm": 1, "mfw": 2, "fw": 3}
     low, _, high = seconds.series[0].x
     assert high - low == pytest.approx(critical_difference(3, 3))
+    assert seconds.critical_difference == pytest.approx(critical_difference(3, 3))
+    assert seconds.groups == ((0, 1), (1, 2))  # 2 - 1 is less than the 1.91 of three datasets, 3 - 1 is more
     assert figure_data.make("ranks", SERIES + SERIES, []) is None  # which of the rows is a solver's is not said
     assert [panel.title[:8] for panel in figure_data.make("ranks", SERIES, []).panels] == ["accuracy"]
 

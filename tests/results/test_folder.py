@@ -103,6 +103,7 @@ def read_all(folder: Path) -> None:
     "about",
     [
         [1], 5, None, {"name": 5}, {"name": "../../x"}, {"name": "a/b"}, {"name": ""}, {"name": "x" * 300},
+        {"figures": 5}, {"figures": [{"draw": "x"}]},
         {"name": "\x1b[31m"}, {"judging": 5}, {"judging": [1]}, {"judging": {"published": 5}},
         {"judging": {"published": ["nowhere"]}}, {"judging": {"claims": [{"claim": "x"}]}}, {"options": 5},
         {"options": "--profile"}, {"options": [1]}, {"options": ["--profile", "none"], "config": "mpu-table1"},

@@ -8,7 +8,16 @@ from scipy import stats
 
 from mpu_bench import published
 from mpu_bench.errors import StoreError
-from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL, critical_difference, friedman, matched, typical, wilcoxon
+from mpu_bench.verdict.rank_tests import (
+    LEAST_PAIRS,
+    LEVEL,
+    critical_difference,
+    friedman,
+    matched,
+    not_told_apart,
+    typical,
+    wilcoxon,
+)
 
 
 @pytest.mark.parametrize(
@@ -169,6 +178,19 @@ def test_the_critical_difference_is_that_of_demsars_table():
     for solvers, q in ((3, 2.343), (5, 2.728), (10, 3.164)):
         expected = q * (solvers * (solvers + 1) / (6 * 14)) ** 0.5
         assert critical_difference(solvers, 14) == pytest.approx(expected, rel=1e-3)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.integers(2, 40))
+def test_groups_hold_all_pairs_that_are_not_told_apart_and_no_other(seed, solvers, datasets):
+    rng = np.random.default_rng(seed)
+    outcome = friedman(rng.random((datasets, solvers)) + rng.random() * np.arange(solvers))
+    ranks, difference = sorted(outcome.average_ranks), critical_difference(solvers, datasets)
+    groups = not_told_apart(outcome)
+    for one, other in itertools.combinations(range(solvers), 2):
+        is_joined = any(first <= one and other <= last for first, last in groups)
+        assert is_joined == (outcome.p_value >= LEVEL or ranks[other] - ranks[one] < difference)
+    assert all(first < last for first, last in groups)
+    assert all(a[0] < b[0] and a[1] < b[1] for a, b in itertools.pairwise(groups))
 
 
 def test_the_typical_difference_is_that_of_hollander_and_wolfe():

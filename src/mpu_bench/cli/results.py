@@ -32,7 +32,11 @@ def show(results: ResultsFolder) -> None:
 def plot(
     results: ResultsFolder,
     figure: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Draw only this figure. By default all that have data.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Draw only this figure; 'all': every one that has data. By default those that the config names.",
+        ),
     ] = None,
     against: Annotated[
         str | None, typer.Option(metavar="AXIS", help="The horizontal axis of curves: train_seconds, passes, ...")
@@ -40,11 +44,14 @@ def plot(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The folder of the figures. By default RESULTS/figures.")
     ] = None,
+    to: Annotated[
+        str, typer.Option(metavar="FORMS", help="The forms of the files: some of svg,pdf,png.")
+    ] = "svg,pdf,png",
 ) -> None:
-    """Draw the figures of a results folder as SVG and PDF."""
+    """Draw the figures of a results folder as SVG, PDF and PNG, at the size they are printed."""
     from mpu_bench.report import figures
 
-    for path in figures.plot(results, figure, against, out):
+    for path in figures.plot(results, figure, against, out, list(dict.fromkeys(to.split(",")))):
         say(f"written: {path}")
 
 

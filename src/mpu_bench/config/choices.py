@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mpu_bench.config.drawings import Drawing
 from mpu_bench.config.rules import Judging
 from mpu_bench.config.schema import Checkpoints, Limits, Placement, Stop
 from mpu_bench.scaled import short
@@ -150,6 +151,7 @@ class Experiment:
     placement: Placement
     optimum: bool
     judging: Judging
+    figures: Sequence[Drawing]
     plugins: tuple[Path, ...]
     paper: str | None
     options: tuple[str, ...]

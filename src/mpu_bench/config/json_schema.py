@@ -49,6 +49,7 @@ MEANINGS = {
     "paper": "The paper whose table or figure this is; `mpu-bench reproduce` runs such configs.",
     "plugins": "Python files with solvers of your own, relative to the config. They are code: run what you trust.",
     "profiles": "Other forms of the experiment, by name: keys that override, such as solvers.mpu.C.",
+    "figures": "The figures that plot and the pages draw, with their axes and panels; all that have data by default.",
     "published": "The printed tables that the results are set beside and judged by.",
     "claims": "Expectations of your own, judged like the papers' sentences.",
     "explained": "Why a printed number or a sentence does not come out, with the evidence; it changes no verdict.",

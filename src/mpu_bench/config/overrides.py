@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mpu_bench import document
+from mpu_bench.config.drawings import Drawing
 from mpu_bench.config.rules import Judging
 from mpu_bench.document import Document
 from mpu_bench.errors import ConfigError, nearest
@@ -30,12 +31,24 @@ def read_judging(path: Path, profile: str | None) -> Judging:
     ConfigError
         With file, line, key and the fix.
     """
-    file = document.read(path, ConfigError)
-    if profile is not None:
-        apply_profile(file, profile)
+    file = _with_profile(path, profile)
     given = {name: file.data[name] for name in Judging.model_fields if name in file.data}
     judging: Judging = file.root.holding(given).validated(Judging)
     return Judging(published=judging.published, claims=judging.claims, explained=judging.explained)
+
+
+def read_drawings(path: Path, profile: str | None) -> list[Drawing]:
+    """Return which figures a config is meant to draw, in the same way; raise `ConfigError` as `read_judging` does."""
+    file = _with_profile(path, profile)
+    drawings: list[Drawing] = file["figures"].validated(list[Drawing]) if "figures" in file.data else []
+    return drawings
+
+
+def _with_profile(path: Path, profile: str | None) -> Document:
+    file = document.read(path, ConfigError)
+    if profile is not None:
+        apply_profile(file, profile)
+    return file
 
 
 def apply_profile(file: Document, profile: str) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any
 from mpu_bench import document, resources, solvers
 from mpu_bench.config.bounds import PlanSize, check_seeds
 from mpu_bench.config.choices import Experiment, SolverChoice
+from mpu_bench.config.drawings import check_drawings
 from mpu_bench.config.overrides import apply_profile, apply_setting
 from mpu_bench.config.placement import placement_of
 from mpu_bench.config.rules import Judging, check_judging
@@ -34,7 +35,7 @@ from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.yaml_text import Locations, shown
 
 #: keys that change no setting of any run
-_NO_SETTINGS = ("name", "description", "seed", "repeats", "limits", "claims")
+_NO_SETTINGS = ("name", "description", "seed", "repeats", "limits", "claims", "figures")
 
 
 def find_config(path: Path) -> Path:
@@ -269,6 +270,7 @@ def _checked(
     _check_choices(content, choices, file)
     check_ends(content, choices, file["solvers"])
     check_judging(content, file.root, {*labels, *known})
+    check_drawings(content.figures, file["figures"], {*labels, *known})
     return Experiment(
         source=file.source,
         placement=placement_of(content, Path(file.source).stem),
@@ -300,7 +302,7 @@ def _repeats_on(file: Document) -> dict[str, int]:
 
 _TAKEN_OVER = (
     *("name", "description", "paper", "stop", "limits", "checkpoints", "threads"),
-    *("kernel_memory", "optimum"),
+    *("kernel_memory", "optimum", "figures"),
 )
 
 

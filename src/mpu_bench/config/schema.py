@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from mpu_bench.config import bounds
+from mpu_bench.config.drawings import Drawing
 from mpu_bench.config.rules import Judging
 from mpu_bench.document import MisfitError, Positive, Strict
 from mpu_bench.scaled import Derived, Scaled, parse
@@ -205,6 +206,7 @@ class File(Judging):
     placement: Placement | None = None
     optimum: bool = False
     paper: Paper | None = None
+    figures: Annotated[list[Drawing], Field(max_length=bounds.MOST_ENTRIES)] = []
     plugins: Annotated[list[str], Field(max_length=bounds.MOST_ENTRIES)] = []
     profiles: dict[str, dict[str, Any]] = {}
 

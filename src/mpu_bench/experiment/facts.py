@@ -37,6 +37,7 @@ def facts_of(experiment: Experiment, folder: Path) -> dict[str, Any]:
         "description": experiment.description,
         "paper": experiment.paper,
         "judging": experiment.judging.model_dump(mode="json", by_alias=True, exclude_unset=True),
+        "figures": [drawing.model_dump(mode="json", exclude_unset=True) for drawing in experiment.figures],
     }
 
 

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mpu_bench.config.drawings import Drawing
 from mpu_bench.quantities import FINISHED
 from mpu_bench.report import figure_data, overview, printed, style
+from mpu_bench.report.figure_parts import Figure
 from mpu_bench.results import machines, naming, problems, summary
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.problems import Shown
@@ -45,6 +47,7 @@ def shown(folder: Path) -> dict[str, Any]:
         environments, options, name = results.environments(), results.fact("options") or [], results.name
         given = results.fact("given")  # by a program: no command repeats it
         date = results.fact("date") or ""  # of kept results
+        drawings = [Drawing.model_validate(each) for each in results.fact("figures") or ()]
     runs = machines.located(records, environments)
     rows, means = machines.with_runs(rows, runs), machines.with_runs(means, runs)
     varied = naming.varying(every)
@@ -52,8 +55,9 @@ def shown(folder: Path) -> dict[str, Any]:
     kernel = every[0]["kernel"] if len(kernels) == 1 else ""  # said once, not in every row
     columns = _columns(every)
     repeat = [] if given else ["mpu-bench", "run", facts["config"] or name, *options]
-    figures = {f"{name}-{figure.name}": figure for figure in figure_data.figures(rows, means)}
-    versions = {key: figure_data.versions(figure, rows, means) for key, figure in figures.items()}
+    figures = {f"{name}-{each.name}": each for each in figure_data.figures(rows, means, drawings, every=True)}
+    meant: dict[str, Drawing] = {drawing.draw: drawing for drawing in drawings}
+    versions = {key: _versions(figure, meant.get(figure.name), rows, means) for key, figure in figures.items()}
     return facts | {
         "name": name,
         "date": date,
@@ -69,7 +73,14 @@ def shown(folder: Path) -> dict[str, Any]:
             for cell in cells
         ],
         "figures": [
-            {"id": key, "caption": figure.caption, "axes": list(versions[key])} for key, figure in figures.items()
+            {
+                "id": key,
+                "caption": figure.caption,
+                "axes": list(versions[key]),
+                "axis": figure.panels[0].x_label,
+                "is_meant": not meant or figure.name in meant,
+            }
+            for key, figure in figures.items()
         ],
         "drawn": {key: [_figure_data(figure) for figure in each.values()] for key, each in versions.items()},
         "headings": [column.heading for column in columns],
@@ -99,7 +110,16 @@ def _cell_name(cell: Cell, varied: Mapping[str, set[str]]) -> str:
     return f"{name} B={cell.budget}" if cell.budget else name
 
 
-def _figure_data(figure: figure_data.Figure) -> Any:
+def _versions(
+    figure: Figure, drawing: Drawing | None, rows: Sequence[Mapping[str, Any]], curves: Sequence[Mapping[str, Any]]
+) -> dict[str, Figure]:
+    """Return a figure against every axis that fits, with the datasets that the config names."""
+    if drawing is not None and drawing.datasets is not None:
+        rows, curves = ([row for row in each if row["dataset"] in drawing.datasets] for each in (rows, curves))
+    return figure_data.versions(figure, rows, curves)
+
+
+def _figure_data(figure: Figure) -> Any:
     """Return a figure for the page's script, each series with its colour and its dashes."""
     data, styles = _rounded(figure_data.as_data(figure)), figure.styles()
     for series in (series for panel in data["panels"] for series in panel["series"]):

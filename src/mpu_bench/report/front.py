@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mpu_bench.report.style import COLOURS, MARKERS
+from mpu_bench.report.style import COLOURS, GREY, MARKERS
 from mpu_bench.selection.outcome import Outcome, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _KINDS = ("linear", "budgeted", "batch", "scikit-learn")
-_INCHES = (7.5, 4.8)
-_DPI = 130
+_INCHES = (6.9, 4.2)
 _NEAR = (0.08, 0.04)  # parts of the width and the height, within which names stand in one line
 _ROOM_FOR_NAMES = 0.3  # of the width, at the right
 
@@ -33,12 +30,19 @@ def drawn(outcome: Outcome, name: str) -> dict[str, bytes]:
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=_INCHES, layout="constrained")
-    axes = figure.add_subplot()
+    from mpu_bench.report import drawing
+
+    with drawing.styled():
+        figure = Figure(figsize=_INCHES, layout="constrained")
+        _draw(figure.add_subplot(), outcome, name)
+        return {f"front.{form}": content for form, content in drawing.saved(figure, ("svg", "png")).items()}
+
+
+def _draw(axes: Axes, outcome: Outcome, name: str) -> None:
     _scale(axes, outcome)
     front = outcome.front
     axes.plot(
-        [_size(row) for row in front], [_error(outcome, row) for row in front], "o-", color="#888888", markersize=14,
+        [_size(row) for row in front], [_error(outcome, row) for row in front], "o-", color=GREY, markersize=12,
         markerfacecolor="none", linewidth=1, zorder=0, label="nothing is smaller and better",
     )  # fmt: skip
     for kind, colour, marker in zip(_KINDS, COLOURS, MARKERS, strict=False):
@@ -53,10 +57,8 @@ def drawn(outcome: Outcome, name: str) -> dict[str, bytes]:
         _write_names(axes, outcome, group)
     axes.set_xlabel("bytes of the model, in single precision")
     axes.set_ylabel("balanced error, %" if outcome.is_rare else "error, %")
-    axes.set_title(f"{name}: error on rows that no choice has seen", fontsize=10)
-    axes.legend(fontsize=8)
-    axes.grid(alpha=0.3)
-    return {f"front.{form}": _saved(figure, form) for form in ("svg", "png")}
+    axes.set_title(f"{name}: error on rows that no choice has seen")
+    axes.legend()
 
 
 def _size(row: Row) -> float:
@@ -103,10 +105,4 @@ def _write_names(axes: Axes, outcome: Outcome, group: Sequence[Row]) -> None:
     last = max(group, key=_size)
     weight = "bold" if chosen in [row.name for row in group] else "normal"
     point = _size(last), _error(outcome, last)
-    axes.annotate(names, point, xytext=(8, 4), textcoords="offset points", fontsize=8, fontweight=weight)
-
-
-def _saved(figure: Figure, form: str) -> bytes:
-    written = io.BytesIO()
-    figure.savefig(written, format=form, dpi=_DPI)
-    return written.getvalue()
+    axes.annotate(names, point, xytext=(8, 4), textcoords="offset points", fontweight=weight)

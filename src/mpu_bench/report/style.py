@@ -1,6 +1,14 @@
-"""How series are drawn, by matplotlib and on the page: colours, dashes and markers, told apart also in grey."""
+"""How series are drawn, by matplotlib and on the page: colours, dashes and markers, told apart also in grey.
+
+A style is a number: its colour, dashes and marker are those at the number modulo the length of each list. A solver has
+the same one in every figure.
+"""
 
 from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 #: after Okabe and Ito, which colour-blind eyes tell apart, dark enough to be read as text on white
 COLOURS = ("#0072b2", "#c04a00", "#00795a", "#b0528a", "#8f6200", "#5b4fb3", "#1c1c1c", "#77771f", "#882255")
@@ -9,4 +17,83 @@ DARK_COLOURS = ("#56b4e9", "#ff9d5c", "#3ecf9f", "#e29ac4", "#f0c040", "#b3a8ff"
 #: lengths of dashes and gaps in turn, in widths of the line; none is a solid line
 DASHES = ((), (3.75, 1.875), (3.75, 1.875, 0.625, 1.875), (0.9375, 1.5625))
 #: as matplotlib names them
-MARKERS = "os^vDPX*<"
+MARKERS = "os^vDPX*"
+GREY = "#6b6b6b"  #: of what is no solver, such as the error of the best constant
+
+#: solver, with its choice of words where each is drawn as a solver of its own -> places of its colour and marker.
+#: Those that meet in a figure of a paper differ in both.
+_PLACES = {
+    "mpu": (0, 0), "dcd": (1, 1), "svmperf": (2, 2), "pegasos": (3, 3), "liblinear": (5, 4),
+    "margin-perceptron": (8, 5), "perceptron": (6, 6),
+    "forgetron": (8, 0), "cks": (7, 1), "perceptron-oldest": (2, 5), "perceptron-random": (5, 3),
+    "bpegasos merging": (0, 1), "bpegasos projection": (1, 2), "bpegasos smallest": (2, 0), "bpegasos random": (5, 5),
+    "bpegasos": (0, 7), "pegasos-multiclass": (3, 4), "projectron++": (4, 3),
+    "sbp": (0, 4), "smo": (1, 5), "sdca": (2, 3), "pegasos-kernel": (3, 7), "libsvm": (4, 0), "rff": (5, 1),
+    "cvm": (2, 4), "fw": (0, 2), "mfw": (1, 3),
+    "optimum": (7, 7), "kernel-optimum": (7, 3),
+}  # fmt: skip
+_COUNT = len(COLOURS) * len(MARKERS)  # of styles: the two lengths have no divisor in common
+
+
+class Style(NamedTuple):
+    """How a series is drawn."""
+
+    colour: str
+    dark_colour: str
+    dashes: tuple[float, ...]
+    marker: str
+
+
+def of(number: int) -> Style:
+    """Return the style of a number."""
+    colour = number % len(COLOURS)
+    return Style(COLOURS[colour], DARK_COLOURS[colour], DASHES[number % len(DASHES)], MARKERS[number % len(MARKERS)])
+
+
+def number_of(name: str) -> int:
+    """Return the number of a solver's style: a fixed one, or for a user's own solver one that follows from its name."""
+    if name in _PLACES:
+        return _number(*_PLACES[name])
+    return zlib.crc32(name.encode()) % _COUNT
+
+
+def name_of(solver: str, parameters: Mapping[str, Any]) -> str:
+    """Return the name by which a solver has its style: with the choice of words that makes it one of its own."""
+    choices = (f"{solver} {value}" for value in parameters.values() if isinstance(value, str))
+    return next((choice for choice in choices if choice in _PLACES), solver)
+
+
+def numbers(names: Mapping[str, str]) -> dict[str, int]:
+    """Return the number of the style of each label of a figure.
+
+    A second series of a solver has its colour with other dashes and another marker, until there are no others. A user's
+    own solver whose colour another has in this figure takes the next that is free.
+
+    Parameters
+    ----------
+    names : mapping
+        The label of each series, in order -> the name by which its solver has its style.
+    """
+    first = {name: number_of(name) for name in names.values() if name in _PLACES}
+    for name in names.values():
+        first.setdefault(name, _free(number_of(name), {number % len(COLOURS) for number in first.values()}))
+    found: dict[str, int] = {}
+    seen: dict[str, int] = {}
+    for label, name in names.items():
+        number, seen[name] = first[name], seen.get(name, -1) + 1
+        colour = number + seen[name] // len(MARKERS)
+        found[label] = _number(colour % len(COLOURS), (number + seen[name]) % len(MARKERS))
+    return found
+
+
+def _free(number: int, taken: set[int]) -> int:
+    others = (_number(number + more, number % len(MARKERS)) for more in range(len(COLOURS)))
+    return next((other for other in others if other % len(COLOURS) not in taken), number)
+
+
+def _number(colour: int, marker: int) -> int:
+    """Return the number of which these are the places of the colour and of the marker."""
+    return next(
+        number for number in range(_COUNT)
+        if (number - colour) % len(COLOURS) == 0 and (number - marker) % len(MARKERS) == 0
+    )  # fmt: skip

@@ -51,7 +51,7 @@ def along(row: Row, axis: str) -> float | None:
 
     On that of inner products a kernel evaluation counts as one, as in sbp-2012.
     """
-    position: float | None = row.get(f"{axis}_mean")
+    position: float | None = row.get("presented" if axis == "presented" else f"{axis}_mean")
     if axis != "inner_products" or position is None:
         return position
     return position + (row.get("kernel_evaluations_mean") or 0.0)

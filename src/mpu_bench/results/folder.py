@@ -1,7 +1,7 @@
 """A results folder as its readers see it: one with its database, or one that is kept as CSV, as in results/baseline.
 
 What a kept folder lacks is empty: one of an earlier version has no curves, and no column that came later. How the
-results of a config that comes with the project are judged is read from that config, as it is today.
+results of a config that comes with the project are judged and drawn is read from that config, as it is today.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from mpu_bench import resources
-from mpu_bench.config.overrides import read_judging
+from mpu_bench.config.drawings import Drawing, check_drawings
+from mpu_bench.config.overrides import read_drawings, read_judging
 from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.document import Document
 from mpu_bench.errors import StoreError
@@ -211,14 +212,16 @@ def _as_typed_here(config: str | None) -> str | None:
 
 
 def _judged_by(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts that today's config has on how its results are judged; none where it is not shipped."""
+    """Return what today's config says on how its results are judged and drawn; nothing where it is not shipped."""
     if facts.get("config") not in resources.config_names():
         return {}
     options = facts.get("options") or []
     profiles = [profile for option, profile in pairwise(options) if option == "--profile"]
     path = resources.bundled("configs") / f"{facts['config']}.yaml"
-    judging = read_judging(path, profiles[0] if profiles else None)
-    return {"judging": judging.model_dump(mode="json", by_alias=True, exclude_unset=True)}
+    profile = profiles[0] if profiles else None
+    judging = read_judging(path, profile).model_dump(mode="json", by_alias=True, exclude_unset=True)
+    figures = [each.model_dump(mode="json", exclude_unset=True) for each in read_drawings(path, profile)]
+    return {"judging": judging, "figures": figures}
 
 
 def _check_facts(facts: dict[str, Any], folder: Path) -> None:
@@ -226,6 +229,8 @@ def _check_facts(facts: dict[str, Any], folder: Path) -> None:
     name = facts.get("name")
     if name is not None and not _NAME.fullmatch(name):
         raise document["name"].error("is no name of an experiment")
+    if (figures := document["figures"]).value is not None:
+        check_drawings(figures.validated(list[Drawing]), figures, labels=None)
     judging = document["judging"]
     if judging.value is not None:  # a solver of somebody's own may have no file here
         check_judging(judging.validated(Judging), judging, labels=None, known=None)

@@ -225,3 +225,23 @@ def critical_difference(solvers: int, datasets: int) -> float:
     """
     q = float(scipy.stats.studentized_range.ppf(1 - LEVEL, solvers, np.inf)) / np.sqrt(2)
     return float(q * np.sqrt(solvers * (solvers + 1) / (6 * datasets)))
+
+
+def not_told_apart(outcome: Friedman) -> tuple[tuple[int, int], ...]:
+    """Return the groups of solvers that are not told apart at `LEVEL`.
+
+    Where Friedman's test does not refuse that all are alike, that is all of them; else those whose average ranks differ
+    by less than Nemenyi's critical difference.
+
+    Returns
+    -------
+    tuple of tuple of int
+        The places, best rank first, of the first and last solver of each group; no group lies in another.
+    """
+    ranks = sorted(outcome.average_ranks)
+    if outcome.p_value >= LEVEL:
+        return ((0, len(ranks) - 1),)
+    difference = critical_difference(len(ranks), outcome.datasets)
+    lasts = [int(np.searchsorted(ranks, rank + difference)) - 1 for rank in ranks]
+    reached = [-1, *lasts[:-1]]
+    return tuple((first, last) for first, last in enumerate(lasts) if last > max(first, reached[first]))

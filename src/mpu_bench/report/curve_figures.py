@@ -1,0 +1,176 @@
+"""Figures of curves: a quantity along the way of each solver, against evaluations, seconds or examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from statistics import quantiles
+from typing import Any
+
+from mpu_bench.config.drawings import AXES
+from mpu_bench.quantities import DECLARED
+from mpu_bench.report import figure_parts as parts
+from mpu_bench.report.figure_parts import OPTIMA, Figure, Level, Panel, Series
+from mpu_bench.results.curves import Row, along, complete, final_point
+
+_MARGIN, _MOST_ABOVE = 0.35, 5.0  # of how far the curves' ends lie apart: shown above the highest end
+_LEAST_APART, _LEAST_POINTS = 0.05, 0.2  # of the highest end, and percentage points: nearer ends count as so far apart
+_LEAST_POINTS_ALONE = 5  # of a curve without another
+_LEAST_CUT = 0.25  # of the height of all data; less is not worth a cut
+
+Maker = Callable[[Sequence[Row], Sequence[Row], str | None], Figure | None]
+
+
+def axes(curves: Sequence[Row]) -> list[str]:
+    """Return the axes that all these curves can be drawn against: something is counted on it for every solver.
+
+    Seconds only where those of each dataset are of one machine. Examples presented are passes on another scale: they
+    are drawn against where it is asked for.
+    """
+    solvers = {row["solver"] for row in curves}
+
+    def counted(axis: str) -> set[Any]:
+        return {row["solver"] for row in curves if (along(row, axis) or 0) > 0}
+
+    has_inner_products = any(row.get("inner_products_mean") for row in curves)  # else both axes would be the same
+    usable = [axis for axis in AXES if axis != "presented" and (axis != "inner_products" or has_inner_products)]
+    usable = [axis for axis in usable if parts.on_one_machine(axis, curves) == list(curves)]
+    return [axis for axis in usable if solvers and counted(axis) == solvers]
+
+
+def maker(quantity: str, first: str | None = None) -> Maker:
+    """Return what makes the figure of a quantity, by default against the axis ``first``."""
+
+    def figure(rows: Sequence[Row], curves: Sequence[Row], against: str | None) -> Figure | None:
+        against = against or first
+        usable = [row for row in complete(curves, rows) if _is_drawable(row.get(f"{quantity}_mean"), quantity)]
+        usable = [row for row in parts.on_one_machine(quantity, usable) if row["solver"] not in OPTIMA]
+        fitting = axes(usable)
+        if not fitting or len({row["presented"] for row in usable}) < 2:
+            return None
+        axis = against if against in (*fitting, "presented") else fitting[0]
+        varied = parts.varying(usable)
+        panels = [_panel(dataset, usable, rows, quantity, axis, varied) for dataset in parts.datasets_of(usable)]
+        panels = [panel for panel in panels if _is_curve(panel)]
+        return Figure("", f"{parts.words(quantity)} against {DECLARED[axis].heading}", tuple(panels))
+
+    return figure
+
+
+def _is_curve(panel: Panel) -> bool:
+    """Return whether there is something to see: several curves, or a single one that is long enough."""
+    lengths = [len(series.x) for series in panel.series if not series.published]
+    longest = max(lengths, default=0)
+    return longest >= _LEAST_POINTS_ALONE or (longest > 1 and len(lengths) > 1)
+
+
+def accuracies(rows: Sequence[Row], curves: Sequence[Row], against: str | None) -> Figure | None:
+    """Return the figure of test errors as one of accuracies."""
+    figure = maker("test_error")(rows, curves, against)
+    if figure is None:
+        return None
+    caption = figure.caption.replace("test error", "test accuracy")
+    return replace(figure, caption=caption, panels=tuple(map(_turned, figure.panels)))
+
+
+def _turned(panel: Panel) -> Panel:
+    """Return a panel of errors in percent as one of accuracies."""
+    series = tuple(replace(each, y=_rest(each.y), low=_rest(each.high), high=_rest(each.low)) for each in panel.series)
+    levels = tuple(Level(level.label, 100 - level.y) for level in panel.levels)
+    title = DECLARED["test_accuracy_percent"].heading
+    note = _note(tuple(number for each in panel.series for number in each.y), panel.limits, accuracy=True)
+    return replace(panel, y_label=title, series=series, levels=levels, limits=_rest(panel.limits)[::-1], note=note)
+
+
+def _rest(percents: Sequence[float]) -> tuple[float, ...]:
+    return tuple(100 - percent for percent in percents)
+
+
+def _is_drawable(value: Any, quantity: str) -> bool:
+    return value is not None and (parts.is_percent(quantity) or value > 0)
+
+
+def _panel(
+    dataset: str, curves: Sequence[Row], rows: Sequence[Row], quantity: str, axis: str, varied: Mapping[str, set[str]]
+) -> Panel:
+    groups: dict[str, list[Row]] = {}
+    for row in curves:
+        if row["dataset"] == dataset and (along(row, axis) or 0) > 0:
+            groups.setdefault(parts.label(row, varied), []).append(row)
+    if axis == "inner_products":
+        groups = _join_points(groups, rows)
+    series = [_curve(label, points, quantity, axis) for label, points in groups.items()]
+    titles = DECLARED[axis].heading, DECLARED[quantity].heading
+    title = dataset + parts.budget_words(curves)
+    if not parts.is_percent(quantity):
+        return Panel(title, *titles, tuple(series), y_log=True)
+    of_dataset = [row for row in rows if row["dataset"] == dataset]
+    published = _published(of_dataset, series, varied) if quantity == "test_error" else []
+    levels = _levels(of_dataset, dataset) if quantity == "test_error" else []
+    limits = _limits(series, [*published, *levels[:-1]])
+    note = _note(tuple(number for each in series for number in each.y), limits)
+    shown = tuple(level for level in levels if not limits or limits[0] <= level.y <= limits[1])
+    return Panel(title, *titles, (*series, *published), limits=limits, note=note, levels=shown)
+
+
+def _join_points(groups: Mapping[str, list[Row]], rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Join runs that stand at one place each, such as those with more and more random features, to one curve."""
+    joined: dict[str, list[Row]] = {}
+    for label, points in groups.items():
+        ends = final_point(points, rows, "inner_products")
+        joined.setdefault(ends[0]["solver"] if len(ends) == 1 else label, []).extend(ends)
+    return joined
+
+
+def _curve(label: str, points: Sequence[Row], quantity: str, axis: str) -> Series:
+    points = sorted(points, key=lambda point: along(point, axis) or 0.0)
+    x = tuple(along(point, axis) or 0.0 for point in points)
+    series = Series(label, x, (), line=len(points) > 1, solver=parts.style_name(points[0]))
+    series = parts.with_band(series, points, quantity)
+    return series if parts.is_percent(quantity) else replace(series, low=(), high=(), runs=0)
+
+
+def _published(rows: Sequence[Row], drawn: Sequence[Series], varied: Mapping[str, set[str]]) -> list[Series]:
+    """Mark published errors at the end of the curves they are about."""
+    errors = {parts.label(row, varied): parts.published_error(row) for row in rows}
+    return [
+        parts.published_points(series, [(series.x[-1], errors[series.label])])
+        for series in drawn
+        if errors.get(series.label) is not None
+    ]
+
+
+def _levels(rows: Sequence[Row], dataset: str) -> list[Level]:
+    """Return the errors that curves are seen against: that of the optimum, and last that of the best constant."""
+    optima = [row for row in rows if row["solver"] in OPTIMA and row.get("test_error_mean") is not None]
+    level = [Level("optimum", 100 * optima[0]["test_error_mean"])] if len(optima) == 1 else []
+    return level + parts.constant_level(rows, dataset)
+
+
+def _limits(series: Sequence[Series], beside: Sequence[Series | Level]) -> tuple[float, ...]:
+    """Return the lowest and highest percentage to be shown; nothing where all are.
+
+    A long way down from a bad start must not flatten the rest: what is shown above the ends of the curves is a few
+    times what they differ by, and curves enter from above.
+    """
+    if len(series) < 2:
+        return ()
+    every = [number for each in series for number in (*each.y, *each.low[-1:], *each.high)]
+    added = [number for each in beside for number in ([each.y] if isinstance(each, Level) else each.y)]
+    ends = [each.high[-1] if each.high else each.y[-1] for each in series]
+    low, high, most = min([*every, *added]), max([*ends, *added]), max([*every, *added])
+    apart = max(high - low, _LEAST_APART * high, _LEAST_POINTS)
+    three_quarters = quantiles([number for each in series for number in each.y], n=4)[-1]
+    top = max(high + _MARGIN * apart, min(three_quarters, high + _MOST_ABOVE * apart))
+    if most - top < _LEAST_CUT * (most - low):
+        return ()
+    return max(low - 0.05 * (top - low), min(low, 0.0)), top
+
+
+def _note(numbers: Sequence[float], limits: Sequence[float], *, accuracy: bool = False) -> str:
+    """Return what lies beyond the limits of errors in percent."""
+    if not limits or max(numbers) <= limits[1]:
+        return ""
+    return (
+        f"\N{DOWNWARDS ARROW} from {100 - max(numbers):.0f}" if accuracy else f"\N{UPWARDS ARROW} to {max(numbers):.0f}"
+    )

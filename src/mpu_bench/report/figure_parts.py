@@ -1,0 +1,200 @@
+"""What figures are made of: panels of series, and what every figure does with the rows of table.csv."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mpu_bench.quantities import DECLARED
+from mpu_bench.report import style
+from mpu_bench.results import naming
+from mpu_bench.results.curves import Row, curve_identity
+from mpu_bench.results.machines import comparable
+
+PUBLISHED = ", published"  #: ends the label of a series of published numbers
+_BUDGET = "budget_vectors"  # among what varies
+OPTIMA = ("optimum", "kernel-optimum")  #: solvers that others are measured by: no contestants
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line, or single points where ``line`` is False; ``low`` and ``high`` bound its band, if it has one."""
+
+    label: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    line: bool = True
+    published: bool = False  #: not measured
+    solver: str = ""  #: by whose name it has its style; its label by default
+    runs: int = 0  #: of which its band is one standard deviation
+
+
+@dataclass(frozen=True)
+class Level:
+    """A thin grey line across a panel, with a word: what a series is to be seen against."""
+
+    label: str
+    y: float
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Attributes
+    ----------
+    categories : tuple of str
+        What stands at x = 0, 1, ... where x is no number: its series are bars.
+    names : tuple of str
+        What stands at y = 0, 1, ... from the top, where y is no number: its series are average ranks.
+    limits : tuple of float
+        The lowest and the highest y to be shown; empty for all.
+    note : str
+        What lies outside the limits.
+    levels : tuple of Level
+    critical_difference : float
+        Of average ranks.
+    groups : tuple of tuple of int
+        The places in ``names`` of the first and the last of solvers that are not told apart.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    x_log: bool = True
+    y_log: bool = False
+    categories: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    limits: tuple[float, ...] = ()
+    note: str = ""
+    levels: tuple[Level, ...] = ()
+    critical_difference: float = 0.0
+    groups: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: its name, what it shows, and its panels row by row; ``columns`` is 0 where any number will do."""
+
+    name: str
+    caption: str
+    panels: tuple[Panel, ...]
+    columns: int = 0
+
+    def styles(self) -> dict[str, int]:
+        """Return the number of the style of each label; published numbers have that of the measured ones."""
+        series = [each for panel in self.panels for each in panel.series]
+        names = {label_of(each): each.solver or label_of(each) for each in series}
+        numbers = style.numbers(names)
+        return {each.label: numbers[label_of(each)] for each in series}
+
+
+def label_of(series: Series) -> str:
+    """Return the label of what a series is about, measured or published."""
+    return series.label.removesuffix(PUBLISHED)
+
+
+def on_one_machine(quantity: str, rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of those datasets on which a quantity of all may be set against each other."""
+    kept = {
+        dataset
+        for dataset in datasets_of(rows)
+        if is_comparable(quantity, [row for row in rows if row["dataset"] == dataset])
+    }
+    return [row for row in rows if row["dataset"] in kept]
+
+
+def is_comparable(quantity: str, rows: Sequence[Row]) -> bool:
+    """Return whether a quantity of all these rows may be set against each other."""
+    return comparable(quantity, *({curve_identity(row): row.get("runs", ()) for row in rows}.values()))
+
+
+def is_percent(quantity: str) -> bool:
+    """Return whether people read a quantity, which is stored as a share, in percent."""
+    return DECLARED[quantity].scale == 100
+
+
+def words(quantity: str) -> str:
+    """Return a quantity's title for a caption."""
+    return DECLARED[quantity].heading.removesuffix(", %")
+
+
+def contestants(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of the solvers that are compared: without those that find the optimum."""
+    return [row for row in rows if row["solver"] not in OPTIMA]
+
+
+def varying(rows: Sequence[Row]) -> dict[str, set[str]]:
+    """Return the parameters that tell series of one dataset apart; what differs only between datasets does not."""
+    varied: dict[str, set[str]] = {}
+    for dataset in datasets_of(rows):
+        for solver, names in naming.varying([row for row in rows if row["dataset"] == dataset]).items():
+            varied[solver] = varied.get(solver, set()) | names
+    if len({row["budget_vectors"] for row in rows if row["budget_vectors"]}) > 1:
+        varied = {solver: names | {_BUDGET} for solver, names in varied.items()}
+    return varied
+
+
+def budget_words(rows: Sequence[Row]) -> str:
+    """Return the budget of rows for a title, where there is one only."""
+    budgets = {row["budget_vectors"] for row in rows if row["budget_vectors"]}
+    return f", B = {budgets.pop():.0f}" if len(budgets) == 1 else ""
+
+
+def datasets_of(rows: Sequence[Row]) -> list[str]:
+    """Return the datasets of rows in order."""
+    return list(dict.fromkeys(row["dataset"] for row in rows))
+
+
+def label(row: Row, varied: Mapping[str, set[str]]) -> str:
+    """Return what a solver is called in a legend, with its budget where there are several."""
+    has_budget = row["budget_vectors"] and _BUDGET in varied.get(row["solver"], ())
+    budget = f" B={row['budget_vectors']:.0f}" if has_budget else ""
+    return naming.short_text(row, varied, ("vectors",)) + budget
+
+
+def style_name(row: Row) -> str:
+    """Return the name by which a row's solver has its style."""
+    return style.name_of(row["solver"], json.loads(row["parameters"]))
+
+
+def with_band(series: Series, points: Sequence[Row], quantity: str) -> Series:
+    """Return a series with the means of a quantity, and with a band of one standard deviation where it has one."""
+    scale = DECLARED[quantity].scale
+    y = [scale * point[f"{quantity}_mean"] for point in points]
+    off = [scale * (point.get(f"{quantity}_std") or 0.0) for point in points]
+    if not any(off):
+        return replace(series, y=tuple(y))
+    low, high = [max(a - b, 0.0) for a, b in zip(y, off, strict=True)], [a + b for a, b in zip(y, off, strict=True)]
+    runs = max(int(point.get("count") or 0) for point in points)
+    return replace(series, y=tuple(y), low=tuple(low), high=tuple(high), runs=runs)
+
+
+def published_error(row: Row) -> Any:
+    """Return a row's published test error in percent, or None."""
+    if row.get("published_test_error_percent") is not None:
+        return row["published_test_error_percent"]
+    accuracy = row.get("published_test_accuracy_percent")
+    return None if accuracy is None else 100 - accuracy
+
+
+def published_points(series: Series, numbers: Sequence[tuple[float, float]]) -> Series:
+    """Return published numbers as points beside a series."""
+    x, y = zip(*numbers, strict=True)
+    solver = series.solver or series.label
+    return Series(f"{series.label}{PUBLISHED}", x, y, line=False, published=True, solver=solver)
+
+
+def constant_level(rows: Sequence[Row], dataset: str, *, accuracy: bool = False) -> list[Level]:
+    """Return the test error, or accuracy, of the best constant classifier of a dataset, in percent."""
+    errors = [row["constant_error_mean"] for row in rows if row["dataset"] == dataset and _has_constant(row)]
+    return [Level("best constant", 100 * (1 - errors[0] if accuracy else errors[0]))] if errors else []
+
+
+def _has_constant(row: Row) -> bool:
+    return row.get("constant_error_mean") is not None

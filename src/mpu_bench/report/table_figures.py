@@ -1,0 +1,281 @@
+"""Figures of the rows of table.csv: against the budget, the length of the data or a parameter, and bars by dataset."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mpu_bench.quantities import DECLARED
+from mpu_bench.report import figure_parts as parts
+from mpu_bench.report.figure_parts import Figure, Level, Panel, Series
+from mpu_bench.results import naming
+from mpu_bench.results.curves import Row
+
+_LEAST_LENGTHS = 3  # of the data, that seconds can be drawn against
+_LEAST_DATASETS, _LEAST_SOLVERS = 3, 2  # of bars that say more than a table
+
+Maker = Callable[[Sequence[Row], Sequence[Row], str | None], Figure | None]
+
+
+def by_budget(quantity: str) -> Maker:
+    """Return what makes the figure of an error against the budget."""
+
+    def figure(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
+        measured = [row for row in rows if row.get(f"{quantity}_mean") is not None]
+        with_budget = [row for row in measured if row["budget_vectors"]]
+        if len({row["budget_vectors"] for row in with_budget}) < 2:
+            return None
+        varied = parts.varying(measured)
+        panels = tuple(
+            _budget_panel(dataset, [row for row in measured if row["dataset"] == dataset], quantity, varied)
+            for dataset in parts.datasets_of(with_budget)
+        )
+        return Figure("", f"{parts.words(quantity)} against the budget", panels)
+
+    return figure
+
+
+def _budget_panel(dataset: str, rows: Sequence[Row], quantity: str, varied: Mapping[str, set[str]]) -> Panel:
+    sizes = sorted({float(row["budget_vectors"]) for row in rows if row["budget_vectors"]})
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(naming.short_text(row, varied, ("vectors",)), []).append(row)
+    series = [each for label, points in groups.items() for each in _budget_series(label, points, sizes, quantity)]
+    levels = parts.constant_level(rows, dataset) if quantity == "test_error" else []
+    highest = max(number for each in series for number in each.y)
+    shown = tuple(level for level in levels if level.y <= highest)
+    return Panel(dataset, "budget, vectors", DECLARED[quantity].heading, tuple(series), x_log=False, levels=shown)
+
+
+def _budget_series(label: str, points: Sequence[Row], sizes: Sequence[float], quantity: str) -> list[Series]:
+    """Return what one solver came to at every budget, and beside it what is published."""
+    solver = parts.style_name(points[0])
+    if not points[0]["budget_vectors"]:  # without a budget: the same at every size
+        level = DECLARED[quantity].scale * points[0][f"{quantity}_mean"]
+        return [Series(label, (sizes[0], sizes[-1]), (level, level), solver=solver)]
+    rising = sorted(points, key=lambda row: row["budget_vectors"])
+    x = tuple(float(row["budget_vectors"]) for row in rising)
+    series = parts.with_band(Series(label, x, (), solver=solver), rising, quantity)
+    errors = [(float(row["budget_vectors"]), parts.published_error(row)) for row in rising]
+    errors = [(size, error) for size, error in errors if error is not None]
+    return [series, parts.published_points(series, errors)] if errors and quantity == "test_error" else [series]
+
+
+def against_length(quantity: str, title: str = "") -> Maker:
+    """Return what makes the figure of a quantity against the number of examples: the same data at several lengths.
+
+    Datasets with as many features and classes are taken for such a series, whatever their labels say.
+    """
+    title = title or DECLARED[quantity].heading
+
+    def figure(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
+        panels = [_length_panel(group, quantity, title, _told_apart(rows)) for group in _same_data(rows)]
+        return Figure("", f"{title} against the length of the data", tuple(panel for panel in panels if panel))
+
+    return figure
+
+
+def _told_apart(rows: Sequence[Row]) -> dict[str, set[str]]:
+    return {solver: names - {"C"} for solver, names in parts.varying(rows).items()}
+
+
+def _same_data(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows by groups of datasets with as many features and classes, shortest first."""
+    same_data: dict[tuple[Any, Any], list[Row]] = {}
+    for row in sorted((row for row in rows if row["n"]), key=lambda row: row["n"]):
+        same_data.setdefault((row.get("d"), row.get("classes")), []).append(row)
+    places = {id(row): place for place, row in enumerate(rows)}
+    return sorted(same_data.values(), key=lambda group: min(places[id(row)] for row in group))
+
+
+def _length_panel(rows: Sequence[Row], quantity: str, title: str, varied: Mapping[str, set[str]]) -> Panel | None:
+    rows = [row for row in rows if row.get(f"{quantity}_mean")]
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(parts.label(row, varied), []).append(row)
+    is_long = any(len({row["n"] for row in points}) >= _LEAST_LENGTHS for points in groups.values())
+    if not is_long or not parts.is_comparable(quantity, rows):
+        return None
+    series = tuple(each for name, points in groups.items() for each in _length_series(name, points, quantity))
+    datasets = parts.datasets_of(rows)
+    words = f"{datasets[0]} to {datasets[-1]}" if len(datasets) > 1 else datasets[0]
+    is_accuracy = quantity == "test_accuracy_percent"
+    return Panel(words, "training examples", title, series, y_log=not is_accuracy)
+
+
+def _length_series(name: str, points: Sequence[Row], quantity: str) -> list[Series]:
+    x = tuple(float(row["n"]) for row in points)
+    series = Series(name, x, (), line=len(x) > 1, solver=parts.style_name(points[0]))
+    if quantity == "test_accuracy_percent":
+        series = parts.with_band(series, points, quantity)
+    else:
+        series = replace(series, y=tuple(row[f"{quantity}_mean"] for row in points))
+    published = [(float(row["n"]), row[f"published_{quantity}"]) for row in points if row.get(f"published_{quantity}")]
+    return [series, parts.published_points(series, published)] if published else [series]
+
+
+def with_speed_ups(rows: Sequence[Row]) -> tuple[str, list[Row]]:
+    """Return the first solver, and the rows of the others with how many times as fast as it they are."""
+    first = rows[0]["solver"] if rows else ""
+    peers: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["solver"] == first:
+            peers.setdefault(row["dataset"], []).append(row)
+    return first, [
+        _with_speed_up(row, *peers[row["dataset"]])
+        for row in rows
+        if row["solver"] != first and len(peers.get(row["dataset"], ())) == 1
+        if parts.is_comparable("train_seconds", [row, *peers[row["dataset"]]])
+    ]
+
+
+def _with_speed_up(row: Row, peer: Row) -> Row:
+    columns = {"train_seconds_mean": "speed_up_mean", "published_train_seconds": "published_speed_up"}
+    kept = {name: value for name, value in row.items() if not name.startswith("published_")}
+    return kept | {new: peer[name] / row[name] for name, new in columns.items() if peer.get(name) and row.get(name)}
+
+
+def speed_up(rows: Sequence[Row], curves: Sequence[Row], against: str | None) -> Figure | None:
+    """Return how many times as fast as the first solver the others are, against the length of the data."""
+    first, ratios = with_speed_ups(rows)
+    return against_length("speed_up", f"speed-up over {first}")(ratios, curves, against)
+
+
+def scaling(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
+    """Return accuracy, speed-up, seconds and vectors against the length of the data: a column for each series."""
+    first, ratios = with_speed_ups(rows)
+    asked = [
+        (rows, "test_accuracy_percent", ""), (ratios, "speed_up", f"speed-up over {first}"),
+        (rows, "train_seconds", ""), (rows, "support_vectors", ""),
+    ]  # fmt: skip
+    groups = [_keys(group) for group in _same_data(rows)]
+    lines = [
+        [
+            _length_panel(
+                [row for each in _same_data(measured) for row in each if _keys([row]) == keys],
+                quantity, title or DECLARED[quantity].heading, _told_apart(measured),
+            )
+            for keys in groups
+        ]
+        for measured, quantity, title in asked
+    ]  # fmt: skip
+    return _grid("accuracy, speed-up, seconds and vectors against the length of the data", lines)
+
+
+def _keys(rows: Sequence[Row]) -> tuple[Any, Any]:
+    return rows[0].get("d"), rows[0].get("classes")
+
+
+def _grid(caption: str, lines: Sequence[Sequence[Panel | None]]) -> Figure:
+    """Return a figure of rows of panels, in columns where none is missing."""
+    columns = [column for column in zip(*lines, strict=True) if any(column)]
+    panels = [panel for line in zip(*columns, strict=True) for panel in line]
+    found = tuple(panel for panel in panels if panel is not None)
+    return Figure("", caption, found, len(columns) if len(found) == len(panels) else 0)
+
+
+def against_parameter(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
+    """Return accuracy, or the margin, and seconds against a parameter of which every solver has tried several."""
+    rows = parts.contestants(rows)
+    has_margin = any(row.get("margin_fraction_mean") for row in rows)
+    quantity = "margin_fraction" if has_margin else "test_accuracy_percent"
+    measured = [row for row in rows if row.get(f"{quantity}_mean") is not None and not row["budget_vectors"]]
+    names = {name for row in measured for name in json.loads(row["parameters"])}
+    swept = [name for name in sorted(names) if _is_swept(measured, name)]
+    if len(swept) != 1:
+        return None
+    by_dataset = [[row for row in measured if row["dataset"] == name] for name in parts.datasets_of(measured)]
+    lines = [
+        [_parameter_panel(each, swept[0], shown) if parts.is_comparable(shown, each) else None for each in by_dataset]
+        for shown in (quantity, "train_seconds")
+    ]
+    return _grid(f"{'margin' if has_margin else 'accuracy'} and seconds against {swept[0]}", lines)
+
+
+def _is_swept(rows: Sequence[Row], name: str) -> bool:
+    numbers: dict[tuple[str, str], set[float]] = {}
+    for row in rows:
+        number = json.loads(row["parameters"]).get(name)
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            return False
+        numbers.setdefault((row["dataset"], row["solver"]), set()).add(number)
+    return bool(numbers) and all(len(tried) >= _LEAST_LENGTHS for tried in numbers.values())
+
+
+def _parameter_panel(rows: Sequence[Row], name: str, quantity: str) -> Panel:
+    varied = parts.varying(rows)
+    groups: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: json.loads(row["parameters"])[name]):
+        groups.setdefault(naming.short_text(row, varied, (name,)), []).append(row)
+    series = []
+    for label in dict.fromkeys(naming.short_text(row, varied, (name,)) for row in rows):
+        x = tuple(json.loads(row["parameters"])[name] for row in groups[label])
+        drawn = Series(label, x, (), solver=parts.style_name(groups[label][0]))
+        series.append(parts.with_band(drawn, groups[label], quantity))
+    return Panel(rows[0]["dataset"], name, DECLARED[quantity].heading, tuple(series), y_log=quantity == "train_seconds")
+
+
+def bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
+    """Return accuracies and seconds side by side, by dataset."""
+    measured = _with_accuracy(rows)
+    datasets = tuple(parts.datasets_of(measured))
+    if len(datasets) < _LEAST_DATASETS or len({row["solver"] for row in measured}) < _LEAST_SOLVERS:
+        return None
+    panels = [_accuracy_bars(measured, datasets)]
+    timed = parts.on_one_machine("train_seconds", measured)
+    if timed:
+        heading = DECLARED["train_seconds"].heading
+        panels.append(_bar_panel("seconds", heading, timed, datasets, "train_seconds"))
+    return Figure("", "accuracy and seconds by dataset", tuple(panels), columns=1)
+
+
+def speed_up_bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
+    """Return accuracies, and how many times as fast as the first solver the others are, by dataset."""
+    measured = _with_accuracy(rows)
+    datasets = tuple(parts.datasets_of(measured))
+    first, ratios = with_speed_ups(measured)
+    if len(datasets) < _LEAST_DATASETS or not ratios:
+        return None
+    panel = _bar_panel("speed-up", f"speed-up over {first}", ratios, datasets, "speed_up")
+    panel = replace(panel, levels=(Level(f"as fast as {first}", 1.0),))
+    return Figure("", f"accuracy and speed-up over {first} by dataset", (_accuracy_bars(measured, datasets), panel), 1)
+
+
+def _with_accuracy(rows: Sequence[Row]) -> list[Row]:
+    rows = parts.contestants(rows)
+    return [row for row in rows if row.get("test_accuracy_percent_mean") is not None and not row["budget_vectors"]]
+
+
+def _accuracy_bars(rows: Sequence[Row], datasets: Sequence[str]) -> Panel:
+    quantity = "test_accuracy_percent"
+    panel = _bar_panel("accuracy", DECLARED[quantity].heading, rows, datasets, quantity)
+    numbers = [number for each in panel.series for number in (*each.y, *each.low)]
+    lowest = max(0.0, 10 * ((min(numbers) - 2) // 10))
+    note = f"axis from {lowest:.0f}" if lowest else ""
+    return replace(panel, note=note, y_log=False, limits=(lowest, 100 + 0.03 * (100 - lowest)))
+
+
+def _bar_panel(title: str, label: str, rows: Sequence[Row], datasets: Sequence[str], quantity: str) -> Panel:
+    varied = {solver: names - {"C", "kernel"} for solver, names in parts.varying(rows).items()}
+    groups: dict[str, dict[int, Row]] = {}
+    for row in rows:
+        groups.setdefault(naming.short_text(row, varied), {})[datasets.index(row["dataset"])] = row
+    series = [each for name, points in groups.items() for each in _bars_of(name, points, quantity)]
+    return Panel(title, "", label, tuple(series), x_log=False, y_log=True, categories=tuple(datasets))
+
+
+def _bars_of(name: str, points: Mapping[int, Row], quantity: str) -> list[Series]:
+    x = tuple(sorted(points))
+    rows = [points[place] for place in x]
+    series = Series(name, x, (), line=False, solver=parts.style_name(rows[0]))
+    if quantity in DECLARED:
+        series = parts.with_band(series, rows, quantity)
+    else:
+        series = replace(series, y=tuple(row[f"{quantity}_mean"] for row in rows))
+    published = [(place, points[place].get(f"published_{quantity}")) for place in x]
+    numbers = [(place, number) for place, number in published if number is not None]
+    if not numbers or quantity == "train_seconds":  # another machine's seconds say nothing beside these
+        return [series]
+    return [series, parts.published_points(series, numbers)]

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Drawing
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+from mpu_bench.report import drawing
+from mpu_bench.report.figure_data import Figure, Level, Panel, Series
+
+SOLVERS = ("bpegasos projection", "bpegasos merging", "pegasos-multiclass")
+
+
+def curves(low: float, high: float, **more: Any) -> Panel:
+    """Return a panel of curves over an axis from ``low`` to ``high``."""
+    x = (low, (low * high) ** 0.5, high)
+    series = tuple(
+        Series(name, x, (50.0, 20.0 + k, 10.0 + k), (45, 18, 9), (55, 22, 13), runs=5) for k, name in enumerate(SOLVERS)
+    )
+    return Panel("checkerboard, B = 100", "kernel evaluations", "test error, %", series, **more)
+
+
+def ranks(*groups: tuple[int, int]) -> Panel:
+    named = enumerate(("fw", "mfw", "cvm", "smo"))
+    series = tuple(Series(name, (k, k + 1.0, k + 2.0), (float(k),) * 3) for k, name in named)
+    names = tuple(each.label for each in series)
+    return Panel("accuracy", "average rank", "", series, names=names, critical_difference=1.5, groups=groups)
+
+
+BARS = Panel(
+    "accuracy", "", "test accuracy, %",
+    tuple(Series(name, tuple(range(11)), (97.0,) * 11, line=False) for name in ("fw", "mfw")),
+    categories=tuple(f"kdd99-10pc-{k}" for k in range(11)), x_log=False, limits=(90.0, 100.0), note="axis from 90",
+)  # fmt: skip
+
+FIGURES = {
+    "one curve": Figure("", "", (curves(1e3, 1e10),)),
+    "short axes": Figure("", "", tuple(curves(low, 3 * low, y_log=True) for low in (1e-3, 2.2e3, 7e8))),
+    "long axes": Figure("", "", (*(curves(10.0**-k, 10.0**k) for k in (1, 2, 6, 12)),)),
+    "limits": Figure(
+        "", "", (curves(1.0, 1e4, limits=(8.0, 21.0), note="↑ to 50", levels=(Level("best constant", 19.0),)),)
+    ),
+    "bars": Figure("", "", (BARS, BARS), 1),
+    "ranks": Figure("", "average ranks; joined solvers", (ranks((0, 1), (1, 2)), ranks((0, 3))), 1),
+}
+
+
+@pytest.fixture(scope="module", params=FIGURES)
+def drawn(request: pytest.FixtureRequest) -> Drawing:
+    made = drawing.draw(FIGURES[request.param])
+    FigureCanvasAgg(made).draw()
+    return made
+
+
+def shown(texts: Any) -> list[Text]:
+    return [text for text in texts if text.get_text().strip() and text.get_visible()]
+
+
+def boxes(made: Drawing, texts: Any) -> list[Bbox]:
+    return [text.get_window_extent(made.canvas.get_renderer()) for text in shown(texts)]  # type: ignore[attr-defined]
+
+
+def overlap(one: Bbox, other: Bbox) -> bool:
+    both = Bbox.intersection(one, other)
+    return both is not None and both.width > 0.5 and both.height > 0.5
+
+
+def test_all_text_has_eight_points_and_a_figure_is_one_column_or_two_wide(drawn: Drawing) -> None:
+    assert drawn.get_figwidth() in (3.3, 6.9)
+    assert {text.get_fontsize() for text in shown(drawn.findobj(Text))} == {8.0}
+
+
+def test_labels_of_ticks_do_not_overlap_and_every_axis_has_some(drawn: Drawing) -> None:
+    for on in drawn.axes:
+        if not on.get_visible() or not on.axison:
+            continue
+        for axis in (on.xaxis, on.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            labels = [
+                label for place, label in zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=False)
+                if low <= place <= high
+            ]  # fmt: skip
+            is_last = on.get_subplotspec().is_last_row()  # type: ignore[union-attr]
+            if any(label.get_rotation() for label in labels) or not (labels or is_last):
+                continue  # boxes of names at an angle say nothing, and names are written once
+            assert shown(labels)
+            assert not any(itertools.starmap(overlap, itertools.combinations(boxes(drawn, labels), 2)))
+
+
+def test_titles_names_and_the_legend_are_whole_and_apart(drawn: Drawing) -> None:
+    width, height = drawn.canvas.get_width_height()
+    titles = [title for on in drawn.axes if on.get_visible() for title in (on.title, on._left_title, on._right_title)]
+    legends = [legend.get_window_extent() for legend in drawn.legends]
+    words = [*(text for on in drawn.axes for text in on.texts), *(on.yaxis.label for on in drawn.axes)]
+    found = [*boxes(drawn, [*titles, *words]), *legends]
+    for box in found:
+        assert box.x0 > -1
+        assert box.y0 > -1
+        assert box.x1 < width + 1
+        assert box.y1 < height + 1
+    assert not any(itertools.starmap(overlap, itertools.combinations([*boxes(drawn, titles), *legends], 2)))
+
+
+def test_bands_are_explained_and_published_numbers_are_one_entry() -> None:
+    panel = FIGURES["one curve"].panels[0]
+    marks = tuple(Series(f"{name}, published", (1e10,), (9.0,), line=False, published=True) for name in SOLVERS)
+    made = drawing.draw(Figure("", "", (replace(panel, series=(*panel.series, *marks)),)))
+    words = [text.get_text() for text in made.legends[0].get_texts()]
+    assert words == [*SOLVERS, "published", "band: one standard deviation of 5 runs"]
+
+
+def test_curves_enter_from_above_and_a_level_has_its_word() -> None:
+    (on,) = drawing.draw(FIGURES["limits"]).axes
+    assert on.get_ylim() == (8.0, 21.0)
+    assert on.get_xlim()[0] == pytest.approx(1.0)
+    assert on.get_title("right") == "↑ to 50"
+    assert [text.get_text() for text in on.texts] == ["best constant"]
+
+
+def test_bars_stand_beside_each_other_and_published_numbers_on_them() -> None:
+    published = Series("mfw, published", (3,), (98.0,), line=False, published=True)
+    made = drawing.draw(Figure("", "", (replace(BARS, series=(*BARS.series, published)),)))
+    (on,) = made.axes
+    middles = [bar.get_x() + bar.get_width() / 2 for bar in on.containers[1]]  # type: ignore[attr-defined]
+    (mark,) = [line for line in on.lines if line.get_marker() == "x"]
+    assert mark.get_xdata()[0] == pytest.approx(middles[3])  # type: ignore[index]
+    edges = sorted(bar.get_x() for bars in on.containers for bar in bars)  # type: ignore[attr-defined]
+    assert all(b - a >= 0.39 for a, b in itertools.pairwise(edges))
+
+
+def test_bars_of_ranks_join_the_groups_of_the_test() -> None:
+    first, second = drawing.draw(FIGURES["ranks"]).axes
+    assert [tuple(line.get_xdata()) for line in first.lines if line.get_gid() == "group"] == [(1, 2), (2, 3)]
+    assert [tuple(line.get_xdata()) for line in second.lines if line.get_gid() == "group"] == [(1, 4)]
+
+
+def test_the_same_figure_has_the_same_bytes_whatever_a_user_has_set() -> None:
+    import matplotlib as mpl
+
+    files = drawing.files(FIGURES["one curve"], ("svg", "pdf", "png"))
+    with mpl.rc_context({"font.size": 20, "lines.linewidth": 5, "savefig.bbox": "tight"}):
+        assert drawing.files(FIGURES["one curve"], ("svg", "pdf", "png")) == files
+    assert b"Date" not in files["pdf"]
+    assert b"<dc:date>" not in files["svg"]
