@@ -76,7 +76,9 @@ function extent(values, log) {
 
 function scale([low, high], [from, to], log) {
   const f = log ? Math.log10 : (value) => value;
-  return (value) => from + ((f(value) - f(low)) / (f(high) - f(low))) * (to - from);
+  const place = (value) => from + ((f(value) - f(low)) / (f(high) - f(low))) * (to - from);
+  place.range = [from, to];
+  return place;
 }
 
 function ticks([low, high], log) {
@@ -90,7 +92,7 @@ function ticks([low, high], log) {
       for (const digit of [1, 2, 5]) if (digit * 10 ** power >= low && digit * 10 ** power <= high) few.push(digit * 10 ** power);
     return few;
   }
-  const rough = (high - low) / 5, power = 10 ** Math.floor(Math.log10(rough));
+  const rough = (high - low) / 8, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((digit) => digit * power).find((size) => size >= rough);
   const found = [];
   for (let value = Math.ceil(low / step) * step; value <= high; value += step) found.push(value);
@@ -114,8 +116,10 @@ function drawPanel(panel) {
   const width = wide ? WIDE : WIDTH, bottom = wide ? BOTTOM_NAMES : BOTTOM;
   const height = Math.max(HEIGHT, TOP + bottom + ROW * rows.length);
   const all = (key) => panel.series.flatMap((series) => series[key]);
-  const xs = wide ? [-0.5, names.length - 0.5] : extent(all("x"), panel.x_log);
-  const ys = rows.length ? [rows.length - 0.5, -0.5] : extent([...all("y"), ...all("low"), ...all("high")], panel.y_log);
+  const averages = panel.series.map((series) => series.x[1]);
+  const xs = wide ? [-0.5, names.length - 0.5] : rows.length ? [1, Math.max(rows.length, ...averages)] : extent(all("x"), panel.x_log);
+  const foot = panel.y_log ? [] : [0];  // bars stand on it
+  const ys = rows.length ? [rows.length - 0.5, -0.5] : extent([...foot, ...all("y"), ...all("low"), ...all("high")], panel.y_log);
   const x = scale(xs, [left, width - RIGHT], panel.x_log && !wide), y = scale(ys, [height - bottom, TOP], panel.y_log);
   const label = `${panel.title} ${panel.y_label} against ${panel.x_label || "datasets"}`;
   const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: wide ? "wide" : "" });
@@ -140,44 +144,64 @@ function drawPanel(panel) {
   text(panel.y_label, { x: 10, y: (TOP + height - bottom) / 2, "text-anchor": "middle",
     transform: `rotate(-90 10 ${(TOP + height - bottom) / 2})` });
   for (const series of panel.series) drawSeries(svg, series, x, y, panel);
+  panel.groups.forEach(([first, last], k) => svg.append(element("path", { class: "group",  // not told apart
+    d: `M${width - RIGHT + 4 + 5 * k} ${y(first) - 4}V${y(last) + 4}` })));
   return svg;
 }
 
 function drawSeries(svg, series, x, y, panel) {
-  const points = series.x.map((value, i) => [value, series.y[i]]);
-  const fits = ([a, b]) => Number.isFinite(b) && (!panel.y_log || b > 0) && (!panel.x_log || a > 0);
-  const path = (pairs) => pairs.filter(fits).map(([a, b]) => `${x(a).toFixed(1)} ${y(b).toFixed(1)}`);
-  if (series.low.length) {
-    const lower = path(series.x.map((value, i) => [value, series.low[i]]));
-    const upper = path(series.x.map((value, i) => [value, series.high[i]])).reverse();
-    svg.append(element("path", { d: `M${[...lower, ...upper].join("L")}Z`, fill: series.colour, opacity: 0.15 }));
-  }
-  if (series.line) {
-    svg.append(element("path", { d: `M${path(points).join("L")}`, fill: "none", stroke: series.colour, "stroke-width": 1.6,
-      "stroke-dasharray": panel.names.length ? "" : series.dash }));
-  }
-  if (!series.line || points.length < 12) {
-    for (const point of panel.names.length ? [points[1]] : points.filter(fits)) {
-      const made = mark(series.published ? "published" : "measured", x(point[0]), y(point[1]), series.colour);
-      made.append(element("title", {}, `${series.label}: ${written(point[panel.names.length ? 0 : 1])}`));
-      svg.append(made);
-    }
-  }
+  if (panel.names.length) return drawRank(svg, series, x, y);
+  const bars = panel.series.filter((each) => !each.published), width = 0.8 / bars.length;
+  const own = bars.findIndex((each) => each.label === series.label.replace(/, published$/, ""));
+  const base = panel.y_log ? (panel.levels.length ? panel.levels[0].y : null) : 0;
+  series.x.forEach((place, i) => {
+    const left = place + (own - bars.length / 2) * width, value = series.y[i];
+    if (!Number.isFinite(value) || (panel.y_log && value <= 0)) return;
+    if (series.published) return svg.append(mark("published", x(left + width / 2), y(value), "var(--ink)"));
+    const foot = base === null ? Math.max(...y.range) : Math.min(Math.max(y(base), Math.min(...y.range)), Math.max(...y.range));
+    const bar = element("rect", { x: x(left), width: x(left + width) - x(left) - 0.5, y: Math.min(y(value), foot),
+      height: Math.abs(foot - y(value)), fill: series.colour });
+    bar.append(element("title", {}, `${series.label}: ${written(value)}`));
+    svg.append(bar);
+    if (series.low.length && series.low[i] !== series.high[i] && (!panel.y_log || series.low[i] > 0))
+      svg.append(element("path", { d: `M${x(left + width / 2)} ${y(series.low[i])}V${y(series.high[i])}`, stroke: "var(--ink)" }));
+  });
+}
+
+// an average rank, at the end of a line from its name
+function drawRank(svg, series, x, y) {
+  const place = { x: x(series.x[1]), y: y(series.y[1]) };
+  svg.append(element("path", { d: `M${Math.min(...x.range)} ${place.y}H${place.x}`, stroke: series.colour, opacity: 0.5 }));
+  const point = mark("measured", place.x, place.y, series.colour);
+  point.append(element("title", {}, `${series.label}: ${written(series.x[1])}`));
+  svg.append(point);
 }
 
 function resolved(colour) {
   return getComputedStyle(document.documentElement).getPropertyValue(colour.slice(4, -1)).trim();
 }
 
-function powersOfTen(values) {
-  const isPower = (value) => /^1(\.0*)?e/.test(value.toExponential());
-  return values.filter(isPower).length > 1 ? values.map((value) => (isPower(value) ? value : null)) : values;
-}
-
-function crosses(panel) {
+// published numbers, and the levels that series are to be seen against
+function besides(panel) {
   return (plot) => {
-    const { ctx } = plot, size = 4 * devicePixelRatio;
+    const { ctx } = plot, size = 4 * devicePixelRatio, { left, width, top, height } = plot.bbox;
     ctx.save();
+    ctx.beginPath();
+    ctx.rect(left, top, width, height);
+    ctx.clip();
+    ctx.strokeStyle = ctx.fillStyle = resolved("var(--dim)");
+    ctx.lineWidth = devicePixelRatio;
+    ctx.setLineDash([]);
+    ctx.font = `${10 * devicePixelRatio}px system-ui`;
+    ctx.textAlign = "right";
+    for (const level of panel.levels) {
+      const y = plot.valToPos(level.y, "y", true);
+      ctx.beginPath();
+      ctx.moveTo(left, y);
+      ctx.lineTo(left + width, y);
+      ctx.stroke();
+      ctx.fillText(level.label, left + width - size, y - size);
+    }
     ctx.lineWidth = 1.6 * devicePixelRatio;
     panel.series.forEach((series, i) => {
       if (!series.published || !plot.series[i + 1].show) return;
@@ -196,6 +220,21 @@ function crosses(panel) {
   };
 }
 
+// where curves come in from above, the axis begins where the first is seen
+function entering(panel) {
+  if (!panel.limits.length || !panel.x_log) return 0;
+  const isSeen = (y) => y >= panel.limits[0] && y <= panel.limits[1];
+  return Math.min(...panel.series.flatMap((each) => each.x.filter((x, i) => x > 0 && isSeen(each.y[i]))));
+}
+
+function wider(log, least = 0) {
+  return (plot, low, high) => {
+    if (low === null) return log ? [1, 10] : [0, 1];
+    const [from, to] = extent([Math.max(low, least && Number.isFinite(least) ? least : low), high], log);
+    return log ? [from / 1.2, to * 1.2] : [from, to];
+  };
+}
+
 function drawCurves(panel, hidden) {
   const place = document.createElement("div"), read = document.createElement("output"), { series } = panel;
   place.className = "curves";
@@ -208,14 +247,15 @@ function drawCurves(panel, hidden) {
   ]);
   const ink = resolved("var(--ink)");
   const axis = (label, log) => {
-    const filter = log ? (plot, splits) => powersOfTen(splits) : (plot, splits) => splits;
-    const grid = { stroke: resolved("var(--line)"), width: 0.5, filter };
-    return { label, stroke: ink, grid, ticks: { ...grid, size: 4 }, filter, labelSize: 18, labelGap: 0, gap: 3, size: 26,
+    const all = (plot, values) => values, grid = { stroke: resolved("var(--line)"), width: 0.5, filter: all };
+    const splits = (plot, number, low, high) => ticks([low, high], log);
+    return { label, stroke: ink, grid, ticks: { ...grid, size: 4 }, filter: all, splits, labelSize: 18, labelGap: 0, gap: 3, size: 26,
       font: "11px system-ui", labelFont: "11px system-ui", values: (plot, values) => values.map((each) => (each === null ? "" : written(each))) };
   };
   const options = {
     width: WIDTH, height: HEIGHT, title: panel.title, legend: { show: false },
-    scales: { x: { time: false, distr: panel.x_log ? 3 : 1 }, y: { distr: panel.y_log ? 3 : 1 } },
+    scales: { x: { time: false, distr: panel.x_log ? 3 : 1, range: wider(panel.x_log, entering(panel)) },
+      y: { distr: panel.y_log ? 3 : 1, range: panel.limits.length ? () => panel.limits : wider(panel.y_log) } },
     axes: [axis(panel.x_label, panel.x_log), { ...axis(panel.y_label, panel.y_log), size: 46 }],
     cursor: { focus: { prox: 30 }, drag: { x: true, y: true, uni: 20 } },
     focus: { alpha: 0.3 },
@@ -230,11 +270,11 @@ function drawCurves(panel, hidden) {
     bands: banded.map((i, k) => ({ series: [series.length + 1 + 2 * k, series.length + 2 + 2 * k],
       fill: `${resolved(series[i].colour)}26` })),
     hooks: {
-      draw: [crosses(panel)],
+      draw: [besides(panel)],
       setCursor: [(plot) => {
         const i = plot.cursor.idx, near = plot.series.findIndex((each, k) => k > 0 && k <= series.length && each._focus);
         const value = i == null || near < 1 ? null : plot.data[near][i];
-        read.textContent = value == null ? "" : `${series[near - 1].label}: ${written(value)} at ${written(plot.data[0][i])}`;
+        read.textContent = value == null ? panel.note : `${series[near - 1].label}: ${written(value)} at ${written(plot.data[0][i])}`;
       }],
     },
   };
@@ -243,6 +283,7 @@ function drawCurves(panel, hidden) {
     const room = Math.max(NARROW, Math.min(WIDTH, place.parentElement ? place.parentElement.clientWidth : WIDTH));
     if (room !== plot.width) plot.setSize({ width: room, height: HEIGHT });
   };
+  read.textContent = panel.note;
   place.append(read);
   return { place, plot, fit, labels: [null, ...series.map((each) => each.label), ...banded.flatMap((i) => [series[i].label, series[i].label])] };
 }
@@ -263,6 +304,10 @@ function drawFigure(figure, drawn, hidden) {
   plots.forEach((each) => each.fit());
   const unnamed = drawn.panels.filter((panel) => !panel.names.length);
   const entries = new Map(unnamed.flatMap((panel) => panel.series.map((series) => [series.label, series])));
+  const runs = Math.max(0, ...unnamed.flatMap((panel) => panel.series.map((series) => (series.low.length ? series.runs : 0))));
+  const band = document.createElement("span");
+  band.className = "dim";
+  band.textContent = runs ? `${plots.length ? "band" : "line"}: one standard deviation of ${runs} runs` : "";
   legend.replaceChildren(...[...entries].map(([label, series]) => {
     const item = document.createElement(plots.length ? "button" : "span");
     item.append(sampleOf(series), label);
@@ -277,7 +322,7 @@ function drawFigure(figure, drawn, hidden) {
         labels.forEach((each, i) => each === label && plot.setSeries(i, { show: !hidden.has(label) }));
     });
     return item;
-  }));
+  }), band);
   return plots;
 }
 
