@@ -7,7 +7,7 @@ a model that was saved (`models`); ``run`` makes the runs of a config and ``read
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: name -> the module that it is in; imported when it is asked for: the command line needs none of it
 _MODULES = {"run": "api", "read": "api", "Results": "api", "UserError": "errors", "load": "models.saved"}
