@@ -288,6 +288,8 @@ def targets() -> list[Target]:
                 "mpu_bench.verdict.cells",
                 "mpu_bench.verdict.folders",
                 "mpu_bench.report.figure_data",
+                "mpu_bench.report.figure_parts",
+                "mpu_bench.report.table_figures",
             ),
             0.5,
             of_json,
