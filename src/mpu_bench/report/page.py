@@ -81,16 +81,23 @@ def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
     found.sort(key=lambda each: (overview.paper_order(each["paper"]), each["name"]))
     tables = overview.by_table(each["judged"] for each in found)
     papers = list(dict.fromkeys(each["paper"] for each in found))
+    pages = {paper: _page(paper, found, tables) for paper in papers}
     names = {paper: f"{paper or _OWN}.html" if len(papers) > 1 else "index.html" for paper in papers}
-    pages = {
-        paper: _page(
-            paper,
-            [each for each in found if each["paper"] == paper],
-            [table for table in tables if table.paper == paper],
-        )
-        for paper in papers
-    }
-    common = {
+    common = _common(found, tables) | {"names": names, "pages": pages, "documentation": documentation}
+    cells = [cell for table in tables for cell in table.cells]
+    overall = {"overall": _came_out(cells), "besides": overview.besides(tables), "rows": overview.by_paper(tables)}
+    environment = _environment()
+    texts = {"index.html": environment.get_template("index.html").render(**common, **overall, alone=len(papers) == 1)}
+    if len(papers) > 1:
+        template = environment.get_template("paper.html")
+        texts |= {names[paper]: template.render(**common, page=page, alone=False) for paper, page in pages.items()}
+    write_all(out, {name: (_TEMPLATES / name).read_text("utf-8") for name in _COPIED} | texts)
+    return out / "index.html"
+
+
+def _common(found: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> dict[str, Any]:
+    """Return what all pages show."""
+    return {
         "title": _TITLE if tables else _title(found),
         "judged": bool(tables),
         "version": __version__,
@@ -98,28 +105,9 @@ def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
         "verdicts": VERDICTS,
         "words": _WORDS,
         "marks": _MARKS,
-        "names": names,
-        "pages": pages,
-        "documentation": documentation,
         "colours": style.COLOURS,
         "dark_colours": style.DARK_COLOURS,
     }
-    environment = _environment()
-    cells = [cell for table in tables for cell in table.cells]
-    texts = {
-        "index.html": environment.get_template("index.html").render(
-            **common,
-            alone=len(papers) == 1,
-            overall=_came_out(cells),
-            besides=overview.besides(tables),
-            rows=overview.by_paper(tables),
-        )
-    }
-    if len(papers) > 1:
-        template = environment.get_template("paper.html")
-        texts |= {names[paper]: template.render(**common, page=page, alone=False) for paper, page in pages.items()}
-    write_all(out, {name: (_TEMPLATES / name).read_text("utf-8") for name in _COPIED} | texts)
-    return out / "index.html"
 
 
 def _environment() -> jinja2.Environment:
@@ -146,8 +134,27 @@ def _date(found: Sequence[Mapping[str, Any]]) -> str:
     return max(dates) if dates and all(dates) else datetime.now(UTC).date().isoformat()
 
 
-def _page(paper: str, found: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> dict[str, Any]:
-    """Return what the page of a paper shows."""
+def _page(paper: str, every: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> dict[str, Any]:
+    """Return what the page of a paper shows: its experiments and tables, of all."""
+    found = [each for each in every if each["paper"] == paper]
+    tables = [table for table in tables if table.paper == paper]
+    cells = [cell for table in tables for cell in table.cells]
+    nothing = count_verdicts([])
+    return _came_out(cells) | {
+        "paper": paper,
+        "reference": published.reference(paper),
+        "printed": _printed(found, tables),
+        "refuted": _rows(paper, [cell for cell in cells if _is_claim(cell) and cell.verdict == REFUTED]),
+        "sentences": _rows(paper, [cell for cell in cells if _is_claim(cell) and cell.verdict != REFUTED]),
+        "missed": _missed(found),
+        "tables": [_table(table, found) for table in tables if count_verdicts(table.cells) != nothing],
+        "experiments": found,
+        "figures": Markup(_json({name: data for each in found for name, data in each["drawn"].items()})),
+    }
+
+
+def _printed(found: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> list[printed.PrintedTable]:
+    """Return the tables of a paper as they are printed, with what other experiments measured of them beside."""
     cells = [cell for table in tables for cell in table.cells]
     seconds = {name: table.seconds_of for table in tables for name in {cell.table for cell in table.cells}}
     counted = set(map(id, cells))
@@ -157,19 +164,12 @@ def _page(paper: str, found: Sequence[Mapping[str, Any]], tables: Sequence[overv
         for cell in each["judged"].cells
         if cell.kind == VALUE and not cell.sentence and cell.verdict != NOT_RUN and id(cell) not in counted
     ]
-    layouts = [printed.table(name, cells, seconds.get(name, lambda _cell: ""), others) for name in printed.layouts()]
-    nothing = count_verdicts([])
-    return _came_out(cells) | {
-        "paper": paper,
-        "reference": published.reference(paper),
-        "printed": [table for table in layouts if table is not None],
-        "refuted": _rows(paper, [cell for cell in cells if _is_claim(cell) and cell.verdict == REFUTED]),
-        "sentences": _rows(paper, [cell for cell in cells if _is_claim(cell) and cell.verdict != REFUTED]),
-        "missed": _missed(found),
-        "tables": [_table(table, found) for table in tables if count_verdicts(table.cells) != nothing],
-        "experiments": found,
-        "figures": Markup(_json({name: data for each in found for name, data in each["drawn"].items()})),
-    }
+    shaped = (printed.table(name, cells, seconds.get(name, _no_seconds), others) for name in printed.layouts())
+    return [table for table in shaped if table is not None]
+
+
+def _no_seconds(_cell: Cell) -> str:
+    return ""
 
 
 def _came_out(cells: Sequence[Cell]) -> dict[str, Any]:
