@@ -100,7 +100,7 @@ class Ticks(Locator):
         """Return how many labels have room on the axis."""
         axis = self.axis
         box = axis.axes.get_window_extent()  # type: ignore[union-attr]
-        points = 72 / axis.axes.get_figure(root=True).dpi  # type: ignore[union-attr]
+        points = 72 / axis.axes.figure.dpi  # type: ignore[union-attr]
         length = points * (box.width if isinstance(axis, XAxis) else box.height)
         size: float = axis.majorTicks[0].label1.get_fontsize()  # type: ignore[union-attr,assignment]
         return int(min(_MOST, max(_LEAST, length / size // (_LETTERS if isinstance(axis, XAxis) else _LINES))))
