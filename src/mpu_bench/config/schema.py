@@ -47,7 +47,12 @@ _ANY_SIZE = TypeAdapter(ByteSize)
 
 
 def _bytes(memory: Any, check: Callable[[Any], Any]) -> Any:
-    return check(_ANY_SIZE.validate_python(memory) if isinstance(memory, str) else memory)  # not strict about words
+    if not isinstance(memory, str):
+        return check(memory)
+    try:
+        return check(_ANY_SIZE.validate_python(memory))  # not strict about words
+    except OverflowError:  # of pydantic before 2.14
+        raise ValueError("could not parse value and unit from byte string: it is too large") from None
 
 
 #: bytes, or words such as 4 GB
