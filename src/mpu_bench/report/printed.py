@@ -177,17 +177,16 @@ def table(
         lines.setdefault(_place(row, layout, rows), []).append((number, row))
     across = _across(layout, rows)
     shown = [_line(place, inside, layout, across, own, seconds) for place, inside in lines.items()]
-    sides = len(layout.lines) + len(layout.facts) + (0 if layout.across else len(layout.words))
+    sides = [*layout.lines, *layout.facts, *layout.words]
     numbers = [words for solver, columns in across.items() for words in columns]
-    groups = [("", sides), *((solver, len(columns)) for solver, columns in across.items() if columns)]
-    side_words = [*layout.lines, *layout.facts, *([] if layout.across else layout.words)]
+    groups = [("", len(sides)), *((solver, len(columns)) for solver, columns in across.items() if columns)]
     return PrintedTable(
         name,
         layout.heading,
         layout.about,
         layout.note,
         tuple(groups),
-        tuple(map(heading, [*side_words, *numbers])),
+        tuple(map(heading, [*sides, *numbers])),
         tuple(_spanned(shown, len(layout.lines), len(layout.facts))),
         len(layout.lines),
         len(layout.facts) if layout.numbers else 0,
@@ -214,8 +213,7 @@ def _across(layout: Layout, rows: Sequence[tuple[int, Mapping[str, str]]]) -> di
             for each in layout.numbers
             if isinstance(each, str) or solver in each.of
         ]
-        words = layout.words if layout.across else []
-        found[solver] = [column for column in (*named, *words) if any(row[column] for row in own)]
+        found[solver] = [column for column in named if any(row[column] for row in own)]
     return found
 
 
@@ -230,7 +228,7 @@ def _line(
     number, first = inside[0]
     entries = [Entry(name) for name in place]
     entries += [_entry(number, first, column, cells, seconds) for column in layout.facts]
-    entries += [] if layout.across else [Entry(first[column]) for column in layout.words]
+    entries += [Entry(first[column]) for column in layout.words]
     for solver, columns in across.items():
         found = next(((n, row) for n, row in inside if not layout.across or row[layout.across] == solver), None)
         has_all = found is not None and all(found[1][name] for name in layout.lines)
