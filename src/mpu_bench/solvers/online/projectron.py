@@ -26,6 +26,7 @@ Counted: |S| kernel evaluations per example presented; a change of f is one step
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -68,7 +69,7 @@ from mpu_bench.solvers.online.online import (
     prefetch_example,
     with_doubled_capacity,
 )
-from mpu_bench.solvers.online.sparseness import Search, Sparseness, search
+from mpu_bench.solvers.online.sparseness import Search, Sparseness, Try, attempt, search
 
 _BUDGET = 100  # vectors, where neither they nor eta are given
 _FIRST_CAPACITY = 64  # vectors
@@ -109,11 +110,12 @@ class Projectron(OnlineSolver):
     eta : float, optional
         The largest squared distance from the span at which an erring example is projected on it, above 0.
     vectors : int, optional
-        B, instead of eta: the eta is searched with which B vectors are stored at the end, or where none is found the
-        most below B. 100 where neither it nor eta is given.
+        B, instead of eta: the eta is searched with which B vectors are stored at the end, or at most 1% fewer, or where
+        none is found the most below B. 100 where neither it nor eta is given.
     """
 
     name = "projectron++"
+    version = 2
     paper = "bpegasos-2010"
 
     eta: Annotated[float, Gt(0), Lt(np.inf)] | None = None
@@ -148,7 +150,9 @@ class Projectron(OnlineSolver):
             sparseness = Sparseness(self.eta, largest - self.eta, largest)
             return self._start(problem, kernel, seed, sparseness)
         with untimed():
-            found = search(lambda sparseness: self._tried(problem, kernel, seed, sparseness), self._budget, largest)
+            found = search(
+                lambda sparseness, whole: self._tried(problem, kernel, seed, sparseness, whole), self._budget, largest
+            )
         if found is None:
             raise ConfigError(
                 f"{self.name}: more than {self._budget} vectors are stored on {problem.name} even with the largest "
@@ -178,14 +182,19 @@ class Projectron(OnlineSolver):
     def _budget(self) -> int:
         return _BUDGET if self.vectors is None else self.vectors
 
-    def _tried(self, problem: Problem, kernel: Kernel, seed: int, sparseness: Sparseness) -> tuple[int, float]:
-        """Return how many vectors are stored, at most B + 1, and the passes that it took to tell."""
-        state, until = self._start(problem, kernel, seed, sparseness), Until(presented=self.passes * problem.n)
-        size = state.hypothesis.vectors.size
-        while state.counters[PRESENTED] < until.presented and size[0] <= self._budget:
-            chunk, position = state.stream.at(int(state.counters[PRESENTED]))
-            self.present(state, chunk, position, until)
-        return int(size[0]), int(state.counters[PRESENTED]) / problem.n
+    def _tried(self, problem: Problem, kernel: Kernel, seed: int, sparseness: Sparseness, whole: bool) -> Try:
+        """Return how many vectors are stored, and what is told by when."""
+        state, total = self._start(problem, kernel, seed, sparseness), self.passes * problem.n
+        size, counters = state.hypothesis.vectors.size, state.counters
+
+        def presented(part: float) -> tuple[int, float]:
+            until = Until(presented=math.ceil(part * total))
+            while counters[PRESENTED] < until.presented and size[0] <= self._budget:
+                chunk, position = state.stream.at(int(counters[PRESENTED]))
+                self.present(state, chunk, position, until)
+            return int(size[0]), int(counters[PRESENTED]) / total
+
+        return attempt(presented, self._budget, whole)
 
     def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
         """Predict and learn; ends early where there is no free slot for a vector."""
