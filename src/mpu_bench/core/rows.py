@@ -199,8 +199,14 @@ def nonzeros(rows, i, indices, values):
 
 @nonzeros.register(Dense)
 def _(rows, i, indices, values):
+    d, all_of_them = rows.values.shape[1], True
+    for j in range(d):
+        indices[j], values[j] = j, rows.values[i, j]
+        all_of_them &= rows.values[i, j] != 0
+    if all_of_them:
+        return d
     m = 0
-    for j in range(rows.values.shape[1]):  # without a branch, which nobody could foresee
+    for j in range(d):  # without a branch, which nobody could foresee
         indices[m], values[m] = j, rows.values[i, j]
         m += rows.values[i, j] != 0
     return m

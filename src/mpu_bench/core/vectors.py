@@ -247,9 +247,11 @@ def _kernel_values(vectors, kernel, nonzero_count, norm, out):
     if columns.itemsize == 1:
         for k in range(nonzero_count):
             scales[k] *= vectors.quantum
-    for start in range(0, m, _VECTORS_AT_ONCE):
+    start = 0
+    while start < m:  # twice as fast as a range for 100 vectors of two features
         stop = min(start + _VECTORS_AT_ONCE, m)
         _sum_columns(columns, indices, scales, nonzero_count, start, stop, out)
+        start = stop
     values(kernel, out[:m], vectors.squared_norms[:m], norm)
 
 

@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import value
+from mpu_bench.core.ordering import number, order
 from mpu_bench.core.records import new_record
 from mpu_bench.core.vectors import Precision, Vectors, drop, new_vectors, padded, put, rows_of, weighted_sum
 from mpu_bench.solvers.online.online import functions_for
 
 _SMALLEST_SCALE = 1e-3  # the sum of scales must not lose what is added last
 _TIE = 1e-9  # norms are equal that differ by no more than this part
+_NEWEST = np.int64(np.iinfo(np.int64).max)  # no vector is inserted so late
 
 #: ``scale``; ``squared_norm``: ||w||^2; ``scales``: their sum since they were last multiplied into `Expansion.average`;
 #: ``insertions``: how many vectors have been stamped
@@ -185,23 +187,23 @@ def add_to_average(w):
         scalars.scales += scalars.scale
 
 
-@jit(inline="always")
+@jit
 def smallest(norms, inserted_at, m):
     """Return the vector with the least ``||alpha_p||^2 K(x_p, x_p)``; of those within 1e-9 of it, the oldest."""
-    limit = _least(norms, m) * (1.0 + _TIE)
-    chosen = np.int64(-1)
+    limit, oldest, slot = _least(norms, m) * (1.0 + _TIE), _NEWEST, np.int64(0)
     for j in range(np.uint64(0), np.uint64(m)):
-        if norms[j] <= limit and (chosen < 0 or inserted_at[j] < inserted_at[chosen]):
-            chosen = np.int64(j)
-    return chosen
+        oldest = min(oldest, inserted_at[j] if norms[j] <= limit else _NEWEST)
+    for j in range(np.int64(m)):  # no two have the same number of insertion
+        slot += j if inserted_at[j] == oldest else 0
+    return slot
 
 
-@jit(fastmath={"nnan", "nsz", "reassoc"}, forceinline=True)
+@jit
 def _least(numbers, m):
-    least = np.inf
-    for j in range(np.uint64(0), np.uint64(m)):
-        least = min(least, numbers[j])
-    return least
+    least = order(np.inf)
+    for j in range(np.int64(m)):
+        least = min(least, order(numbers[j]))
+    return number(least)
 
 
 @jit

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.exp import exp_double, exp_single, expm1_double
 from mpu_bench.core.jit import jit, jit_dispatch
+from mpu_bench.core.ordering import order
 from mpu_bench.core.vectors import padded, put_between, squared_distances
 from mpu_bench.solvers.online.expansion import (
     Expansion,
@@ -50,6 +51,7 @@ _LARGEST_DISTANCE = 700.0  # gamma ||x_p - x_n||^2: exp(-700) is still a normal 
 _LEAST_SQUARED_NORM = 1e-280  # ||alpha_p||^2 of a vector that is merged; what is below is removed: its ratios overflow
 _LARGEST_SQUARED_NORM = 1e30  # ||alpha_n||^2 in units of ||alpha_p||^2 where `bound` computes in single precision
 _BOUND_FACTOR = 1.0 + 1e-3  # of a loss: `bound` is in single precision
+_FAR_SQUARED_NORM = 4.5  # ||alpha_n||^2 in units of ||alpha_p||^2 from where h > -1: above 4
 _TIE_FACTOR = 1.0 + 1e-9  # of a loss: no worse than it
 _SOLVED_CANDIDATES = 4  # at most, without screening them
 _MOST_STEPS = 100  # for one partner; halving alone needs no more
@@ -219,8 +221,9 @@ def solve(g, q, v):
     """
     g = min(g, _LARGEST_DISTANCE)
     low, high = -1.0, 0.5
-    while low >= _fixed_point(g, q, v, low)[0] and low > -1e150:
-        low, high = 2.0 * low, low
+    if q < 0.0 and v < _FAR_SQUARED_NORM:
+        while low >= _fixed_point(g, q, v, low)[0] and low > -1e150:
+            low, high = 2.0 * low, low
     h = min(max(_fixed_point(g, q, v, 0.0)[0], low), high)
     for _ in range(_MOST_STEPS):
         there, slope, _ = _fixed_point(g, q, v, h)
@@ -291,13 +294,13 @@ def bound(distances, products, norms, unit, m, bounds):
         # the units are taken in double: in single 1 / unit may be infinite; a smaller v only lowers the bound
         v = np.float32(min(max(norms[j] * inverse, 1.0), _LARGEST_SQUARED_NORM))
         q = np.float32(products[j] * inverse)
-        off = max(one - q * q / v - np.float32(1e-6), np.float32(0.0))  # 1 - c^2, no more
+        off = max(v - q * q - np.float32(1e-6) * v, np.float32(0.0))  # v (1 - c^2), no more
         k2 = exp_single(-g2)
         # 1 - exp(-y) (1 + y), by its series where it would cancel
         series = np.float32(0.5) * g2 * g2 * (one - g2 * (np.float32(2.0 / 3.0) - np.float32(0.25) * g2))
         along = one - k2 * (one + g2) if g2 > np.float32(0.05) else series
         root = np.sqrt(v) + one
-        bounds[j] = max((along + off * g2 * k2) * v / (root * root), least_number) - least_number
+        bounds[j] = max((along * v + off * g2 * k2) / (root * root), least_number) - least_number
 
 
 @jit(inline="always")
@@ -323,10 +326,13 @@ def best_partner(distances, products, norms, inserted_at, p, m, work):
     bound(distances, products, norms, unit, padded(m), bounds)
     bounds[p] = np.inf
     nearest = _first_smallest(bounds, m)
-    _, loss = solve(np.float64(distances[nearest]), products[nearest] / unit, max(norms[nearest] / unit, 1.0))
+    h, loss = solve(np.float64(distances[nearest]), products[nearest] / unit, max(norms[nearest] / unit, 1.0))
+    limit = loss * _BOUND_FACTOR
+    if _within(bounds, limit, m) <= 1:
+        return nearest, h, loss
     slots[0], count = nearest, np.int64(1)
     for j in range(m):
-        if j != nearest and bounds[j] <= loss * _BOUND_FACTOR:
+        if j != nearest and bounds[j] <= limit:
             slots[count] = j
             count += 1
     if count > _SOLVED_CANDIDATES:
@@ -344,13 +350,24 @@ def best_partner(distances, products, norms, inserted_at, p, m, work):
     return slots[chosen], shares[chosen], losses[chosen]
 
 
-@jit(inline="always")
+@jit
 def _first_smallest(numbers, m):
-    first = np.int64(0)
-    for j in range(1, m):
-        if numbers[j] < numbers[first]:
-            first = np.int64(j)
+    """Return the place of the smallest of numbers that are not negative, the first of equal ones."""
+    least, first = order(np.inf), np.int64(m)
+    for j in range(np.int64(m)):
+        least = min(least, order(numbers[j]))
+    for j in range(np.int64(m)):
+        first = min(first, j if order(numbers[j]) == least else np.int64(m))
     return first
+
+
+@jit
+def _within(numbers, limit, m):
+    """Return how many numbers are no larger than a limit."""
+    count = np.int64(0)
+    for j in range(np.int64(m)):
+        count += numbers[j] <= limit
+    return count
 
 
 @jit(inline="always")
