@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_bench.core.lru import claim, clear, new_lru, touch
+from mpu_bench.core.lru import claim, clear, new_lru, renew, touch
 
 asked_for = st.lists(st.integers(0, 9), max_size=60)
 
@@ -51,3 +51,13 @@ def test_nothing_is_kept_once_cleared():
     assert (lru.slot_of_row < 0).all()
     assert (lru.row_of_slot == -1).all()
     assert [ask(lru, row) for row in (7, 8, 9, 7)] == [True, True, True, False]
+
+
+@given(st.integers(1, 12), asked_for)
+def test_slots_renewed_are_as_new(slots, asked):
+    lru = new_lru(10, slots)
+    for row in asked:
+        ask(lru, row)
+    renew(lru)
+    for found, new in zip(lru, new_lru(10, slots), strict=True):
+        np.testing.assert_array_equal(found, new)

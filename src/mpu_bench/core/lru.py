@@ -86,3 +86,9 @@ def clear(lru):
         if lru.row_of_slot[slot] != _NO_ROW:
             lru.slot_of_row[lru.row_of_slot[slot]] = _NEVER_KEPT
             lru.row_of_slot[slot] = _NO_ROW
+
+
+def renew(lru: LRU) -> None:
+    """Keep no row, and fill the slots in their order again, all of them open."""
+    for name, array in new_lru(len(lru.slot_of_row), len(lru.row_of_slot))._asdict().items():
+        getattr(lru, name)[:] = array

@@ -4,9 +4,17 @@ import numpy as np
 import pytest
 
 from mpu_bench.core import gram
-from mpu_bench.core.counters import KERNEL_EVALUATIONS, new_counters
+from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, new_counters
 from mpu_bench.core.kernels import Linear
-from mpu_bench.solvers.batch.shrinking import new_variables, reconstruct_gradient, shrink, unpermuted, update_bounds
+from mpu_bench.solvers.batch.shrinking import (
+    new_active_rows,
+    new_variables,
+    reconstruct_gradient,
+    shrink,
+    slot_of_active,
+    unpermuted,
+    update_bounds,
+)
 from oracles import toys
 
 SIGNS = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
@@ -41,9 +49,14 @@ def test_at_zero_all_may_go_one_way():
     np.testing.assert_array_equal(variables.low == 0, SIGNS < 0)
 
 
-def test_only_those_that_cannot_change_are_left_aside(variables):
+@pytest.fixture
+def rows(held):
+    return new_active_rows(held)
+
+
+def test_only_those_that_cannot_change_are_left_aside(variables, rows):
     variables.minus_y_grad[:] = 0.0, 0.1, 5.0, 5.0, -5.0, -5.0  # the third and fourth wish to rise, the others to fall
-    shrink(variables, 0.2, -0.2)
+    shrink(variables, rows, 0.2, -0.2)
     assert variables.active_size[0] == 3
     # at its upper bound the third may not rise, nor the fourth; the fifth may not fall; the sixth may and stays
     np.testing.assert_array_equal(variables.examples, [0, 1, 5, 2, 3, 4])
@@ -51,15 +64,33 @@ def test_only_those_that_cannot_change_are_left_aside(variables):
     np.testing.assert_array_equal(variables.upper, [1, 0, 0, 1, 0, 1])
 
 
-def test_shrinking_that_is_not_worth_it_is_left(variables):
+def test_shrinking_that_is_not_worth_it_is_left(variables, rows):
     variables.minus_y_grad[:] = 0.0, 0.1, 5.0, 0.0, 0.0, 0.0
-    shrink(variables, 0.2, -0.2)
+    shrink(variables, rows, 0.2, -0.2)
     assert variables.active_size[0] == 6
     np.testing.assert_array_equal(variables.examples, np.arange(6))
 
 
-def test_the_gradient_is_reconstructed_from_what_has_changed(matrix, held, variables):
-    shrink(variables, -np.inf, np.inf)  # all that are at a bound
+def test_a_row_of_the_active_is_gathered_once_and_anew_after_shrinking(matrix, held, variables, rows):
+    row, counters = matrix @ matrix.T, new_counters()
+    shrink(variables, rows, -np.inf, np.inf)  # all that are at a bound
+    for left in (2, 1):
+        variables.active_size[0] = left
+        for i in range(left):
+            slots = {slot_of_active(held, rows, variables, i, counters) for _ in range(3)}
+            assert len(slots) == 1
+            part = rows.kept[slots.pop() * left :][:left]
+            np.testing.assert_allclose(part, row[variables.examples[i]][variables.examples[:left]], rtol=1e-12)
+        variables.active_size[0] = 6
+        variables.beta[0], variables.minus_y_grad[0] = 1.0, 5.0  # one more is at a bound
+        update_bounds(variables, 0)
+        shrink(variables, rows, 0.2, -0.2)
+    assert counters[KERNEL_EVALUATIONS] == 6 * 3 * 3
+    assert counters[KERNEL_COMPUTED] == 6 * 2  # the matrix keeps them
+
+
+def test_the_gradient_is_reconstructed_from_what_has_changed(matrix, held, variables, rows):
+    shrink(variables, rows, -np.inf, np.inf)  # all that are at a bound
     assert variables.active_size[0] == 2
     row, active = matrix @ matrix.T, variables.examples[:2]
     variables.beta[0] += 0.25

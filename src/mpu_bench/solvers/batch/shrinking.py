@@ -4,8 +4,8 @@ Chang, Lin: "LIBSVM: a library for support vector machines", ACM TIST 2, 2011, s
 -y grad is on the right side of all that could change is shrunk: the active variables are moved to the front, and only
 theirs are kept up to date. Once they are optimal, the gradient of the others is reconstructed from what has changed.
 
-Deviations: variables are only shrunk where that halves the active ones, since passes over all of them are vectorised
-and gathering is not; and they come back once only, at the tolerance.
+Deviations: variables are only shrunk where a quarter of the active ones leaves, since passes over all of them are
+vectorised and gathering is not; and they come back once only, at the tolerance.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import new_counters
-from mpu_bench.core.gram import Gram, add_rows, copy_without_rows
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, new_counters
+from mpu_bench.core.gram import Gram, add_rows, copy_without_rows, row_slot
 from mpu_bench.core.jit import jit
+from mpu_bench.core.lru import LRU, claim, new_lru, renew, touch
 from mpu_bench.solvers.certificates import Weight
 
-_SHRINK_TO = 0.5  # of the active variables, at most, may stay active; else shrinking is not worth its trouble
+_ACTIVE_ROWS_BYTES = 1 << 26  # at most, for the active parts of rows
+_SHRINK_TO = 0.75  # of the active variables, at most, may stay active; else shrinking is not worth its trouble
 
 
 class Variables(NamedTuple):
@@ -48,6 +50,40 @@ def new_variables(signs: NDArray[np.float64], diagonal: NDArray[np.float64], C: 
     return Variables(examples, active_size, *moving, np.zeros(n), np.zeros(n))
 
 
+class ActiveRows(NamedTuple):
+    """The active parts of kernel rows: gathering one costs more than all that is done with it, and most come back."""
+
+    kept: NDArray[np.floating[Any]]  #: m values in every slot, one slot after the other
+    lru: LRU  #: of the n examples
+
+
+def new_active_rows(gram: Gram) -> ActiveRows:
+    """Return slots for the rows of the examples of a kernel matrix; none is kept yet, and no memory taken."""
+    n, dtype = len(gram.diagonal), gram.kept.dtype
+    width = max(int(_SHRINK_TO * n), 1)
+    slots = max(min(_ACTIVE_ROWS_BYTES // (width * dtype.itemsize), width), 2)
+    return ActiveRows(np.zeros(slots * width, dtype), new_lru(n, slots))
+
+
+@jit
+def slot_of_active(gram, rows, variables, i, counters):
+    """Return the slot of the rows that holds the active part of the kernel row of the variable in place i.
+
+    Counted as `gram.row_slot` does, and valid as long.
+    """
+    m, example = variables.active_size[0], variables.examples[i]
+    slot = rows.lru.slot_of_row[example]
+    if slot < 0:
+        slot = claim(rows.lru, example)
+        row, part = gram.kept[row_slot(gram, example, counters)], rows.kept[slot * m : (slot + 1) * m]
+        for k in range(m):
+            part[k] = row[variables.examples[k]]
+    else:
+        counters[KERNEL_EVALUATIONS] += len(variables.examples)
+    touch(rows.lru, slot)
+    return slot
+
+
 @jit
 def update_bounds(variables, i):
     """Note whether a variable is in I_up, below its upper bound, and in I_low, above its lower one."""
@@ -56,13 +92,15 @@ def update_bounds(variables, i):
     variables.low[i] = 0.0 if beta > variables.lower[i] else -np.inf
 
 
-def shrink(variables: Variables, up_max: float, low_min: float) -> None:
+def shrink(variables: Variables, rows: ActiveRows, up_max: float, low_min: float) -> None:
     """Leave aside the variables at a bound that are further on the right side of it than any that could change.
 
     Parameters
     ----------
     variables : Variables
         Changed in place.
+    rows : ActiveRows
+        Forgotten where the variables are permuted.
     up_max, low_min : float
         The largest -y grad in I_up, and the least in I_low.
     """
@@ -77,6 +115,7 @@ def shrink(variables: Variables, up_max: float, low_min: float) -> None:
     for array in (variables.examples, *_permuted(variables)):
         array[:m] = array[order]
     variables.active_size[0] = left
+    renew(rows.lru)
 
 
 def _be_shrunk(variables: Variables, up_max: float, low_min: float) -> NDArray[np.bool_]:

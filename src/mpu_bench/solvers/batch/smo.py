@@ -51,16 +51,21 @@ from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.batch.regularization import kernel_optimum, weight_of_losses
 from mpu_bench.solvers.batch.shrinking import (
+    ActiveRows,
     Variables,
+    new_active_rows,
     new_variables,
     reconstruct_gradient,
     shrink,
+    slot_of_active,
     unpermuted,
     update_bounds,
 )
 from mpu_bench.solvers.certificates import L1_SVM, certify_kernel, per_example
 
 _VARIABLES_AT_ONCE = 512  # of which the best is found in vector code; which of them it is, is looked up afterwards
+_DIVIDED_AT_ONCE = 64  # variables
+_ROUNDED_DOWN = 1.0 - 1e-14  # of a gain: no gain as large is lost by the rounding of a product in place of a quotient
 _LEAST_CURVATURE = 1e-12  # of a pair, where K_ii + K_jj - 2 K_ij is not above zero
 _ITERATIONS_BETWEEN_SHRINKING = 1000
 
@@ -71,7 +76,7 @@ class Work(NamedTuple):
     """What the iterations work on; n examples."""
 
     variables: Variables
-    row_parts: NDArray[np.floating]  #: (2, n) scratch: the active part of two kernel rows
+    rows: ActiveRows
     progress: np.recarray[Any, Any]  #: the largest -y grad in I_up, the least in I_low, the variable to change next
 
 
@@ -102,6 +107,7 @@ class SMO(Solver):
     """
 
     name = "smo"
+    version = 2
     deterministic: ClassVar = True
     paper = "sbp-2012"
     kernels: ClassVar = "any"
@@ -146,7 +152,7 @@ class SMO(Solver):
         n, signs = problem.n, problem.signs()
         gram = kernel_matrix.build(problem.train, problem.features, kernel, precision=self.precision(problem, kernel))
         variables = new_variables(signs, gram.diagonal, per_example(self.weight(n), problem))
-        work = Work(variables, np.zeros((2, n), gram.kept.dtype), new_record(_PROGRESS))
+        work = Work(variables, new_active_rows(gram), new_record(_PROGRESS))
         _select_working_set(work, self.bias, self.tolerance)
         return State(problem, signs, gram, work, new_counters())
 
@@ -174,7 +180,7 @@ class SMO(Solver):
                 reconstruct_gradient(gram, work.variables, counters)
                 _select_working_set(work, self.bias, self.tolerance)
             if counters[PRESENTED] % period == 0 and self._violated(work):
-                shrink(work.variables, work.progress[0].up_max, work.progress[0].low_min)
+                shrink(work.variables, work.rows, work.progress[0].up_max, work.progress[0].low_min)
                 _select_working_set(work, self.bias, self.tolerance)
         return Status.DONE
 
@@ -209,35 +215,31 @@ class SMO(Solver):
 @jit
 def _iterate(gram, work, counters, bias, tolerance, period, until):
     """Change variables until `until`, the stopping rule for those active, or the next multiple of the period."""
-    variables, row_parts, p = work.variables, work.row_parts, work.progress[0]
-    examples, active_size, n = variables.examples, variables.active_size[0], len(variables.examples)
+    variables, rows, p = work.variables, work.rows, work.progress[0]
+    m, examples = variables.active_size[0], variables.examples
     while True:
-        row_i = gram.kept[row_slot(gram, examples[p.i], counters)]
-        if active_size < n:
-            _gather(row_i, examples, row_parts[0, :active_size])
-            row_i = row_parts[0]
+        if m < len(examples):
+            slot = slot_of_active(gram, rows, variables, p.i, counters)
+            row_i = rows.kept[slot * m : (slot + 1) * m]
+        else:
+            row_i = gram.kept[row_slot(gram, examples[p.i], counters)]
         if bias:
             j = _select_j(variables, p.i, row_i)
-            row_j = gram.kept[row_slot(gram, examples[j], counters)]
-            if active_size < n:
-                _gather(row_j, examples, row_parts[1, :active_size])
-                row_j = row_parts[1]
+            if m < len(examples):
+                slot = slot_of_active(gram, rows, variables, j, counters)
+                row_j = rows.kept[slot * m : (slot + 1) * m]
+            else:
+                row_j = gram.kept[row_slot(gram, examples[j], counters)]
             _update_pair(variables, p.i, j, row_i, row_j)
         else:
             _update_single(variables, p.i, row_i)
+        _select_working_set(work, bias, tolerance)
         counters[PRESENTED] += 1
         counters[STEPS] += 1
         counters[UPDATES] += 1
-        _select_working_set(work, bias, tolerance)
         violated = p.up_max - p.low_min > tolerance
         if not violated or counters[PRESENTED] % period == 0 or reached(counters, until):
             return
-
-
-@jit
-def _gather(row, examples, part):
-    for k in range(len(part)):
-        part[k] = row[examples[k]]
 
 
 @jit
@@ -294,10 +296,10 @@ def _select_i(variables, p):
             up_max, block = up_max_here, start
         minus_low_min = max(low_max_here, minus_low_min)
     p.up_max, p.low_min = number(up_max), -number(minus_low_min)
-    i = block
-    while i < m and order(minus_y_grad[i] + up[i]) != up_max:
-        i += 1
-    return i
+    g, block_up, place = minus_y_grad[block : block + _VARIABLES_AT_ONCE], up[block:], _VARIABLES_AT_ONCE
+    for k in range(len(g)):
+        place = min(place, k if order(g[k] + block_up[k]) == up_max else _VARIABLES_AT_ONCE)
+    return block + place
 
 
 @jit
@@ -321,17 +323,25 @@ def _select_single(variables, tolerance):
 
 @jit
 def _select_j(variables, i, row_i):
-    """Return the place that gains most together with i, by second order information."""
+    """Return the place that gains most together with i, by second order information.
+
+    A division costs as much as all else: a part is divided through only if one of its gains may be larger than before.
+    """
     m, diagonal, low = variables.active_size[0], variables.diagonal, variables.low
     minus_y_grad, grad_i, k_ii = variables.minus_y_grad[:m], variables.minus_y_grad[i], variables.diagonal[i]
-    best, block = np.int64(-1), 0
-    for start in range(0, m, _VARIABLES_AT_ONCE):
-        gain, end = np.int64(-1), start + _VARIABLES_AT_ONCE
-        g, block_low, ks, k_i = minus_y_grad[start:end], low[start:], diagonal[start:], row_i[start:]
+    best, block, enough = np.int64(-1), 0, 0.0
+    for start in range(0, m, _DIVIDED_AT_ONCE):
+        end = start + _DIVIDED_AT_ONCE
+        g, block_low, ks, k_i = minus_y_grad[start:end], low[start:end], diagonal[start:end], row_i[start:end]
+        more, gain = np.int64(0), np.int64(-1)
         for k in range(len(g)):
-            gain = max(gain, _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])))
-        if gain > best:
-            best, block = gain, start
+            difference, curvature = _pair(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k]))
+            more += difference * difference >= enough * curvature
+        if more > 0:
+            for k in range(len(g)):
+                gain = max(gain, _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])))
+            if gain > best:
+                best, block, enough = gain, start, _ROUNDED_DOWN * np.int64(gain).view(np.float64)
     j = block
     while _pair_gain(grad_i - minus_y_grad[j] + low[j], k_ii + diagonal[j] - 2.0 * np.float64(row_i[j])) != best:
         j += 1
@@ -351,11 +361,16 @@ def _single_gain(minus_y_grad, beta, lower, upper, curvature, tolerance):
 
 
 @jit(forceinline=True)
-def _pair_gain(difference, curvature):
-    """Return twice the gain of a pair, as an integer that compares as it does.
+def _pair(difference, curvature):
+    """Return the difference, 0 where j is not in I_low or has no smaller -y grad, and the curvature divided by."""
+    return (
+        difference if difference > 0.0 else 0.0,
+        curvature if curvature > _LEAST_CURVATURE else _LEAST_CURVATURE,
+    )
 
-    It is 0 where j is not in I_low or has no smaller -y grad.
-    """
-    difference = difference if difference > 0.0 else 0.0
-    curvature = curvature if curvature > _LEAST_CURVATURE else _LEAST_CURVATURE
+
+@jit(forceinline=True)
+def _pair_gain(difference, curvature):
+    """Return twice the gain of a pair, as an integer that compares as it does."""
+    difference, curvature = _pair(difference, curvature)
     return np.float64(difference * difference / curvature).view(np.int64)

@@ -353,11 +353,11 @@ def best_partner(distances, products, norms, inserted_at, p, m, work):
 @jit
 def _first_smallest(numbers, m):
     """Return the place of the smallest of numbers that are not negative, the first of equal ones."""
-    least, first = order(np.inf), np.int64(m)
-    for j in range(np.int64(m)):
+    least, first = order(np.inf), m
+    for j in range(m):
         least = min(least, order(numbers[j]))
-    for j in range(np.int64(m)):
-        first = min(first, j if order(numbers[j]) == least else np.int64(m))
+    for j in range(m):
+        first = min(first, j if order(numbers[j]) == least else m)
     return first
 
 
