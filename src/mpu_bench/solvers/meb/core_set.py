@@ -122,22 +122,29 @@ def row(core, examples, i, counters):
     return core.kept[kept_row(core, examples, i, counters), : core.vectors.size[0]]
 
 
-@jit
+@jit(forceinline=True)  # a call with all these arrays takes longer than to look where the row is
 def kept_row(core, examples, i, counters):
     """Return the place of row i among those kept, after computing what it lacks."""
+    place = core.lru.slot_of_row[i]
+    if place < 0 or core.lengths[place] < core.vectors.size[0]:
+        place = _completed_row(core, examples, i, counters)
+    touch(core.lru, place)
+    return place
+
+
+@jit
+def _completed_row(core, examples, i, counters):
     m, place = core.vectors.size[0], core.lru.slot_of_row[i]
     if place < 0:
         place = claim(core.lru, i)
         core.lengths[place] = 0
-    touch(core.lru, place)
     known = core.lengths[place]
-    if known < m:
-        missing, slot = core.kept[place, known:m], core.slots[i]
-        values_from(examples, i, core.vectors, known, missing)
-        if slot >= known:  # for a Gaussian 1, whatever the rounding of inner products
-            missing[slot - known] = _k_xx(examples, core.vectors.squared_norms[slot])
-        core.lengths[place] = m
-        counters[KERNEL_COMPUTED] += len(missing)
+    missing, slot = core.kept[place, known:m], core.slots[i]
+    values_from(examples, i, core.vectors, known, missing)
+    if slot >= known:  # for a Gaussian 1, whatever the rounding of inner products
+        missing[slot - known] = _k_xx(examples, core.vectors.squared_norms[slot])
+    core.lengths[place] = m
+    counters[KERNEL_COMPUTED] += len(missing)
     return place
 
 

@@ -17,6 +17,8 @@ from mpu_bench.core.ordering import number, order
 from mpu_bench.solvers.meb.core_set import row
 
 _LEAST_CURVATURE = 1e-12  # of a pair, where k~_ii + k~_jj - 2 k~_ij is not above zero
+_DIVIDED_AT_ONCE = 64  # slots
+_ROUNDED_DOWN = 1.0 - 1e-14  # of a gain: no gain as large is lost by the rounding of a product in place of a quotient
 _SLOTS_AT_ONCE = 256  # among which a place is looked for once it is known that the best is there
 
 
@@ -35,8 +37,7 @@ def minimise(core, examples, R, tolerance, counters):
         row_i = row(core, examples, core.members[i], counters)
         j = _best_partner(s, coefficients, signs, core.diagonal, row_i, i)
         row_j = row(core, examples, core.members[j], counters)
-        curvature = core.diagonal[i] + core.diagonal[j] - 2.0 * signs[i] * signs[j] * (np.float64(row_i[j]) + 1.0)
-        curvature = max(curvature, _LEAST_CURVATURE)
+        curvature = _curvature(core.diagonal[i], core.diagonal[j], signs[i] * signs[j], row_i[j])
         weight = signs[j] * coefficients[j]
         t = min((s[j] - s[i]) / curvature, weight)
         R += t * (t * curvature - 2.0 * (s[j] - s[i]))
@@ -64,37 +65,59 @@ def _extremes(s, coefficients):
         if least_here > least:
             least, block = least_here, start
         largest = max(largest, largest_here)
-    i = block
-    while -order(s[i]) != least:
-        i += 1
-    return i, number(largest)
+    responses, place = s[block : block + _SLOTS_AT_ONCE], _SLOTS_AT_ONCE
+    for k in range(len(responses)):
+        place = min(place, k if -order(responses[k]) == least else _SLOTS_AT_ONCE)
+    return block + place, number(largest)
 
 
 @jit
 def _best_partner(s, coefficients, signs, diagonal, row_i, i):
-    """Return the slot with weight from which moving weight to slot i gains the most."""
+    """Return the slot with weight from which moving weight to slot i gains the most.
+
+    A division costs as much as all else: a part is divided through only if one of its gains may be larger than before.
+    """
     best, block, s_i, k_ii, sign_i = np.int64(-1), 0, s[i], diagonal[i], signs[i]
-    for start in range(0, len(s), _SLOTS_AT_ONCE):
-        responses, end, gain = s[start : start + _SLOTS_AT_ONCE], start + _SLOTS_AT_ONCE, np.int64(-1)
+    enough = 0.0
+    for start in range(0, len(s), _DIVIDED_AT_ONCE):
+        responses, end = s[start : start + _DIVIDED_AT_ONCE], start + _DIVIDED_AT_ONCE
         weights, others, ks, k_i = coefficients[start:end], signs[start:end], diagonal[start:end], row_i[start:end]
+        more, gain = np.int64(0), np.int64(-1)
         for k in range(len(responses)):
-            curvature = k_ii + ks[k] - 2.0 * sign_i * others[k] * (np.float64(k_i[k]) + 1.0)
-            gain = max(gain, _gain(responses[k] - s_i, weights[k], curvature))
+            curvature = _curvature(k_ii, ks[k], sign_i * others[k], k_i[k])
+            rise = _rise(responses[k] - s_i, weights[k])
+            more += rise * rise >= enough * curvature
+        if more == 0:
+            continue
+        for k in range(len(responses)):
+            curvature = _curvature(k_ii, ks[k], sign_i * others[k], k_i[k])
+            gain = max(gain, _gain(_rise(responses[k] - s_i, weights[k]), curvature))
         if gain > best:
-            best, block = gain, start
+            best, block, enough = gain, start, _ROUNDED_DOWN * np.int64(gain).view(np.float64)
     for j in range(block, len(s)):
-        curvature = k_ii + diagonal[j] - 2.0 * sign_i * signs[j] * (np.float64(row_i[j]) + 1.0)
-        if _gain(s[j] - s_i, coefficients[j], curvature) == best:
+        curvature = _curvature(k_ii, diagonal[j], sign_i * signs[j], row_i[j])
+        if _gain(_rise(s[j] - s_i, coefficients[j]), curvature) == best:
             return j
     return i
 
 
 @jit(forceinline=True)
-def _gain(rise, coefficient, curvature):
-    """Return twice by how much R falls, as an integer that compares as it does; 0 where no weight can be moved."""
+def _curvature(k_ii, k_jj, signs, k_ij):
+    """Return k~_ii + k~_jj - 2 k~_ij, or a little where it is not above zero; ``signs`` is y_i y_j, ``k_ij`` K alone."""
+    curvature = k_ii + k_jj - 2.0 * signs * (np.float64(k_ij) + 1.0)
+    return curvature if curvature > _LEAST_CURVATURE else _LEAST_CURVATURE
+
+
+@jit(forceinline=True)
+def _rise(rise, coefficient):
+    """Return s_j - s_i, 0 where no weight can be moved."""
     rise = rise if coefficient != 0.0 else 0.0
-    rise = rise if rise > 0.0 else 0.0
-    curvature = curvature if curvature > _LEAST_CURVATURE else _LEAST_CURVATURE
+    return rise if rise > 0.0 else 0.0
+
+
+@jit(forceinline=True)
+def _gain(rise, curvature):
+    """Return twice by how much R falls, as an integer that compares as it does."""
     return np.float64(rise * rise / curvature).view(np.int64)
 
 
