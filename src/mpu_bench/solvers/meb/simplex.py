@@ -103,7 +103,7 @@ def _best_partner(s, coefficients, signs, diagonal, row_i, i):
 
 @jit(forceinline=True)
 def _curvature(k_ii, k_jj, signs, k_ij):
-    """Return k~_ii + k~_jj - 2 k~_ij, or a little where it is not above zero; ``signs`` is y_i y_j, ``k_ij`` K alone."""
+    """Return k~_ii + k~_jj - 2 k~_ij, or a little if it is not above zero; ``signs`` is y_i y_j, ``k_ij`` K alone."""
     curvature = k_ii + k_jj - 2.0 * signs * (np.float64(k_ij) + 1.0)
     return curvature if curvature > _LEAST_CURVATURE else _LEAST_CURVATURE
 
