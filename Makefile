@@ -39,11 +39,12 @@ format: setup  ## let ruff put the code into form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: setup  ## seconds as ratios to a peer, in one run; some minutes (fetches the papers' smaller datasets)
+bench: setup  ## seconds as ratios to a peer, into results/bench.csv; some minutes (fetches the papers' smaller datasets)
 	$(BIN)/python scripts/bench/linear.py
 	$(BIN)/python scripts/bench/kernel.py
 	$(BIN)/python scripts/bench/online.py
 	$(BIN)/python scripts/bench/meb.py
+	$(BIN)/python scripts/bench/growth.py
 	$(BIN)/python scripts/bench/estimators.py
 	$(BIN)/python -W ignore scripts/bench/cluster.py
 

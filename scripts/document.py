@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from documents import columns, commands, configs, datasets, papers, solvers
+from documents import benchmarks, columns, commands, configs, datasets, papers, solvers
 from mpu_bench.files import write_text
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -20,7 +20,7 @@ GENERATED = "\n<!-- Written by scripts/document.py: do not edit. -->\n"
 def pages() -> dict[str, str]:
     """Return every generated page, by its path in docs/."""
     made: dict[str, str] = {}
-    for each in (columns, commands, configs, datasets, papers, solvers):
+    for each in (benchmarks, columns, commands, configs, datasets, papers, solvers):
         made |= each.pages()
     return {path: text.rstrip() + "\n" + GENERATED if path.endswith(".md") else text for path, text in made.items()}
 

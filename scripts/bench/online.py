@@ -39,6 +39,12 @@ GAMMAS = {"checkerboard": 16.0, "waveform": 1.0, "adult": 4.0}  # over d
 LENGTHS = (100_000, 1_000_000, 10_000_000)
 
 
+BOUND_BY = {
+    "merging": "the search for the partner: three exponentials and a division for each vector",
+    "projection": "the bytes of the inverse, B^2 / 2 numbers, read twice and written once where a vector leaves",
+}
+
+
 class Case(NamedTuple):
     """What is run, and the seconds it may take."""
 
@@ -123,7 +129,7 @@ def _rows(vectors, kernel, rows, out, repeats):
             kernel_values(vectors, kernel, rows, np.uint32(i), out)
 
 
-def row_alone(name: str, count: int) -> None:
+def row_alone(name: str, count: int, ratios: timing.Ratios) -> None:
     """Report what a kernel value costs where nothing else is done: rows of so many vectors."""
     values = next(iter(generators.blocks(name, "train", 1000, {"seed": 0})))[0].astype(np.float32)
     vectors, out = new_vectors(values.shape[1], int(padded(count))), np.zeros(padded(count), np.float32)
@@ -138,9 +144,17 @@ def row_alone(name: str, count: int) -> None:
         f"{name:13} {count} kernel values of a row and nothing else: {1e9 * each:.2f} ns each,"
         f" limit {1e9 * least:.2f}: {least / each:.2f} of it"
     )
+    ratios.add(
+        f"{name}, a kernel row of {count} vectors",
+        "",
+        least / each,
+        "d multiply-adds and one exponential a value, in vector registers",
+        better="more",
+        bound_by="reading the example, and what is left over of whole registers",
+    )
 
 
-def measure(case: Case, problem: Problem, repeats: int) -> float:
+def measure(case: Case, problem: Problem, repeats: int, ratios: timing.Ratios) -> float:
     """Train; report seconds, evaluations a second and the cost of an example for streams of several lengths."""
     solver = solvers.load("bpegasos")(vectors=case.vectors, maintenance=case.maintenance)
     kernel = Gaussian(GAMMAS[case.data] / problem.features)
@@ -163,6 +177,14 @@ def measure(case: Case, problem: Problem, repeats: int) -> float:
         f" {least * evaluations / best:.2f} of it",
         flush=True,
     )
+    ratios.add(
+        f"{case.data}, {problem.n:,} rows, B = {case.vectors}",
+        f"bpegasos ({case.maintenance})",
+        least * evaluations / best,
+        "the kernel values it asks for, at d multiply-adds and one exponential each",
+        better="more",
+        bound_by=BOUND_BY[case.maintenance],
+    )
     return best
 
 
@@ -172,18 +194,23 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a tenth of every generated stream")
     options = parser.parse_args()
     found: dict[tuple[str, int, str], float] = {}
+    ratios = timing.Ratios()
     for case in CASES:
         try:
             problem = load(case, options.quick)
         except UserError as error:
             print(f"{case.data}: {error}", file=sys.stderr)
             continue
-        found[case.data, case.vectors, case.maintenance] = measure(case, problem, options.repeats)
+        found[case.data, case.vectors, case.maintenance] = measure(case, problem, options.repeats, ratios)
     for name in dict.fromkeys(case.data for case in CASES if case.data in generators.GENERATORS):
-        row_alone(name, 100)
-        row_alone(name, 500)
+        row_alone(name, 100, ratios)
+        row_alone(name, 500, ratios)
     ratio = found["waveform", 500, "projection"] / found["waveform", 500, "merging"]
     print(f"waveform B = 500: projection takes {ratio:.1f} times merging's seconds (at most 15)")
+    ratios.add(
+        "waveform, B = 500", "bpegasos (projection)", ratio, "seconds of merging", bound_by=BOUND_BY["projection"]
+    )
+    ratios.write()
     return 0
 
 

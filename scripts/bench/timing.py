@@ -1,16 +1,21 @@
-"""What the benches share: threads, seconds, and ratios of runs of the same round.
+"""What the benches share: threads, seconds, ratios of runs of the same round, and the table of what came out.
 
 numpy and numba read the number of threads when they are imported, so a bench calls `use_threads` before.
 """
 
 from __future__ import annotations
 
+import csv
 import os
+import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from math import exp, log
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -21,6 +26,54 @@ def use_threads(count: int) -> None:
     """Set the threads of numpy and numba."""
     for library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
         os.environ[f"{library}_NUM_THREADS"] = str(count)
+
+
+BENCH_CSV = Path(__file__).parents[2] / "results" / "bench.csv"
+
+
+class Ratio(NamedTuple):
+    """What a bench has found: so many times what it is held against."""
+
+    script: str
+    case: str  #: the data, and what was done with it
+    solver: str
+    ratio: float
+    against: str  #: a peer's seconds, or what the machine can do at best
+    better: str  #: "less" or "more"
+    bound_by: str  #: what keeps it from being better
+
+
+class Ratios:
+    """The ratios of one bench, for results/bench.csv."""
+
+    def __init__(self) -> None:
+        self._script = Path(sys.argv[0]).stem
+        self._found: list[Ratio] = []
+
+    def add(self, case: str, solver: str, ratio: float, against: str, *, better: str = "less", bound_by: str) -> None:
+        """Note a ratio."""
+        self._found.append(Ratio(self._script, case, solver, ratio, against, better, bound_by))
+
+    def write(self, path: Path = BENCH_CSV) -> None:
+        """Replace the rows of this bench in the table, with the machine and the day."""
+        from mpu_bench.files import csv_text, write_text
+
+        machine = {"processor": _processor(), "cores": os.cpu_count(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+        rows: list[dict[str, Any]] = []
+        if path.exists():
+            with path.open(encoding="utf-8", newline="") as file:
+                rows = [row for row in csv.DictReader(file) if row["script"] != self._script]
+        rows += [each._asdict() | {"ratio": f"{each.ratio:.3g}"} | machine for each in self._found]
+        write_text(path, csv_text(sorted(rows, key=lambda row: row["script"])))
+
+
+def _processor() -> str:
+    """Return the name of the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
 @dataclass(frozen=True)
