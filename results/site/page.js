@@ -54,7 +54,7 @@ for (const table of document.querySelectorAll("table.filtered")) {
 // Figures: drawn from their data, again when another axis is chosen. Curves are drawn by uPlot, names at the side or
 // below by SVG.
 const WIDTH = 360, HEIGHT = 300, WIDE = 760, NARROW = 280;
-const ROW = 16, LETTER = 5.8;
+const ROW = 16, LETTER = 5.8, DOTS = "1.6 2.4";
 const LEFT = 48, RIGHT = 18, TOP = 22, BOTTOM = 36, BOTTOM_NAMES = 70;
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -144,6 +144,11 @@ function drawPanel(panel) {
   text(panel.y_label, { x: 10, y: (TOP + height - bottom) / 2, "text-anchor": "middle",
     transform: `rotate(-90 10 ${(TOP + height - bottom) / 2})` });
   for (const series of panel.series) drawSeries(svg, series, x, y, panel);
+  for (const { label, y: value, category } of panel.levels.filter((level) => level.category !== null)) {
+    const line = element("path", { class: "level", d: `M${x(category - 0.45)} ${y(value)}H${x(category + 0.45)}` });
+    line.append(element("title", {}, `${label}: ${written(value)}`));
+    svg.append(line);
+  }
   panel.groups.forEach(([first, last], k) => svg.append(element("path", { class: "group",  // not told apart
     d: `M${width - RIGHT + 4 + 5 * k} ${y(first) - 4}V${y(last) + 4}` })));
   return svg;
@@ -182,7 +187,7 @@ function resolved(colour) {
 }
 
 // published numbers, and the levels that series are to be seen against
-function besides(panel) {
+function besides(panel, drawn) {
   return (plot) => {
     const { ctx } = plot, size = 4 * devicePixelRatio, { left, width, top, height } = plot.bbox;
     ctx.save();
@@ -203,7 +208,7 @@ function besides(panel) {
       ctx.fillText(level.label, left + width - size, y - size);
     }
     ctx.lineWidth = 1.6 * devicePixelRatio;
-    panel.series.forEach((series, i) => {
+    drawn.forEach((series, i) => {
       if (!series.published || !plot.series[i + 1].show) return;
       ctx.strokeStyle = resolved(series.colour);
       series.x.forEach((value, place) => {
@@ -220,23 +225,23 @@ function besides(panel) {
   };
 }
 
-// where curves come in from above, the axis begins where the first is seen
-function entering(panel) {
-  if (!panel.limits.length || !panel.x_log) return 0;
-  const isSeen = (y) => y >= panel.limits[0] && y <= panel.limits[1];
-  return Math.min(...panel.series.flatMap((each) => each.x.filter((x, i) => x > 0 && isSeen(each.y[i]))));
-}
-
 function wider(log, least = 0) {
   return (plot, low, high) => {
     if (low === null) return log ? [1, 10] : [0, 1];
-    const [from, to] = extent([Math.max(low, least && Number.isFinite(least) ? least : low), high], log);
+    const [from, to] = extent([Math.max(low, least || low), high], log);
     return log ? [from / 1.2, to * 1.2] : [from, to];
   };
 }
 
+// a curve, or what is of its first pass and what is after it
+function byPass(series) {
+  if (!series.again) return [series];
+  const cut = (from, to) => Object.fromEntries(["x", "y", "low", "high"].map((key) => [key, series[key].slice(from, to)]));
+  return [{ ...series, ...cut(0, series.again + 1) }, { ...series, ...cut(series.again), dash: DOTS }];
+}
+
 function drawCurves(panel, hidden) {
-  const place = document.createElement("div"), read = document.createElement("output"), { series } = panel;
+  const place = document.createElement("div"), read = document.createElement("output"), series = panel.series.flatMap(byPass);
   place.className = "curves";
   place.setAttribute("role", "img");
   place.setAttribute("aria-label", `${panel.title} ${panel.y_label} against ${panel.x_label}`);
@@ -254,7 +259,7 @@ function drawCurves(panel, hidden) {
   };
   const options = {
     width: WIDTH, height: HEIGHT, title: panel.title, legend: { show: false },
-    scales: { x: { time: false, distr: panel.x_log ? 3 : 1, range: wider(panel.x_log, entering(panel)) },
+    scales: { x: { time: false, distr: panel.x_log ? 3 : 1, range: wider(panel.x_log, panel.entry) },
       y: { distr: panel.y_log ? 3 : 1, range: panel.limits.length ? () => panel.limits : wider(panel.y_log) } },
     axes: [axis(panel.x_label, panel.x_log), { ...axis(panel.y_label, panel.y_log), size: 46 }],
     cursor: { focus: { prox: 30 }, drag: { x: true, y: true, uni: 20 } },
@@ -263,14 +268,14 @@ function drawCurves(panel, hidden) {
       ...series.map((each) => ({
         label: each.label, stroke: resolved(each.colour), width: each.line ? 1.6 : 0, spanGaps: true, show: !hidden.has(each.label),
         dash: each.dash ? each.dash.split(" ").map(Number) : undefined,
-        points: { show: !each.published && (!each.line || each.x.length < 12), size: 6, fill: resolved(each.colour) },
+        points: { show: !each.published && each.dash !== DOTS && (!each.line || each.x.length < 12), size: 6, fill: resolved(each.colour) },
       })),
       ...banded.flatMap((i) => [0, 1].map(() => ({ label: series[i].label, width: 0, spanGaps: true, points: { show: false },
         show: !hidden.has(series[i].label) })))],
     bands: banded.map((i, k) => ({ series: [series.length + 1 + 2 * k, series.length + 2 + 2 * k],
       fill: `${resolved(series[i].colour)}26` })),
     hooks: {
-      draw: [besides(panel)],
+      draw: [besides(panel, series)],
       setCursor: [(plot) => {
         const i = plot.cursor.idx, near = plot.series.findIndex((each, k) => k > 0 && k <= series.length && each._focus);
         const value = i == null || near < 1 ? null : plot.data[near][i];
@@ -307,7 +312,13 @@ function drawFigure(figure, drawn, hidden) {
   const runs = Math.max(0, ...unnamed.flatMap((panel) => panel.series.map((series) => (series.low.length ? series.runs : 0))));
   const band = document.createElement("span");
   band.className = "dim";
-  band.textContent = runs ? `${plots.length ? "band" : "line"}: one standard deviation of ${runs} runs` : "";
+  const levels = drawn.panels.flatMap((panel) => panel.levels.filter((level) => level.category !== null));
+  const isAgain = unnamed.some((panel) => panel.series.some((series) => series.again));
+  band.textContent = [
+    isAgain && "dotted: after the first pass",
+    levels.length && `across bars: ${levels[0].label}`,
+    runs && `${plots.length ? "band" : "line"}: one standard deviation of ${runs} runs`,
+  ].filter(Boolean).join("; ");
   legend.replaceChildren(...[...entries].map(([label, series]) => {
     const item = document.createElement(plots.length ? "button" : "span");
     item.append(sampleOf(series), label);

@@ -17,8 +17,9 @@ Every dataset that comes with the project, from its card in `datasets/`. `mpu-be
 the full addresses, and whether it is on this machine; [Data](data.md) tells how to fetch, mirror and add datasets.
 
 Rows, features and classes are what the card expects after its preparation; a file that comes to something else is
-refused. Downloads are the sizes of the files where the card has them. The cards hold no licences: what a source allows
-is said by the source. Please cite what a dataset's entry names when you use it.
+refused. Downloads are the sizes of the files where the card has them. Please cite what a dataset's entry names when you
+use it. A licence stands here as far as it was found stated; where none was, none is guessed, and the source decides
+what it allows.
 """
 
 
@@ -64,6 +65,8 @@ def _facts(card: Card) -> Iterator[str]:
         yield " ".join(card.note.split())
     if card.cite:
         yield f"Cite: {card.cite.rstrip('.')}."
+    if card.licence:
+        yield f"Licence: {card.licence}."
     hosts = {urlsplit(address).hostname or "" for file in card.remote_files for address in file.urls}
     if hosts:
         yield f"Fetched from {', '.join(sorted(hosts))}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,8 @@ def refused(called: Call, *arguments: str) -> str:
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("kind", NO_HOMES)
 def test_a_data_home_that_cannot_be(kind: str, verb: str, called: Call) -> None:
+    if kind in ("NUL", "half a pair") and version("typer").startswith(("0.26.", "0.27.", "0.28.")):
+        pytest.skip("this typer looks at such a path before the command does; no command line can hold one")
     more = ["--offline"] if verb == "fetch" else []
     said = refused(called, verb, "a1a", "--data", NO_HOMES[kind], *more)
     assert "MPU_BENCH_DATA" in said or "Invalid value for '--data'" in said

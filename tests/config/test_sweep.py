@@ -82,7 +82,7 @@ def test_a_mistake_in_names_and_datasets_is_told(refused, text: str, message: st
             "{polynomial: {degree: 3}}",
             "merging needs a Gaussian kernel",
         ),
-        ("rff: {regularization: 0.1}", "linear", "rff approximates Gaussian kernels; it cannot train with a linear"),
+        ("rff: {regularization: 0.1}", "linear", "rff needs a Gaussian kernel; it cannot train with a linear"),
         (
             "libsvm: {C: 1}",
             "{polynomial: {degree: 2, normalize: true}}",

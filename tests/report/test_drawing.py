@@ -43,7 +43,9 @@ FIGURES = {
     "short axes": Figure("", "", tuple(curves(low, 3 * low, y_log=True) for low in (1e-3, 2.2e3, 7e8))),
     "long axes": Figure("", "", (*(curves(10.0**-k, 10.0**k) for k in (1, 2, 6, 12)),)),
     "limits": Figure(
-        "", "", (curves(1.0, 1e4, limits=(8.0, 21.0), note="↑ to 50", levels=(Level("best constant", 19.0),)),)
+        "",
+        "",
+        (curves(1.0, 1e4, limits=(8.0, 21.0), entry=2.0, note="↑ to 50", levels=(Level("best constant", 19.0),)),),
     ),
     "bars": Figure("", "", (BARS, BARS), 1),
     "ranks": Figure("", "average ranks; joined solvers", (ranks((0, 1), (1, 2)), ranks((0, 3))), 1),
@@ -117,7 +119,7 @@ def test_bands_are_explained_and_published_numbers_are_one_entry() -> None:
 def test_curves_enter_from_above_and_a_level_has_its_word() -> None:
     (on,) = drawing.draw(FIGURES["limits"]).axes
     assert on.get_ylim() == (8.0, 21.0)
-    assert on.get_xlim()[0] == pytest.approx(1.0)
+    assert on.get_xlim()[0] == pytest.approx(2.0)
     assert on.get_title("right") == "↑ to 50"
     assert [text.get_text() for text in on.texts] == ["best constant"]
 
@@ -131,6 +133,29 @@ def test_bars_stand_beside_each_other_and_published_numbers_on_them() -> None:
     assert mark.get_xdata()[0] == pytest.approx(middles[3])  # type: ignore[index]
     edges = sorted(bar.get_x() for bars in on.containers for bar in bars)  # type: ignore[attr-defined]
     assert all(b - a >= 0.39 for a, b in itertools.pairwise(edges))
+
+
+def test_the_best_constant_stands_as_a_line_over_the_bars_of_its_dataset() -> None:
+    levels = (Level("best constant", 95.0, category=1), Level("best constant", 93.0, category=2))
+    made = drawing.draw(Figure("", "", (replace(BARS, levels=levels),)))
+    lines = [line for line in made.axes[0].lines if line.get_label() == "best constant"]
+    assert [line.get_ydata()[0] for line in lines] == [95.0, 93.0]  # type: ignore[index]
+    first = lines[0].get_xdata()
+    assert 0.5 < first[0] < 0.6  # type: ignore[index, operator]
+    assert 1.4 < first[1] < 1.5  # type: ignore[index, operator]
+    assert [text.get_text() for text in made.legends[0].get_texts()].count("best constant") == 1
+
+
+def test_a_curve_is_dotted_after_its_first_pass_and_the_legend_says_so() -> None:
+    panel = FIGURES["one curve"].panels[0]
+    plain = drawing.draw(Figure("", "", (panel,)))
+    first, *others = panel.series
+    made = drawing.draw(Figure("", "", (replace(panel, series=(replace(first, again=2), *others)),)))
+    assert len(made.axes[0].lines) == len(plain.axes[0].lines) + 1
+    before, after = made.axes[0].lines[:2]
+    assert list(before.get_xdata()) + list(after.get_xdata())[1:] == list(first.x)  # type: ignore[arg-type]
+    assert before.get_xdata()[-1] == after.get_xdata()[0] == first.x[2]  # type: ignore[index]
+    assert "dotted: after the first pass" in [text.get_text() for text in made.legends[0].get_texts()]
 
 
 def test_bars_of_ranks_join_the_groups_of_the_test() -> None:

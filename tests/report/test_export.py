@@ -1,10 +1,15 @@
 import csv
 import os
+import re
+import shutil
+import subprocess
 
 import pytest
 
+from mpu_bench import published
 from mpu_bench.errors import ConfigError, StoreError
-from mpu_bench.report import export
+from mpu_bench.report import export, printed
+from mpu_bench.verdict.cells import Cell
 from oracles import made_up
 
 
@@ -14,8 +19,8 @@ def test_tables_in_other_forms(tmp_path):
     assert len(lines) == 2 + 3
     assert len({line.count("|") for line in lines}) == 1
     tex = export.export(folder, "tex", None)
-    assert r"test error, \%" in tex
-    assert tex.count(r"\\") == 4
+    assert r"\shortstack[r]{test \\ error, \%}" in tex
+    assert len(re.findall(r"\\\\$", tex, re.M)) == 4
     out = tmp_path / "table.csv"
     assert export.export(folder, "csv", out) is None
     with out.open(newline="") as file:
@@ -67,6 +72,37 @@ def test_words_in_latex_are_words():
         r"{*} \\",
         r"a\textless{}b\textgreater{}\textbar{} \textbackslash{}x1b \\",
     ]
+
+
+def test_long_words_in_latex_are_paragraphs_and_long_tables_go_over_pages():
+    short = export.latex_lines([["a", "b", "c"], ["x", "", "1"]], "llr")
+    assert short.splitlines()[0] == r"\begin{tabular}{lr}"  # without what says nothing
+    long = export.latex_lines([["a", "b"], *[["x", "many words " * 20]] * 46], "ll")
+    assert r"\begin{longtable}{l>{\raggedright\arraybackslash}p{0.28\linewidth}}" in long
+    assert long.count(r"\endhead") == 1
+    assert export.latex_lines([["a", "b"]], "lr").startswith(r"\begin{tabular}{lr}")
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
+def test_latex_is_compiled(tmp_path):
+    words = [r"\input{/etc/passwd}", "$x$ 5% #1 a_b & c~d^e [2cm]", "* a<b>| ± † ñ é"]
+    tables = [
+        export.export(made_up.results(tmp_path), "tex", None),
+        export.latex_lines([["many words, %", *words], *[["1", *words]] * 50], "rlll"),
+        *(printed.latex(table) for table in map(_printed_table, published.names())),
+    ]
+    packages = r"\documentclass{article}\usepackage{array,booktabs,longtable}"
+    body = "\n\n".join(tables)
+    (tmp_path / "all.tex").write_text(f"{packages}\\begin{{document}}\n{body}\n\\end{{document}}\n", "utf-8")
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "-no-shell-escape", "all.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, text=True, errors="replace")
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert (tmp_path / "all.pdf").stat().st_size
+
+
+def _printed_table(name):
+    cell = Cell("value", name, 1, "a_b", "mpu", "100", column="objective", measured=80.44, count=5, verdict="agrees")
+    return printed.table(name, [cell], str)
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "x" * 5000, "pipe", "folder", "file/below", "loop/below", "null", "a\0b"])

@@ -132,6 +132,24 @@ def test_bars_of_speed_ups_stand_on_one():
     assert speed_up.series[0].y == pytest.approx((1000, 2000, 4000))
 
 
+def test_bars_stand_beside_the_best_constant_where_the_axis_shows_it():
+    constants = {"w1a": 0.03, "w2a": 0.25, "w3a": 0.9}
+    rows = [each | {"constant_error_mean": constants[each["dataset"]]} for each in SERIES]
+    accuracy = figure_data.make("bars", rows, []).panels[0]
+    assert [(level.category, level.y) for level in accuracy.levels] == [(0, pytest.approx(97)), (1, pytest.approx(75))]
+    assert figure_data.make("bars", SERIES, []).panels[0].levels == ()
+
+
+def test_an_online_algorithm_sees_examples_again_after_its_first_pass():
+    counted = [each | {"passes_mean": 2.0 ** (k - 8), "online_error_mean": 0.1}
+               for k, each in enumerate(long_way_down("perceptron", 0.1))]  # fmt: skip
+    others = [each | {"passes_mean": 2.0 ** (k - 8)} for k, each in enumerate(long_way_down("sdca", 0.13))]
+    series = figure_data.make("test-error", [], counted + others).panels[0].series
+    assert [(each.label, each.again) for each in series] == [("perceptron", 8), ("sdca", 0)]
+    once = figure_data.make("test-error", [], counted[:9] + others).panels[0].series
+    assert once[0].again == 0
+
+
 def long_way_down(solver, end, **more):
     """Return a curve that stays at 50% for long and then falls."""
     falls = [0.5] * 8 + [0.3, 0.2, end + 0.01, end]
@@ -152,6 +170,7 @@ def test_a_long_way_down_does_not_flatten_the_rest_and_is_said():
     assert 0 <= low < 9
     assert 13 < high < 35
     assert panel.note == "↑ to 50"
+    assert panel.entry == 2.0**7  # the point before the first that is shown
     assert [(each.label, each.y) for each in panel.levels] == [
         ("optimum", pytest.approx(9)), ("best constant", pytest.approx(24)),
     ]  # fmt: skip

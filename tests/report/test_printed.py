@@ -65,7 +65,7 @@ def test_latex_has_as_many_cells_in_every_line(name):
     for line in lines:
         spans = sum(int(span) - 1 for span in re.findall(r"multicolumn\{(\d+)\}", line))
         assert len(re.findall(r"(?<!\\)&", line)) + 1 + spans == len(table.headings)
-    assert text.count("midrule") == 1
+    assert text.count(r"\midrule") == 1
 
 
 def test_a_table_without_any_cell_is_not_shown():

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from mpu_bench import solvers
-from mpu_bench.errors import UserError
+from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
+from mpu_bench.core.solver import KERNELS
+from mpu_bench.errors import ConfigError, UserError
 from mpu_bench.solvers.contract import checks
 from mpu_bench.solvers.contract.checks import run
 from mpu_bench.solvers.multiclass import Multiclass
@@ -55,7 +57,7 @@ def test_is_described(solver):
     assert solver.name in solvers.SOLVERS
     assert type(solver).__doc__
     assert sys.modules[type(solver).__module__].__doc__
-    assert solver.kernels in {"linear", "any"}
+    assert solver.kernels in KERNELS
     assert solver.classes in {"two", "any"}
 
 
@@ -155,6 +157,26 @@ def test_weights_of_examples_have_a_place_or_are_refused(solver, kernel):
 
 def test_kernels_and_classes_a_solver_cannot_use_are_refused(solver, kernel):
     holds(checks.refuses_other_kernels_and_classes(solver, kernel))
+
+
+TAKEN = {
+    "linear": [Linear()],
+    "gaussian": [Gaussian(0.5)],
+    "constant-diagonal": [Gaussian(0.5), Polynomial(1.0, 1.0, 2, True)],
+    "any": [Linear(), Gaussian(0.5), Polynomial(1.0, 1.0, 2), Polynomial(1.0, 1.0, 2, True)],
+}
+
+
+def test_the_kernels_it_is_said_to_train_with_are_taken(solver):
+    if isinstance(solver, Multiclass):
+        pytest.skip("as the solver of its machines")
+    problem = toys.problem(*toys.binary(agree=True), "ones")
+    for kernel in TAKEN[solver.kernels]:
+        if getattr(solver, "maintenance", "") == "merging" and not isinstance(kernel, Gaussian):
+            with pytest.raises(ConfigError, match="maintenance: merging needs a Gaussian kernel"):
+                solver.check(problem, kernel)
+        elif solver.name != "libsvm" or not getattr(kernel, "normalize", False):  # LIBSVM has no such kernel
+            solver.check(problem, kernel)
 
 
 def test_parameters_outside_their_range_are_refused(solver):

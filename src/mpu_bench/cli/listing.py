@@ -104,12 +104,14 @@ def print_solver(name: str, console: Terminal) -> None:
     ConfigError
         If there is no such solver.
     """
+    from mpu_bench.core.solver import KERNELS
+
     solver = solvers.load(name)
     more = "; more by multiclass: one-against-one or one-against-rest" if solver.classes == "two" else ""
     facts = (
         ("solver", f"{name}: {meanings.summary(solver)}"),
         ("paper", getattr(solver, "paper", "")),
-        ("kernels", solver.kernels),
+        ("kernels", KERNELS[solver.kernels]),
         ("classes", f"{solver.classes}{more}"),
         ("weights", "class_weight: balanced, or a number for each class" if solver.weighted else ""),
         ("streams", "yes" if solver.online else "no"),
@@ -170,7 +172,7 @@ def dataset_facts(card: Card, home: DataHome) -> Table:
     rows = [
         (card.name, card.title),
         ("papers", ", ".join(card.papers)),
-        *(("", words) for words in (card.cite, card.note) if words),
+        *((key, words) for key, words in (("cite", card.cite), ("licence", card.licence), ("", card.note)) if words),
         ("state", described.state),
         ("options", ", ".join([*card.options, *UNIVERSAL_OPTIONS])),
         *((file.name, "\n".join(_sources(file))) for file in card.remote_files),

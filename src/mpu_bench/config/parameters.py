@@ -135,7 +135,7 @@ def _check_together(name: str, parameters: Mapping[str, Any], kernel: KernelChoi
     """Refuse parameters and a kernel that do not go together, which the solver itself knows."""
     try:
         solver = solvers.load(name)(**parameters)
-        if solver.kernels == "any":
+        if solver.kernels != "linear":
             solver.check_kernel(kernel.build(lambda width: width))
     except ConfigError as error:
         raise node.error(str(error)) from None

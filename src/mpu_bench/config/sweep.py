@@ -207,7 +207,7 @@ def _kernel(node: Node) -> KernelChoice:
 
 
 def _check_linear(name: str, kernel: KernelChoice, node: Node) -> None:
-    if solvers.load(name).kernels != "any" and not kernel.is_linear:
+    if solvers.load(name).kernels == "linear" and not kernel.is_linear:
         raise node.error(
             f"solver '{name}' is linear only and cannot take the kernel {kernel}; use kernel: linear, or give the "
             "kernel to the other solvers alone (- solver: {kernel: ...})"

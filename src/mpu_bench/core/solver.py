@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_type_hints
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
 
 from mpu_bench.core.counters import UNLIMITED
-from mpu_bench.core.kernels import Kernel, Linear
+from mpu_bench.core.kernels import Gaussian, Kernel, Linear
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.errors import ConfigError, DataError, OutOfRangeError
@@ -75,6 +75,17 @@ class Measures(NamedTuple):
         return cls(objective, dual_objective, gap, **others)
 
 
+Kernels = Literal["linear", "gaussian", "constant-diagonal", "any"]
+
+#: what a solver's ``kernels`` may be -> which those are
+KERNELS: Mapping[str, str] = {
+    "linear": "linear",
+    "gaussian": "Gaussian",
+    "constant-diagonal": "with K(x, x) the same for all x: Gaussian, normalized polynomial, any on rows of one length",
+    "any": "any",
+}
+
+
 @dataclass(frozen=True)
 class Solver(ABC):
     """A training algorithm. The state it works on is its own, but has a field ``counters`` (core/counters.py).
@@ -83,7 +94,7 @@ class Solver(ABC):
     ----------------
     name : the name in configs and tables.
     paper : the paper that describes it, by the project's name of it (``mpu-2010``), or the peer's package.
-    kernels : ``"linear"`` or ``"any"``.
+    kernels : which it trains with, of any parameters: a key of `KERNELS`. Some of its own parameters may ask for more.
     classes : ``"two"`` or ``"any"``.
     weighted : whether every example may have a weight of its own for its loss (`Problem.weights`).
     online : whether it takes its examples one by one from a `Stream`, so that they need not all be in memory.
@@ -100,7 +111,7 @@ class Solver(ABC):
 
     name: ClassVar[str]
     paper: ClassVar[str]
-    kernels: ClassVar[Literal["linear", "any"]] = "linear"
+    kernels: ClassVar[Kernels] = "linear"
     classes: ClassVar[Literal["two", "any"]] = "two"
     weighted: ClassVar[bool] = False
     online: ClassVar[bool] = False
@@ -130,12 +141,13 @@ class Solver(ABC):
         Raises
         ------
         ConfigError
-            If the solver is linear and the kernel is not.
+            If the solver is linear, or needs a Gaussian kernel, and the kernel is another.
         """
+        kind = type(kernel).__name__.lower()
         if self.kernels == "linear" and not isinstance(kernel, Linear):
-            raise ConfigError(
-                f"{self.name} is a linear solver; it cannot train with a {type(kernel).__name__.lower()} kernel"
-            )
+            raise ConfigError(f"{self.name} is a linear solver; it cannot train with a {kind} kernel")
+        if self.kernels == "gaussian" and not isinstance(kernel, Gaussian):
+            raise ConfigError(f"{self.name} needs a Gaussian kernel; it cannot train with a {kind} kernel")
 
     def check(self, problem: Problem, kernel: Kernel) -> None:
         """Refuse a problem or a kernel that this solver cannot train on; every `start` begins with it.

@@ -110,7 +110,16 @@ def _panel(
     limits = _limits(series, [*published, *levels[:-1]])
     note = _note(tuple(number for each in series for number in each.y), limits)
     shown = tuple(level for level in levels if not limits or limits[0] <= level.y <= limits[1])
-    return Panel(title, *titles, (*series, *published), limits=limits, note=note, levels=shown)
+    drawn = (*series, *published)
+    entry = _entry(drawn, limits) if limits else 0.0
+    return Panel(title, *titles, drawn, limits=limits, entry=entry, note=note, levels=shown)
+
+
+def _entry(series: Sequence[Series], limits: Sequence[float]) -> float:
+    """Return where the first curve enters what is shown."""
+    points = [point for each in series for point in zip(each.x, each.y, strict=True)]
+    shown = min(x for x, y in points if limits[0] <= y <= limits[1])
+    return max((x for x, _ in points if x < shown), default=shown)
 
 
 def _join_points(groups: Mapping[str, list[Row]], rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -125,9 +134,18 @@ def _join_points(groups: Mapping[str, list[Row]], rows: Sequence[Row]) -> dict[s
 def _curve(label: str, points: Sequence[Row], quantity: str, axis: str) -> Series:
     points = sorted(points, key=lambda point: along(point, axis) or 0.0)
     x = tuple(along(point, axis) or 0.0 for point in points)
-    series = Series(label, x, (), line=len(points) > 1, solver=parts.style_name(points[0]))
+    series = Series(label, x, (), line=len(points) > 1, solver=parts.style_name(points[0]), again=_again(points))
     series = parts.with_band(series, points, quantity)
     return series if parts.is_percent(quantity) else replace(series, low=(), high=(), runs=0)
+
+
+def _again(points: Sequence[Row]) -> int:
+    """Return at which point an online algorithm, which counts its errors on the way, ends its first pass; or 0."""
+    if all(point.get("online_error_mean") is None for point in points):
+        return 0
+    ended = (place for place, point in enumerate(points) if (point.get("passes_mean") or 0.0) >= 1)
+    place = next(ended, 0)
+    return place if place < len(points) - 1 else 0
 
 
 def _published(rows: Sequence[Row], drawn: Sequence[Series], varied: Mapping[str, set[str]]) -> list[Series]:

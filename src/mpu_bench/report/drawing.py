@@ -35,7 +35,11 @@ _LETTERS_PER_INCH = 15
 _AROUND = 0.5  # inches, of the height of a panel: above and below its axis
 _MARKS = 6  # of a line with many points, about
 _BARS_WIDTH = 0.8  # of all bars of a category
+_BESIDE_BARS = 0.07  # how far a level reaches beyond them on each side
 _SHADES = (1.0, 0.8, 0.65, 0.5)  # of bars, by the dashes of lines
+_AGAIN: Any = (0, (1, 1.5))  # the line of a curve after the first pass
+_AGAIN_WIDTH = 0.9
+_LEVEL_WIDTH = 0.6
 _ON_WHITE: Any = {"facecolor": "#ffffff", "alpha": 0.6, "linewidth": 0, "pad": 0.5}
 _STYLE: Any = {
     "font.size": TEXT_POINTS,
@@ -160,20 +164,13 @@ def _draw_panel(on: Axes, panel: Panel, styles: Mapping[str, int], letters: int)
         ticks.set_ticks(on.xaxis, log=panel.x_log)
     if panel.limits:
         on.set_ylim(*panel.limits)
-    if panel.limits and panel.x_log:
-        on.set_xlim(left=_entry(panel))
+    if panel.entry:
+        on.set_xlim(left=panel.entry)
     on.autoscale_view()  # now: what is added later changes no limits
     on.set_autoscale_on(False)
     for level in panel.levels:
         _draw_level(on, level)
     ticks.set_ticks(on.yaxis, log=panel.y_log)
-
-
-def _entry(panel: Panel) -> float:
-    """Return where the first curve enters what is shown."""
-    points = [point for series in panel.series for point in zip(series.x, series.y, strict=True)]
-    shown = min(x for x, y in points if panel.limits[0] <= y <= panel.limits[1])
-    return max((x for x, _ in points if x < shown), default=shown)
 
 
 def _share_labels(on: Axes, panel: Panel, left: Panel | None, below: Panel | None) -> None:
@@ -191,10 +188,16 @@ def _draw_series(on: Axes, series: Series, look: style.Style, place: int) -> Non
         on.plot(series.x, series.y, "x", color=look.colour, markersize=5, markeredgewidth=1.2, zorder=4)
         return
     every = max(1, len(series.x) // _MARKS)
+    first = slice(series.again + 1 if series.again else None)
     on.plot(
-        series.x, series.y, linestyle=_line(look) if series.line else "", marker=look.marker, color=look.colour,
-        markevery=(place * every // 4 % every, every), label=series.label,
+        series.x[first], series.y[first], linestyle=_line(look) if series.line else "", marker=look.marker,
+        color=look.colour, markevery=(place * every // 4 % every, every), label=series.label,
     )  # fmt: skip
+    if series.again:
+        on.plot(
+            series.x[series.again :], series.y[series.again :], linestyle=_AGAIN, linewidth=_AGAIN_WIDTH,
+            marker=look.marker, color=look.colour, markevery=(every, every),
+        )  # fmt: skip
     if series.low and series.line:
         on.fill_between(series.x, series.low, series.high, color=look.colour, alpha=0.13, linewidth=0)
     elif series.low:
@@ -252,13 +255,22 @@ def _draw_level(on: Axes, level: Level) -> None:
     low, high = on.get_ylim()
     if not low <= level.y <= high:
         return
-    on.axhline(level.y, color=style.GREY, linewidth=0.6, zorder=1.5)
+    if level.category is not None:
+        _draw_level_of_bars(on, level, level.category)
+        return
+    on.axhline(level.y, color=style.GREY, linewidth=_LEVEL_WIDTH, zorder=1.5)
     at_end = blended_transform_factory(on.transAxes, on.transData)
     is_high = level.y > low + 0.85 * (high - low)
     on.annotate(
         level.label, (1.0, level.y), xycoords=at_end, xytext=(0, -1.5 if is_high else 1.5), textcoords="offset points",
         ha="right", va="top" if is_high else "bottom", color=style.GREY, bbox=_ON_WHITE,
     )  # fmt: skip
+
+
+def _draw_level_of_bars(on: Axes, level: Level, category: int) -> None:
+    """Draw a level over the bars of a category, black to be seen on every colour."""
+    ends = [category - _BARS_WIDTH / 2 - _BESIDE_BARS, category + _BARS_WIDTH / 2 + _BESIDE_BARS]
+    on.plot(ends, [level.y, level.y], color="#000000", linewidth=_LEVEL_WIDTH, zorder=3, label=level.label)
 
 
 def _handles(figure: Figure, styles: Mapping[str, int]) -> list[Artist]:
@@ -270,6 +282,11 @@ def _handles(figure: Figure, styles: Mapping[str, int]) -> list[Artist]:
     ]
     if any(series.published for _, series in every):
         shown.append(Line2D([], [], linestyle="", marker="x", color="#000000", label="published"))
+    if any(series.again for _, series in every):
+        dots: Any = {"linestyle": _AGAIN, "linewidth": _AGAIN_WIDTH, "color": style.GREY}
+        shown.append(Line2D([], [], label="dotted: after the first pass", **dots))
+    levels = [level for panel in figure.panels for level in panel.levels if level.category is not None]
+    shown += [Line2D([], [], color="#000000", linewidth=_LEVEL_WIDTH, label=each.label) for each in levels[:1]]
     banded = [series for _, series in every if series.low and not series.published]
     are_bars = any(panel.categories for panel in figure.panels)
     word = "band" if any(each.line for each in banded) and not are_bars else "bar"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mpu_bench.errors import ConfigError, nearest
@@ -114,31 +115,64 @@ def _markdown_cells(line: Line) -> list[str]:
 
 
 def latex(rows: Sequence[summary.Summary]) -> str:
-    """Return the table for people in LaTeX, for the package booktabs."""
+    """Return the table for people in LaTeX, for the packages array, booktabs and longtable."""
     lines = _lines(rows)
     return latex_lines(lines, "ll" + "r" * (len(lines[0]) - 2))
 
 
 def latex_lines(lines: Sequence[Line], columns: str) -> str:
-    """Return lines of cells in LaTeX; ``columns`` says how they are aligned: ``"llr"``."""
-    written = [_latex_line(lines[0]), r"\midrule", *map(_latex_line, lines[1:])]
-    return "\n".join([rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *written, r"\bottomrule", r"\end{tabular}", ""])
+    """Return lines of cells in LaTeX, without empty columns; ``columns`` says how they are aligned: ``"llr"``."""
+    kept = [(*column, side) for *column, side in zip(*lines, columns, strict=True) if any(column[1:]) or not lines[1:]]
+    *full, sides = zip(*kept, strict=True)
+    widest = [max(map(len, column[1:-1]), default=0) for column in kept]
+    body = [" & ".join(map(latex_text, line)) for line in full[1:]]
+    rows = sum(1 + max(map(len, line), default=0) // _LONGEST_WORDS for line in full[1:])
+    return latex_table(latex_headings(full[0], widest, sides), body, _wrapped(widest, sides), rows)
+
+
+def _wrapped(widest: Sequence[int], sides: Sequence[str]) -> str:
+    """Return how columns are aligned where those of many letters are paragraphs that share most of the page."""
+    count = sum(width > _LONGEST_WORDS for width in widest)
+    share = f"{min(0.28, 0.66 / max(count, 1)):.2g}"
+    paragraph = rf">{{\raggedright\arraybackslash}}p{{{share}\linewidth}}"
+    return "".join(paragraph if width > _LONGEST_WORDS else side for width, side in zip(widest, sides, strict=True))
+
+
+def latex_table(headings: str, body: Sequence[str], columns: str, rows: int) -> str:
+    """Return lines of LaTeX, without the breaks behind them, as a table; of more than a page as one that is broken."""
+    lines = [rf"{line} \\" for line in body]
+    head = [r"\toprule", rf"{headings} \\", r"\midrule"]
+    name = "tabular"
+    if rows > _LONGEST_TABLE:
+        name, head = "longtable", [*head, r"\endhead"]
+    return "\n".join([rf"\begin{{{name}}}{{{columns}}}", *head, *lines, r"\bottomrule", rf"\end{{{name}}}", ""])
+
+
+def latex_headings(headings: Line, widest: Sequence[int], sides: Iterable[str]) -> str:
+    """Return headings in LaTeX, each in so many rows that it widens no column whose cells have ``widest`` letters."""
+    stacked = []
+    for heading, width, side in zip(headings, widest, sides, strict=True):
+        tied = heading.replace(" %", f"{_TIE}%")
+        longest = max(width, *map(len, tied.split(" ")), 1)
+        rows = textwrap.wrap(tied, longest, break_on_hyphens=False)
+        words = r" \\ ".join(latex_text(row.replace(_TIE, " ")) for row in rows)
+        stacked.append(rf"\shortstack[{side}]{{{words}}}" if len(rows) > 1 else words)
+    return " & ".join(stacked)
 
 
 #: what HTML, then what Markdown would take for more than a word; an underscore within a word is one
 _TAGS = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
 _MARKDOWN = re.compile(r"[\\`*\[\]|]|(?<!\w)_|_(?!\w)")
 _LONGEST_CELL = 1000  # bytes; CSV files have the whole
+_TIE = "\0"  # stands for a blank at which no row ends
+_LONGEST_TABLE = 45  # rows of text in LaTeX; more of them do not stand on a page
+_LONGEST_WORDS = 30  # letters of a column in LaTeX that stand beside each other
 
 _ESCAPES = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
     | {"±": r"$\pm$", naming.DISTURBED: r"\dag{}", "\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "[": "{[}", "*": "{*}"}  # \\[ would be a skip
 )
-
-
-def _latex_line(cells: Line) -> str:
-    return " & ".join(map(latex_text, cells)) + r" \\"
 
 
 def latex_text(cell: str) -> str:

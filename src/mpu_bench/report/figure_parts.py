@@ -20,7 +20,10 @@ OPTIMA = ("optimum", "kernel-optimum")  #: solvers that others are measured by: 
 
 @dataclass(frozen=True)
 class Series:
-    """A line, or single points where ``line`` is False; ``low`` and ``high`` bound its band, if it has one."""
+    """A line, or single points where ``line`` is False; ``low`` and ``high`` bound its band, if it has one.
+
+    From the point number ``again`` on, if that is above 0, an online algorithm sees examples that it has seen before.
+    """
 
     label: str
     x: tuple[float, ...]
@@ -31,14 +34,16 @@ class Series:
     published: bool = False  #: not measured
     solver: str = ""  #: by whose name it has its style; its label by default
     runs: int = 0  #: of which its band is one standard deviation
+    again: int = 0
 
 
 @dataclass(frozen=True)
 class Level:
-    """A thin grey line across a panel, with a word: what a series is to be seen against."""
+    """A thin grey line with a word: what series are to be seen against, all or those of one category."""
 
     label: str
     y: float
+    category: int | None = None  #: the place of the bars that it stands beside; across the panel without
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,8 @@ class Panel:
         What stands at y = 0, 1, ... from the top, where y is no number: its series are average ranks.
     limits : tuple of float
         The lowest and the highest y to be shown; empty for all.
+    entry : float
+        Where the first curve enters what is shown, and so a logarithmic x begins; 0 where everything is shown.
     note : str
         What lies outside the limits.
     levels : tuple of Level
@@ -71,6 +78,7 @@ class Panel:
     categories: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     limits: tuple[float, ...] = ()
+    entry: float = 0.0
     note: str = ""
     levels: tuple[Level, ...] = ()
     critical_difference: float = 0.0

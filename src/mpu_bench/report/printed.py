@@ -5,10 +5,11 @@ Which columns of a published table name its lines and which spread across, confi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 
 from mpu_bench import document, published, resources
 from mpu_bench.document import Strict
@@ -126,23 +127,31 @@ _LATEX_MARKS = {
 
 
 def latex(table: PrintedTable) -> str:
-    """Return a table in LaTeX, for the package booktabs: two lines each, of print and of what was measured."""
-    sides = table.groups[0][1]
+    """Return a table in LaTeX, as `export.latex` does: two lines each, of print and of what was measured."""
     columns = "l" * table.names + "r" * (len(table.headings) - table.names)
-    words = [export.latex_text(name) for name in table.headings]
-    lines = [" & ".join(words)]
-    if len(table.groups) > 1 and table.groups[1][0]:
-        spans = [rf"\multicolumn{{{span}}}{{c}}{{{export.latex_text(name)}}}" for name, span in table.groups[1:]]
-        lines.insert(0, " & ".join([*[""] * sides, *spans]))
-    lines[-1] += r" \\ \midrule"
+    body: list[list[str]] = []
     for line in table.lines:
-        lines.append(" & ".join("" if entry is None else export.latex_text(entry.printed) for entry in line))
-        measured = [_latex_measured(entry) for entry in line]
-        if any(measured):
-            lines.append(" & ".join(measured))
-    body = "\n".join(each if each.endswith("midrule") else rf"{each} \\" for each in lines)
+        body.append(["" if entry is None else export.latex_text(entry.printed) for entry in line])
+        if any(measured := [_latex_measured(entry) for entry in line]):
+            body.append(measured)
+    widest = [max(map(_letters, cells)) for cells in zip(*body, strict=True)]
+    headings = _latex_groups(table.groups) + export.latex_headings(table.headings, widest, columns)
     note = f"% {table.note}\n" if table.note else ""
-    return f"{note}\\begin{{tabular}}{{{columns}}}\n\\toprule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
+    return note + export.latex_table(headings, list(map(" & ".join, body)), columns, len(body))
+
+
+def _letters(cell: str) -> int:
+    return len(re.sub(r"\\\w+|[{}$\\]", "", cell))
+
+
+def _latex_groups(groups: Sequence[tuple[str, int]]) -> str:
+    """Return the line of headings that span several columns, each with a rule below; empty without any."""
+    if len(groups) == 1 or not groups[1][0]:
+        return ""
+    spans = [rf"\multicolumn{{{span}}}{{c}}{{{export.latex_text(name)}}}" for name, span in groups[1:]]
+    ends = list(accumulate(span for _, span in groups))
+    rules = [rf"\cmidrule(lr){{{before + 1}-{end}}}" for before, end in pairwise(ends)]
+    return " & ".join([*[""] * groups[0][1], *spans]) + rf" \\ {' '.join(rules)}" + "\n"
 
 
 def _latex_measured(entry: Entry | None) -> str:

@@ -254,7 +254,13 @@ def _accuracy_bars(rows: Sequence[Row], datasets: Sequence[str]) -> Panel:
     numbers = [number for each in panel.series for number in (*each.y, *each.low)]
     lowest = max(0.0, 10 * ((min(numbers) - 2) // 10))
     note = f"axis from {lowest:.0f}" if lowest else ""
-    return replace(panel, note=note, y_log=False, limits=(lowest, 100 + 0.03 * (100 - lowest)))
+    constant = [
+        replace(level, category=place)
+        for place, dataset in enumerate(datasets)
+        for level in parts.constant_level(rows, dataset, accuracy=True)
+    ]
+    levels = tuple(level for level in constant if level.y >= lowest)
+    return replace(panel, note=note, y_log=False, limits=(lowest, 100 + 0.03 * (100 - lowest)), levels=levels)
 
 
 def _bar_panel(title: str, label: str, rows: Sequence[Row], datasets: Sequence[str], quantity: str) -> Panel:

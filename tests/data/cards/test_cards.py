@@ -54,6 +54,14 @@ def test_the_card_is_complete(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_the_card_says_how_to_cite_it_and_its_licence(name):
+    card = catalog.card(name)
+    known = ("CC BY", "MIT", "not stated by its source", "not confirmed for this dataset")
+    assert card.cite
+    assert card.licence.startswith(known)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_addresses_and_hashes_are_well_formed(name):
     for remote in catalog.card(name).remote_files:
         assert remote.urls or remote.by_hand

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -87,6 +89,11 @@ def test_ten_million_rows_come_in_blocks():
     assert sum(len(more) for _, more in made) == 10**7 - 65_536
 
 
+ENDING_NNLS = pytest.mark.skipif(
+    version("scipy").startswith(("1.13.", "1.14.")), reason="the nnls of this scipy may not end"
+)
+
+
 def largest_margin(z):
     """Find the largest margin through the origin: the distance of the convex hull of ``z`` from it.
 
@@ -99,6 +106,7 @@ def largest_margin(z):
     return scale * sine / np.sqrt(1 - sine**2)
 
 
+@ENDING_NNLS
 @settings(max_examples=40, deadline=None)
 @given(
     rows=st.integers(2, 90),
@@ -130,6 +138,7 @@ def test_separable_data_have_pairs_and_slack():
     assert np.abs(other.astype(float) @ u).min() > 0.1 - ROUNDING  # the same hyperplane
 
 
+@ENDING_NNLS
 def test_the_separable_dataset(tmp_path):
     home = DataHome(tmp_path, offline=True)
     problem = load_problem(catalog.card("separable"), home)

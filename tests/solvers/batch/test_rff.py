@@ -65,7 +65,7 @@ def test_a_model_scores_new_rows_in_blocks(toy, monkeypatch):
 
 
 def test_other_kernels_and_bad_parameters_are_refused(toy):
-    with pytest.raises(UserError, match="approximates Gaussian kernels"):
+    with pytest.raises(UserError, match="needs a Gaussian kernel"):
         RFF(regularization=0.02).start(toys.problem(*toy[:2], "dense"), Linear(), 0)
     with pytest.raises(UserError, match="pairs is 0"):
         RFF(regularization=0.02, pairs=0)

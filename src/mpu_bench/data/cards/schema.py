@@ -83,6 +83,7 @@ class _Card(Strict):
     aliases: Names = ()
     published: dict[str, Texts] = {}
     cite: str = ""
+    licence: str = ""
     note: str = ""
     options: Texts = ()
     expect: Expectation = Expectation()
@@ -206,7 +207,7 @@ class _Card(Strict):
 
 
 _NOT_PREPARED = {
-    *("name", "title", "papers", "aliases", "published", "cite", "note", "options", "files"),
+    *("name", "title", "papers", "aliases", "published", "cite", "licence", "note", "options", "files"),
     *("expect", "kept_features", "positive", "augment"),
 }
 

@@ -30,7 +30,6 @@ from mpu_bench.core.models import FourierModel, fourier_features
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Measures, Solver, Status, Until
-from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.batch.regularization import weight_of_losses
 from mpu_bench.solvers.certificates import L1_SVM
 from mpu_bench.solvers.linear import dcd
@@ -60,21 +59,13 @@ class RFF(Solver):
 
     name = "rff"
     paper = "sbp-2012"
-    kernels: ClassVar = "any"
+    kernels: ClassVar = "gaussian"
     weighted: ClassVar = True
     ends: ClassVar = True
 
     regularization: Annotated[float, Gt(0)]
     pairs: Annotated[int, Ge(1)] = 1024
     tolerance: Annotated[float, Gt(0)] = 0.01
-
-    def check_kernel(self, kernel: Kernel) -> None:
-        """Refuse a kernel that is not Gaussian."""
-        super().check_kernel(kernel)
-        if not isinstance(kernel, Gaussian):
-            raise ConfigError(
-                f"rff approximates Gaussian kernels; it cannot train with a {type(kernel).__name__.lower()} kernel"
-            )
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Draw the frequencies, make the features of all training examples, and start at alpha = 0."""

@@ -27,7 +27,7 @@ from mpu_bench.core.counters import (
     STEPS,
     UPDATES,
 )
-from mpu_bench.core.kernels import Gaussian, Kernel
+from mpu_bench.core.kernels import Gaussian, Kernel, Polynomial
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import take
@@ -100,6 +100,10 @@ def refuses_other_kernels_and_classes(solver: Solver, kernel: Kernel) -> Answer:
     if solver.kernels == "linear":
         with _refused("linear solver", "a kernel, though kernels is 'linear'"):
             solver.start(toys.problem(matrix, labels, "ones"), Gaussian(1.0), 0)
+    words = {"gaussian": "Gaussian kernel", "constant-diagonal": "K(x, x)"}.get(solver.kernels)
+    if words:
+        with _refused(words, f"a polynomial kernel, though kernels is '{solver.kernels}'"):
+            solver.start(toys.problem(matrix, labels, "ones"), Polynomial(1.0, 1.0, 2), 0)
     if solver.classes == "two":
         three = toys.problem(matrix, np.arange(len(labels), dtype=np.int32) % 3, "ones")
         with _refused("3 classes", "three classes, though classes is 'two'"):

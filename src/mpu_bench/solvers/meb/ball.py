@@ -48,7 +48,7 @@ from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, any_rows, squared_norms, take
-from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.solvers.meb.core_set import (
     CoreSet,
@@ -116,7 +116,7 @@ class BallSolver(Solver):
     """
 
     paper: ClassVar[str] = "frank-wolfe-2012"
-    kernels: ClassVar = "any"
+    kernels: ClassVar[Kernels] = "any"
     # The sums that pick a point are compared to the last digit, so that another may be picked; and where a sample is
     # believed, chance ends the run, earlier or later. Of 40 runs on other processors one took 2.3 times the work.
     rounding: ClassVar = dict.fromkeys(("kernel_evaluations", "updates", "passes"), 0.75) | {

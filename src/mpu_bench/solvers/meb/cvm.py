@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem
+from mpu_bench.core.solver import Kernels
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.meb.ball import BallSolver, step
 from mpu_bench.solvers.meb.core_set import add_slot, total
@@ -41,6 +42,7 @@ class CVM(BallSolver):
 
     name = "cvm"
 
+    kernels: ClassVar[Kernels] = "constant-diagonal"
     keeps_history: ClassVar[bool] = False
     # as with the others (ball.py), but a step solves the whole core set anew, and forgets the path to it
     rounding: ClassVar = dict.fromkeys(("updates", "passes", "support_vectors"), 0.2) | {

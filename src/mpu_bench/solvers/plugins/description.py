@@ -18,7 +18,7 @@ import annotated_types
 import numpy as np
 from pydantic import Field, TypeAdapter, model_validator
 
-from mpu_bench.core.solver import Solver
+from mpu_bench.core.solver import KERNELS, Kernels, Solver
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.plugins import names
@@ -80,7 +80,7 @@ class SolverDescription(Strict):
     class_name: str
     name: str
     paper: str
-    kernels: Literal["linear", "any"]
+    kernels: Kernels
     classes: Literal["two", "any"]
     online: bool
     sliceable: bool
@@ -163,7 +163,7 @@ def _hints(solver: type[Solver], where: str) -> dict[str, Any]:
 def _attributes(solver: type[Solver], where: str) -> dict[str, Any]:
     """Return the class attributes; ``paper`` may be missing."""
     found = {name: getattr(solver, name) for name in ATTRIBUTES if name not in ("paper", "rounding", "version")}
-    for name, allowed in (("kernels", ("linear", "any")), ("classes", ("two", "any"))):
+    for name, allowed in (("kernels", tuple(KERNELS)), ("classes", ("two", "any"))):
         if found[name] not in allowed or not isinstance(found[name], str):
             raise ConfigError(f"{where}: {name} is {_shown(found[name])}; it must be {' or '.join(map(repr, allowed))}")
     for name in ("online", "sliceable", "ends", "deterministic"):
