@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+import mpu_bench
 from mpu_bench import threads
 from mpu_bench.data.download.cache import DataHome
 
@@ -19,20 +21,42 @@ settings.register_profile("project", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)  # pytest --hypothesis-profile=explore: other examples each time
 settings.load_profile("project")
 
+# before numpy and numba are imported, which the conftest of a folder may do: code for one thread is compiled once, for
+# the tests and for the processes they start; and threads of BLAS would wait for each other. A variable that numba finds
+# changed makes it forget where compiled code is kept, and write it among the sources
+for _variable, _one in threads.variables(1).items():
+    os.environ.setdefault(_variable, _one)
 
-def pytest_configure() -> None:
+_TESTS = Path(__file__).parent
+#: what takes longest begins first, so that no worker is left with it at the end; with the fewest tests a file, xdist
+#: would begin it last
+_LONGEST = (
+    "faults/test_campaigns.py", "faults/test_cluster.py", "faults/test_zoo.py", "test_wheel.py", "estimators", "cli",
+    "test_readme.py", "experiment", "solvers", "core", "data/cards", "test_river.py", "fuzz",
+)  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config.option, "loadscopereorder"):  # since xdist 3.7
+        config.option.loadscopereorder = False
+    if not hasattr(config, "workerinput"):
+        # tests start some hundred processes: each would compile the sources where PYTHONDONTWRITEBYTECODE is set
+        compileall.compile_dir(Path(mpu_bench.__file__).parent, quiet=2)
     # a shell lets what it starts in the background ignore Ctrl-C, and so would the processes that are tested here
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # before numpy and numba are imported: code for one thread is compiled once, for the tests and for the processes
-    # they start; and as many of these work as there are cores, so that threads of BLAS would wait for each other
-    for variable, one in threads.variables(1).items():
-        os.environ.setdefault(variable, one)
     mirror = os.environ.get("MPU_BENCH_MIRROR")
     if mirror and not mirror.startswith("http"):
         if not Path(mirror).is_dir():
             pytest.exit(f"MPU_BENCH_MIRROR names {mirror}, which is no folder", returncode=2)
         os.environ["MPU_BENCH_MIRROR"] = str(Path(mirror).resolve())
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    # many tests wait for processes, with nothing to compute: one worker more than cores uses these moments
+    cores = yield
+    return cores if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else cores + 1
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -45,13 +69,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # what needs the same compiled code goes to the same process: a file, or a solver of the contract
     for item in items:
         solver = getattr(item, "callspec", None) and item.callspec.params.get("trained")  # type: ignore[attr-defined]
-        item.add_marker(pytest.mark.xdist_group(solver or item.path.stem))
+        item.add_marker(pytest.mark.xdist_group(solver or _name(item)))
+    items.sort(
+        key=lambda item: next((i for i, long in enumerate(_LONGEST) if _name(item).startswith(long)), len(_LONGEST))
+    )
     if os.environ.get("MPU_BENCH_MIRROR"):
         return
     reason = "needs real data: set MPU_BENCH_MIRROR to a folder or address that holds the datasets' files"
     for item in items:
         if item.get_closest_marker("real_data"):
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _name(item: pytest.Item) -> str:
+    return item.path.relative_to(_TESTS).as_posix()
 
 
 @pytest.fixture(scope="session")

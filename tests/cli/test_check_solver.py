@@ -1,4 +1,7 @@
-"""``mpu-bench check-solver``: what holds and what fails of a solver of one's own, in words."""
+"""``mpu-bench check-solver``: what holds and what fails of a solver of one's own, in words.
+
+That all holds of the solver to begin with is shown by the tutorial, which tests/test_readme.py runs.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ import pytest
 
 from command_line import Called
 from mpu_bench.solvers.contract.checks import CHECKS
-from mpu_bench.solvers.plugins.scaffold import solver_text
 
 HEAD = """
 import os, time
@@ -153,16 +155,3 @@ def test_it_is_never_imported_in_the_process_of_the_command(called, place: Path)
     by = {int(line) for line in (place / "by").read_text(encoding="utf-8").split()}
     assert by
     assert os.getpid() not in by
-
-
-def test_the_solver_to_begin_with_passes(mpu_bench: Called, place: Path) -> None:
-    written = mpu_bench("new", "solver", "my-solver")
-    assert written.returncode == 0, written.stderr
-    assert "written: my_solver.py, my_solver.yaml" in written.stderr
-    assert (place / "my_solver.py").read_text(encoding="utf-8") == solver_text("my-solver")
-    done = mpu_bench("check-solver", "my_solver.py")
-    assert done.returncode == 0, done.stdout
-    assert done.stdout.splitlines()[-1] == f"all {len(CHECKS)} checks hold"
-    done = mpu_bench("run", "my_solver.yaml")
-    assert done.returncode == 0, done.stderr
-    assert "my-solver" in done.stdout

@@ -12,6 +12,14 @@ from mpu_bench.errors import ConfigError, StoreError
 from mpu_bench.solvers.plugins import scaffold
 
 
+def test_a_solver_and_its_config_are_written(called, place: Path) -> None:
+    code, text = called("new", "solver", "my-solver")
+    assert code == 0
+    assert "written: my_solver.py, my_solver.yaml" in text
+    assert (place / "my_solver.py").read_text(encoding="utf-8") == scaffold.solver_text("my-solver")
+    assert (place / "my_solver.yaml").is_file()
+
+
 def test_files_that_are_there_are_not_overwritten(called, place: Path) -> None:
     (place / "my_solver.yaml").write_text("mine\n", encoding="utf-8")
     code, text = called("new", "solver", "my-solver")
