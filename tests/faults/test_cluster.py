@@ -12,10 +12,9 @@ import psutil
 import pytest
 
 from faults import clusters
-from faults.clusters import SECONDS_TO_WAIT, SEEDS, Client, Rows, lives, wait_until
+from faults.clusters import SECONDS_TO_WAIT, SEEDS, WORKERS, Client, Rows, lives, wait_until
 from machines import Machines
 
-_WORKERS = 2  # one that is left where the other is killed
 _numbers = itertools.count()
 
 
@@ -27,11 +26,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 
 @pytest.fixture
 def machines(cluster: Machines) -> Machines:
-    """Return a scheduler with two workers; what the test before has killed is started again."""
+    """Return a scheduler with three workers; what the test before has killed is started again."""
     if cluster.scheduler is None or cluster.scheduler.poll() is not None:
         cluster.start_scheduler()
     cluster.workers[:] = [each for each in cluster.workers if each.poll() is None]
-    while len(cluster.workers) < _WORKERS:
+    while len(cluster.workers) < len(WORKERS):
         cluster.start_worker(f"worker-{next(_numbers)}")
     return cluster
 
@@ -72,7 +71,7 @@ def test_a_scheduler_that_is_killed_loses_nothing_that_was_finished(
     kept = [row for row in client.rows() if row["status"] == "done"]
     assert 2 <= len(kept) < SEEDS
     machines.start_scheduler()
-    machines.start_worker("another")
+    machines.start_worker("four")
     before = client.begun()
     client.run("--cluster", machines.address)
     assert client.rows() == alone
@@ -108,7 +107,7 @@ def test_a_worker_that_ends_ends_its_runs(machines: Machines, client: Client) ->
     process = client.start("--cluster", machines.address)
     wait_until(lambda: client.begun() >= 3, "three runs have begun")
     children = [child for worker in machines.workers for child in psutil.Process(worker.pid).children(recursive=True)]
-    assert len(children) >= _WORKERS
+    assert len(children) >= 3
     for worker in machines.workers:
         machines.kill(worker)
     wait_until(lambda: not any(map(lives, children)), "what the workers have started has ended")
