@@ -6,7 +6,7 @@ import compileall
 import os
 import signal
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,13 +50,6 @@ def pytest_configure(config: pytest.Config) -> None:
         if not Path(mirror).is_dir():
             pytest.exit(f"MPU_BENCH_MIRROR names {mirror}, which is no folder", returncode=2)
         os.environ["MPU_BENCH_MIRROR"] = str(Path(mirror).resolve())
-
-
-@pytest.hookimpl(wrapper=True, optionalhook=True)
-def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    # many tests wait for processes, with nothing to compute: one worker more than cores uses these moments
-    cores = yield
-    return cores if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else cores + 1
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
