@@ -158,6 +158,7 @@ class Projectron(OnlineSolver):
                 f"{self.name}: more than {self._budget} vectors are stored on {problem.name} even with the largest "
                 "eta; raise vectors"
             )
+        found = found._replace(passes=self.passes * found.passes)  # of parts of all that is presented
         return self._start(problem, kernel, seed, found.sparseness, found)
 
     def _start(
