@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from mpu_bench.cli import reproduction
 from mpu_bench.cli.app import app
 from mpu_bench.config import read
+from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.results.store import Store
 
 PLUGIN = Path(__file__).parents[1] / "plugins" / "misbehaving.py"
@@ -145,6 +146,25 @@ def test_steps_of_which_nothing_is_known_are_sorted_by_their_inner_products(ship
     steps = reproduction.steps(found)
     assert all(step.estimate.unknown for step in steps)
     assert [step.products for step in steps] == sorted(step.products for step in steps)
+
+
+def test_several_runs_at_once_only_where_seconds_are_not_judged(
+    shipped_configs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shipped_configs / "broken.yaml").unlink()
+    path = shipped_configs / "mpu-tiny.yaml"
+    path.write_text(path.read_text().replace("published: mpu-table1", ""), encoding="utf-8")
+    at_once: list[int] = []
+    monkeypatch.setattr(LocalPool, "use_jobs", lambda _self, jobs: at_once.append(jobs))
+    found, _ = reproduction.experiments([], "ci", lambda _: None)
+    timed = [step.experiment.is_timed for step in reproduction.steps(found)]
+    assert any(timed)
+    assert not all(timed)
+    code, told = reproduce("--jobs", "3")
+    assert code == 0, told
+    assert at_once == [1 if is_timed else 3 for is_timed in timed]
+    not_timed = {each.name for each in found if not each.is_timed}
+    assert f"3 runs at once, so that their seconds tell nothing: {', '.join(not_timed)}" in told
 
 
 def test_a_dry_run_tells_what_is_to_do_and_does_nothing(shipped_configs: Path, tmp_path: Path) -> None:

@@ -31,18 +31,20 @@ SendData = Annotated[
 ]
 
 
-def cluster_of(address: str | None, jobs_per_worker: int, send_data: bool) -> Cluster | None:
+def cluster_of(address: str | None, jobs_per_worker: int, send_data: bool, jobs: int) -> Cluster | None:
     """Return the cluster that the options name, if they do.
 
     Raises
     ------
     ConfigError
-        If an option means nothing without a cluster.
+        If an option means nothing without a cluster, or ``jobs``, how many runs this machine makes at once, with one.
     """
     from mpu_bench.errors import ConfigError
     from mpu_bench.experiment.pool.cluster.connect import Cluster
 
     if address is not None:
+        if jobs > 1:
+            raise ConfigError(f"--jobs {jobs}: is for this machine; with --cluster give --jobs-per-worker {jobs}")
         return Cluster(address, jobs_per_worker, send_data)
     if jobs_per_worker > 1 or send_data:
         raise ConfigError(

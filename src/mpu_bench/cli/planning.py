@@ -182,15 +182,30 @@ def _size(files: Iterable[RemoteFile]) -> str:
     return f"{known}, size unknown of {sizes.count(None)}" if None in sizes else known
 
 
-def print_reproduction(experiments: Sequence[Experiment], home: DataHome, results: Path, console: Terminal) -> None:
-    """Print for each experiment what has a result, what cannot be made here, what is to do, and how long it takes."""
+def print_reproduction(
+    experiments: Sequence[Experiment], home: DataHome, results: Path, console: Terminal, jobs: int = 1
+) -> None:
+    """Print for each experiment what has a result, what cannot be made here, what is to do, and how long it takes.
+
+    ``jobs`` runs are made at once where seconds are not judged.
+    """
     outlooks = {each.name: _outlook(each, home, results / each.name, console) for each in experiments}
     found = {name: outlook for name, outlook in outlooks.items() if outlook is not None}
     headings = ("config", "runs", "with a result", "to do", "hours", "to download", "unavailable here")
     console.print(columns(headings, [(name, *_cells(outlook)) for name, outlook in found.items()]))
     seconds = [each.seconds[place] for each in found.values() for place in each.todo]
+    at_once = [
+        outlook.seconds[place]
+        for each in experiments
+        if not each.is_timed and (outlook := found.get(each.name)) is not None
+        for place in outlook.todo
+    ]
     files = {name: file for each in found.values() for name, file in each.missing.items()}
     console.tell(_todo(Estimate.of(seconds)))
+    if jobs > 1 and at_once:
+        saved = Estimate.of(at_once).seconds * (1 - 1 / jobs)
+        least = Estimate.of(seconds).seconds - saved
+        console.tell(f"with {jobs} runs at once where seconds are not judged: {_brief(least)} or more")
     console.tell(f"to download: {_size(files.values())}" if files else "to download: nothing")
     stored = sum(each.stored_seconds for each in found.values())
     console.tell(f"results in {results}: {duration(stored)} of training")

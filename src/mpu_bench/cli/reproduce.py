@@ -23,6 +23,7 @@ from mpu_bench.cli.options import (
     data_home,
     say,
 )
+from mpu_bench.config.bounds import MOST_JOBS
 
 
 def reproduce(
@@ -34,6 +35,12 @@ def reproduce(
         str | None, typer.Option(metavar="NAME", help="Use this profile of every config: ci takes minutes.")
     ] = None,
     data_limit: Annotated[str, typer.Option(metavar="SIZE", help="Do not download files larger than this.")] = "200MB",
+    jobs: Annotated[
+        int,
+        typer.Option(
+            min=1, max=MOST_JOBS, help="How many runs at once, of configs that judge errors and counts, not seconds."
+        ),
+    ] = 1,
     cluster: ClusterAddress = None,
     jobs_per_worker: JobsPerWorker = 1,
     send_data: SendData = False,
@@ -65,13 +72,13 @@ def reproduce(
     from mpu_bench.experiment.pool.local import LocalPool
     from mpu_bench.report import overview, page
 
-    machines = cluster_of(cluster, jobs_per_worker, send_data)
+    machines = cluster_of(cluster, jobs_per_worker, send_data, jobs)
     home = replace(data_home(data_folder, mirror, offline), limit=memory(data_limit, "--data-limit"))
     experiments, failures = reproduction.experiments(papers or [], profile, say)
     if dry_run:
         from mpu_bench.cli import planning
 
-        planning.print_reproduction(experiments, home, results, console())
+        planning.print_reproduction(experiments, home, results, console(), jobs)
         for failure in failures:
             say(f"failed: {failure}")
         raise typer.Exit(FAILED if failures else 0)
@@ -81,12 +88,15 @@ def reproduce(
         )
     ):
         say(busy)
+    if jobs > 1:
+        shared = [each.name for each in experiments if not each.is_timed]
+        say(f"{jobs} runs at once, so that their seconds tell nothing: {', '.join(shared) or 'of no config'}")
     code = 0
     try:
         with LocalPool() if machines is None else cluster_pool(machines, home) as pool:
             steps = reproduction.steps(experiments, whole=machines is not None)
             display = Display(console(stderr=True), not plain)
-            failures += reproduction.run(steps, home, results, pool, display.listening, say)
+            failures += reproduction.run(steps, home, results, pool, display.listening, say, jobs)
     except KeyboardInterrupt:
         say(HELD)
         code = INTERRUPTED

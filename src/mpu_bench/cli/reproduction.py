@@ -149,6 +149,7 @@ def run(
     pool: Pool,
     listening: Callable[[], AbstractContextManager[Listener]],
     say: Say,
+    jobs: int = 1,
 ) -> list[str]:
     """Take the steps one after the other; each leaves its results folder with its tables.
 
@@ -163,6 +164,8 @@ def run(
         Returns a listener for a step.
     say : function
         Is told which step is next.
+    jobs : int
+        How many runs of an experiment whose seconds are not judged are made at once.
 
     Returns
     -------
@@ -174,6 +177,7 @@ def run(
         say(f"[{number}/{len(todo)}] {step}{_about(step)}")
         folder = results / step.experiment.name
         pool.use_threads(step.experiment.threads)
+        pool.use_jobs(1 if step.experiment.is_timed else jobs)
         try:
             with listening() as listener:
                 runner.execute(step.experiment, step.runs, step.chosen, home, folder, pool, listener)

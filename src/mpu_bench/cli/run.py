@@ -89,9 +89,11 @@ def run(
 
     Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130 or 143, interrupted.
     """
-    machines = cluster_of(cluster, jobs_per_worker, send_data)
-    if machines is not None:
-        _check_alone(jobs, debugger)
+    machines = cluster_of(cluster, jobs_per_worker, send_data, jobs)
+    if machines is not None and debugger:
+        from mpu_bench.errors import ConfigError
+
+        raise ConfigError("--pdb makes runs in this process; leave out --cluster")
     if debugger:
         _begin_debugging(jobs, threads or 1)
     from mpu_bench.experiment import disturbance
@@ -142,15 +144,6 @@ def _begin_debugging(jobs: int, threads: int) -> None:
         "--pdb: runs are made in this process, one at a time and without limits; with this option alone, plugins are "
         "imported in it"
     )
-
-
-def _check_alone(jobs: int, debugger: bool) -> None:
-    from mpu_bench.errors import ConfigError
-
-    if debugger:
-        raise ConfigError("--pdb makes runs in this process; leave out --cluster")
-    if jobs > 1:
-        raise ConfigError(f"--jobs {jobs}: is for this machine; with --cluster give --jobs-per-worker {jobs}")
 
 
 def _pool(jobs: int, threads: int, debugger: bool) -> Pool:

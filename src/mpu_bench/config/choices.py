@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mpu_bench.config.drawings import Drawing
 from mpu_bench.config.rules import Judging
@@ -133,6 +133,7 @@ class Experiment:
     ``profiles`` what else it could have been. ``overridden`` names the keys that a profile or an option changed, and
     ``unchanged`` is the config without: None where nothing changed it, or where the file says nothing whole without.
     ``placement`` says which runs are made on one machine where there are several: those of a dataset and seed, or none.
+    ``kernel_matrix`` says whether runs compute kernel rows of their own, or share those of one matrix.
     ``given`` is the text of a config that a program gave, and that is no file; empty for one that is.
     """
 
@@ -148,6 +149,7 @@ class Experiment:
     checkpoints: Checkpoints
     threads: int
     kernel_memory: int | None
+    kernel_matrix: Literal["own", "shared"]
     placement: Placement
     optimum: bool
     judging: Judging
@@ -159,3 +161,8 @@ class Experiment:
     overridden: str
     unchanged: Experiment | None
     given: str = ""
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether seconds are compared or end a run, so that runs that are compared belong beside nothing else."""
+        return self.placement == "together"

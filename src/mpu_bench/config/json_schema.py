@@ -44,6 +44,7 @@ MEANINGS = {
     "checkpoints": "When a model is evaluated on the way, off the clock: the rows of curves.csv.",
     "threads": "How many threads a run may use.",
     "kernel_memory": "Memory for kernel values that are kept; half of limits.memory, or of what is free, by default.",
+    "kernel_matrix": "Whether runs compute kernel rows of their own, or share a matrix, computed off their clocks.",
     "placement": "Of several machines: all solvers of a dataset and seed together on one, or spread.",
     "optimum": "Solve every SVM to its optimum first, so that `suboptimality` can be measured.",
     "paper": "The paper whose table or figure this is; `mpu-bench reproduce` runs such configs.",

@@ -302,7 +302,7 @@ def _repeats_on(file: Document) -> dict[str, int]:
 
 _TAKEN_OVER = (
     *("name", "description", "paper", "stop", "limits", "checkpoints", "threads"),
-    *("kernel_memory", "optimum", "figures"),
+    *("kernel_memory", "kernel_matrix", "optimum", "figures"),
 )
 
 

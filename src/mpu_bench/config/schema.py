@@ -208,6 +208,7 @@ class File(Judging):
     checkpoints: Checkpoints = Checkpoints()
     threads: Annotated[int, Field(ge=1, le=bounds.MOST_THREADS)] = 1
     kernel_memory: Memory | None = None
+    kernel_matrix: Literal["own", "shared"] = "own"
     placement: Placement | None = None
     optimum: bool = False
     paper: Paper | None = None

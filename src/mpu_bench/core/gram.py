@@ -9,10 +9,15 @@ need to meet, or is bound by memory.
 Values are float32 (``precision="single"``), which is what rows of tens of thousands of values cost in memory and time;
 sums over them are the caller's, in float64. ``precision="double"`` is for problems whose certificates single precision
 would spoil, and takes twice the memory.
+
+Where all rows were computed before (`compute_all`), a Gram of the same examples and kernel takes them as they are
+(`share`): the same values, and none is computed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,7 +27,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, new_counters
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, value, values
-from mpu_bench.core.lru import LRU, claim, new_lru, touch
+from mpu_bench.core.lru import LRU, claim, full_lru, new_lru, touch
 from mpu_bench.core.rows import Rows, add, count, dot, prefetch_row, squared_norms
 from mpu_bench.core.vector_store import VectorStore, choose_layout, inner_products
 from mpu_bench.errors import DataError
@@ -31,9 +36,11 @@ _ROWS_AHEAD = 6  # rows prefetched before their inner product is taken
 _ZEROED_BYTES = 1 << 24  # of memory for rows, below which it is taken as zeros
 _OPEN_BYTES = 1 << 26  # of slots that are open at first
 _LEAST_SLOTS = 2  # a pair of rows is asked for one after the other, and used together
+_ROWS_AT_ONCE = 64  # computed by a thread before it asks for more
 
 _chosen: list[int] = []  # the allowance set, if one was
 _sharing: list[int] = [1]  # processes among which what is free is shared
+_shared: list[SharedRows] = []  # those of `share`
 
 
 class Gram(NamedTuple):
@@ -45,6 +52,23 @@ class Gram(NamedTuple):
     diagonal: NDArray[np.float64]  #: K(x_i, x_i) (n,)
     kept: NDArray[np.floating[Any]]  #: (r, n) float32 or float64, by slot
     lru: LRU
+
+
+class SharedRows(NamedTuple):
+    """All rows of the kernel matrix of n examples."""
+
+    examples: Rows
+    kernel: Kernel
+    values: NDArray[np.float32]  #: (n, n); may be of a file that other processes read, too
+
+
+def share(rows: SharedRows | None) -> None:
+    """Let every Gram of these very examples and kernel, in single precision, take its rows from here; of None: none."""
+    _shared[:] = [] if rows is None else [rows]
+
+
+def _shared_values(rows: Rows, kernel: Kernel) -> NDArray[np.float32] | None:
+    return next((each.values for each in _shared if each.examples is rows and each.kernel == kernel), None)
 
 
 def allowance() -> int:
@@ -68,7 +92,7 @@ def build(
     memory: int | None = None,
     precision: Literal["single", "double"] = "single",
 ) -> Gram:
-    """Return the kernel matrix of some examples; none of its rows is computed yet.
+    """Return the kernel matrix of some examples; none of its rows is computed yet, or all where they are shared.
 
     Parameters
     ----------
@@ -91,11 +115,13 @@ def build(
     dtype = np.dtype(np.float32 if precision == "single" else np.float64)
     norms = squared_norms(rows)
     _refuse_overflow(norms, kernel, dtype)
-    n = len(norms)
+    n, diagonal = len(norms), kernel_diagonal(kernel, norms)
+    store, norms = choose_layout(rows, features, dtype), norms.astype(dtype)
+    if dtype == np.float32 and (known := _shared_values(rows, kernel)) is not None:
+        return Gram(store, kernel, norms, diagonal, known, full_lru(n))
     fitting = (allowance() if memory is None else memory) // max(n * dtype.itemsize, 1)
-    store = choose_layout(rows, features, dtype)
     kept = _memory(min(n, max(fitting, _LEAST_SLOTS)), n, dtype)
-    return Gram(store, kernel, norms.astype(dtype), kernel_diagonal(kernel, norms), kept, _no_rows(kept))
+    return Gram(store, kernel, norms, diagonal, kept, _no_rows(kept))
 
 
 def _memory(r: int, n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -161,13 +187,43 @@ def row_slot(gram, i, counters):
     slot = gram.lru.slot_of_row[i]
     if slot < 0:
         slot = claim(gram.lru, i)
-        row = gram.kept[slot]
-        inner_products(gram.store, i, row)
-        values(gram.kernel, row, gram.squared_norms, gram.squared_norms[i])
-        row[i] = gram.diagonal[i]
+        _compute(gram, i, gram.kept[slot])
         counters[KERNEL_COMPUTED] += n
     touch(gram.lru, slot)
     return slot
+
+
+@jit
+def _compute(gram, i, row):
+    """Compute row i, of n values."""
+    inner_products(gram.store, i, row)
+    values(gram.kernel, row, gram.squared_norms, gram.squared_norms[i])
+    row[i] = gram.diagonal[i]
+
+
+@jit
+def _compute_several(gram, first, rows):
+    for k in range(len(rows)):
+        _compute(gram, np.uint32(first + k), rows[k])
+
+
+def compute_all(gram: Gram, rows: NDArray[np.float32], threads: int, tell: Callable[[], object]) -> None:
+    """Compute all rows of a kernel matrix by several threads: bit for bit the rows that `row_slot` gives.
+
+    Parameters
+    ----------
+    gram : Gram
+        Of single precision; its own slots stay as they are.
+    rows : array of float32, shape (n, n)
+        Gets the rows.
+    threads : int
+    tell : function
+        Called as it goes on, by the thread that has called this function.
+    """
+    parts = [(first, rows[first : first + _ROWS_AT_ONCE]) for first in range(0, len(rows), _ROWS_AT_ONCE)]
+    with ThreadPoolExecutor(threads) as executor:
+        for _ in executor.map(lambda part: _compute_several(gram, *part), parts):
+            tell()
 
 
 def expand(gram: Gram, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -46,6 +46,13 @@ def new_lru(rows: int, slots: int, open_slots: int | None = None) -> LRU:
     return LRU(nowhere, free, after, before, np.array([first]))
 
 
+def full_lru(rows: int) -> LRU:
+    """Return as many slots as there are rows, with row i in slot i."""
+    lru = new_lru(rows, rows)
+    lru.slot_of_row[:] = lru.row_of_slot[:] = np.arange(rows, dtype=np.int32)
+    return lru
+
+
 @jit
 def claim(lru, row):
     """Return the slot that a row which is not kept gets; whatever is kept there leaves. It is not touched yet."""

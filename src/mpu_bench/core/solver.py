@@ -189,6 +189,10 @@ class Solver(ABC):
             Naming the parameter and the fix.
         """
 
+    def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:  # noqa: ARG002
+        """Return whether it trains on rows of the kernel matrix in single precision, which several runs can share."""
+        return False
+
     @abstractmethod
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> Any:
         """Return the state the algorithm starts from. Its time counts as training time."""

@@ -23,6 +23,7 @@ _PHASES = {
     "importing": "importing a plugin",
     "loading": "loading data",
     "compiling": "loading compiled code (the first time on a machine: compiling)",
+    "kernel matrix": "computing the kernel matrix that runs share",
     "training": "training",
 }
 _SCREENS_A_SECOND = 2  # every one costs this process milliseconds, beside runs whose seconds are measured

@@ -215,8 +215,10 @@ def remarks(
         lines.append(remark)
     elif len({json.dumps([each.get(name) for name in ("processor", "cores", "threads")]) for each in environments}) > 1:
         lines.append("these runs used different machines or numbers of threads: do not compare their seconds")
-    if remark := disturbed_remark([*records, *earlier]):
-        lines.append(f"{remark}; run them again with --force when the machine is quiet")
+    if remark := disturbed_remark(every := [*records, *earlier]):
+        by_the_machine = any(each["disturbed"] and each["kernel_matrix_seconds"] is None for each in every)
+        hint = "; run them again with --force when the machine is quiet" if by_the_machine else ""
+        lines.append(remark + hint)
     if published and any(record["status"] in FINISHED and record["as_published"] != 0 for record in records):
         lines.append(
             f"published: the numbers of {', '.join(published)}; their seconds are those of the paper's machine"

@@ -36,7 +36,8 @@ class Task:
     ``optimum`` is what the run's objective is set against, if that is known. ``fastest_probe`` is the shortest of this
     machine that is known, in processor seconds. ``model_file`` is where its model is saved, if it is. ``fingerprint``
     is that of the data as the plan knows them. Runs of one ``group`` belong on one machine; ``host`` is the name of the
-    one that has made others of them before.
+    one that has made others of them before. ``matrices`` is the folder of the kernel matrices that runs share, if they
+    do.
     """
 
     run_id: str
@@ -49,6 +50,7 @@ class Task:
     fingerprint: str = ""
     group: str = ""
     host: str = ""
+    matrices: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Preparation:
 class Phase:
     """What a worker begins now."""
 
-    name: Literal["starting", "importing", "loading", "compiling", "training"]
+    name: Literal["starting", "importing", "loading", "compiling", "kernel matrix", "training"]
 
 
 @dataclass(frozen=True)

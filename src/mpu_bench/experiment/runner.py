@@ -19,7 +19,7 @@ from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.prepare.load import Description, describe
 from mpu_bench.errors import StoreError, UserError
-from mpu_bench.experiment import environment
+from mpu_bench.experiment import environment, shared_matrix
 from mpu_bench.experiment.bind import with_results_of_others
 from mpu_bench.experiment.estimates import Estimates
 from mpu_bench.experiment.facts import check_config, facts_of, marks_of
@@ -293,7 +293,13 @@ def execute(
         listener.planned(Todo(runs, todo, len(wanted) - len(missing), seconds))
         if missing:
             groups = _groups(experiment, planned, done, store)
-            _Session(experiment, home, store, pool, listener, needs, model_files, groups).make(missing)
+            matrices = folder.absolute() / shared_matrix.FOLDER
+            shared_matrix.remove(matrices)  # of a session that was killed
+            session = _Session(experiment, home, store, pool, listener, needs, model_files, groups, matrices)
+            try:
+                session.make(missing)
+            finally:
+                shared_matrix.remove(matrices)
         return wanted <= store.finished(needs)
 
 
@@ -316,7 +322,7 @@ def _groups(
     experiment: Experiment, planned: Sequence[PlannedRun], done: Collection[str], store: Store
 ) -> dict[str, _Group]:
     """Return the group of every run whose seconds are compared, by the keys of the runs."""
-    if experiment.placement == "spread":
+    if not experiment.is_timed:
         return {}
     hosts = {each["id"]: each.get("host", "") for each in store.environments()}
     names, before = {}, dict[str, str]()
@@ -365,6 +371,7 @@ class _Session:
     needs: Needs
     model_files: Mapping[str, Path]
     groups: Mapping[str, _Group]
+    matrices: Path
     _started: dict[str, _Started] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -412,7 +419,7 @@ class _Session:
         task = Task(
             planned.run_id, run, self.home, self.experiment.limits, optimum, self._fastest_probe,
             self.model_files.get(planned.run_id), (planned.description and planned.description.fingerprint) or "",
-            group.name, group.host,
+            group.name, group.host, self.matrices if self.experiment.kernel_matrix == "shared" else None,
         )  # fmt: skip
         fault = tuned.fault or _missing_result(planned.run, rows, results)
         made_from = self.store.made_from(self.needs[planned.run_id])

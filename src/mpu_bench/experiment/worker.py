@@ -124,11 +124,12 @@ class RunExecutor:
     def _execute(self, task: Task, threads: set[threading.Thread]) -> Finished:
         from mpu_bench import solvers
         from mpu_bench.core import gram
-        from mpu_bench.experiment import bind, trace
+        from mpu_bench.experiment import bind, shared_matrix, trace
         from mpu_bench.models.parts import bytes_of
 
         run, settings = task.run, task.run.settings
         gram.set_allowance(settings.kernel_memory, self.jobs)
+        gram.share(None)
         if settings.plugins:
             if self.has_own_process:
                 _forget_signal_handlers()
@@ -143,6 +144,12 @@ class RunExecutor:
         if settings.plugins:  # it may have changed its inputs already
             self._problem = None
             problem, kernel = self._load(task)
+        matrix_seconds, lacking = None, ""
+        if task.matrices is not None:
+            self.send(phase := Phase("kernel matrix"))
+            matrix_seconds, lacking = shared_matrix.attach(
+                task.matrices, run, solver, problem, kernel, lambda: self.send(phase)
+            )
         probe = self._known_probe(task)
         self._memory.begin(problem)
         self.send(Phase("training"))
@@ -158,14 +165,17 @@ class RunExecutor:
             "reason": "; ".join(filter(None, [traced.reason, *dict.fromkeys(str(each.message) for each in caught)])),
             "model_bytes": bytes_of(traced.model, problem.features),
             "compile_seconds": compile_seconds,
+            "kernel_matrix_seconds": matrix_seconds,
             "peak_memory_mb": self._memory.mebibytes(),
             "threads": settings.threads,
             **traced.checkpoints[-1],
             **traced.measured,
         }
         record["disturbed"] = disturbance.why(record, probe.fastest)
-        if lacking := _save_model(task, traced, problem):  # after its memory is measured
-            record["reason"] = "; ".join(filter(None, [record["reason"], lacking]))
+        if matrix_seconds is not None:
+            record["disturbed"] = shared_matrix.DISTURBS
+        unsaved = _save_model(task, traced, problem)  # after its memory is measured
+        record["reason"] = "; ".join(filter(None, [record["reason"], lacking, unsaved]))
         return Finished(record, traced.checkpoints, _threads_left(threads), self._memory.resident_bytes())
 
     def _known_probe(self, task: Task) -> disturbance.Probe:

@@ -112,6 +112,10 @@ class Multiclass(Solver):
                     "or give it more examples"
                 )
 
+    def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:
+        """Return whether its solver does, and each machine has all rows."""
+        return self.reduction == "one-against-rest" and self.solver.shares_kernel_rows(problem, kernel)
+
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start the first machine."""
         self.check(problem, kernel)

@@ -88,6 +88,9 @@ class Pool(ABC):
     def use_threads(self, threads: int) -> None:
         """Let each worker have so many threads from now on; only while no task is under way."""
 
+    def use_jobs(self, jobs: int) -> None:  # noqa: B027 - most have a number of their own
+        """Make so many runs at once from now on, where that is for the pool to say; only while no task is under way."""
+
     @abstractmethod
     def close(self) -> None:
         """End all workers at once, and what they are at; a task that is submitted later has a new one."""

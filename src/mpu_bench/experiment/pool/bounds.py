@@ -21,7 +21,13 @@ WARM_UP_GRACE_SECONDS = 60.0
 #: what a solver that cannot be sliced may take beyond stop.seconds
 STOP_GRACE_FACTOR, STOP_GRACE_SECONDS = 1.5, 30.0
 
-_WORDS = {"starting": "starting", "importing": "importing the plugin", "loading": "loading", "training": "training"}
+_WORDS = {
+    "starting": "starting",
+    "importing": "importing the plugin",
+    "loading": "loading",
+    "kernel matrix": "computing the kernel matrix without a word",
+    "training": "training",
+}
 
 
 @dataclass

@@ -68,6 +68,11 @@ class LocalPool(Pool):
             self.close()
             self.threads = threads
 
+    def use_jobs(self, jobs: int) -> None:  # noqa: D102
+        if jobs != self.jobs:  # idle workers would keep data and memory from those that are busy
+            self.close()
+            self.jobs = self.sharers = jobs
+
     @property
     def has_room(self) -> bool:  # noqa: D102
         return sum(each.task is not None for each in self._workers) < self.jobs

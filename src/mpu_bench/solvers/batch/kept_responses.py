@@ -84,6 +84,10 @@ class KeptResponses(Solver):
         """Return C for n examples."""
         return weight_of_losses(self.regularization, n)
 
+    def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:  # noqa: ARG002
+        """Return True."""
+        return True
+
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start at w = 0."""
         self.check(problem, kernel)

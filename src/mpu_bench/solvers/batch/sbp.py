@@ -120,6 +120,10 @@ class SBP(Solver):
     bias: bool = False
     passes: Annotated[int, Ge(1)] = 10
 
+    def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:  # noqa: ARG002
+        """Return True."""
+        return True
+
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start at w = 0.
 

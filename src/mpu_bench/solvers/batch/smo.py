@@ -156,6 +156,10 @@ class SMO(Solver):
         _select_working_set(work, self.bias, self.tolerance)
         return State(problem, signs, gram, work, new_counters())
 
+    def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:
+        """Return whether single precision is enough."""
+        return self.precision(problem, kernel) == "single"
+
     def precision(self, problem: Problem, kernel: Kernel) -> Literal["single", "double"]:
         """Return that of the kernel rows: double where the rounding of n coefficients at C could hide a violation.
 

@@ -180,6 +180,7 @@ def _make(slot: _Slot, asked: Asked, tell: Callable[[bytes], None], is_wanted: C
     if lacking := _lack_of_data(pool, task, asked.data_bytes, tell):
         return Refused("data", lacking)
     with tempfile.TemporaryDirectory(prefix="mpu-bench-") as folder:
+        task = replace(task, matrices=None)  # its folder is on another machine
         if task.model_file is not None:
             task = replace(task, model_file=Path(folder) / "model.mpu")
         plugins = _plugins_here(asked, own.folder)
