@@ -22,6 +22,7 @@ from mpu_bench.errors import StoreError
 from mpu_bench.experiment import estimates
 from mpu_bench.files import csv_text, write_text
 from mpu_bench.report import overview, page
+from mpu_bench.resources import config_names
 from mpu_bench.results.folder import open_results
 from mpu_bench.verdict import baseline
 
@@ -86,8 +87,19 @@ def _line(about: dict[str, Any], machines: dict[str, list[str]]) -> str:
     return line + (f"; without {', '.join(without)}" if without else "")
 
 
+def _check_config(folder: Path) -> None:
+    """Refuse results of a config that is not of the project, or that was named by its path: others have no such path."""
+    with open_results(folder) as results:
+        config = results.facts["config"]
+    if config not in config_names():
+        raise StoreError(f"{folder}: is of the config {config}, which is none of the project; run it by its name")
+
+
 def main() -> None:
-    for folder in map(Path, sys.argv[1:]):
+    folders = [*map(Path, sys.argv[1:])]
+    for folder in folders:
+        _check_config(folder)
+    for folder in folders:
         print(f"kept: {baseline.accept(folder, BASELINE)}")
     write_text(BASELINE / "README.md", readme(BASELINE))
     write_text(SECONDS, seconds(BASELINE))

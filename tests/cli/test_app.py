@@ -21,6 +21,7 @@ from mpu_bench.cli.app import app
         (["run", "tried.yaml", "--set", "solvers.dcd.C=-1"], "solvers.dcd.C: must be greater than 0"),
         (["run", "tried.yaml", "--profile", "ci"], "no profile 'ci'"),
         (["run", "tried.yaml", "--only", "solver=svm"], "no run has solver 'svm'"),
+        (["run", "quickstart", "--only", "solver=mpu", "--only", "solver=dcd"], "give --only solver=A,B"),
         (["list", "solver"], "'solver' is not one of 'solvers'"),
         (["export", "results/tried", "--to", "xls"], "'xls' is not one of 'csv'"),
         (["show", "results/absent"], "holds no results"),

@@ -18,6 +18,7 @@ from mpu_bench.core.solver import Status
 from mpu_bench.errors import SolverError
 from mpu_bench.experiment import bind, trace
 from mpu_bench.quantities import RECORD_COLUMNS
+from mpu_bench.solvers.batch.rff import RFF
 from mpu_bench.solvers.linear.dcd import DCD
 from mpu_bench.solvers.multiclass import Multiclass
 from mpu_bench.solvers.online.perceptron import Perceptron
@@ -138,6 +139,17 @@ def test_the_test_rows_are_predicted_once_a_checkpoint(problem: Problem, monkeyp
     traced = run(DCD(tolerance=1e-3), problem)
     assert sum(asked) == len(traced.checkpoints)
     assert traced.measured["balanced_error"] is not None
+
+
+@pytest.mark.parametrize(("solver", "on_the_way"), [(DCD(C=1.0), True), (RFF(regularization=0.01, pairs=2), False)])
+def test_the_training_error_is_there_at_the_end_and_before_where_it_costs_little(
+    problem: Problem, solver, on_the_way: bool
+) -> None:
+    kernel = Linear() if on_the_way else Gaussian(0.1)
+    *before, last = trace.train(solver, problem, kernel, 0, Stop(passes=3), Checkpoints()).checkpoints
+    assert before
+    assert all((each["train_error"] is not None) == on_the_way for each in before)
+    assert 0 <= last["train_error"] <= 1
 
 
 def test_a_diverged_run_says_so(problem: Problem) -> None:

@@ -215,7 +215,12 @@ def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:
                 raise ConfigError(f"--only {condition}: no run has {key} '{value}': {nearest(value, known)}")
         selected = [run for run in selected if _value(run, key) in wanted]
     if not selected:
-        raise ConfigError(f"--only {' --only '.join(filters)}: no run matches all of them")
+        keys = [condition.partition("=")[0] for condition in filters]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        raise ConfigError(
+            f"--only {' --only '.join(filters)}: no run matches all of them"
+            + (f"; for either, give --only {twice}=A,B" if twice else "")
+        )
     return selected
 
 

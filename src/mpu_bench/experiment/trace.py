@@ -16,7 +16,7 @@ from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.core import answers, counters
 from mpu_bench.core.clock import Clock
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.models import Model
+from mpu_bench.core.models import FourierModel, Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.errors import SolverError
@@ -222,8 +222,8 @@ def _ending(status: Status, rule: str, last: dict[str, Any]) -> tuple[str, str]:
 def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock, optimum: float | None = None) -> _Evaluation:
     """Evaluate the present state: counts, certificates, errors; keys as `CHECKPOINT_COLUMNS`.
 
-    The training error of a kernel expansion costs n kernel values a vector, more than training itself: it is left
-    out (None) until the end.
+    The training error of a kernel expansion costs n kernel values a vector, and that of random features makes them
+    once more: more than training itself. It is left out (None) until the end.
     """
     model = answers.model(solver, state)
     measures = answers.measures(solver, state)
@@ -233,7 +233,7 @@ def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock, optim
     if finite and len(problem.test_labels):
         predicted = answers.predict(solver, model, problem.test, len(problem.classes))
         finite = predicted is not None
-    if finite and size.linear:
+    if finite and size.linear and not isinstance(model, FourierModel):
         error, finite = train_error(solver, model, problem)
     values: dict[str, Any] = {
         "passes": counts["presented"] / problem.n,
