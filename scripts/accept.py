@@ -88,7 +88,7 @@ def _line(about: dict[str, Any], machines: dict[str, list[str]]) -> str:
 
 
 def _check_config(folder: Path) -> None:
-    """Refuse results of a config that is not of the project, or that was named by its path: others have no such path."""
+    """Refuse results of a config that is none of the project, or was named by its path: nobody else has that path."""
     with open_results(folder) as results:
         config = results.facts["config"]
     if config not in config_names():
