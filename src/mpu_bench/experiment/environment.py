@@ -15,7 +15,7 @@ import psutil
 
 from mpu_bench import __version__
 
-_PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "pandas")
+_PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "pandas", "scikit-learn-intelex", "snapml")
 
 
 def describe(threads: int, kernel_memory: int | None = None, host: str = "") -> dict[str, Any]:
