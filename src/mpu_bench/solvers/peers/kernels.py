@@ -1,10 +1,4 @@
-"""What the kernel peers share: the problem, how it is handed over, and what its own dual variables certify.
-
-    min_{w, b}  P = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i (w.Phi(x_i) + b))
-
-The kernels map exactly: Gaussian(gamma) is `rbf`, Polynomial(scale, offset, degree) is `poly` with gamma, coef0 and
-degree.
-"""
+"""What the peers for the kernel SVM with a bias share: examples and kernels handed over, and what its duals certify."""
 
 from __future__ import annotations
 

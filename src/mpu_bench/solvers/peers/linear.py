@@ -1,9 +1,4 @@
-"""What the linear peers share: the problem, how it is handed over, and what is said of their w.
-
-    min_w  J(w) = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i w.x_i)
-
-None of them gives its dual variables, so they certify no gap.
-"""
+"""What the peers for the linear L1-SVM without a bias share: how examples are handed over, and what is said of w."""
 
 from __future__ import annotations
 

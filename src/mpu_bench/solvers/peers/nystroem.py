@@ -1,4 +1,4 @@
-"""Nyström features of the Gaussian kernel, and the linear L1-SVM on them, both by scikit-learn.
+"""Nyström features of the Gaussian kernel and the linear L1-SVM on them, both by scikit-learn; a peer of rff.
 
     Phi(x) = M^(-1/2) (K(z_1, x), ..., K(z_m, x)),   M the matrix of K(z_j, z_k),   K(a, b) is about Phi(a).Phi(b)
     min_w  J(w) = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i w.Phi(x_i))
@@ -10,7 +10,7 @@ w.Phi(x) = sum_j beta_j K(z_j, x) with beta = M^(-1/2) w, the model is a kernel 
 M may be nearly singular, and beta large with either sign: kernel values of the model are computed in double precision,
 for which its vectors are kept in double.
 
-Counted: n m kernel evaluations for the features and m m for M; what the linear problem costs is left out, as for rff,
+Counted: for the features n m kernel evaluations, and m m for M; what the linear problem costs is left out, as for rff,
 but for the examples that it presents: passes times n. The features take 8 m n bytes.
 """
 

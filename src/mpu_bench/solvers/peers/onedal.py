@@ -1,16 +1,16 @@
-"""oneDAL's SVM with a kernel and a bias, through scikit-learn-intelex.
+"""oneDAL's kernel SVM with a bias, through scikit-learn-intelex; a peer the batch kernel solvers are compared with.
 
     min_{w, b}  P = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i (w.Phi(x_i) + b))
 
 Wen, Shi, Li, He, Chen: "ThunderSVM: a fast SVM library on GPUs and CPUs", JMLR 19, 2018: an iteration chooses a working
-set of w examples, the largest power of two up to min(n, 1024), of which half were in the last one, computes their rows
+set of q examples, the largest power of two up to min(n, 1024), of which half were in the last one, computes their rows
 of the kernel matrix at once, and runs SMO on them alone. The kernels map exactly: Gaussian(gamma) is `rbf`,
 Polynomial(scale, offset, degree) is `poly` with gamma, coef0 and degree. It has the threads that the run has.
 
 Besides its tolerance it has another rule: it stops, too, where the largest violation has stayed as it is for some
 iterations. What its solution is worth is certified here from its dual variables.
 
-Counted: working sets, and for each of them w n kernel evaluations; how many steps SMO does within them, and how many
+Counted: working sets, and for each of them q n kernel evaluations; how many steps SMO does within them, and how many
 kernel values it computes, it does not tell.
 """
 

@@ -1,4 +1,4 @@
-"""scikit-learn's stochastic gradient descent for the linear L1-SVM without a bias.
+"""scikit-learn's stochastic gradient descent for the L1-SVM; a peer the linear solvers are compared with.
 
     min_w  f(w) = alpha/2 ||w||^2 + 1/n sum_i max(0, 1 - y_i w.x_i),   alpha = 1 / (C n);   J(w) = C n f(w)
 

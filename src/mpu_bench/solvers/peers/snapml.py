@@ -1,11 +1,11 @@
-"""Snap ML's linear SVM: dual coordinate descent in single precision examples, and no shrinking.
+"""Snap ML's dual coordinate descent for the L1-SVM; a peer the linear solvers are compared with.
 
     min_w  J(w) = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i w.x_i)
 
 Dünner, Parnell, Sarigiannis, Ioannou, Anghel, Ravi, Kandasamy, Pozidis: "Snap ML: a hierarchical framework for machine
-learning", NeurIPS 2018. It minimises J / C, with its ``regularizer`` = 1 / C, on one thread, and stops where no weight
-changes by much: no gap follows from that, nor does it give its dual variables. Its order of the examples is its own,
-so that no seed changes its result.
+learning", NeurIPS 2018. It minimises J / C, with its ``regularizer`` = 1 / C, on one thread and on a copy of the
+examples in single precision, and stops where the weights hardly change: no gap follows from that, and it does not give
+its dual variables. No seed changes its result. J is evaluated here on the examples as they are.
 
 Counted: a pass presents all n examples.
 """
