@@ -20,9 +20,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Be a Python where neither package is."""
     find = importlib.util.find_spec
     missing = {"sklearnex", "snapml"}
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *more: None if name in missing else find(name, *more)
-    )
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name in missing else find(name, *more))
 
 
 @pytest.mark.parametrize("name", REASONS)

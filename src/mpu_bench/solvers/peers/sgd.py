@@ -2,9 +2,10 @@
 
     min_w  f(w) = alpha/2 ||w||^2 + 1/n sum_i max(0, 1 - y_i w.x_i),   alpha = 1 / (C n);   J(w) = C n f(w)
 
-Bottou: "Large-scale machine learning with stochastic gradient descent", COMPSTAT 2010. Step t presents one example, with
-the rate 1 / (alpha (t + t0)) (scikit-learn's ``optimal``), each epoch in another order; the model is the last w. It has
-no certificate, and ends after so many epochs, as scikit-learn's own rule, a loss that stops falling, says nothing of J.
+Bottou: "Large-scale machine learning with stochastic gradient descent", COMPSTAT 2010. Step t presents one example,
+with the rate 1 / (alpha (t + t0)) (scikit-learn's ``optimal``), each epoch in another order; the model is the last w.
+It has no certificate, and ends after so many epochs: scikit-learn's own rule, a loss that stops falling, says nothing
+of J.
 
 Counted: an epoch presents all n examples, for one inner product each.
 """

@@ -4,8 +4,11 @@
 
 Dünner, Parnell, Sarigiannis, Ioannou, Anghel, Ravi, Kandasamy, Pozidis: "Snap ML: a hierarchical framework for machine
 learning", NeurIPS 2018. It minimises J / C, with its ``regularizer`` = 1 / C, on one thread and on a copy of the
-examples in single precision, and stops where the weights hardly change: no gap follows from that, and it does not give
-its dual variables. No seed changes its result. J is evaluated here on the examples as they are.
+examples in single precision. It does not give its dual variables, so it certifies no gap; no seed changes its result.
+
+It stops where the weights hardly change, which need not be at the optimum: examples that it has left out, as if their
+dual variables were zero for good, it does not look at again. On a1a with C = 1 seven such examples lie within the
+margin at the end, and J is 2.2e-4 above the optimum with any tolerance below 1e-8.
 
 Counted: a pass presents all n examples.
 """
