@@ -12,7 +12,8 @@ from mpu_bench.solvers.multiclass import Multiclass
 from oracles import kernel_svm, toys
 from oracles.toys import train
 
-pytest.importorskip("sklearnex")
+MISSING = solvers.not_installed("onedal-svc")
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 KERNELS = [Linear(), Gaussian(0.25), Polynomial(0.5, 1.0, 3)]
 NAMES = ("onedal-svc", "libsvm")
 

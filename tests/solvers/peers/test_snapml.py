@@ -1,5 +1,10 @@
 """Which problem Snap ML solves, held to a certified optimum."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,7 +15,8 @@ from mpu_bench.errors import DataError
 from oracles import linear_svm, toys
 from oracles.toys import train
 
-pytest.importorskip("snapml")
+MISSING = solvers.not_installed("snapml-svm")
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
@@ -56,3 +62,14 @@ def test_no_seed_changes_its_result():
 def test_several_classes_are_refused():
     with pytest.raises(DataError, match="3 classes; snapml-svm separates two"):
         train(solvers.load("snapml-svm")(), toys.three_classes())
+
+
+def test_other_computations_keep_their_subnormal_numbers():
+    """In a process of its own, where nothing has loaded Snap ML before."""
+    program = (
+        "import numpy as np; from mpu_bench import solvers; from oracles import toys\n"
+        "toys.train(solvers.load('snapml-svm')(), toys.problem(*toys.real(), 'dense'))\n"
+        "assert np.all(np.full(9, 2.0**-1022) / np.float64(2) > 0)"
+    )
+    tests = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    subprocess.run([sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": tests}, check=True)

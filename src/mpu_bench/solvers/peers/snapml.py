@@ -16,7 +16,10 @@ Counted: a pass presents all n examples.
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -57,11 +60,7 @@ class Snapml(LinearPeer):
 
     def train(self, examples: Any, signs: NDArray[np.float64], seed: int) -> Trained:
         """Train to the end, or to the cap on passes."""
-        with warnings.catch_warnings():
-            # The import asks numpy by a deprecated name what the processor can do; as an error it would cost it AVX2.
-            warnings.simplefilter("ignore")
-            from snapml import SupportVectorMachine
-        peer = SupportVectorMachine(
+        peer = _snapml().SupportVectorMachine(
             loss="hinge",
             regularizer=1.0 / self.C,
             fit_intercept=False,
@@ -72,3 +71,15 @@ class Snapml(LinearPeer):
         peer.fit(examples, signs)
         passes = int(np.max(peer.n_iter_))
         return Trained(np.ravel(peer.coef_), passes, passes < self.most_passes)
+
+
+def _snapml() -> ModuleType:
+    """Import Snap ML, and leave the arithmetic of this thread, and how it is warned, as they are.
+
+    Its libraries are compiled with ``-ffast-math``: the thread that loads them takes subnormal numbers for zero from
+    then on, in all that it computes. Here it is a thread that ends.
+    """
+    with warnings.catch_warnings(), ThreadPoolExecutor(1) as thread:
+        # it asks numpy by a deprecated name what the processor can do; were the warning an error, it would not use AVX2
+        warnings.simplefilter("ignore")
+        return thread.submit(import_module, "snapml").result()
