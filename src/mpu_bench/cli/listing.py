@@ -161,6 +161,7 @@ def facts(home: DataHome) -> Table:
             ("memory", f"{machine['memory_gb']} GiB"),
             *((name, str(machine[name])) for name in ("processor", "cores", "system", "python", "commit")),
             *((package, version or "not installed") for package, version in machine["versions"].items()),
+            *machine["peers"].items(),
             ("datasets", str(home.folder)),
             ("mirror", ", ".join(map(shown, home.mirrors)) or "none"),
             ("compiled code", str(cache.cache_folder())),
