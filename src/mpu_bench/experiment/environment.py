@@ -33,7 +33,8 @@ def describe(threads: int, kernel_memory: int | None = None, host: str = "") -> 
     -------
     dict
         ``id`` (a hash of everything else), processor, instruction_set, cores, memory_gb, system, python, versions,
-        peers (versions of those packages that are installed), blas, threads, kernel_memory (bytes; None: half of what was free), commit, and host where it is given.
+        peers (versions of those packages that are installed), blas, threads, kernel_memory (bytes; None: half of what
+        was free), commit, and host where it is given.
     """
     content: dict[str, Any] = {
         "processor": _processor(),
