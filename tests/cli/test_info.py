@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from typer.testing import CliRunner
 
 from command_line import Called
+from mpu_bench.cli.app import app
 
 
 @pytest.mark.parametrize("kind", ["solvers", "datasets", "kernels", "configs"])
@@ -42,3 +44,13 @@ def test_a_solver_is_listed_with_its_parameters(mpu_bench: Called) -> None:
     assert (wrong.returncode, wrong.stderr) == (2, "mpu-bench: unknown solver 'mpux': did you mean 'mpu'?\n")
     assert "did you mean 'adult'" in mpu_bench("list", "datasets", "adlut").stderr
     assert len(mpu_bench("list", "datasets", "adult").stdout.splitlines()) == 2
+
+
+def test_a_solver_that_is_not_installed_is_listed_with_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    reason = "snapml is not installed: pip install 'mpu-bench[peers]'"
+    monkeypatch.setattr("mpu_bench.solvers.not_installed", lambda name: reason if name == "snapml-svm" else "")
+    for names in (["snapml-svm"], ["snapml-svm", "dcd"], []):
+        listed = CliRunner().invoke(app, ["list", "solvers", *names])
+        assert listed.exit_code == 0
+        assert listed.output.count(reason) == 1

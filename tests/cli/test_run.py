@@ -17,8 +17,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from typer.testing import CliRunner
 
 from command_line import COMMAND, Called, environment
+from mpu_bench.cli.app import app
 from mpu_bench.results.store import FILE, Store
 
 PLUGIN = Path(__file__).parents[1] / "plugins" / "misbehaving.py"
@@ -82,6 +84,18 @@ def test_a_dry_run_does_nothing(place: Path, mpu_bench: Called) -> None:
     assert "6 runs, 0 of them with a result" in dry.stdout
     assert "to do: 6 runs, training time unknown" in dry.stdout
     assert not (place / "results").exists()
+
+
+def test_a_dry_run_tells_which_solver_is_not_installed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reason = "snapml is not installed: pip install 'mpu-bench[peers]'"
+    monkeypatch.setattr("mpu_bench.solvers.not_installed", lambda name: reason if name == "snapml-svm" else "")
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.chdir(place)
+    dry = CliRunner().invoke(app, ["run", "tried.yaml", "--dry-run", "--set", "solvers=[snapml-svm, dcd]"])
+    assert dry.exit_code == 0, dry.output
+    assert dry.output.count(f"unavailable: {reason}") == 3
+    assert "6 runs, 0 of them with a result, 3 unavailable" in dry.output
+    assert "to do: 3 runs" in dry.output
 
 
 def test_a_dry_run_tells_how_long_the_rest_takes(mpu_bench: Called) -> None:

@@ -417,6 +417,26 @@ def test_one_dataset_that_cannot_be_had_is_its_rows_and_no_more(
     assert "OverflowError" in capsys.readouterr().err
 
 
+def test_runs_of_a_solver_that_is_not_installed_are_unavailable_until_it_is(
+    tmp_path: Path, read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"{SMALL}solvers: [{{snapml-svm: {{C: [1, 2]}}}}, dcd]\n"
+    reason = "snapml is not installed: pip install 'mpu-bench[peers]'"
+    missing = {"snapml-svm": reason}
+    monkeypatch.setattr("mpu_bench.solvers.not_installed", lambda name: missing.get(name, ""))
+    pool = MadeUpPool(1)
+    assert not run_made_up(tmp_path, read, pool, text, ["solver=snapml-svm"])
+    assert pool.log == []  # nor are data prepared for nothing
+    assert not run_made_up(tmp_path, read, pool, text)
+    assert [entry for entry in pool.log if entry.startswith("begins")] == ["begins dcd"]
+    with Store(tmp_path / "results") as store:
+        told = {(row["solver"], row["status"], row["reason"]) for row in store.records()}
+    assert told == {("snapml-svm", "unavailable", reason), ("dcd", "done", "")}
+    missing.clear()
+    assert run_made_up(tmp_path, read, pool, text)
+    assert statuses(tmp_path) == {"snapml-svm": ["done", "done"], "dcd": ["done"]}
+
+
 def test_a_cache_of_optima_that_cannot_be_used_is_a_remark(tmp_path: Path, read) -> None:
     pool, text, notes = MadeUpPool(1), f"{SMALL}{OPTIMUM}solvers: [{{mpu: {{C: 1}}}}]\n", []
     (tmp_path / "home").mkdir()

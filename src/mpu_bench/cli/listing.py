@@ -88,7 +88,8 @@ def _solver(name: str) -> Sequence[str]:
         return "", "", "", f"of the package {package}: mpu-bench list solvers {name}"
     solver = solvers.load(name)
     parameters = ", ".join(_parameter(field) for field in dataclasses.fields(solver))
-    return solver.paper, solver.kernels, solver.classes, parameters
+    missing = solvers.not_installed(name)
+    return solver.paper, solver.kernels, solver.classes, f"{parameters} ({missing})" if missing else parameters
 
 
 def _parameter(field: dataclasses.Field[Any]) -> str:
@@ -117,6 +118,7 @@ def print_solver(name: str, console: Terminal) -> None:
         ("streams", "yes" if solver.online else "no"),
         ("ends by itself", "yes" if solver.ends or not solver.sliceable else "no: a config must say when"),
         ("counts", meanings.counted(solver)),
+        ("missing", solvers.not_installed(name)),
     )
     console.print(columns(("", ""), [fact for fact in facts if fact[1]]))
     described = [(each.name, each.range, each.default, each.meaning) for each in meanings.parameters(solver)]
@@ -159,6 +161,7 @@ def facts(home: DataHome) -> Table:
             ("memory", f"{machine['memory_gb']} GiB"),
             *((name, str(machine[name])) for name in ("processor", "cores", "system", "python", "commit")),
             *((package, version or "not installed") for package, version in machine["versions"].items()),
+            *machine["peers"].items(),
             ("datasets", str(home.folder)),
             ("mirror", ", ".join(map(shown, home.mirrors)) or "none"),
             ("compiled code", str(cache.cache_folder())),

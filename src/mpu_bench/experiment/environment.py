@@ -16,6 +16,7 @@ import psutil
 from mpu_bench import __version__
 
 _PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "pandas")
+_PEERS = ("scikit-learn-intelex", "snapml")  # no other solver's results depend on them
 
 
 def describe(threads: int, kernel_memory: int | None = None, host: str = "") -> dict[str, Any]:
@@ -32,7 +33,8 @@ def describe(threads: int, kernel_memory: int | None = None, host: str = "") -> 
     -------
     dict
         ``id`` (a hash of everything else), processor, instruction_set, cores, memory_gb, system, python, versions,
-        blas, threads, kernel_memory (bytes; None: half of what was free), commit, and host where it is given.
+        peers (versions of those packages that are installed), blas, threads, kernel_memory (bytes; None: half of what
+        was free), commit, and host where it is given.
     """
     content: dict[str, Any] = {
         "processor": _processor(),
@@ -42,6 +44,7 @@ def describe(threads: int, kernel_memory: int | None = None, host: str = "") -> 
         "system": platform.platform(),
         "python": platform.python_version(),
         "versions": {"mpu-bench": __version__} | {name: _version(name) for name in _PACKAGES},
+        "peers": {name: found for name in _PEERS if (found := _version(name))},
         "blas": blas(),
         "threads": threads,
         "kernel_memory": kernel_memory,

@@ -11,7 +11,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from mpu_bench import files
+from mpu_bench import files, solvers
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.cards import catalog
@@ -46,7 +46,7 @@ class PlannedRun:
     """A run of the plan, with the key of its result.
 
     ``run_id`` is empty while the data are not there: the key depends on their content. ``unavailable`` says why
-    they cannot be had.
+    they cannot be had, or what the solver lacks here.
     """
 
     run: Run
@@ -123,8 +123,8 @@ def inspect(runs: Sequence[Run], home: DataHome) -> list[PlannedRun]:
 def prepare_data(
     runs: Sequence[Run], chosen: Sequence[Run], home: DataHome, pool: Pool, limits: Limits, progress: Progress
 ) -> list[PlannedRun]:
-    """Fetch and prepare the data of the chosen runs; a dataset that cannot be had becomes a reason."""
-    needed = _datasets(chosen)
+    """Fetch and prepare the data of the chosen runs that can be made; a dataset that cannot be had becomes a reason."""
+    needed = _datasets([run for run in chosen if not solvers.not_installed(run.solver.name)])
     found: dict[Dataset, Description | str] = {}
     for key, named in _datasets(runs).items():
         described = _describe(*named, home)
@@ -161,7 +161,9 @@ def _with_ids(runs: Sequence[Run], found: Mapping[Dataset, Description | str]) -
 def _with_id(run: Run, found: Description | str, sources: Sources) -> PlannedRun:
     if isinstance(found, str):
         return PlannedRun(run, None, settled_run_id(run, placeholder_fingerprint(run), sources), found)
-    return PlannedRun(run, found, settled_run_id(run, found.fingerprint, sources) if found.fingerprint else "")
+    missing = solvers.not_installed(run.solver.name)
+    fingerprint = found.fingerprint or (placeholder_fingerprint(run) if missing else "")
+    return PlannedRun(run, found, settled_run_id(run, fingerprint, sources) if fingerprint else "", missing)
 
 
 def placeholder_fingerprint(run: Run) -> str:
@@ -178,7 +180,7 @@ def settled_run_id(run: Run, fingerprint: str, sources: Sources) -> str:
 
 def keep_unavailable(planned: PlannedRun, sources: Sources, store: Store) -> PlannedRun:
     """Keep a run marked unavailable if its data are not requested this time."""
-    if planned.description is None or not planned.description.missing:
+    if planned.unavailable or planned.description is None or not planned.description.missing:
         return planned
     key = settled_run_id(planned.run, placeholder_fingerprint(planned.run), sources)
     row = store.row(key)

@@ -30,6 +30,7 @@ _PLACES = {
     "bpegasos": (0, 7), "pegasos-multiclass": (3, 4), "projectron++": (4, 3),
     "sbp": (0, 4), "smo": (1, 5), "sdca": (2, 3), "pegasos-kernel": (3, 7), "libsvm": (4, 0), "rff": (5, 1),
     "cvm": (2, 4), "fw": (0, 2), "mfw": (1, 3),
+    "sgd": (4, 1), "snapml-svm": (6, 3), "onedal-svc": (8, 6), "nystroem": (7, 5),
     "optimum": (7, 7), "kernel-optimum": (7, 3),
 }  # fmt: skip
 _COUNT = len(COLOURS) * len(MARKERS)  # of styles: the two lengths have no divisor in common

@@ -6,6 +6,7 @@ packages (entry points ``mpu_bench.solvers``) and of plugins, files of the user'
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -47,8 +48,14 @@ SOLVERS = {
     "fw": "mpu_bench.solvers.meb.fw:FW",
     "mfw": "mpu_bench.solvers.meb.mfw:MFW",
     "liblinear": "mpu_bench.solvers.peers.liblinear:Liblinear",
+    "snapml-svm": "mpu_bench.solvers.peers.snapml:Snapml",
+    "sgd": "mpu_bench.solvers.peers.sgd:SGD",
     "libsvm": "mpu_bench.solvers.peers.libsvm:Libsvm",
+    "onedal-svc": "mpu_bench.solvers.peers.onedal:OnedalSVC",
+    "nystroem": "mpu_bench.solvers.peers.nystroem:Nystroem",
 }
+#: solver -> the module and the package that it trains with, of those that the extra ``peers`` brings
+_OPTIONAL = {"onedal-svc": ("sklearnex", "scikit-learn-intelex"), "snapml-svm": ("snapml", "snapml")}
 
 #: the project's own
 OWN = tuple(SOLVERS)
@@ -100,6 +107,14 @@ def _of_package(name: str) -> type[Solver]:
     if solver.name != name:
         raise ConfigError(f"{where}: the class calls itself '{solver.name}'; its entry point must have the same name")
     return solver
+
+
+def not_installed(name: str) -> str:
+    """Return which package a solver lacks here and the fix; empty of all that can train. Nothing is imported."""
+    module, package = _OPTIONAL.get(name, ("", ""))
+    if not module or importlib.util.find_spec(module) is not None:
+        return ""
+    return f"{package} is not installed: pip install 'mpu-bench[peers]'"
 
 
 def package_of(name: str) -> str:

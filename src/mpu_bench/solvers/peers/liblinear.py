@@ -11,38 +11,18 @@ Counted: passes over a shrinking set only; ``presented`` is passes times n, an u
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, new_counters
-from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.models import LinearModel
-from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, to_scipy
-from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
-from mpu_bench.solvers.certificates import L1_SVM, margin, primal
-
-
-@dataclass
-class State:
-    """The problem as the peer wants it, and its solution."""
-
-    rows: Rows
-    signs: NDArray[np.float64]  #: (n,)
-    examples: Any  #: (n, d) float64, CSR or dense
-    seed: int
-    weights: NDArray[np.float64]  #: (d,)
-    counters: NDArray[np.int64]
-    status: Status = Status.RUNNING
+from mpu_bench.solvers.peers.linear import LinearPeer, Trained
 
 
 @dataclass(frozen=True)
-class Liblinear(Solver):
+class Liblinear(LinearPeer):
     """LIBLINEAR, L2-regularised L1-loss, dual.
 
     Attributes
@@ -57,32 +37,15 @@ class Liblinear(Solver):
 
     name = "liblinear"
     paper = "scikit-learn"
-    sliceable = False
-    ends: ClassVar = True
 
-    C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1
     most_passes: Annotated[int, Ge(1)] = 10_000_000
 
-    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
-        """Convert the examples; nothing is trained yet."""
-        self.check(problem, kernel)
-        return State(
-            problem.train,
-            problem.signs(),
-            to_scipy(problem.train, problem.features),
-            seed,
-            np.zeros(problem.features),
-            new_counters(),
-        )
-
-    def advance(self, state: State, until: Until) -> Status:  # noqa: ARG002
-        """Train to the end, whatever ``until`` says. RUNNING means that the cap on passes stopped it."""
+    def train(self, examples: Any, signs: NDArray[np.float64], seed: int) -> Trained:
+        """Train to the end, or to the cap on passes."""
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import LinearSVC
 
-        if state.status is Status.DONE:
-            return Status.DONE
         peer = LinearSVC(
             C=self.C,
             loss="hinge",
@@ -90,33 +53,9 @@ class Liblinear(Solver):
             fit_intercept=False,
             tol=self.tolerance,
             max_iter=self.most_passes,
-            random_state=state.seed,
+            random_state=seed,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # told by the status
-            peer.fit(state.examples, state.signs)
-        state.weights[:] = peer.coef_[0]
-        state.counters[PRESENTED] = state.counters[INNER_PRODUCTS] = int(peer.n_iter_) * len(state.signs)
-        state.status = Status.DONE if peer.n_iter_ < self.most_passes else Status.RUNNING
-        return state.status
-
-    def model(self, state: State) -> LinearModel:
-        """Return w."""
-        return LinearModel(state.weights[np.newaxis].copy())
-
-    def measures(self, state: State) -> Measures:
-        """Evaluate the objective and the margin; there are no dual variables to certify them."""
-        return Measures(
-            objective=primal(state.rows, state.signs, state.weights, self.C),
-            margin=margin(state.rows, state.signs, state.weights),
-        )
-
-    @classmethod
-    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Return the problem's name."""
-        return L1_SVM
-
-    @classmethod
-    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:
-        """Return that of the linear L1-SVM."""
-        return ("optimum", {"C": parameters["C"]}) if linear else None
+            peer.fit(examples, signs)
+        return Trained(peer.coef_[0], int(peer.n_iter_), bool(peer.n_iter_ < self.most_passes))

@@ -10,42 +10,14 @@ Counted as for smo: 2n kernel evaluations for an iteration, which changes a pair
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
-import numpy as np
-from annotated_types import Gt
-from numpy.typing import NDArray
-
-from mpu_bench.core import gram
-from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
-from mpu_bench.core.kernels import Gaussian, Kernel, Polynomial
-from mpu_bench.core.models import KernelModel
-from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, to_scipy
-from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
-from mpu_bench.errors import ConfigError
-from mpu_bench.solvers.certificates import L1_SVM, certify_kernel
-
-
-@dataclass
-class State:
-    """The problem as the peer wants it, and its solution."""
-
-    rows: Rows
-    features: int
-    kernel: Kernel
-    signs: NDArray[np.float64]  #: y (n,)
-    examples: Any  #: (n, d) float64, CSR or dense
-    coefficients: NDArray[np.float64]  #: y_i alpha_i (n,)
-    counters: NDArray[np.int64]
-    bias: float = 0.0  #: b
-    status: Status = Status.RUNNING
+from mpu_bench.solvers.peers.kernels import KernelPeer
 
 
 @dataclass(frozen=True)
-class Libsvm(Solver):
+class Libsvm(KernelPeer):
     """LIBSVM, C-SVC; there is always a bias.
 
     Attributes
@@ -59,81 +31,14 @@ class Libsvm(Solver):
     """
 
     name = "libsvm"
-    deterministic: ClassVar = True
     paper = "scikit-learn"
-    kernels: ClassVar = "any"
-    sliceable = False
-    ends: ClassVar = True
 
-    C: Annotated[float, Gt(0)] = 1.0
-    tolerance: Annotated[float, Gt(0)] = 1e-3
-    cache_mb: Annotated[float, Gt(0)] = 2048.0
-
-    def check_kernel(self, kernel: Kernel) -> None:
-        """Refuse a kernel that LIBSVM does not take."""
-        super().check_kernel(kernel)
-        if isinstance(kernel, Polynomial) and (kernel.scale <= 0 or kernel.degree < 1 or kernel.normalize):
-            raise ConfigError(f"libsvm: wants a scale and a degree above 0 and no normalize, not {kernel}")
-
-    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:  # noqa: ARG002
-        """Convert the examples; nothing is trained yet."""
-        self.check(problem, kernel)
-        return State(
-            problem.train,
-            problem.features,
-            kernel,
-            problem.signs(),
-            to_scipy(problem.train, problem.features),
-            np.zeros(problem.n),
-            new_counters(),
-        )
-
-    def advance(self, state: State, until: Until) -> Status:  # noqa: ARG002
-        """Train to the end, whatever ``until`` says."""
+    def peer(self, **kernel: Any) -> Any:
+        """Return scikit-learn's SVC."""
         from sklearn.svm import SVC
 
-        if state.status is Status.DONE:
-            return Status.DONE
-        peer = SVC(C=self.C, tol=self.tolerance, cache_size=self.cache_mb, **_options(state.kernel))
-        peer.fit(state.examples, state.signs)
-        state.coefficients[peer.support_] = peer.dual_coef_.toarray()[0] if _sparse(peer) else peer.dual_coef_[0]
-        state.bias = float(peer.intercept_[0])
-        changes = int(np.sum(peer.n_iter_))
-        state.counters[[PRESENTED, STEPS, UPDATES]] = changes
-        state.counters[KERNEL_EVALUATIONS] = 2 * len(state.signs) * changes
-        state.status = Status.DONE
-        return state.status
+        return SVC(C=self.C, tol=self.tolerance, cache_size=self.cache_mb, **kernel)
 
-    def model(self, state: State) -> KernelModel:
-        """Return the expansion over the support vectors."""
-        return KernelModel.of_support(state.rows, state.coefficients, state.kernel, state.features, state.bias)
-
-    def measures(self, state: State) -> Measures:
-        """Certify the model by its own dual variables, on kernel values in single precision."""
-        matrix = gram.build(state.rows, state.features, state.kernel, memory=0)
-        responses = gram.expand(matrix, state.coefficients)
-        losses = np.maximum(0.0, 1.0 - state.signs * (responses + state.bias))
-        return certify_kernel(state.coefficients, float(state.coefficients @ responses), losses, self.C)
-
-    @classmethod
-    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Return the problem's name."""
-        return f"{L1_SVM}, with bias"
-
-    @classmethod
-    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:  # noqa: ARG003
-        """Return that of the kernel SVM with a bias."""
-        return "kernel-optimum", {"C": parameters["C"], "bias": True}
-
-
-def _options(kernel: Kernel) -> dict[str, Any]:
-    """Return the kernel's names in scikit-learn."""
-    if isinstance(kernel, Gaussian):
-        return {"kernel": "rbf", "gamma": kernel.gamma}
-    if isinstance(kernel, Polynomial):
-        return {"kernel": "poly", "gamma": kernel.scale, "coef0": kernel.offset, "degree": kernel.degree}
-    return {"kernel": "linear"}
-
-
-def _sparse(peer: Any) -> bool:
-    return hasattr(peer.dual_coef_, "toarray")
+    def evaluations(self, n: int, iterations: int) -> int:
+        """Return two rows an iteration."""
+        return 2 * n * iterations

@@ -1,0 +1,141 @@
+"""What the peers for the kernel SVM with a bias share: examples and kernels handed over, and what its duals certify."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from annotated_types import Gt
+from numpy.typing import NDArray
+
+from mpu_bench.core import gram
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
+from mpu_bench.core.kernels import Gaussian, Kernel, Polynomial
+from mpu_bench.core.models import KernelModel
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.rows import Rows, to_scipy
+from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
+from mpu_bench.errors import ConfigError
+from mpu_bench.solvers.certificates import L1_SVM, certify_kernel
+
+
+@dataclass
+class State:
+    """The problem as a peer wants it, and its solution."""
+
+    rows: Rows
+    features: int
+    kernel: Kernel
+    signs: NDArray[np.float64]  #: y (n,)
+    examples: Any  #: (n, d) float64, CSR or dense
+    coefficients: NDArray[np.float64]  #: y_i alpha_i (n,)
+    counters: NDArray[np.int64]
+    bias: float = 0.0  #: b
+    status: Status = Status.RUNNING
+
+
+@dataclass(frozen=True)
+class KernelPeer(Solver):
+    """A peer for the kernel SVM with a bias, which has the interface of scikit-learn's SVC.
+
+    Attributes
+    ----------
+    C : float
+        The weight of the losses.
+    tolerance : float
+        Of the largest violation of the optimality conditions.
+    cache_mb : float
+        Megabytes for kernel values it keeps.
+    """
+
+    deterministic: ClassVar = True
+    kernels: ClassVar = "any"
+    sliceable = False
+    ends: ClassVar = True
+
+    C: Annotated[float, Gt(0)] = 1.0
+    tolerance: Annotated[float, Gt(0)] = 1e-3
+    cache_mb: Annotated[float, Gt(0)] = 2048.0
+
+    @abstractmethod
+    def peer(self, **kernel: Any) -> Any:
+        """Return the peer, an SVC that is not trained yet, with a kernel by its name and options there."""
+
+    @abstractmethod
+    def evaluations(self, n: int, iterations: int) -> int:
+        """Return how many kernel values it asks for in its iterations on n examples."""
+
+    def has_ended(self, iterations: int) -> bool:  # noqa: ARG002
+        """Return whether its own rule has ended it, and not a cap on iterations."""
+        return True
+
+    def check_kernel(self, kernel: Kernel) -> None:
+        """Refuse a kernel that the peer does not take."""
+        super().check_kernel(kernel)
+        if isinstance(kernel, Polynomial) and (kernel.scale <= 0 or kernel.degree < 1 or kernel.normalize):
+            raise ConfigError(f"{self.name}: wants a scale and a degree above 0 and no normalize, not {kernel}")
+
+    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:  # noqa: ARG002
+        """Convert the examples; nothing is trained yet."""
+        self.check(problem, kernel)
+        return State(
+            problem.train,
+            problem.features,
+            kernel,
+            problem.signs(),
+            to_scipy(problem.train, problem.features),
+            np.zeros(problem.n),
+            new_counters(),
+        )
+
+    def advance(self, state: State, until: Until) -> Status:  # noqa: ARG002
+        """Train to the end, whatever ``until`` says."""
+        if state.status is Status.DONE:
+            return Status.DONE
+        peer = self.peer(**_options(state.kernel))
+        peer.fit(state.examples, state.signs)
+        state.coefficients[:] = 0.0
+        state.coefficients[peer.support_] = peer.dual_coef_.toarray()[0] if _sparse(peer) else peer.dual_coef_[0]
+        state.bias = float(peer.intercept_[0])
+        iterations = int(np.sum(peer.n_iter_))
+        state.counters[[PRESENTED, STEPS, UPDATES]] = iterations
+        state.counters[KERNEL_EVALUATIONS] = self.evaluations(len(state.signs), iterations)
+        state.status = Status.DONE if self.has_ended(iterations) else Status.RUNNING
+        return state.status
+
+    def model(self, state: State) -> KernelModel:
+        """Return the expansion over the support vectors."""
+        return KernelModel.of_support(state.rows, state.coefficients, state.kernel, state.features, state.bias)
+
+    def measures(self, state: State) -> Measures:
+        """Certify the model by its own dual variables, on kernel values in single precision."""
+        matrix = gram.build(state.rows, state.features, state.kernel, memory=0)
+        responses = gram.expand(matrix, state.coefficients)
+        losses = np.maximum(0.0, 1.0 - state.signs * (responses + state.bias))
+        return certify_kernel(state.coefficients, float(state.coefficients @ responses), losses, self.C)
+
+    @classmethod
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
+        """Return the problem's name."""
+        return f"{L1_SVM}, with bias"
+
+    @classmethod
+    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:  # noqa: ARG003
+        """Return that of the kernel SVM with a bias."""
+        return "kernel-optimum", {"C": parameters["C"], "bias": True}
+
+
+def _options(kernel: Kernel) -> dict[str, Any]:
+    """Return the kernel's names in scikit-learn."""
+    if isinstance(kernel, Gaussian):
+        return {"kernel": "rbf", "gamma": kernel.gamma}
+    if isinstance(kernel, Polynomial):
+        return {"kernel": "poly", "gamma": kernel.scale, "coef0": kernel.offset, "degree": kernel.degree}
+    return {"kernel": "linear"}
+
+
+def _sparse(peer: Any) -> bool:
+    return hasattr(peer.dual_coef_, "toarray")

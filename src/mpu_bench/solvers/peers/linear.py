@@ -1,0 +1,112 @@
+"""What the peers for the linear L1-SVM without a bias share: how examples are handed over, and what is said of w."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+import numpy as np
+from annotated_types import Gt
+from numpy.typing import NDArray
+
+from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, new_counters
+from mpu_bench.core.kernels import Kernel
+from mpu_bench.core.models import LinearModel
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.rows import Rows, to_scipy
+from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
+from mpu_bench.solvers.certificates import L1_SVM, margin, primal
+
+
+@dataclass
+class State:
+    """The problem as a peer wants it, and its solution."""
+
+    rows: Rows
+    signs: NDArray[np.float64]  #: (n,)
+    examples: Any  #: (n, d) float64, CSR or dense
+    seed: int
+    weights: NDArray[np.float64]  #: (d,)
+    counters: NDArray[np.int64]
+    status: Status = Status.RUNNING
+
+
+class Trained(NamedTuple):
+    """What a peer has come to."""
+
+    weights: NDArray[np.float64]  #: (d,)
+    passes: int
+    ended: bool  #: by its own rule; False where its cap on passes stopped it
+
+
+@dataclass(frozen=True)
+class LinearPeer(Solver):
+    """A peer for the linear L1-SVM without a bias.
+
+    Attributes
+    ----------
+    C : float
+        The weight of the losses.
+    """
+
+    sliceable = False
+    ends: ClassVar = True
+
+    C: Annotated[float, Gt(0)] = 1.0
+
+    @abstractmethod
+    def train(self, examples: Any, signs: NDArray[np.float64], seed: int) -> Trained:
+        """Train to the end.
+
+        Parameters
+        ----------
+        examples : CSR matrix or array of float64, shape (n, d)
+        signs : array of float64, shape (n,)
+            The labels, -1 or +1.
+        seed : int
+        """
+
+    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
+        """Convert the examples; nothing is trained yet."""
+        self.check(problem, kernel)
+        return State(
+            problem.train,
+            problem.signs(),
+            to_scipy(problem.train, problem.features),
+            seed,
+            np.zeros(problem.features),
+            new_counters(),
+        )
+
+    def advance(self, state: State, until: Until) -> Status:  # noqa: ARG002
+        """Train to the end, whatever ``until`` says. RUNNING means that the cap on passes stopped it."""
+        if state.status is Status.DONE:
+            return Status.DONE
+        trained = self.train(state.examples, state.signs, state.seed)
+        state.weights[:] = trained.weights
+        state.counters[PRESENTED] = state.counters[INNER_PRODUCTS] = trained.passes * len(state.signs)
+        state.status = Status.DONE if trained.ended else Status.RUNNING
+        return state.status
+
+    def model(self, state: State) -> LinearModel:
+        """Return w."""
+        return LinearModel(state.weights[np.newaxis].copy())
+
+    def measures(self, state: State) -> Measures:
+        """Evaluate the objective and the margin; there are no dual variables to certify them."""
+        return Measures(
+            objective=primal(state.rows, state.signs, state.weights, self.C),
+            margin=margin(state.rows, state.signs, state.weights),
+        )
+
+    @classmethod
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
+        """Return the problem's name."""
+        return L1_SVM
+
+    @classmethod
+    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:
+        """Return that of the linear L1-SVM."""
+        return ("optimum", {"C": parameters["C"]}) if linear else None

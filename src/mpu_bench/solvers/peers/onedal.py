@@ -1,0 +1,73 @@
+"""oneDAL's kernel SVM with a bias, through scikit-learn-intelex; a peer the batch kernel solvers are compared with.
+
+    min_{w, b}  P = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i (w.Phi(x_i) + b))
+
+Wen, Shi, Li, He, Chen: "ThunderSVM: a fast SVM library on GPUs and CPUs", JMLR 19, 2018: an iteration chooses a working
+set of q examples, the largest power of two up to min(n, 1024), of which half were in the last one, computes their rows
+of the kernel matrix at once, and runs SMO on them alone. The kernels map exactly: Gaussian(gamma) is `rbf`,
+Polynomial(scale, offset, degree) is `poly` with gamma, coef0 and degree. It has the threads that the run has.
+
+Besides its tolerance it has another rule: it stops, too, where the largest violation has stayed as it is for some
+iterations. What its solution is worth is certified here from its dual variables.
+
+Counted: working sets, and for each of them q n kernel evaluations; how many steps SMO does within them, and how many
+kernel values it computes, it does not tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mpu_bench.core.kernels import Kernel
+from mpu_bench.core.problem import Problem
+from mpu_bench.solvers.peers.installed import check_installed
+from mpu_bench.solvers.peers.kernels import KernelPeer
+
+_LARGEST_WORKING_SET = 1024
+_MOST_ITERATIONS = 10_000_000  # large enough never to bind; its own cap is 10,000 and silent
+
+
+@dataclass(frozen=True)
+class OnedalSVC(KernelPeer):
+    """oneDAL's C-SVC by scikit-learn-intelex; there is always a bias.
+
+    Attributes
+    ----------
+    C : float
+        The weight of the losses.
+    tolerance : float
+        Of the largest violation of the optimality conditions.
+    cache_mb : float
+        Megabytes for kernel values it keeps.
+    """
+
+    name = "onedal-svc"
+    paper = "scikit-learn-intelex"
+
+    def check(self, problem: Problem, kernel: Kernel) -> None:
+        """Refuse what it cannot train on, and to train where scikit-learn-intelex is not installed."""
+        super().check(problem, kernel)
+        check_installed(self.name)
+
+    def peer(self, **kernel: Any) -> Any:
+        """Return scikit-learn-intelex's SVC."""
+        import numba
+        from sklearnex.svm import SVC
+
+        return SVC(
+            C=self.C,
+            tol=self.tolerance,
+            cache_size=self.cache_mb,
+            max_iter=_MOST_ITERATIONS,
+            n_jobs=numba.get_num_threads(),  # which settings of the environment for other libraries do not tell it
+            **kernel,
+        )
+
+    def evaluations(self, n: int, iterations: int) -> int:
+        """Return a row for every example of every working set."""
+        return min(_LARGEST_WORKING_SET, 1 << (n.bit_length() - 1)) * n * iterations
+
+    def has_ended(self, iterations: int) -> bool:
+        """Return whether it has stopped below the cap on iterations."""
+        return iterations < _MOST_ITERATIONS
