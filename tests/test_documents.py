@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import pydantic
 import pytest
 import yaml
 
@@ -32,6 +33,8 @@ def document() -> ModuleType:
 
 def test_what_is_written_by_the_script_is_what_it_writes(document: ModuleType) -> None:
     written = document.pages()
+    if tuple(map(int, pydantic.VERSION.split(".")[:2])) < (2, 12):  # which spell the same schema in other words
+        del written["config-schema.json"]
     stale = [path for path, text in written.items() if (DOCS / path).read_text(encoding="utf-8") != text]
     assert stale == [], "run python scripts/document.py"
     readme = README.read_text(encoding="utf-8")

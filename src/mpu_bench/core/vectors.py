@@ -231,9 +231,10 @@ def squared_distances(columns, m, slot, out):
     for j in range(np.uint64(0), m):
         out[j] = (columns[0, j] - here) ** 2
     for k in range(np.uint64(1), d - np.uint64(1), np.uint64(2)):
-        here, there = columns[k, slot], columns[k + np.uint64(1), slot]
+        after = np.uint64(k) + np.uint64(1)
+        here, there = columns[k, slot], columns[after, slot]
         for j in range(np.uint64(0), m):
-            out[j] += (columns[k, j] - here) ** 2 + (columns[k + np.uint64(1), j] - there) ** 2
+            out[j] += (columns[k, j] - here) ** 2 + (columns[after, j] - there) ** 2
     if d % np.uint64(2) == 0:
         here = columns[d - np.uint64(1), slot]
         for j in range(np.uint64(0), m):

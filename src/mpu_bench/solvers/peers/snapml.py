@@ -6,9 +6,9 @@ Dünner, Parnell, Sarigiannis, Ioannou, Anghel, Ravi, Kandasamy, Pozidis: "Snap 
 learning", NeurIPS 2018. It minimises J / C, with its ``regularizer`` = 1 / C, on one thread and on a copy of the
 examples in single precision. It does not give its dual variables, so it certifies no gap; no seed changes its result.
 
-It stops where the weights hardly change, which need not be at the optimum: examples that it has left out, as if their
-dual variables were zero for good, it does not look at again. On a1a with C = 1 seven such examples lie within the
-margin at the end, and J is 2.2e-4 above the optimum with any tolerance below 1e-8.
+It stops where the weights hardly change, which need not be at the optimum: on a1a with C = 1, J is 2.2e-4 above the
+optimum with any tolerance below 1e-8. Seven examples that are no support vectors lie within the margin there, so it
+seems that examples that were left out once are not looked at again.
 
 Counted: a pass presents all n examples.
 """
