@@ -17,17 +17,19 @@ JUDGING = {
 }  # fmt: skip
 
 
-def results(folder, name="made-up", error=0.15, disturbed="", done=2, hosts=()):
+def results(folder, name="made-up", error=0.15, disturbed="", done=2, hosts=(), pairs=None):
     """Make a results folder; ``disturbed`` says why the first of its runs was, ``done`` how many have a result.
 
-    ``hosts`` are the computers of a cluster that made them.
+    ``hosts`` are the computers of a cluster that made them, ``pairs`` the sizes of pairs of classes by dataset.
     """
     with Store(folder / name, create=True) as store:
         planned = [dict.fromkeys(RECORD_COLUMNS) | {
             "experiment": name, "dataset": "adult", "n": 100, "solver": solver, "parameters": "{}",
             "kernel": "linear", "seed": 0, "run_id": f"{name} {solver}",
         } for solver in ("sbp", "libsvm", "sdca")]  # fmt: skip
-        facts = {"name": name, "config": "configs/made-up.yaml", "judging": JUDGING}
+        facts = {"name": name, "config": "configs/made-up.yaml", "judging": JUDGING} | (
+            {"pairs": pairs} if pairs else {}
+        )
         store.save_plan(planned, facts | {"description": "Made up & <b>odd</b>"})
         for place, each in enumerate(planned[:done]):
             points = [dict.fromkeys(CHECKPOINT_COLUMNS) | {

@@ -70,6 +70,14 @@ def test_what_was_kept_of_runs_that_are_not_made_again_stays(tmp_path):
     assert baseline.about(place)["runs"] == 2
 
 
+def test_sizes_of_pairs_of_classes_stay_where_the_data_are_no_longer_at_hand(tmp_path):
+    known = {"adult": [32561, 32561], "web": [49749, 49749]}
+    baseline.accept(made_up.results(tmp_path / "before", pairs=known), tmp_path / "baseline")
+    later = made_up.results(tmp_path / "after", pairs={"adult": [], "web": [10, 10]})
+    with open_results(baseline.accept(later, tmp_path / "baseline")) as kept:
+        assert kept.fact("pairs") == known | {"web": [10, 10]}
+
+
 def test_what_is_kept_names_no_folder_of_the_machine(tmp_path):
     folder = made_up.results(tmp_path)
     lost = "a.bz2 is not in /home/somebody/data/files/a.bz2; see https://example.org/files/a.bz2"

@@ -59,9 +59,12 @@ def accept(folder: Path, baseline: Path) -> Path:
 
 def _keep(results: ResultsFolder, place: Path) -> None:
     records, curves, machines = results.records(), results.mean_curves(), results.environments()
+    pairs = dict(results.fact("pairs") or {})
     if is_file(place / RUNS):
         with open_results(place) as kept:
             records = _completed(records, kept.finished())
+            known_pairs = kept.fact("pairs") or {}
+            pairs = {label: sizes or known_pairs.get(label, []) for label, sizes in pairs.items()}
             own = {curve_identity(row) for row in curves}
             curves = [*curves, *(row for row in kept.mean_curves() if curve_identity(row) not in own)]
             machines = [*machines, *(each for each in kept.environments() if each not in machines)]
@@ -69,7 +72,8 @@ def _keep(results: ResultsFolder, place: Path) -> None:
     used = {record["machine"] for record in records if record["status"] in FINISHED}
     known = None not in used  # rows that were kept before their machine was in them are of any that was kept
     machines = [machine for machine in machines if not known or machine["id"] in used]
-    about = results.facts if results.is_kept else results.facts | _about(records)
+    facts = results.facts | ({"pairs": pairs} if pairs else {})
+    about = facts if results.is_kept else facts | _about(records)
     texts = {RUNS: csv_text(records, RECORD_COLUMNS), MACHINES: _json({"machines": machines}), ABOUT: _json(about)}
     write_all(place, texts)
     if curves:
