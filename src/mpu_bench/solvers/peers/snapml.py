@@ -8,7 +8,8 @@ examples in single precision. It does not give its dual variables, so it certifi
 
 It stops where the weights hardly change, which need not be at the optimum: on a1a with C = 1, J is 2.2e-4 above the
 optimum with any tolerance below 1e-8. Seven examples that are no support vectors lie within the margin there, so it
-seems that examples that were left out once are not looked at again.
+seems that examples that were left out once are not looked at again. Where C is large it may end at several times the
+optimum.
 
 Counted: a pass presents all n examples.
 """
