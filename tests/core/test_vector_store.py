@@ -4,9 +4,25 @@ import numpy as np
 import pytest
 
 from mpu_bench.core.rows import Sparse
-from mpu_bench.core.vector_store import COLUMNS, CSC, QUANTISED, add_columns, choose_layout, inner_products
+from mpu_bench.core.vector_store import (
+    COLUMNS,
+    CSC,
+    QUANTISED,
+    add_columns,
+    choose_layout,
+    list_columns,
+    part_length,
+    part_of_inner_products,
+)
 from oracles import toys
 from oracles.layouts import LAYOUTS
+
+
+def inner_products(store, i, out):
+    """Compute the inner products of example i with all, part by part."""
+    listed, length = list_columns(store, i), part_length(store, len(out))
+    for first in range(0, len(out), length):
+        part_of_inner_products(store, i, listed, first, out[first : first + length])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -26,6 +26,19 @@ from mpu_bench.results.store import FILE, Store
 
 OPTIMUM = "optimum: true\n"
 SMALL = "name: tried\ndataset: {digits: {positive: ['8'], split: {train: 300, seed: 0}}}\n"
+BY_ROWS = """
+kernel: {gaussian: {gamma: 0.001}}
+stop: {passes: 2}
+solvers:
+  - sbp: {nu: 0.01}
+  - sdca: {regularization: 0.01}
+  - pegasos-kernel: {regularization: 0.01}
+  - smo: {C: [1, 10]}
+"""
+SAME_FOR_ANY_THREADS = (
+    *("status", "reason", "objective", "dual_objective", "test_error", "train_error", "support_vectors", "updates"),
+    *("passes", "kernel_evaluations", "kernel_computed"),
+)
 GAUSSIAN = SMALL + "kernel: {gaussian: {sigma2: 500}}\n"
 DERIVED = "{sbp: {nu: {from-regularization: {over-examples: 0.5}}, passes: 1}}"
 
@@ -267,6 +280,18 @@ def test_a_run_carries_what_tells_whether_it_was_disturbed(execute) -> None:
     assert 0 < record["constant_error"] <= 0.5
     assert 0 <= record["balanced_error"] <= 0.5
     assert 0 <= record["positives_found"] <= 1
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_several_threads_come_to_the_results_of_one(execute, threads: int) -> None:
+    alone, _ = execute(BY_ROWS, folder="one")
+    together, _ = execute(f"{BY_ROWS}threads: {threads}\n", folder="several")
+    assert [[record[name] for name in SAME_FOR_ANY_THREADS] for record in together] == [
+        [each[name] for name in SAME_FOR_ANY_THREADS] for each in alone
+    ]
+    assert {record["threads"] for record in together} == {threads}
+    assert {record["threads"] for record in alone} == {1}
+    assert all(record["kernel_computed"] > 0 and "threads" not in (record["reason"] or "") for record in together)
 
 
 def test_an_exception_ends_what_is_under_way(tmp_path: Path, read, monkeypatch: pytest.MonkeyPatch) -> None:

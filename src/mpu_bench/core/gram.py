@@ -3,8 +3,8 @@
 A `Gram` has slots for some rows. Where all n fit it becomes the whole matrix, row by row; else the least recently used
 row makes room for a new one. Memory that is touched for the first time may cost several times what a row does, and most
 rows are asked for once; so few slots are open at first, and each row that had to leave and is asked for again opens a
-few more (core/lru.py). Values do not depend on any of this. A row is computed by one thread: it takes less than threads
-need to meet, or is bound by memory.
+few more (core/lru.py). Values do not depend on any of this, nor on how many threads compute a row together
+(`threads`, core/team.py); that of few values in compressed columns is computed by one.
 
 Values are float32 (``precision="single"``), which is what rows of tens of thousands of values cost in memory and time;
 sums over them are the caller's, in float64. ``precision="double"`` is for problems whose certificates single precision
@@ -16,12 +16,15 @@ Where all rows were computed before (`compute_all`), a Gram of the same examples
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import psutil
+from numba import config
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, new_counters
@@ -29,7 +32,16 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, value, values
 from mpu_bench.core.lru import LRU, claim, full_lru, new_lru, touch
 from mpu_bench.core.rows import Rows, add, count, dot, prefetch_row, squared_norms
-from mpu_bench.core.vector_store import VectorStore, choose_layout, inner_products
+from mpu_bench.core.team import Helpers, Team, new_team, part_is_done, take_part, wait, want, wanted
+from mpu_bench.core.vector_store import (
+    CSC,
+    VectorStore,
+    choose_layout,
+    list_columns,
+    part_length,
+    part_of_inner_products,
+    with_own_scratch,
+)
 from mpu_bench.errors import DataError
 
 _ROWS_AHEAD = 6  # rows prefetched before their inner product is taken
@@ -37,10 +49,15 @@ _ZEROED_BYTES = 1 << 24  # of memory for rows, below which it is taken as zeros
 _OPEN_BYTES = 1 << 26  # of slots that are open at first
 _LEAST_SLOTS = 2  # a pair of rows is asked for one after the other, and used together
 _ROWS_AT_ONCE = 64  # computed by a thread before it asks for more
+#: of a row that threads compute together: enough of them to end at about the same time, of lengths at which vector
+#: registers leave no rest, as a rest is rounded otherwise
+_PARTS, _LENGTHS = 8, 512
+_LOOKS = 50_000  # of a helper at the board, before it sleeps: some 50 microseconds
 
 _chosen: list[int] = []  # the allowance set, if one was
 _sharing: list[int] = [1]  # processes among which what is free is shared
 _shared: list[SharedRows] = []  # those of `share`
+_helpers: list[Helpers] = []  # those of `threads`, if there are any
 
 
 class Gram(NamedTuple):
@@ -52,6 +69,7 @@ class Gram(NamedTuple):
     diagonal: NDArray[np.float64]  #: K(x_i, x_i) (n,)
     kept: NDArray[np.floating[Any]]  #: (r, n) float32 or float64, by slot
     lru: LRU
+    team: Team
 
 
 class SharedRows(NamedTuple):
@@ -83,6 +101,22 @@ def set_allowance(memory: int | None, processes: int = 1) -> None:
     """
     _chosen[:] = [] if memory is None else [memory]
     _sharing[:] = [processes]
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Let so many threads compute each row together: of the Gram built last, as long as this context is open.
+
+    Those that wait for the next row keep their processors for some 50 microseconds. In plain Python, where no operation
+    is atomic, there is one.
+    """
+    helpers = Helpers(0 if config.DISABLE_JIT else count - 1)  # type: ignore[attr-defined]
+    _helpers.append(helpers)
+    try:
+        yield
+    finally:
+        _helpers.remove(helpers)
+        helpers.end()
 
 
 def build(
@@ -118,10 +152,22 @@ def build(
     n, diagonal = len(norms), kernel_diagonal(kernel, norms)
     store, norms = choose_layout(rows, features, dtype), norms.astype(dtype)
     if dtype == np.float32 and (known := _shared_values(rows, kernel)) is not None:
-        return Gram(store, kernel, norms, diagonal, known, full_lru(n))
+        return Gram(store, kernel, norms, diagonal, known, full_lru(n), new_team())
     fitting = (allowance() if memory is None else memory) // max(n * dtype.itemsize, 1)
     kept = _memory(min(n, max(fitting, _LEAST_SLOTS)), n, dtype)
-    return Gram(store, kernel, norms, diagonal, kept, _no_rows(kept))
+    gram = Gram(store, kernel, norms, diagonal, kept, _no_rows(kept), new_team())
+    if _helpers and _helpers[-1].count:
+        _get_help(gram, _helpers[-1])
+    return gram
+
+
+def _get_help(gram: Gram, helpers: Helpers) -> None:
+    _compute_parts(gram, 0)  # compiles; none is wanted yet
+    helpers.help(gram.team, lambda: partial(_compute_parts, _for_another_thread(gram), _LOOKS))
+
+
+def _for_another_thread(gram: Gram) -> Gram:
+    return gram._replace(store=with_own_scratch(gram.store))
 
 
 def _memory(r: int, n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -148,7 +194,7 @@ def copy_without_rows(gram: Gram) -> Gram:
     """Return a Gram of the same examples and kernel that keeps two rows, and none yet."""
     n = len(gram.diagonal)
     kept = _memory(min(_LEAST_SLOTS, n), n, gram.kept.dtype)
-    return gram._replace(kept=kept, lru=_no_rows(kept))
+    return gram._replace(kept=kept, lru=_no_rows(kept), team=new_team())
 
 
 def _refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[Any]) -> None:
@@ -187,28 +233,53 @@ def row_slot(gram, i, counters):
     slot = gram.lru.slot_of_row[i]
     if slot < 0:
         slot = claim(gram.lru, i)
-        _compute(gram, i, gram.kept[slot])
+        _compute(gram, i, slot)
         counters[KERNEL_COMPUTED] += n
     touch(gram.lru, slot)
     return slot
 
 
 @jit
-def _compute(gram, i, row):
-    """Compute row i, of n values."""
-    inner_products(gram.store, i, row)
-    values(gram.kernel, row, gram.squared_norms, gram.squared_norms[i])
+def _compute(gram, i, slot):
+    """Compute row i into a slot, together with whoever helps."""
+    row = gram.kept[slot]
+    n, length = len(row), part_length(gram.store, len(row))
+    if gram.team.helpers[0] > 0 and gram.store.layout != CSC:
+        length = min(length, -(-n // (_PARTS * _LENGTHS)) * _LENGTHS)
+    want(gram.team, i, slot, -(-n // length), length)
+    _compute_parts(gram, 0)
+    wait(gram.team)
     row[i] = gram.diagonal[i]
 
 
 @jit
-def _compute_several(gram, first, rows):
-    for k in range(len(rows)):
-        _compute(gram, np.uint32(first + k), rows[k])
+def _compute_parts(gram, looks):
+    """Compute parts of what is wanted until none is left at so many looks; return whether there were any."""
+    left, seen, listed = looks, np.int64(-1), 0
+    while left >= 0:
+        first = take_part(gram.team)
+        if first < 0:
+            left -= 1
+            continue
+        i, slot, length, times = wanted(gram.team)
+        if times != seen:
+            seen, left, listed = times, looks, list_columns(gram.store, np.uint32(i))
+        part, norms = gram.kept[slot, first : first + length], gram.squared_norms[first : first + length]
+        part_of_inner_products(gram.store, np.uint32(i), listed, first, part)
+        values(gram.kernel, part, norms, gram.squared_norms[i])
+        part_is_done(gram.team)
+    return seen >= 0
+
+
+@jit
+def _compute_several(gram, first):
+    """Compute the rows from this one on into all slots."""
+    for slot in range(len(gram.kept)):
+        _compute(gram, np.uint32(first + slot), slot)
 
 
 def compute_all(gram: Gram, rows: NDArray[np.float32], threads: int, tell: Callable[[], object]) -> None:
-    """Compute all rows of a kernel matrix by several threads: bit for bit the rows that `row_slot` gives.
+    """Compute all rows of a kernel matrix, several at a time: bit for bit the rows that `row_slot` gives.
 
     Parameters
     ----------
@@ -220,9 +291,13 @@ def compute_all(gram: Gram, rows: NDArray[np.float32], threads: int, tell: Calla
     tell : function
         Called as it goes on, by the thread that has called this function.
     """
-    parts = [(first, rows[first : first + _ROWS_AT_ONCE]) for first in range(0, len(rows), _ROWS_AT_ONCE)]
+
+    def compute(first: int) -> None:
+        kept = rows[first : first + _ROWS_AT_ONCE]
+        _compute_several(_for_another_thread(gram)._replace(kept=kept, team=new_team()), first)
+
     with ThreadPoolExecutor(threads) as executor:
-        for _ in executor.map(lambda part: _compute_several(gram, *part), parts):
+        for _ in executor.map(compute, range(0, len(rows), _ROWS_AT_ONCE)):
             tell()
 
 

@@ -51,6 +51,8 @@ class VectorStore(NamedTuple):
     row_values: NDArray[np.floating[Any]]  #: (pairs,) the same by example
     row_columns: NDArray[np.uint32]  #: (pairs,)
     row_starts: NDArray[np.uint32]  #: (n + 1,)
+    listed: NDArray[np.uint32]  #: (d + 4,) scratch: the columns where an example is not zero
+    scales: NDArray[np.floating[Any]]  #: (d + 4,) scratch: its values there, then zeros
 
 
 def choose_layout(rows: Rows, features: int, dtype: np.dtype[Any]) -> VectorStore:
@@ -73,6 +75,7 @@ def choose_layout(rows: Rows, features: int, dtype: np.dtype[Any]) -> VectorStor
         np.zeros((0, 0), dtype),
         *(np.zeros(0, dtype), np.zeros(0, np.uint32), np.zeros(0, np.uint32)),
         *(np.zeros(0, dtype), np.zeros(0, np.uint32), np.zeros(0, np.uint32)),
+        *_scratch(features, dtype),
     )
     if isinstance(rows, Dense):
         return _dense(empty, rows.values.T, dtype)
@@ -85,6 +88,16 @@ def choose_layout(rows: Rows, features: int, dtype: np.dtype[Any]) -> VectorStor
         by_column[rows.indices, _examples(rows)] = _values(rows, dtype)
         return _dense(empty, by_column, dtype)
     return _csc(empty, rows, d, dtype)
+
+
+def with_own_scratch(store: VectorStore) -> VectorStore:
+    """Return the same examples for another thread to work on."""
+    listed, scales = _scratch(len(store.listed) - COLUMNS_AT_ONCE, store.scales.dtype)
+    return store._replace(listed=listed, scales=scales)
+
+
+def _scratch(d: int, dtype: np.dtype[Any]) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+    return np.zeros(d + COLUMNS_AT_ONCE, np.uint32), np.zeros(d + COLUMNS_AT_ONCE, dtype)
 
 
 def _cheapest(rows: Sparse | Ones, n: int, d: int, dtype: np.dtype[Any]) -> int:
@@ -159,48 +172,76 @@ def _csc(empty: VectorStore, rows: Sparse | Ones, d: int, dtype: np.dtype[Any]) 
 
 
 @jit(inline="always")
-def inner_products(store, i, out):
-    """Compute the inner products of example i with all; ``out``, shape (n,), gets them."""
-    if store.layout == BITS:
-        _common_bits(store.bits, i, out)
-    elif store.layout == QUANTISED:
-        _sum_columns(store.quantised, i, out)
-        square = store.quantum * store.quantum
-        for j in range(len(out)):
-            out[j] *= square
-    elif store.layout == COLUMNS:
-        _sum_columns(store.columns, i, out)
-    else:
-        _walk_columns(store, i, out)
+def part_length(store, n):
+    """Return how many of n inner products are computed together: their sums stay in the nearest cache."""
+    return max(n, 1) if store.layout == CSC else _SUMS_AT_ONCE
 
 
 @jit
-def _common_bits(bits, i, out):
-    for start in range(0, len(out), _SUMS_AT_ONCE):
-        sums = out[start : start + _SUMS_AT_ONCE]
-        _to_zero(sums)
-        for k in range(bits.shape[0]):
-            mask, words = bits[k, i], bits[k, start:]
-            if mask != 0:
-                for j in range(len(sums)):
-                    sums[j] += np.float32(np.int32(_count_bits(words[j] & mask)))
+def list_columns(store, i):
+    """List in the scratch where example i is not zero, if its layout needs that; return how many columns there are."""
+    if store.layout == QUANTISED:
+        return _list_columns(store.quantised, i, store.listed, store.scales)
+    if store.layout == COLUMNS:
+        return _list_columns(store.columns, i, store.listed, store.scales)
+    return 0
 
 
-@jit(allocates=True)
-def _sum_columns(columns, i, out):
-    """Add up the columns where example i is not zero, each times its value there."""
-    d = columns.shape[0]
-    indices, values = np.zeros(d + COLUMNS_AT_ONCE, np.uint32), np.zeros(d + COLUMNS_AT_ONCE, out.dtype)
+@jit(forceinline=True)
+def _list_columns(columns, i, listed, scales):
     m = 0
-    for c in range(d):
+    for c in range(columns.shape[0]):
         if columns[c, i] != 0:
-            indices[m], values[m] = c, columns[c, i]
+            listed[m], scales[m] = c, columns[c, i]
             m += 1
-    for start in range(0, len(out), _SUMS_AT_ONCE):
-        sums = out[start : start + _SUMS_AT_ONCE]
-        _to_zero(sums)
-        for k in range(0, m, COLUMNS_AT_ONCE):  # beyond m the values are zero
-            add_columns(columns, indices, values, k, start, sums)
+    for k in range(m, min(m + COLUMNS_AT_ONCE, len(listed))):
+        listed[k], scales[k] = 0, 0
+    return m
+
+
+@jit(forceinline=True)
+def part_of_inner_products(store, i, listed, first, sums):
+    """Compute the inner products of example i with those from ``first`` on; ``sums`` gets them.
+
+    Parameters
+    ----------
+    store : VectorStore
+    i : uint32
+    listed : integer
+        What `list_columns` has returned for example i.
+    first : integer
+        A multiple of `part_length`.
+    sums : array, shape (m,)
+        At most `part_length`.
+    """
+    _to_zero(sums)
+    if store.layout == BITS:
+        _add_common_bits(store.bits, i, first, sums)
+    elif store.layout == QUANTISED:
+        _sum_columns(store.quantised, store.listed, store.scales, listed, first, sums)
+        square = store.quantum * store.quantum
+        for j in range(len(sums)):
+            sums[j] *= square
+    elif store.layout == COLUMNS:
+        _sum_columns(store.columns, store.listed, store.scales, listed, first, sums)
+    else:
+        _walk_columns(store, i, sums)
+
+
+@jit
+def _add_common_bits(bits, i, first, sums):
+    for k in range(bits.shape[0]):
+        mask, words = bits[k, i], bits[k, first:]
+        if mask != 0:
+            for j in range(len(sums)):
+                sums[j] += np.float32(np.int32(_count_bits(words[j] & mask)))
+
+
+@jit
+def _sum_columns(columns, listed, scales, m, first, sums):
+    """Add up the m columns listed, each times its scale; beyond m the scales are zero."""
+    for k in range(0, m, COLUMNS_AT_ONCE):
+        add_columns(columns, listed, scales, k, first, sums)
 
 
 @jit(fastmath={"contract"})
@@ -234,7 +275,6 @@ def _to_zero(sums):
 
 @jit
 def _walk_columns(store, i, out):
-    _to_zero(out)
     for k in range(store.row_starts[i], store.row_starts[np.uint32(i) + np.uint32(1)]):
         value, c = store.row_values[k], store.row_columns[k]
         for p in range(store.starts[c], store.starts[c + np.uint32(1)]):

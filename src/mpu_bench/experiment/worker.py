@@ -153,7 +153,7 @@ class RunExecutor:
         probe = self._known_probe(task)
         self._memory.begin(problem)
         self.send(Phase("training"))
-        with warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings(record=True) as caught, gram.threads(settings.threads):
             warnings.simplefilter("always")
             traced = trace.train(
                 solver, problem, kernel, run.seed, settings.stop, settings.checkpoints, self.send, task.optimum,
@@ -230,6 +230,7 @@ class RunExecutor:
     def _warm_up(self, run: Run, problem: Any) -> float:
         """Compile, or load compiled code, on a small problem of the same types; return the seconds it took."""
         from mpu_bench.config.schema import Checkpoints, Stop
+        from mpu_bench.core import gram
         from mpu_bench.core.clock import COMPILER
         from mpu_bench.experiment import bind, trace
 
@@ -242,7 +243,7 @@ class RunExecutor:
         few = Stop(passes=_WARM_UP_EXAMPLES / small.n)
         self._is_warming_up = True
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), gram.threads(run.settings.threads):
                 warnings.simplefilter("ignore")
                 solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
                 kernel = bind.build_kernel(run.solver.kernel, small)
