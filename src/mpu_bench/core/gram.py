@@ -32,7 +32,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, value, values
 from mpu_bench.core.lru import LRU, claim, full_lru, new_lru, touch
 from mpu_bench.core.rows import Rows, add, count, dot, prefetch_row, squared_norms
-from mpu_bench.core.team import Helpers, Team, new_team, part_is_done, take_part, wait, want, wanted
+from mpu_bench.core.team import Helpers, Team, new_team, parts_are_done, take_part, wait, want, wanted
 from mpu_bench.core.vector_store import (
     CSC,
     VectorStore,
@@ -194,7 +194,7 @@ def copy_without_rows(gram: Gram) -> Gram:
     """Return a Gram of the same examples and kernel that keeps two rows, and none yet."""
     n = len(gram.diagonal)
     kept = _memory(min(_LEAST_SLOTS, n), n, gram.kept.dtype)
-    return gram._replace(kept=kept, lru=_no_rows(kept), team=new_team())
+    return gram._replace(store=with_own_scratch(gram.store), kept=kept, lru=_no_rows(kept), team=new_team())
 
 
 def _refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[Any]) -> None:
@@ -255,11 +255,13 @@ def _compute(gram, i, slot):
 @jit
 def _compute_parts(gram, looks):
     """Compute parts of what is wanted until none is left at so many looks; return whether there were any."""
-    left, seen, listed = looks, np.int64(-1), 0
+    left, seen, listed, done = looks, np.int64(-1), 0, 0
     while left >= 0:
         first = take_part(gram.team)
         if first < 0:
-            left -= 1
+            if done > 0:
+                parts_are_done(gram.team, done)
+            left, done = left - 1, 0
             continue
         i, slot, length, times = wanted(gram.team)
         if times != seen:
@@ -267,7 +269,7 @@ def _compute_parts(gram, looks):
         part, norms = gram.kept[slot, first : first + length], gram.squared_norms[first : first + length]
         part_of_inner_products(gram.store, np.uint32(i), listed, first, part)
         values(gram.kernel, part, norms, gram.squared_norms[i])
-        part_is_done(gram.team)
+        done += 1
     return seen >= 0
 
 

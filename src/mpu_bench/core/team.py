@@ -62,9 +62,9 @@ def wanted(team):
 
 
 @jit
-def part_is_done(team):
-    """Note that a part which was taken is done."""
-    atomics.add(team.words, _UNDONE, np.int64(-1))
+def parts_are_done(team, count):
+    """Note that so many parts which were taken are done; the row is not complete before."""
+    atomics.add(team.words, _UNDONE, np.int64(-count))
 
 
 @jit

@@ -246,7 +246,7 @@ def _iterate(gram, work, counters, bias, tolerance, period, until):
             return
 
 
-@jit
+@jit(forceinline=True)
 def _update_pair(variables, i, j, row_i, row_j):
     """Add t to beta_i and take it from beta_j, as far as D grows and the bounds allow."""
     beta, lower, upper, minus_y_grad = variables.beta, variables.lower, variables.upper, variables.minus_y_grad
@@ -284,7 +284,7 @@ def _select_working_set(work, bias, tolerance):
         p.i = _select_single(variables, tolerance)
 
 
-@jit
+@jit(forceinline=True)
 def _select_i(variables, p):
     """Return the place of the largest -y grad in I_up, and note it and the least one in I_low."""
     m = variables.active_size[0]
@@ -325,7 +325,7 @@ def _select_single(variables, tolerance):
     return i
 
 
-@jit
+@jit(forceinline=True)
 def _select_j(variables, i, row_i):
     """Return the place that gains most together with i, by second order information.
 
