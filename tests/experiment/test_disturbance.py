@@ -106,6 +106,17 @@ def test_a_probe_takes_some_milliseconds_and_knows_the_fastest() -> None:
     assert probe.fastest == min(first, second)
 
 
+def test_runs_that_follow_at_once_share_a_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, left, probe = [100.0], [0.016, 0.017, 0.018], Probe(FASTEST)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(probe, "_once", lambda: left.pop(0))
+    found = []
+    for later in (0.0, 0.05, 0.04, 0.02, 3.0):
+        now[0] += later
+        found.append(probe.measure())
+    assert found == [0.016, 0.016, 0.016, 0.017, 0.018]
+
+
 def probed(monkeypatch: pytest.MonkeyPatch, fastest: float, seconds: list[float]) -> tuple[float, list[float]]:
     """Return what a probe with made-up seconds measures, and the seconds that are left."""
     probe, left = Probe(fastest), list(seconds)

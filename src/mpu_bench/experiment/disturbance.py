@@ -27,6 +27,8 @@ LEAST_STEAL_TICKS = 2
 SLOW_PROBE = 1.5
 #: a single try may be hit by what lasts milliseconds only: there are more before a processor is called slow
 _PROBE_TRIES = 3
+#: a probe takes longer than many a run: runs that follow each other at once share one
+_SECONDS_BETWEEN_PROBES = 0.1
 
 _PROBE_VALUES = 1 << 18  # 1 MB, and 2 MB of places: more than a core's own cache, as the data of most runs
 _PROBE_ROUNDS = 60  # about 20 ms on a processor of 2024
@@ -54,9 +56,20 @@ class Probe:
         self._places = random.permutation(_PROBE_VALUES)
         self._gathered = np.empty_like(self._values)
         self.fastest = fastest
+        self._last = (-math.inf, math.nan)  # when it was made, and its seconds
 
     def measure(self) -> float:
-        """Return the processor seconds of the fastest of a few tries; NaN where the clock is too coarse for them."""
+        """Return the processor seconds of the fastest of a few tries, made now or less than a tenth of a second ago.
+
+        NaN where the clock is too coarse for them.
+        """
+        made, seconds = self._last
+        if time.monotonic() - made > _SECONDS_BETWEEN_PROBES:
+            seconds = self._fastest_try()
+            self._last = time.monotonic(), seconds
+        return seconds
+
+    def _fastest_try(self) -> float:
         if time.get_clock_info("process_time").resolution > _COARSE_SECONDS:
             return math.nan
         is_first, seconds = math.isinf(self.fastest), math.inf
