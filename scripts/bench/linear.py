@@ -68,6 +68,7 @@ REPEAT_SECONDS = 0.1  #: how long the repetitions of a run may take
 #: liblinear's tolerance to begin with; where a fit takes long, about what a search came to at 1e-4
 FIRST_TOLERANCE = {"usps-even": 0.006, "mnist-even": 0.05}
 
+PATIENCE = 20  #: with dcd, in times the cap
 SUBOPTIMALITIES = (1e-2, 1e-4)
 SOLVERS = ("dcd", "mpu", "svmperf", "pegasos")
 #: peer of the second table -> what it is called in the table of all benches
@@ -254,7 +255,7 @@ def measure_to_suboptimality(problem: Problem, bound: float, cap: float) -> list
     """Measure all solvers on one dataset, with fewer seeds where they take long."""
     found: list[ToSuboptimality] = []
     for suboptimality in SUBOPTIMALITIES:
-        limit = cap
+        limit = PATIENCE * cap  # of dcd, by which the others are measured
         for name in (*SOLVERS, *installed_peers()):
             solver, spent = contestant(name, suboptimality), 0.0
             arrive = reach if solver.sliceable else reach_whole
@@ -265,7 +266,8 @@ def measure_to_suboptimality(problem: Problem, bound: float, cap: float) -> list
                 spent += min(run.seconds, limit)
                 found.append(run)
             if name == "dcd":
-                limit = max(cap, 4 * _median(found, problem.name, "dcd", suboptimality))
+                spent_by_dcd = _median(found, problem.name, "dcd", suboptimality)
+                limit = cap if isinf(spent_by_dcd) else max(cap, 4 * spent_by_dcd)
     return found
 
 
