@@ -210,9 +210,8 @@ def part_of_inner_products(store, i, listed, first, sums):
     listed : integer
         What `list_columns` has returned for example i.
     first : integer
-        A multiple of `part_length`.
     sums : array, shape (m,)
-        At most `part_length`.
+        At most `part_length`; where examples are in compressed columns all n.
     """
     _to_zero(sums)
     if store.layout == BITS:
