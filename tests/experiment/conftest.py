@@ -15,6 +15,15 @@ from mpu_bench.experiment import plan, runner
 from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.results.store import Store
 
+BY_ROWS = """
+kernel: {gaussian: {gamma: 0.001}}
+stop: {passes: 2}
+solvers:
+  - sbp: {nu: 0.01}
+  - sdca: {regularization: 0.01}
+  - pegasos-kernel: {regularization: 0.01}
+  - smo: {C: [1, 10]}
+"""
 DIGITS = "name: tried\ndataset: {digits: {positive: ['8']}}\n"
 
 
@@ -22,6 +31,12 @@ DIGITS = "name: tried\ndataset: {digits: {positive: ['8']}}\n"
 def pool() -> Iterator[LocalPool]:
     with LocalPool() as made:
         yield made
+
+
+@pytest.fixture
+def by_rows() -> str:
+    """Return the config of all solvers that work on rows of the kernel matrix; more solvers may follow."""
+    return BY_ROWS
 
 
 @pytest.fixture

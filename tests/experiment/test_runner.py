@@ -26,15 +26,6 @@ from mpu_bench.results.store import FILE, Store
 
 OPTIMUM = "optimum: true\n"
 SMALL = "name: tried\ndataset: {digits: {positive: ['8'], split: {train: 300, seed: 0}}}\n"
-BY_ROWS = """
-kernel: {gaussian: {gamma: 0.001}}
-stop: {passes: 2}
-solvers:
-  - sbp: {nu: 0.01}
-  - sdca: {regularization: 0.01}
-  - pegasos-kernel: {regularization: 0.01}
-  - smo: {C: [1, 10]}
-"""
 SAME_FOR_ANY_THREADS = (
     *("status", "reason", "objective", "dual_objective", "test_error", "train_error", "support_vectors", "updates"),
     *("passes", "kernel_evaluations", "kernel_computed"),
@@ -283,9 +274,9 @@ def test_a_run_carries_what_tells_whether_it_was_disturbed(execute) -> None:
 
 
 @pytest.mark.parametrize("threads", [2, 3])
-def test_several_threads_come_to_the_results_of_one(execute, threads: int) -> None:
-    alone, _ = execute(BY_ROWS, folder="one")
-    together, _ = execute(f"{BY_ROWS}threads: {threads}\n", folder="several")
+def test_several_threads_come_to_the_results_of_one(execute, by_rows: str, threads: int) -> None:
+    alone, _ = execute(by_rows, folder="one")
+    together, _ = execute(f"threads: {threads}\n{by_rows}", folder="several")
     assert [[record[name] for name in SAME_FOR_ANY_THREADS] for record in together] == [
         [each[name] for name in SAME_FOR_ANY_THREADS] for each in alone
     ]

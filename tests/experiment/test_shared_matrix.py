@@ -9,17 +9,6 @@ from mpu_bench.core import gram
 from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.experiment import shared_matrix
 
-CONFIG = """
-kernel: {gaussian: {gamma: 0.001}}
-repeats: 2
-stop: {passes: 2}
-solvers:
-  - sbp: {nu: 0.01}
-  - sdca: {regularization: 0.01}
-  - pegasos-kernel: {regularization: 0.01}
-  - smo: {C: [1, 10]}
-  - rff: {regularization: 0.01, pairs: 4}
-"""
 GAUSSIAN = Gaussian(0.25)
 OF_TIME = {"peak_memory_mb", "load", "disturbed", "machine", "created"}
 
@@ -32,9 +21,10 @@ def results_of(record):
     }
 
 
-def test_runs_that_share_come_to_the_same_results_and_none_computes_a_row(execute, tmp_path):
-    own, _ = execute(CONFIG, folder="own")
-    shared, _ = execute(f"{CONFIG}kernel_matrix: shared\n", folder="shared")
+def test_runs_that_share_come_to_the_same_results_and_none_computes_a_row(execute, by_rows, tmp_path):
+    config = f"repeats: 2\n{by_rows}  - rff: {{regularization: 0.01, pairs: 4}}\n"
+    own, _ = execute(config, folder="own")
+    shared, _ = execute(f"{config}kernel_matrix: shared\n", folder="shared")
     assert list(map(results_of, shared)) == list(map(results_of, own))
     for record, alone in zip(shared, own, strict=True):
         shares = record["solver"] != "rff"  # which has no kernel rows
