@@ -47,6 +47,10 @@ class MadeUpPool(Pool):
         self.log: list[str] = []
         self.fastest_probes: list[float] = []
         self.closed = False
+        self.prompted = 0  #: how often it was told to get ready
+
+    def get_ready(self) -> None:
+        self.prompted += 1
 
     @property
     def has_room(self) -> bool:
@@ -249,6 +253,13 @@ def test_a_run_starts_as_soon_as_what_it_needs_is_there(tmp_path: Path, read, jo
     assert len([word for word in pool.log if not word.startswith("prepares")]) == 6
     if jobs > 1:
         assert begun["begins dcd"] < begun["ends mpu"]
+
+
+def test_workers_start_while_runs_are_planned_and_not_where_there_is_nothing_to_do(tmp_path: Path, read) -> None:
+    text = SMALL + "solvers: [dcd]\n"
+    for pool, is_prompted in (MadeUpPool(1), True), (MadeUpPool(1), False):
+        run_made_up(tmp_path, read, pool, text)
+        assert bool(pool.prompted) == is_prompted
 
 
 def test_a_run_learns_of_the_fastest_probe_of_this_machine(tmp_path: Path, read) -> None:

@@ -117,3 +117,21 @@ def test_a_mean_has_its_finished_runs() -> None:
     (row, other) = machines.with_runs([named, named | {"solver": "dcd"}], runs)
     assert (row["runs"], other["runs"]) == (runs[:1], [])
     assert machines.runs_of([row, row, other, named]) == runs[:1]  # each once
+
+
+def test_seconds_of_two_versions_are_told_as_such_and_of_which() -> None:
+    environments = [ENVIRONMENT, ENVIRONMENT | {"id": "2", "commit": "b"}, ENVIRONMENT | {"id": "3", "commit": None}]
+    environments[2]["versions"] = {"mpu-bench": "1.0"}
+    runs = [
+        {"machine": each, "status": "done", "trial": None, "seed": 0, "split": None, QUANTITY: seconds}
+        for each, seconds in (("1", 1.0), ("2", None), ("2", 1.0), ("3", 1.0), (None, 1.0))
+    ]
+    one, none, two, release, unknown = machines.located(runs, environments)
+    assert [each["made_by"] for each in (one, two, release, unknown)] == ["a", "b", "1.0", None]
+    assert machines.versions_remark(QUANTITY, [one], [two]) == "seconds are of 2 versions of mpu-bench (a, b)"
+    for sides in ([one], [none]), ([one], [unknown]), ([one, one], [one]):
+        assert machines.versions_remark(QUANTITY, *sides) == ""
+    assert machines.versions_remark("test_error", [one], [two]) == ""
+    assert machines.remarks(runs[:2], environments[:2]) == []
+    (line,) = machines.remarks(runs, environments)
+    assert "3 versions of mpu-bench (1.0, a, b)" in line

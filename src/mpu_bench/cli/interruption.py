@@ -7,6 +7,7 @@ that it came is remembered, and decides.
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import signal
 import sys
@@ -76,5 +77,6 @@ def leave_with(work: Callable[[], int]) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
+    gc.freeze()  # the end of Python would look through all that there is, again and again, for a fifth of a second
     exec("")  # else Python, where code that was made by exec was interrupted, dies of SIGINT in place of the exit code
     sys.exit(code if _Came.code is None else _Came.code)

@@ -50,7 +50,8 @@ Rows = Dense | Sparse | Ones
 class AnyRows(NamedTuple):
     """Rows of any kind in one type, so that long code is compiled once and not once per kind.
 
-    The arrays of the kinds that they are not are empty. Of the operations below it has `squared_norm` and `nonzeros`.
+    The arrays of the kinds that they are not are empty, and of the same precision, so that there are two types at most.
+    Of the operations below it has `squared_norm` and `nonzeros`.
     """
 
     dense: NDArray[np.floating[Any]]
@@ -61,12 +62,11 @@ class AnyRows(NamedTuple):
 
 def any_rows(rows: Rows) -> AnyRows:
     """Return the rows as `AnyRows`; nothing is copied."""
-    values, none = np.zeros(0, np.float32), np.zeros(0, np.uint32)
     if isinstance(rows, Dense):
-        return AnyRows(rows.values, values, none, none)
-    if isinstance(rows, Sparse):
-        values = np.asarray(rows.values)
-    return AnyRows(np.zeros((0, 0), np.float32), values, rows.indices, rows.starts)
+        none = np.zeros(0, np.uint32)
+        return AnyRows(rows.values, np.zeros(0, rows.values.dtype), none, none)
+    values = np.asarray(rows.values) if isinstance(rows, Sparse) else np.zeros(0, np.float32)
+    return AnyRows(np.zeros((0, 0), values.dtype), values, rows.indices, rows.starts)
 
 
 _LINE = 64  # bytes of a cache line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -211,10 +210,7 @@ def remarks(
     lines += dict.fromkeys(map(_tuning_remark, filter(None, (record["tuned"] for record in records))))
     if missing := sum(record["status"] == RunStatus.NOT_RUN for record in records):
         lines.append(f"{missing} of {len(records)} runs are not done yet")
-    if remark := machines.remark(records, environments):
-        lines.append(remark)
-    elif len({json.dumps([each.get(name) for name in ("processor", "cores", "threads")]) for each in environments}) > 1:
-        lines.append("these runs used different machines or numbers of threads: do not compare their seconds")
+    lines += machines.remarks(records, environments)
     if remark := disturbed_remark(every := [*records, *earlier]):
         by_the_machine = any(each["disturbed"] and each["kernel_matrix_seconds"] is None for each in every)
         hint = "; run them again with --force when the machine is quiet" if by_the_machine else ""

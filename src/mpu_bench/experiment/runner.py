@@ -273,6 +273,8 @@ def execute(
         Store(folder, create=True) as store,
     ):
         check_config(experiment, store)
+        if not store.finished():
+            pool.get_ready()  # while the runs are planned
         prepared = prepare_data(runs, chosen, home, pool, experiment.limits, listener.progress)
         sources = Sources(runs)
         planned = [keep_unavailable(each, sources, store) for each in prepared]
@@ -294,6 +296,7 @@ def execute(
         seconds = Estimates(experiment, runs, store.records(earlier=True)).seconds(todo) if missing else []
         listener.planned(Todo(runs, todo, len(wanted) - len(missing), seconds))
         if missing:
+            pool.get_ready()  # while the machine is described
             groups = _groups(experiment, planned, done, store)
             matrices = folder.absolute() / shared_matrix.FOLDER
             shared_matrix.remove(matrices)  # of a session that was killed

@@ -87,7 +87,7 @@ def shown(folder: Path) -> dict[str, Any]:
         "rows": [_row(row, columns, varied, repeat, bool(kernel)) for row in every],
         "finished": sum(record["status"] in FINISHED for record in records),
         "planned": len(records),
-        "several_machines": machines.remark(records, environments),
+        "seconds": machines.remarks(records, environments),
         "disturbed": disturbed,
         "missing": _missing(records),
         "machines": [{name: _text(value) for name, value in machine.items()} for machine in environments],

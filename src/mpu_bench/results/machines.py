@@ -1,5 +1,7 @@
 """Which seconds were measured on one machine: those of two machines are never set against each other.
 
+Those of two versions of this program may be, which is said beside them: another version may take another time.
+
 Sides are set against each other, such as the runs of two solvers: where all were made on one machine, or where those of
 each split and seed were. What was made on a machine that is not known counts as made on any.
 """
@@ -14,6 +16,7 @@ from mpu_bench.quantities import FINISHED, QUANTITIES, is_seconds
 from mpu_bench.results.curves import curve_identity
 
 _OF_MACHINE = ("processor", "instruction_set", "cores", "memory_gb", "system")
+_OF_SPEED = ("processor", "cores", "threads")
 
 Row = Mapping[str, Any]
 
@@ -28,10 +31,19 @@ def machine_of(environment: Row) -> str | None:
     return None if None in parts else json.dumps([*parts, environment.get("host")])
 
 
-def located(records: Iterable[Row], environments: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return the rows of runs, each with the machine that it was ``made_on``, or None where that is not known."""
-    known = {each["id"]: machine_of(each) for each in environments}
-    return [{**record, "made_on": known.get(record["machine"])} for record in records]
+def version_of(environment: Row) -> str | None:
+    """Return the commit of mpu-bench, or its release where it is installed without one; None where it is not known."""
+    return environment.get("commit") or (environment.get("versions") or {}).get("mpu-bench")
+
+
+def located(records: Sequence[Row], environments: Iterable[Row]) -> list[dict[str, Any]]:
+    """Return the rows of runs, each with the machine that it was ``made_on`` and the version that it was ``made_by``.
+
+    Both are None where they are not known.
+    """
+    known = {each["id"]: (machine_of(each), version_of(each)) for each in environments}
+    made = [known.get(record["machine"], (None, None)) for record in records]
+    return [{**record, "made_on": on, "made_by": by} for record, (on, by) in zip(records, made, strict=True)]
 
 
 def with_runs(rows: Iterable[Row], runs: Iterable[Row]) -> list[dict[str, Any]]:
@@ -102,10 +114,24 @@ def why_not_comparable(quantity: str, peer: str, *sides: Sequence[Row]) -> str:
     return f"its seconds were made on another machine than those of {peer}"
 
 
-def remark(records: Iterable[Row], environments: Iterable[Row]) -> str:
-    """Return in a line of how many machines the seconds of a table are; nothing where they are of one."""
-    finished = (run for run in located(records, environments) if run["status"] in FINISHED and not run["trial"])
-    machines = {run["made_on"] for run in finished if run["train_seconds"] is not None} - {None}
-    if len(machines) < 2:
+def versions_remark(quantity: str, *sides: Sequence[Row]) -> str:
+    """Return that seconds of several sides were not all made by one version of mpu-bench; nothing where they were."""
+    versions = {run.get("made_by") for side in sides for run in side if _value(quantity, run) is not None} - {None}
+    if not is_seconds(quantity) or len(versions) < 2:
         return ""
-    return f"seconds are of {len(machines)} machines; those of one are not compared with those of another"
+    return f"seconds are of {len(versions)} versions of mpu-bench ({', '.join(sorted(map(str, versions)))})"
+
+
+def remarks(records: Sequence[Row], environments: Sequence[Row]) -> list[str]:
+    """Return of how many machines and versions the seconds of a table are, a line each; none where they are of one."""
+    kinds = {json.dumps([each.get(name) for name in _OF_SPEED]) for each in environments}
+    finished = [run for run in located(records, environments) if run["status"] in FINISHED and not run["trial"]]
+    machines = {run["made_on"] for run in finished if run["train_seconds"] is not None} - {None}
+    lines = []
+    if len(machines) > 1:
+        lines.append(f"seconds are of {len(machines)} machines; those of one are not compared with those of another")
+    elif len(kinds) > 1:
+        lines.append("these runs used different machines or numbers of threads: do not compare their seconds")
+    if versions := versions_remark("train_seconds", finished):
+        lines.append(f"{versions}, and what was changed between them may count; --force makes the runs again")
+    return lines

@@ -20,7 +20,7 @@ from mpu_bench.config.sentences import sentences as of_paper
 from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, RunStatus
 from mpu_bench.results import matching
 from mpu_bench.results.folder import ResultsFolder
-from mpu_bench.results.machines import located, why_not_comparable, with_runs
+from mpu_bench.results.machines import located, versions_remark, why_not_comparable, with_runs
 from mpu_bench.results.summary import Summary, summaries
 from mpu_bench.scaled import from_json
 from mpu_bench.verdict import judge
@@ -270,10 +270,12 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     seconds = [each.get("comparable_seconds_mean") for each in (row, others[0])]
     if not all(seconds):
         return replace(cell, measured=None, verdict=NOT_JUDGED, remark=_why_not_judged(row, others[0]))
-    if reason := why_not_comparable("comparable_seconds", others[0]["solver"], *map(_runs, (row, others[0]))):
+    sides = _runs(row), _runs(others[0])
+    if reason := why_not_comparable("comparable_seconds", others[0]["solver"], *sides):
         return replace(cell, measured=None, verdict=NOT_JUDGED, remark=reason)
     measured = seconds[0] / seconds[1]  # type: ignore[operator]
-    return with_difference(judged(replace(cell, measured=measured), judge.judge_ratio(interval, measured)))
+    judgement, remark = judge.judge_ratio(interval, measured), versions_remark("comparable_seconds", *sides)
+    return with_difference(judged(replace(cell, measured=measured), judgement, remark))
 
 
 def _runs(row: Summary) -> Sequence[Mapping[str, Any]]:

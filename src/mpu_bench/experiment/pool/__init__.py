@@ -46,6 +46,9 @@ class Pool(ABC):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def get_ready(self) -> None:  # noqa: B027 - most are ready
+        """Begin to start what will be needed, without waiting for it: there is something to do soon."""
+
     @property
     @abstractmethod
     def has_room(self) -> bool:

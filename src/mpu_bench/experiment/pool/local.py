@@ -73,6 +73,10 @@ class LocalPool(Pool):
             self.close()
             self.jobs = self.sharers = jobs
 
+    def get_ready(self) -> None:  # noqa: D102
+        if not self._workers:
+            self._start()
+
     @property
     def has_room(self) -> bool:  # noqa: D102
         return sum(each.task is not None for each in self._workers) < self.jobs
