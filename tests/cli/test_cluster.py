@@ -110,7 +110,8 @@ def test_a_machine_prepares_a_dataset_once_whatever_its_workers(
         done = mpu_bench("run", "tried.yaml", "--cluster", pair.address, "--jobs-per-worker", "2")
     assert done.returncode == 0, done.stderr
     assert "cluster: 2 workers on 1 machine, 2 runs at once each" in done.stderr
-    assert done.stderr.count("prepare checkerboard: done") == 2  # the client, and the machine
+    # once by the client, and once by the machine, whose last word may come after its runs
+    assert 1 <= done.stderr.count("prepare checkerboard: done") <= 2
     assert [row["status"] for row in rows()] == ["done"] * 6
 
 

@@ -56,7 +56,7 @@ def test_runs_of_the_same_folder_tell_first_those_with_the_same_parameters(
 
 
 def runner_text(experiment: Experiment) -> str:
-    from mpu_bench.experiment.runner import PlannedRun
+    from mpu_bench.experiment.planned import PlannedRun
 
     return PlannedRun(plan.plan(experiment)[0], None, "").record()["parameters"]
 

@@ -12,7 +12,7 @@ from mpu_bench import solvers
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import Checkpoints, Stop
-from mpu_bench.experiment import identity, plan, runner
+from mpu_bench.experiment import identity, plan, planned
 from mpu_bench.experiment.identity import run_id
 from mpu_bench.experiment.plan import Sources
 from mpu_bench.experiment.run import Run
@@ -110,18 +110,18 @@ def test_keys_do_not_depend_on_the_order_in_the_config(tmp_path: Path, read) -> 
 def test_keys_depend_on_what_settles_a_run(read, monkeypatch: pytest.MonkeyPatch) -> None:
     derived = "{sbp: {nu: {from-regularization: {over-examples: 0.5}}, passes: 1}}"
     optimum, sbp = runs = plan.plan(read(f"{GAUSSIAN}solvers: [{derived}]"))
-    key = runner.settled_run_id(sbp, "data", Sources(runs))
-    assert runner.settled_run_id(optimum, "data", Sources(runs)) == run_id(optimum, "data")
+    key = planned.settled_run_id(sbp, "data", Sources(runs))
+    assert planned.settled_run_id(optimum, "data", Sources(runs)) == run_id(optimum, "data")
     tighter = with_solver(optimum, parameters={**optimum.solver.parameters, "tolerance": 1e-6})
     monkeypatch.setattr(plan, "nu_of", lambda run: tighter if run is sbp else None)
-    assert runner.settled_run_id(sbp, "data", Sources([tighter, sbp])) != key
+    assert planned.settled_run_id(sbp, "data", Sources([tighter, sbp])) != key
 
 
 def test_a_key_depends_on_the_values_tried(read) -> None:
     keys = set()
     for tune in ("{C: [1, 2], holdout: 0.5}", "{C: [1, 3], holdout: 0.5}", "{C: [1, 2], holdout: 0.4}"):
         (run,) = [run for run in plan.plan(read(f"tune: {tune}\nsolvers: [dcd]\n")) if run.solver.tuning]
-        keys.add(runner.settled_run_id(run, "data", Sources()))
+        keys.add(planned.settled_run_id(run, "data", Sources()))
     assert len(keys) == 3
 
 

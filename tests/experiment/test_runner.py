@@ -15,10 +15,9 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.prepare.load import load_problem
-from mpu_bench.experiment import plan, runner
+from mpu_bench.experiment import machine_code, plan, planned, runner
 from mpu_bench.experiment.messages import Task
 from mpu_bench.experiment.pool import Outcome, Pool
-from mpu_bench.experiment.runner import PlannedRun
 from mpu_bench.quantities import CHECKPOINT_COLUMNS
 from mpu_bench.report import csv_files
 from mpu_bench.results.folder import open_results
@@ -51,6 +50,10 @@ class MadeUpPool(Pool):
 
     def get_ready(self) -> None:
         self.prompted += 1
+
+    def compile_ahead(self, tasks: Sequence[Task]) -> None:
+        assert all(task.only_compiles for task in tasks)
+        self.log += [f"compiles {task.run.solver.name}" for task in tasks]
 
     @property
     def has_room(self) -> bool:
@@ -142,13 +145,6 @@ def test_the_same_data_under_two_labels_are_run_once(execute) -> None:
     assert records[0]["objective"] == records[1]["objective"]
 
 
-def test_an_unprepared_dataset_is_inspected_without_being_touched(tmp_path: Path, read) -> None:
-    home = DataHome(tmp_path / "home", offline=True)
-    (planned,) = runner.inspect(plan.plan(read("name: tried\ndataset: adult\nsolvers: [dcd]\n")), home)
-    assert [file.name for file in planned.description.missing] == ["a9a", "a9a.t"]
-    assert not home.folder.exists()
-
-
 def test_only_the_data_of_the_chosen_runs_are_fetched(execute) -> None:
     head = "name: tried\ndatasets: [adult, {digits: {positive: ['8']}}]\n" + OPTIMUM
     records, _ = execute(head + "solvers: [dcd]\n", ["dataset=digits"])
@@ -207,29 +203,6 @@ def test_a_run_that_lacks_what_it_needs_is_a_row_that_says_so(execute, monkeypat
     assert records[1]["reason"] == "needs train_seconds of libsvm, which failed"
 
 
-def planned_of(*keys: str) -> list[PlannedRun]:
-    return [PlannedRun(None, None, key) for key in keys]
-
-
-NEEDS = {"optimum": {}, "peer": {"optimum": "optimum"}, "timed": {"seconds": "peer"}, "alone": {}}
-
-
-def test_what_a_chosen_run_needs_is_wanted_too() -> None:
-    assert runner.with_needed(["timed"], NEEDS) == {"timed", "peer", "optimum"}
-    assert runner.with_needed(["alone"], NEEDS) == {"alone"}
-
-
-def test_what_is_done_is_left_out_and_so_is_what_would_be_done_twice() -> None:
-    planned = planned_of("optimum", "peer", "alone", "peer", "timed")
-    missing = runner.filter_already_run(planned, {"peer", "timed", "optimum"}, {"optimum"})
-    assert missing == [planned[1], planned[4]]
-
-
-def test_runs_are_ordered_by_what_they_need() -> None:
-    assert list(runner.order(["timed", "peer", "optimum"], NEEDS).static_order()) == ["optimum", "peer", "timed"]
-    assert set(runner.order(["timed", "alone"], NEEDS).static_order()) == {"timed", "alone"}  # the others are there
-
-
 def run_made_up(
     tmp_path: Path, read, pool: Pool, text: str, filters: Sequence[str] = (), *, force=False, notes=None
 ) -> bool:
@@ -260,6 +233,22 @@ def test_workers_start_while_runs_are_planned_and_not_where_there_is_nothing_to_
     for pool, is_prompted in (MadeUpPool(1), True), (MadeUpPool(1), False):
         run_made_up(tmp_path, read, pool, text)
         assert bool(pool.prompted) == is_prompted
+
+
+def test_code_of_several_kinds_is_compiled_ahead(tmp_path: Path, read, monkeypatch: pytest.MonkeyPatch) -> None:
+    known: set[str] = set()
+    monkeypatch.setattr(machine_code, "is_compiled", known.__contains__)
+    text, notes = SMALL + f"solvers: [{{dcd: {{C: [1, 2.5]}}}}, mpu, liblinear, {DERIVED}]\n", list[str]()
+
+    def compiled() -> list[str]:
+        pool = MadeUpPool(1)
+        run_made_up(tmp_path, read, pool, text, force=True, notes=notes)
+        return [word for word in pool.log if word.startswith("compiles")]
+
+    assert compiled() == ["compiles kernel-optimum", "compiles dcd", "compiles mpu"]  # nu is not known yet
+    assert notes == ["compiling kernel-optimum, dcd, mpu, once on a machine"]
+    known |= {machine_code.code_of(run, "dense") for run in plan.plan(read(text)) if run.solver.name != "mpu"}
+    assert compiled() == []  # its run compiles what is of one kind
 
 
 def test_a_run_learns_of_the_fastest_probe_of_this_machine(tmp_path: Path, read) -> None:
@@ -424,14 +413,14 @@ def test_one_dataset_that_cannot_be_had_is_its_rows_and_no_more(
 ) -> None:
     pool = MadeUpPool(1)
     pool.unprepared = {"checkerboard": "its process was ended by SIGSEGV"}
-    described = runner.describe
+    described = planned.describe
 
     def describe(card, home):
         if card.name == "separable":
             raise OverflowError("date value out of range")
         return described(card, home)
 
-    monkeypatch.setattr(runner, "describe", describe)
+    monkeypatch.setattr(planned, "describe", describe)
     datasets = "[checkerboard, separable, {digits: {positive: ['8']}}]"
     assert not run_made_up(tmp_path, read, pool, f"name: tried\ndatasets: {datasets}\nsolvers: [perceptron]\n")
     with Store(tmp_path / "results") as store:

@@ -22,12 +22,13 @@ from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.display.overall import duration, number_of_runs
 from mpu_bench.display.terminal import Terminal, reason
 from mpu_bench.errors import UserError
-from mpu_bench.experiment import plan, runner
+from mpu_bench.experiment import plan
+from mpu_bench.experiment import planned as planned_runs
 from mpu_bench.experiment.chosen import ChosenRuns
 from mpu_bench.experiment.estimates import Estimate, Estimates
 from mpu_bench.experiment.names import Names
+from mpu_bench.experiment.planned import PlannedRun
 from mpu_bench.experiment.run import Run
-from mpu_bench.experiment.runner import PlannedRun
 from mpu_bench.files import is_file
 from mpu_bench.quantities import FINISHED
 from mpu_bench.results.store import FILE, Store
@@ -63,7 +64,7 @@ class Outlook:
     @classmethod
     def of(cls, chosen: ChosenRuns, home: DataHome, folder: Path) -> Outlook:
         """Look at the runs of an experiment, at its data and at its results folder."""
-        every = runner.inspect(chosen.plan, home)
+        every = planned_runs.inspect(chosen.plan, home)
         records, finished = _results(folder, every)
         selected = set(map(id, chosen.runs))
         planned = [each for each in every if id(each.run) in selected]
@@ -120,7 +121,7 @@ def _results(folder: Path, planned: Sequence[PlannedRun]) -> tuple[list[dict[str
     if not is_file(folder / FILE):
         return [], set()
     with Store(folder) as store:
-        return store.records(earlier=True), store.finished(runner.needs_of(planned))
+        return store.records(earlier=True), store.finished(planned_runs.needs_of(planned))
 
 
 def _obstacles(planned: Sequence[PlannedRun], finished: set[str], home: DataHome) -> dict[int, str]:

@@ -37,7 +37,8 @@ class Task:
     machine that is known, in processor seconds. ``model_file`` is where its model is saved, if it is. ``fingerprint``
     is that of the data as the plan knows them. Runs of one ``group`` belong on one machine; ``host`` is the name of the
     one that has made others of them before. ``matrices`` is the folder of the kernel matrices that runs share, if they
-    do.
+    do. ``code`` is the key of the machine code that it needs; with ``only_compiles`` that is compiled, and no run
+    is made.
     """
 
     run_id: str
@@ -51,6 +52,8 @@ class Task:
     group: str = ""
     host: str = ""
     matrices: Path | None = None
+    code: str = ""
+    only_compiles: bool = False
 
 
 @dataclass(frozen=True)

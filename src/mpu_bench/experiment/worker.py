@@ -18,7 +18,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
@@ -40,7 +40,6 @@ from mpu_bench.experiment.messages import (
 )
 from mpu_bench.experiment.peak_memory import PeakMemory
 from mpu_bench.experiment.run import Run
-from mpu_bench.scaled import Scaled
 from mpu_bench.texts import MOST_BYTES, plain
 
 LOST_CONNECTION = 76  #: exit code of a worker that cannot answer: a solver has closed what is not its own
@@ -124,7 +123,7 @@ class RunExecutor:
     def _execute(self, task: Task, threads: set[threading.Thread]) -> Finished:
         from mpu_bench import solvers
         from mpu_bench.core import gram
-        from mpu_bench.experiment import bind, shared_matrix, trace
+        from mpu_bench.experiment import bind, machine_code, shared_matrix, trace
         from mpu_bench.models.parts import bytes_of
 
         run, settings = task.run, task.run.settings
@@ -141,6 +140,10 @@ class RunExecutor:
         solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
         solver.check(problem, kernel)
         compile_seconds = self._warm_up(run, problem)
+        if task.code:
+            machine_code.keep_compiled(task.code)
+        if task.only_compiles:
+            return Finished({"status": "done", "compile_seconds": compile_seconds}, [])
         if settings.plugins:  # it may have changed its inputs already
             self._problem = None
             problem, kernel = self._load(task)
@@ -232,10 +235,10 @@ class RunExecutor:
         from mpu_bench.config.schema import Checkpoints, Stop
         from mpu_bench.core import gram
         from mpu_bench.core.clock import COMPILER
-        from mpu_bench.experiment import bind, trace
+        from mpu_bench.experiment import bind, machine_code, trace
 
         types = tuple((type(rows), *(array.dtype for array in rows)) for rows in (problem.train, problem.test))
-        key = (run.solver.name, _variant(run), run.solver.kernel.name, types)
+        key = (run.solver.name, machine_code.variant(run), run.solver.kernel.name, types)
         if key in self._warm:
             return 0.0
         started, compiled = time.perf_counter(), COMPILER.seconds
@@ -320,14 +323,6 @@ def _forget_signal_handlers() -> None:
 
 def _sizes(problem: Any) -> dict[str, int]:
     return {"n": problem.n, "d": problem.features, "n_test": problem.n_test, "classes": len(problem.classes)}
-
-
-def _variant(run: Run) -> tuple[Any, ...]:
-    """Distinguish what may be other code: words and switches by value, numbers by type."""
-    return tuple(
-        (name, repr(type(value)) if isinstance(value, float | Scaled | Mapping) or type(value) is int else value)
-        for name, value in sorted(run.solver.parameters.items())
-    )
 
 
 def _check_classes(run: Run, problem: Any) -> None:

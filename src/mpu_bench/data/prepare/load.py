@@ -99,6 +99,8 @@ class Description:
         The files that `load` would fetch.
     pairs : tuple of int
         Training rows of the two largest and of the two smallest classes; empty if they are not counted yet.
+    storage : str
+        How rows are stored, as of the card; empty if they are not prepared.
     """
 
     state: State
@@ -109,6 +111,7 @@ class Description:
     classes: tuple[str, ...]
     missing: tuple[RemoteFile, ...]
     pairs: tuple[int, ...] = ()
+    storage: str = ""
 
 
 def prepared_folder(card: Card, home: DataHome) -> Path:
@@ -143,6 +146,7 @@ def describe(card: Card, home: DataHome) -> Description:
         classes=card.class_names,
         missing=missing,
         pairs=_pairs(card, meta) if meta else (),
+        storage=meta["storage"] if meta else "",
     )
 
 

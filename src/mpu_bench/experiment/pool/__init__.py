@@ -7,7 +7,7 @@ The runner knows this interface alone. `local.LocalPool` implements it by child 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,17 @@ class Pool(ABC):
 
     def get_ready(self) -> None:  # noqa: B027 - most are ready
         """Begin to start what will be needed, without waiting for it: there is something to do soon."""
+
+    def compile_ahead(self, tasks: Sequence[Task]) -> None:  # noqa: B027 - most let each run compile what it needs
+        """Compile what tasks need by all processors at once, where that is for the pool to do.
+
+        What fails here is no result: it fails again where the run is made.
+
+        Parameters
+        ----------
+        tasks : sequence of Task
+            Of different code each, with ``only_compiles``.
+        """
 
     @property
     @abstractmethod

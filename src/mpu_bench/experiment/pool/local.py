@@ -7,7 +7,8 @@ own when another's turn comes: that solver may have changed whatever it reached.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -76,6 +77,17 @@ class LocalPool(Pool):
     def get_ready(self) -> None:  # noqa: D102
         if not self._workers:
             self._start()
+
+    def compile_ahead(self, tasks: Sequence[Task]) -> None:  # noqa: D102
+        waiting, under_way = list(reversed(tasks)), 0
+        with LocalPool(min(len(tasks), os.cpu_count() or 1), self.threads, self.sharers) as others:
+            while waiting or under_way:
+                if waiting and others.has_room:
+                    others.submit(waiting.pop())
+                    under_way += 1
+                else:
+                    others.next_outcome(lambda _task, _news: None)
+                    under_way -= 1
 
     @property
     def has_room(self) -> bool:  # noqa: D102

@@ -1,0 +1,103 @@
+"""Which runs need the same machine code, and whether this machine has compiled it.
+
+An empty file beside the compiled code says that it was compiled once. Where that is no longer true, as after the code
+was deleted by hand, a run compiles what it needs before it trains, as ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache as cached
+from pathlib import Path
+from typing import Any
+
+from mpu_bench import solvers
+from mpu_bench.config.schema import Limits
+from mpu_bench.core import cache
+from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.progress import Progress
+from mpu_bench.experiment.environment import instruction_set
+from mpu_bench.experiment.messages import Task
+from mpu_bench.experiment.pool import Pool
+from mpu_bench.experiment.run import Run
+from mpu_bench.scaled import Scaled
+
+
+def variant(run: Run) -> tuple[Any, ...]:
+    """Return what distinguishes runs of a solver that may need other code: words and switches, types of numbers."""
+    return tuple(
+        (name, repr(type(value)) if isinstance(value, float | Scaled | Mapping) or type(value) is int else value)
+        for name, value in sorted(run.solver.parameters.items())
+    )
+
+
+def code_of(run: Run, storage: str) -> str:
+    """Return the key of the code that a run needs; nothing where it needs none, or that of a user's own solver.
+
+    Parameters
+    ----------
+    run : Run
+    storage : str
+        How the rows of its dataset are stored: dense, sparse, ...; nothing where that is not known.
+    """
+    if not storage or run.settings.plugins or not solvers.load(run.solver.name).sliceable:  # a peer
+        return ""
+    kind = (run.solver.name, variant(run), run.solver.kernel.name, storage)
+    return hashlib.sha256(repr((*_machine(), *kind)).encode()).hexdigest()[:16]
+
+
+@cached
+def _machine() -> tuple[str, ...]:
+    """Return what code is compiled from, by and for."""
+    from numba import __version__
+
+    return __version__, sys.version, instruction_set(), cache.source_hash()
+
+
+def compile_ahead(runs: Mapping[str, Run], home: DataHome, limits: Limits, pool: Pool, progress: Progress) -> None:
+    """Let a pool compile what runs need and this machine has not compiled, if that is of several kinds.
+
+    Parameters
+    ----------
+    runs : mapping
+        One for each key of code.
+    home : DataHome
+    limits : Limits
+    pool : Pool
+    progress : Progress
+        Is told what is compiled.
+    """
+    lacking = {code: run for code, run in runs.items() if code and not is_compiled(code)}
+    if len(lacking) > 1 and can_be_kept():
+        names = dict.fromkeys(run.solver.name for run in lacking.values())
+        progress.note(f"compiling {', '.join(names)}, once on a machine")
+        pool.compile_ahead(
+            [Task("", run, home, limits, code=code, only_compiles=True) for code, run in lacking.items()]
+        )
+
+
+def can_be_kept() -> bool:
+    """Return whether compiled code can be kept."""
+    with suppress(OSError):
+        _folder().mkdir(parents=True, exist_ok=True)
+        return os.access(_folder(), os.W_OK)
+    return False
+
+
+def is_compiled(code: str) -> bool:
+    """Return whether code was compiled on this machine."""
+    return (_folder() / code).exists()
+
+
+def keep_compiled(code: str) -> None:
+    """Keep that code is compiled, where that can be kept."""
+    if can_be_kept():
+        (_folder() / code).touch()
+
+
+def _folder() -> Path:
+    return cache.cache_folder() / "known"
