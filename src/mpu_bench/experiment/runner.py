@@ -124,7 +124,7 @@ def execute(
         Store(folder, create=True) as store,
     ):
         check_config(experiment, store)
-        if not store.finished():
+        if store.is_bare():
             pool.get_ready()  # while the runs are planned
         prepared = prepare_data(runs, chosen, home, pool, experiment.limits, listener.progress)
         sources = Sources(runs)

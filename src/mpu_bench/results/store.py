@@ -136,7 +136,7 @@ class Store:
             if create:
                 self._create()
             self._check_version()
-            if not create and self._is_bare():
+            if not create and self.is_bare():
                 raise StoreError(f"{folder}: holds no results yet; the run into it has only begun")
         except sqlite3.Error as error:
             self.close()
@@ -173,7 +173,7 @@ class Store:
                 "folder away and run again"
             )
 
-    def _is_bare(self) -> bool:
+    def is_bare(self) -> bool:
         """Return whether the tables are not there yet, or the process that made them has not come to its plan."""
         if self._is_empty():
             return True
