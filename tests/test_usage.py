@@ -28,9 +28,9 @@ def spin(seconds: float) -> None:
 
 
 def test_counters_go_on() -> None:
-    before = usage.at_start()
+    before = usage.at_start().used
     spin(0.02)
-    used = usage.at_end().minus(before)
+    used = usage.at_end().used.minus(before)
     assert used.seconds >= used.cpu_seconds >= 0.02
     assert all(count >= 0 or math.isnan(count) for count in used)
 
@@ -42,8 +42,8 @@ def test_counters_add_up() -> None:
 @pytest.fixture
 def linux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of a made-up /proc."""
-    monkeypatch.setattr(usage, "_MACHINE", tmp_path / "stat")
-    monkeypatch.setattr(usage, "_TASKS", tmp_path / "task")
+    monkeypatch.setattr(usage, "_MACHINE", str(tmp_path / "stat"))
+    monkeypatch.setattr(usage, "_TASKS", str(tmp_path / "task"))
     return tmp_path
 
 
@@ -53,15 +53,15 @@ def test_what_linux_says(linux: Path) -> None:
         (linux / "task" / thread).mkdir(parents=True)
         (linux / "task" / thread / "schedstat").write_text(line + "\n")
     (linux / "task" / "9").mkdir()  # a thread that has just ended
-    counted = usage.at_end()
+    counted, others = usage.at_end()
     assert (counted.waiting_seconds, counted.steal_seconds) == (0.75, 2.0)
-    assert usage.others_running() == 3
+    assert others == usage.others_running() == 3
 
 
 def test_what_is_not_counted_is_no_number(linux: Path) -> None:
     def unknown() -> list[bool]:
-        counted = usage.at_start()
-        return [math.isnan(each) for each in (counted.waiting_seconds, counted.steal_seconds, usage.others_running())]
+        counted, others = usage.at_start()
+        return [math.isnan(each) for each in (counted.waiting_seconds, counted.steal_seconds, others)]
 
     assert unknown() == [True] * 3
     (linux / "stat").write_text("cpu  1 2 3\n")

@@ -6,13 +6,12 @@ import math
 import os
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
 #: how often a second the system's slow counters, such as that of steal, go on
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
-_TASKS, _MACHINE = Path("/proc/self/task"), Path("/proc/stat")
+_TASKS, _MACHINE = "/proc/self/task", "/proc/stat"
 _STEAL = 8  # its place in the first line of /proc/stat
 
 
@@ -51,41 +50,69 @@ class Usage(NamedTuple):
 NOTHING = Usage()
 
 
-def at_start() -> Usage:
+class Moment(NamedTuple):
+    """What the counters say at one moment.
+
+    Attributes
+    ----------
+    used : Usage
+        The counters.
+    others_running : float
+        Threads besides the calling one that run or are ready to run on this machine (Linux). The average load of the
+        last minute would say nothing of a run of seconds, and would hold what ended before it.
+    """
+
+    used: Usage
+    others_running: float
+
+
+def at_start() -> Moment:
     """Read the counters before something that is measured: the clocks last."""
-    slow = _slow_counters()
-    return Usage(time.perf_counter(), time.process_time(), *slow)
+    waiting, (steal, others), switches = _waiting_seconds(), _machine(), _involuntary_switches()
+    return Moment(Usage(time.perf_counter(), time.process_time(), waiting, steal, switches), others)
 
 
-def at_end() -> Usage:
+def at_end() -> Moment:
     """Read the counters after something that is measured: the clocks first."""
     seconds, cpu_seconds = time.perf_counter(), time.process_time()
-    return Usage(seconds, cpu_seconds, *_slow_counters())
+    waiting, (steal, others), switches = _waiting_seconds(), _machine(), _involuntary_switches()
+    return Moment(Usage(seconds, cpu_seconds, waiting, steal, switches), others)
 
 
-def _slow_counters() -> tuple[float, float, float]:
-    return _waiting_seconds(), _steal_seconds(), _involuntary_switches()
+def others_running() -> float:
+    """Return how many threads besides the calling one run or are ready to run on this machine now (Linux)."""
+    return _machine()[1]
 
 
 def _waiting_seconds() -> float:
     """Sum the delays of all threads in the queue for a processor."""
     nanoseconds = turns = 0
     try:
-        for task in _TASKS.iterdir():
+        for task in os.listdir(_TASKS):  # noqa: PTH208 - a Path costs more than what is read
             with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended meanwhile
-                _, delay, times_run = map(int, (task / "schedstat").read_text("ascii").split())
+                _, delay, times_run = map(int, _read(f"{_TASKS}/{task}/schedstat").split())
                 nanoseconds, turns = nanoseconds + delay, turns + times_run
     except (OSError, ValueError):
         return math.nan
     return nanoseconds / 1e9 if turns else math.nan  # without a turn the kernel counts none: this thread runs now
 
 
-def _steal_seconds() -> float:
-    try:
-        with _MACHINE.open(encoding="ascii") as stream:
-            return int(stream.readline().split()[_STEAL]) / TICKS_PER_SECOND
-    except (OSError, ValueError, IndexError):
-        return math.nan
+def _machine() -> tuple[float, float]:
+    """Return the steal seconds and how many others run, of one reading."""
+    steal, others, text = math.nan, math.nan, b""
+    with suppress(OSError):
+        text = _read(_MACHINE)
+    with suppress(ValueError, IndexError):
+        steal = int(text.partition(b"\n")[0].split()[_STEAL]) / TICKS_PER_SECOND
+    with suppress(ValueError, IndexError):
+        others = max(0.0, float(text.partition(b"\nprocs_running ")[2].split(maxsplit=1)[0]) - 1)
+    return steal, others
+
+
+def _read(path: str) -> bytes:
+    """Return a file of the system's counters; without a buffer and a decoder, which cost more than the counters."""
+    with open(path, "rb", buffering=0) as stream:  # noqa: PTH123 - as above
+        return stream.readall()
 
 
 def _involuntary_switches() -> float:
@@ -94,15 +121,3 @@ def _involuntary_switches() -> float:
     except ImportError:  # Windows
         return math.nan
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-
-
-def others_running() -> float:
-    """Return how many threads besides the calling one run or are ready to run on this machine now (Linux).
-
-    The average load of the last minute would say nothing of a run of seconds, and would hold what ended before it.
-    """
-    with suppress(OSError, ValueError, IndexError):
-        for line in _MACHINE.read_text("ascii").splitlines():
-            if line.startswith("procs_running"):
-                return max(0.0, float(line.split()[1]) - 1)
-    return math.nan

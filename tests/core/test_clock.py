@@ -28,8 +28,8 @@ def test_what_is_untimed_is_left_out_once_however_it_nests():
 
 def test_what_disturbs_untimed_work_is_left_out(monkeypatch):
     counted = iter([1.0, 2.0, 10.0, 11.0])  # at the start, where untimed work begins and ends, at the end
-    monkeypatch.setattr(usage, "_slow_counters", lambda: (next(counted), 0.0, 0.0))
-    monkeypatch.setattr(usage, "others_running", lambda: 3.0)
+    monkeypatch.setattr(usage, "_waiting_seconds", lambda: next(counted))
+    monkeypatch.setattr(usage, "_machine", lambda: (0.0, 3.0))
     clock = Clock()
     with clock, untimed():
         spin(0.01)

@@ -32,13 +32,13 @@ class _LeftOut:
 
     def begin(self) -> None:
         if self.depth == 0:
-            self._began = usage.at_end()  # of what is measured
+            self._began = usage.at_end().used  # of what is measured
         self.depth += 1
 
     def end(self, counts: bool = True) -> None:
         self.depth -= 1
         if self.depth == 0 and counts:
-            self.used = self.used.plus(usage.at_start().minus(self._began))
+            self.used = self.used.plus(usage.at_start().used.minus(self._began))
 
 
 #: what compiling has cost this process so far, and what untimed work
@@ -97,15 +97,16 @@ class Clock:
         return self._load_seconds / self.seconds if self.seconds else self._load_then
 
     def __enter__(self) -> None:
-        self._load_then = usage.others_running()
-        self._started = _without_left_out(usage.at_start())
+        begun = usage.at_start()
+        self._started, self._load_then = _without_left_out(begun.used), begun.others_running
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        used = _without_left_out(usage.at_end()).minus(self._started)
+        ended = usage.at_end()
+        used = _without_left_out(ended.used).minus(self._started)
         self.used = self.used.plus(used)
-        self._load_seconds += (self._load_then + usage.others_running()) / 2 * used.seconds
+        self._load_seconds += (self._load_then + ended.others_running) / 2 * used.seconds
 
 
 def _without_left_out(now: Usage) -> Usage:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -154,7 +154,7 @@ def encode(message: Message) -> bytes:
     ValueError
         If a column cannot hold its value; the message names it.
     """
-    return f"{type(message).__name__} {json.dumps(asdict(_plain_message(message)), allow_nan=False)}\n".encode()
+    return f"{type(message).__name__} {json.dumps(vars(_plain_message(message)), allow_nan=False)}\n".encode()
 
 
 def decode(line: bytes) -> Message:

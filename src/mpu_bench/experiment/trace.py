@@ -6,6 +6,7 @@ The clock runs only while the solver starts or advances; models are evaluated wh
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,7 @@ from mpu_bench.quantities import CHECKPOINT_COLUMNS
 Labels = np.ndarray[Any, Any]  #: class indices, int32
 
 _SLICE_SECONDS = 0.1  # a slice lasts about this long, so that limits and interruptions are met in time
+_SECONDS_BETWEEN_NEWS = 0.02  # of progress, at least: a run of milliseconds has many slices, and nobody sees them all
 _FIRST_SLICE = 256  # examples, while the pace is not yet known
 _MOST_CHECKPOINTS = 25_000  # more than a thousand in every decade up to 2^61 examples
 
@@ -132,7 +134,7 @@ def train(
         Gap and suboptimality are looked at at checkpoints; the other rules after every slice.
     checkpoints : Checkpoints
     progress : function
-        Called after every slice.
+        Called after the first slice, and after others that end long enough after the last call.
     optimum : float, optional
         What the objective is set against.
     probe : function
@@ -150,6 +152,7 @@ def train(
     due_at = _due(checkpoints, problem.n)
     due = next(due_at) if solver.sliceable else counters.UNLIMITED
     kept: list[dict[str, Any]] = []
+    told = -math.inf
     while True:
         before, seconds = counts[counters.PRESENTED], clock.seconds
         until = watch.until(counts, due) if solver.sliceable else Until()
@@ -171,7 +174,9 @@ def train(
                 status = Status.DIVERGED
             due = next(count for count in due_at if count > presented)
             rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else "")
-        progress(Progress(presented / problem.n, clock.seconds, **_latest(kept)))
+        if time.monotonic() - told >= _SECONDS_BETWEEN_NEWS:
+            progress(Progress(presented / problem.n, clock.seconds, **_latest(kept)))
+            told = time.monotonic()
         if len(kept) > _MOST_CHECKPOINTS:
             raise SolverError(
                 f"{solver.name}: more than {_MOST_CHECKPOINTS:,} checkpoints; its counters cannot be true"

@@ -1,7 +1,7 @@
 """The child process that runs are made in: kept warm, fed over a pipe, replaceable at any moment.
 
-It answers each `Task` with messages: `Phase`, `Compiler` and `Compiled` as it goes on, `Progress` after every slice,
-and at last `Finished` or `Failed`; a `Preparation` with `Work`, and at last `Prepared` or `Failed`.
+It answers each `Task` with messages: `Phase`, `Compiler` and `Compiled` as it goes on, `Progress` while it
+trains, and at last `Finished` or `Failed`; a `Preparation` with `Work`, and at last `Prepared` or `Failed`.
 
 Solvers of a user's own have a worker that makes no other solver's runs, and a problem loaded anew for each run: they
 may change whatever they reach.

@@ -1,7 +1,8 @@
-"""Kills the process that started its own."""
+"""Kills the process that started its own, and is there long enough to follow it; else its run might be done first."""
 
 import os
 import signal
+import time
 
 from faults.animal import Animal
 
@@ -11,3 +12,4 @@ class KillsItsParent(Animal):
 
     def act(self, state):
         os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(5)
