@@ -25,7 +25,7 @@ run: setup  ## the quick start: no download, less than a minute
 	$(BIN)/mpu-bench run configs/quickstart.yaml --results $(RESULTS)
 
 test: setup  ## all tests; those on real data need MPU_BENCH_MIRROR
-	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
+	$(BIN)/python -m pytest --numprocesses auto
 
 soak: setup  ## a thousand kills and other faults, resumable, about an hour: build/soak; KILLS=100 for fewer
 	$(BIN)/python scripts/soak.py --kills $(KILLS)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import compileall
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -52,6 +54,28 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["MPU_BENCH_MIRROR"] = str(Path(mirror).resolve())
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Send what needs the same compiled code to the same process, which compiles it once.
+
+    By marks for ``--dist loadgroup`` nothing is grouped since pytest 9.2, which does not tell xdist (3.8) of it.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByCompiledCode(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return compiled_together(nodeid)
+
+    return ByCompiledCode(config, log)
+
+
+def compiled_together(nodeid: str) -> str:
+    """Return the name of the tests that need the same compiled code: a file, or a solver of the contract."""
+    file, _, test = nodeid.partition("::")
+    solver = re.search(r"\[(.*?)(-(dense|sparse|ones))?\]$", test) if file.endswith("solvers/test_contract.py") else None
+    return f"{file}::{solver[1]}" if solver else file
+
+
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     # bytes that are no text, as of an archive that tells when it was made, are no name: processes must agree on it
     return argname if isinstance(val, bytes) and not (val.isascii() and val.decode().isprintable()) else None
@@ -59,10 +83,6 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # what needs the same compiled code goes to the same process: a file, or a solver of the contract
-    for item in items:
-        solver = getattr(item, "callspec", None) and item.callspec.params.get("trained")  # type: ignore[attr-defined]
-        item.add_marker(pytest.mark.xdist_group(solver or _name(item)))
     items.sort(
         key=lambda item: next((i for i, long in enumerate(_LONGEST) if _name(item).startswith(long)), len(_LONGEST))
     )
