@@ -72,8 +72,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def compiled_together(nodeid: str) -> str:
     """Return the name of the tests that need the same compiled code: a file, or a solver of the contract."""
     file, _, test = nodeid.partition("::")
-    solver = re.search(r"\[(.*?)(-(dense|sparse|ones))?\]$", test) if file.endswith("solvers/test_contract.py") else None
-    return f"{file}::{solver[1]}" if solver else file
+    solver = re.search(r"\[(.*?)(-(dense|sparse|ones))?\]$", test)
+    return f"{file}::{solver[1]}" if solver and file.endswith("solvers/test_contract.py") else file
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
