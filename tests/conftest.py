@@ -34,7 +34,8 @@ _TESTS = Path(__file__).parent
 #: would begin it last
 _LONGEST = (
     "faults/test_campaigns.py", "faults/test_cluster.py", "faults/test_zoo.py", "test_wheel.py", "estimators", "cli",
-    "test_readme.py", "experiment", "solvers", "core", "data/cards", "test_river.py", "fuzz",
+    "test_readme.py", "experiment", "solvers", "core", "data/cards", "test_river.py", "fuzz", "test_sabotage.py",
+    "report", "test_documents.py",
 )  # fmt: skip
 
 
