@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -137,3 +139,12 @@ def test_an_encoding_without_the_letters_is_no_failure(place: Path) -> None:
     )  # fmt: skip
     assert told.returncode == 2
     assert b"Traceback" not in told.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell of POSIX")
+def test_a_stream_that_came_closed_changes_no_exit_code(place: Path, closed: str) -> None:
+    for verb, code in (("--version", 0), ("run absent.yaml", 2)):
+        command = f"{shlex.join(map(str, COMMAND))} {verb} {closed}"
+        done = subprocess.run(["sh", "-c", command], cwd=place, capture_output=True, env=environment(), check=False)
+        assert (done.returncode, b"Traceback" in done.stderr) == (code, False), verb

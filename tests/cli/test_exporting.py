@@ -60,3 +60,8 @@ def test_fixed_point_needs_rows(called, models: Path) -> None:
     code, said = called("export-c", "linear.mpu", "--fixed-point")
     assert code == 2
     assert "--fixed-point needs rows, to know the ranges of the columns: name a file with --check DATA" in said
+
+
+def test_the_width_of_integers_needs_integers(called, models: Path) -> None:
+    code, said = called("export-c", "linear.mpu", "--bits", "8")
+    assert (code, "--fixed-point" in said) == (2, True)

@@ -139,3 +139,16 @@ def test_run_saves_models_that_evaluate_as_they_did(mpu_bench: Called, place: Pa
     (place / "results/tried/models" / f".{files[0].name}.01234567").write_text("cut short", encoding="utf-8")
     assert mpu_bench("clean", "--yes", "results/tried").returncode == 0
     assert [path.name for path in (place / "results/tried").rglob("*")] == ["models", "mine.txt"]
+
+
+def test_a_model_that_could_not_be_written_is_saved_another_time(place: Path, mpu_bench: Called, rows) -> None:
+    in_the_way = place / "results/tried/models"
+    in_the_way.parent.mkdir(parents=True)
+    in_the_way.touch()
+    command = ("run", "tried.yaml", "--save-models", "--repeats", "1")
+    assert mpu_bench(*command).returncode == 0
+    assert all("the model could not be written: " in row["reason"] for row in rows())
+    in_the_way.unlink()
+    assert mpu_bench(*command).returncode == 0
+    assert len(list(in_the_way.iterdir())) == len(rows()) == 2
+    assert [row["reason"] for row in rows()] == ["", ""]

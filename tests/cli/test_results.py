@@ -27,6 +27,32 @@ def test_clean_deletes_only_a_results_folder(place: Path, mpu_bench: Called) -> 
     assert (place / "tried.yaml").exists()
 
 
+def test_a_folder_is_cleaned_from_within(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(made_up.results(tmp_path))
+    assert called("clean", ".", "--yes").exit_code == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_no_run_writes_over_kept_results(place: Path, mpu_bench: Called, more: list[str]) -> None:
+    kept = baseline.accept(made_up.results(place / "made"), place / "results")
+    kept = kept.rename(place / "results" / "tried")
+    before = {path.name: path.read_bytes() for path in kept.iterdir()}
+    done = mpu_bench("run", "tried.yaml", *more)
+    assert done.returncode == 2
+    assert "holds results that are kept" in done.stderr
+    assert {path.name: path.read_bytes() for path in kept.iterdir()} == before
+
+
+def test_no_plan_is_made_for_a_folder_of_another_config(place: Path, mpu_bench: Called) -> None:
+    assert mpu_bench("run", "tried.yaml", "--repeats", "1").returncode == 0
+    (place / "elsewhere").mkdir()
+    other = (place / "tried.yaml").read_text(encoding="utf-8").replace("C: 1", "C: 2")
+    (place / "elsewhere" / "other.yaml").write_text(other, encoding="utf-8")
+    done = mpu_bench("run", "elsewhere/other.yaml", "--dry-run")
+    assert (done.returncode, "holds results of another config" in done.stderr) == (2, True)
+
+
 def test_kept_results_are_shown_drawn_written_and_exported_like_any_other(tmp_path: Path) -> None:
     folder = made_up.results(tmp_path)
     place = baseline.accept(folder, tmp_path / "baseline")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpu_bench.config.overrides import read_judging
-from mpu_bench.config.read import read_without_plugins
+from mpu_bench.config.read import read_config, read_without_plugins
 from mpu_bench.errors import ConfigError
 from mpu_bench.resources import bundled
 
@@ -27,3 +27,11 @@ def test_a_fault_names_its_line(tmp_path: Path) -> None:
         read_judging(path, None)
     with pytest.raises(ConfigError, match="there is no profile 'ci'"):
         read_judging(path, "ci")
+
+
+def test_a_name_is_every_entry_of_that_name(tmp_path: Path) -> None:
+    path = tmp_path / "two.yaml"
+    path.write_text("name: two\ndataset: adult\nsolvers: [mpu, dcd: {C: 0.1}, dcd: {C: 10}, dcd]\n", encoding="utf-8")
+    whole = read_config(path, settings=["solvers.dcd.tolerance=0.5"])
+    assert [each.parameters.get("tolerance") for each in whole.solvers] == [None, 0.5, 0.5, 0.5]
+    assert [each.parameters.get("C") for each in whole.solvers][1:3] == [0.1, 10]

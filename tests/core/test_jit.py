@@ -1,8 +1,11 @@
+import errno
 import os
 import subprocess
 import sys
 
 import pytest
+
+from mpu_bench.core.jit import jit
 
 PROGRAM = """
 import numpy as np
@@ -54,3 +57,16 @@ def test_a_function_is_called_from_python_and_from_jitted_code(tmp_path, orders)
             [sys.executable, str(program), order], env=environment, capture_output=True, text=True, check=True
         )
         assert done.stdout.split() == ["1.0", "1.0"]
+
+
+def test_code_that_cannot_be_kept_is_used(monkeypatch):
+    def is_full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile.save", is_full)
+
+    @jit
+    def twice(value):
+        return 2 * value
+
+    assert twice(21) == 42

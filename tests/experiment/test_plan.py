@@ -87,3 +87,10 @@ def test_equal_problems_have_one_optimum(read) -> None:
 def test_bad_configs_are_refused(read, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         read(GAUSSIAN + text)
+
+
+def test_what_a_config_lists_twice_is_one_run(tmp_path: Path) -> None:
+    path = tmp_path / "twice.yaml"
+    path.write_text("name: twice\ndataset: adult\nsolvers: [dcd, dcd: {C: [1, 1.0]}]\nrepeats: 2\n", encoding="utf-8")
+    runs = plan.plan(read_config(path))
+    assert [run.seed for run in runs] == [0, 1]

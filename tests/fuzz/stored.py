@@ -24,8 +24,8 @@ from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
 from mpu_bench.report import checked, csv_files, export, figure_data, page
 from mpu_bench.results import store
 from mpu_bench.results.curves import MEAN_CURVE_TYPES
-from mpu_bench.results.folder import ABOUT, CURVES, MACHINES, RUNS, open_results
-from mpu_bench.results.store import FILE, Store
+from mpu_bench.results.folder import CURVES, MACHINES, RUNS, open_results
+from mpu_bench.results.store import ABOUT, FILE, Store
 from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import baseline
 

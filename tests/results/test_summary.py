@@ -69,3 +69,11 @@ def test_a_published_number_stands_only_beside_what_is_as_published():
 def test_earlier_runs_are_no_part_of_the_means_of_others():
     rows = summary.summarize([record(), record(seed=1, objective=1.0, earlier=1)], [])
     assert [(row["earlier"], row["count"], row["objective_mean"]) for row in rows] == [(None, 1, 11434.4), (1, 1, 1.0)]
+
+
+def test_no_mean_is_of_two_earlier_runs_of_one_seed():
+    runs = [record(), *(record(earlier=1, seed=seed, objective=value) for value in (1.0, 3.0) for seed in (0, 1))]
+    rows = summary.summarize(runs, [])
+    assert [(row["earlier"], row["count"], row["objective_mean"]) for row in rows] == [
+        (None, 1, 11434.4), (1, 2, 1.0), (1, 2, 3.0)
+    ]  # fmt: skip

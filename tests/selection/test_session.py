@@ -67,3 +67,14 @@ def test_a_model_of_all_rows_that_is_too_large_is_not_taken(tmp_path: Path) -> N
     best = session.schedule.courses["small"].best
     assert best is not None
     assert session.model_of_choice() == model_path(tmp_path, best.fit.number)
+
+
+def test_a_model_whose_answer_was_not_read_yet_is_kept(tmp_path: Path) -> None:
+    session = played(tmp_path, grown=1)
+    best = [each.best.fit.number for each in session.schedule.courses.values() if each.best is not None]
+    learned, unread = max(best) + 1, max(best) + 2
+    for number in (*best, learned, unread):
+        model_path(tmp_path, number).touch()
+    session._forget_models(learned)
+    assert not model_path(tmp_path, learned).exists()
+    assert all(model_path(tmp_path, number).exists() for number in (*best, unread))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_ROWS, _MOST_NUMBERS = 20_000, 20_000_000  # that are compared
 _LEAST_AGREEMENT = 0.99
+_MOST_BITS = 16
 
 
 def export_c(
@@ -32,7 +33,9 @@ def export_c(
     fixed_point: Annotated[
         bool, typer.Option("--fixed-point", help="Integers alone, for processors without floating point.")
     ] = False,
-    bits: Annotated[int, typer.Option(min=8, max=16, help="Of the numbers of a model in fixed point.")] = 16,
+    bits: Annotated[
+        int | None, typer.Option(min=8, max=16, help="Of the numbers of a model in fixed point; 16 by default.")
+    ] = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="What its functions begin with. By default as the file.")
     ] = None,
@@ -44,14 +47,19 @@ def export_c(
     Exit code 1: less than 99% of the labels are the same.
     """
     from mpu_bench import load
+    from mpu_bench.errors import UserError
     from mpu_bench.models.export.portable import portable
 
     if out is not None:
         check_free(out, force)
+    if bits is not None and not fixed_point:
+        raise UserError("--bits is the width of the integers of --fixed-point: give both, or neither")
     saved = load(model)
     portable_model = portable(saved)
     rows = _rows_at_hand(saved, portable_model, check, data_folder)
-    source, how = _source(portable_model, name or (out or model).stem, rows, bits if fixed_point else None)
+    source, how = _source(
+        portable_model, name or (out or model).stem, rows, (bits or _MOST_BITS) if fixed_point else None
+    )
     agreement = _compared(portable_model, source, rows, how, check)
     if out is None:
         write(source.text)

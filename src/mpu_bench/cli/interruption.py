@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -59,9 +60,17 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(_Came.code)
 
 
+def _open_what_is_closed() -> None:
+    """Let what is written to a stream that came closed, as by ``>&-``, go nowhere, and an input be empty."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - to the end
+
+
 def leave_with(work: Callable[[], int]) -> NoReturn:
     """Do the work of the program and leave with the exit code it returns, or with that of the signal that came."""
     code = 1
+    _open_what_is_closed()
     try:
         try:
             listen()

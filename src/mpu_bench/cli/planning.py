@@ -26,12 +26,13 @@ from mpu_bench.experiment import plan
 from mpu_bench.experiment import planned as planned_runs
 from mpu_bench.experiment.chosen import ChosenRuns
 from mpu_bench.experiment.estimates import Estimate, Estimates
+from mpu_bench.experiment.facts import check_config
 from mpu_bench.experiment.names import Names
 from mpu_bench.experiment.planned import PlannedRun
 from mpu_bench.experiment.run import Run
 from mpu_bench.files import is_file
 from mpu_bench.quantities import FINISHED
-from mpu_bench.results.store import FILE, Store
+from mpu_bench.results.store import FILE, Store, refuse_kept
 
 _HUNDREDTH_OF_AN_HOUR = 36.0  # seconds
 _LONGEST_REASON = 40  # letters; more of it stands in the results
@@ -65,7 +66,7 @@ class Outlook:
     def of(cls, chosen: ChosenRuns, home: DataHome, folder: Path) -> Outlook:
         """Look at the runs of an experiment, at its data and at its results folder."""
         every = planned_runs.inspect(chosen.plan, home)
-        records, finished = _results(folder, every)
+        records, finished = _results(chosen.experiment, folder, every)
         selected = set(map(id, chosen.runs))
         planned = [each for each in every if id(each.run) in selected]
         seconds = Estimates(chosen.experiment, chosen.plan, records).seconds([each.run for each in planned])
@@ -116,11 +117,15 @@ class Outlook:
         return f"{len(self.obstacles)} ({'; '.join(brief)})" if brief else ""
 
 
-def _results(folder: Path, planned: Sequence[PlannedRun]) -> tuple[list[dict[str, Any]], set[str]]:
-    """Return the rows that there are, and the keys of the planned runs whose result holds."""
+def _results(
+    experiment: Experiment, folder: Path, planned: Sequence[PlannedRun]
+) -> tuple[list[dict[str, Any]], set[str]]:
+    """Return the rows that there are, and the keys of the planned runs whose result holds; refuse what a run would."""
+    refuse_kept(folder)
     if not is_file(folder / FILE):
         return [], set()
     with Store(folder) as store:
+        check_config(experiment, store)
         return store.records(earlier=True), store.finished(planned_runs.needs_of(planned))
 
 

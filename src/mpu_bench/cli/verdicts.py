@@ -85,7 +85,7 @@ def print_differences(left: Results, right: Results, differences: Sequence[Diffe
             table.add_row(each.name, reason("; ".join(each.faults)), "" if each.ratio is None else f"{each.ratio:.2f}")
         console.print(table)
     words = (
-        "the same instructions and the same versions of libraries: counts and errors must be equal"
+        "the same instructions and the same versions of libraries: counts and errors of equal runs must be equal"
         if same_machine(left, right)
         else "other instructions or libraries, or not recorded which: counts may differ as far as rounding moves them"
     )
@@ -93,6 +93,10 @@ def print_differences(left: Results, right: Results, differences: Sequence[Diffe
     ratios = [each.ratio for each in differences if each.ratio is not None]
     median = f"; undisturbed seconds are {statistics.median(ratios):.2f} times the second's (median)" if ratios else ""
     console.print(f"{len(differences)} runs in both, {len(faulty)} differ{median}")
+    if others := sum(not each.is_same_run for each in differences):
+        console.print(
+            f"of {others} the settings, such as stop:, the data or the version of the solver are not the same"
+        )
 
 
 def print_changes(checks: Sequence[Check], console: Terminal) -> None:

@@ -14,6 +14,8 @@ from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.texts import one_line, plain
 from mpu_bench.yaml_text import MOST_DEPTH, Locations
 
+_Key = tuple[str | int, ...]
+
 _MOST_SHOWN_BYTES = 200  # of an option, in a message
 
 
@@ -89,32 +91,34 @@ def apply_setting(file: Document, setting: str) -> None:
 
 
 def _set(file: Document, dotted: str, value: Any, locations: Locations) -> None:
-    """Put a value in the place of ``solvers.mpu.C``."""
+    """Put a value in the place of ``solvers.mpu.C``, in every entry of that name."""
     *steps, last = dotted.split(".")
     if len(steps) >= MOST_DEPTH:
         raise ConfigError(f"{locations.text}: lies more than {MOST_DEPTH} levels deep")
-    target: Any = file.data
-    key: list[str | int] = []
+    targets: list[tuple[_Key, Any]] = [((), file.data)]
     for step in steps:
-        target, taken = _step_into(target, step, locations.text)
-        key += taken
-    if not isinstance(target, dict):
-        raise ConfigError(f"{locations.text}: '{'.'.join(steps)}' holds no keys")
-    file.replace((*key, last), value, locations)
+        targets = [
+            ((*key, *taken), below) for key, target in targets for taken, below in _below(target, step, locations.text)
+        ]
+    for key, target in targets:
+        if not isinstance(target, dict):
+            raise ConfigError(f"{locations.text}: '{'.'.join(steps)}' holds no keys")
+        file.replace((*key, last), value, locations)
 
 
-def _step_into(target: Any, step: str, location: str) -> tuple[Any, list[str | int]]:
-    """Go one key down; in a list of names or single-key mappings (solvers, datasets) the name is the key."""
+def _below(target: Any, step: str, location: str) -> list[tuple[_Key, Any]]:
+    """Return what stands one key down; in a list of names or single-key mappings (solvers, datasets) the name is it."""
     if isinstance(target, list):
+        found: list[tuple[_Key, Any]] = []
         for position, entry in enumerate(target):
-            if entry == step:
+            if entry == step or (isinstance(entry, dict) and step in entry and entry[step] is None):
                 target[position] = {step: {}}
             if isinstance(target[position], dict) and step in target[position]:
-                if target[position][step] is None:
-                    target[position][step] = {}
-                return target[position][step], [position, step]
+                found.append(((position, step), target[position][step]))
+        if found:
+            return found
         known = [str(next(iter(entry))) if isinstance(entry, dict) and entry else str(entry) for entry in target]
         raise ConfigError(f"{location}: there is no '{step}' in this config; {nearest(step, known)}")
     if isinstance(target, dict):
-        return target.setdefault(step, {}), [step]
+        return [((step,), target.setdefault(step, {}))]
     raise ConfigError(f"{location}: '{step}' stands below a value that holds no keys")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from inspect import signature
 from types import FunctionType
@@ -50,9 +51,22 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
                 inner.get_overload,
                 inner,
             )
+            for dispatcher in (outer, inner):
+                _use_what_cannot_be_kept(dispatcher)
         return outer
 
     return decorate if function is None else decorate(function)
+
+
+def _use_what_cannot_be_kept(dispatcher: Any) -> None:
+    """Let code that finds no room on the disk be used all the same, and compiled again another time."""
+    save = dispatcher._cache.save_overload
+
+    def save_where_possible(signature: Any, compiled: Any) -> None:
+        with suppress(OSError):
+            save(signature, compiled)
+
+    dispatcher._cache.save_overload = save_where_possible
 
 
 def _twin(function: Callable[..., Any]) -> Callable[..., Any]:

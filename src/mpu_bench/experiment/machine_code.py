@@ -96,7 +96,8 @@ def is_compiled(code: str) -> bool:
 def keep_compiled(code: str) -> None:
     """Keep that code is compiled, where that can be kept."""
     if can_be_kept():
-        (_folder() / code).touch()
+        with suppress(OSError):  # a full disk: it is compiled again
+            (_folder() / code).touch()
 
 
 def _folder() -> Path:

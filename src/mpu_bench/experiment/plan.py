@@ -39,8 +39,9 @@ def plan(experiment: Experiment) -> list[Run]:
                 sources.add(needed)
                 runs.append(needed)
         for run in own:
-            sources.add(run)
-        runs += own
+            if not sources.has(run):  # what a config lists twice is one run
+                sources.add(run)
+                runs.append(run)
     return runs
 
 

@@ -37,7 +37,7 @@ from mpu_bench.quantities import FINISHED, RunStatus
 from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.rows import DamagedError
 from mpu_bench.results.saved_models import NOT_SAVED, model_file
-from mpu_bench.results.store import LOCK, Store
+from mpu_bench.results.store import LOCK, Store, refuse_kept
 
 #: what of a result is taken
 _TAKEN = {"optimum": "dual_objective", "nu": "nu", "seconds": "train_seconds"}
@@ -119,6 +119,7 @@ def execute(
     busy = StoreError(
         f"{folder}: another mpu-bench is running into this folder; wait for it, or choose another with --results"
     )
+    refuse_kept(folder)
     with (
         files.process_lock(folder / LOCK, busy, lambda fault: _unwritable(folder, fault)),
         Store(folder, create=True) as store,

@@ -16,7 +16,7 @@ from mpu_bench.experiment.run import Run
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import Origin, SavedModel, made_now
 from mpu_bench.preprocessing import Preprocessing
-from mpu_bench.results.saved_models import NOT_SAVED
+from mpu_bench.results.saved_models import NOT_SAVED, NOT_WRITTEN
 from mpu_bench.scaled import to_json
 
 
@@ -48,7 +48,7 @@ def save_model(path: Path, model: Model, run: Run, problem: Problem, card: Card,
     except UserError as fault:
         return f"{NOT_SAVED}{fault}"
     except OSError as fault:
-        return f"{NOT_SAVED}{path}: {fault.strerror}"
+        return f"{NOT_WRITTEN}{path}: {fault.strerror}"
     return ""
 
 

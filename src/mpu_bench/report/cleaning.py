@@ -46,6 +46,7 @@ def clean(folder: Path) -> list[str]:
         If it is refused by `check`, is being run into, or cannot be changed.
     """
     check(folder)
+    folder = folder.absolute()  # "." cannot be deleted by that name
     busy = StoreError(f"{folder}: another mpu-bench is running into this folder; wait for it, or end it")
     try:
         with process_lock(folder / LOCK, busy, lambda fault: _fixed(folder, fault)):

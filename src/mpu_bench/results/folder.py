@@ -27,11 +27,11 @@ from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
 from mpu_bench.results import rows
 from mpu_bench.results.curves import MEAN_CURVE_TYPES, curves_of, mean_curves
 from mpu_bench.results.rows import DamagedError
-from mpu_bench.results.store import FILE, Store
+from mpu_bench.results.store import ABOUT, FILE, Store
 from mpu_bench.results.summary import Summary
 
 #: of a kept folder
-ABOUT, RUNS, CURVES, MACHINES = "about.json", "runs.csv", "mean_curves.csv.xz", "environment.json"
+RUNS, CURVES, MACHINES = "runs.csv", "mean_curves.csv.xz", "environment.json"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")  # of an experiment: that of a folder, too
 

@@ -25,6 +25,7 @@ from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.rows import DamagedError
 
 FILE = "runs.sqlite"
+ABOUT = "about.json"  #: in place of the database, in a folder of results that are kept
 LOCK = ".lock"  #: held while a process runs into the folder, or deletes it
 
 #: raised by hand when the tables below change, or what is in them changes its meaning; a new quantity needs nothing
@@ -100,6 +101,17 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except OSError as error:  # a name that is too long, for one
         raise StoreError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def refuse_kept(folder: Path) -> None:
+    """Refuse a folder of results that are kept as CSV: a run into it would write over them.
+
+    Raises
+    ------
+    StoreError
+    """
+    if _is_file(folder / ABOUT) and not _is_file(folder / FILE):
+        raise StoreError(f"{folder}: holds results that are kept, not to be run into; choose another with --results")
 
 
 class Store:

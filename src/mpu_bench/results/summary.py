@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -48,10 +49,16 @@ def summarize(records: Sequence[Mapping[str, Any]], published: Sequence[str]) ->
         of what did not finish; ``disturbed``, how many finished runs were (None: not recorded).
     """
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    of_a_seed: Counter[tuple[Any, ...]] = Counter()
     for record in records:
-        if not record["trial"]:
-            groups.setdefault(tuple(record[name] for name in GROUP), []).append(record)
-    return [_summary(dict(zip(GROUP, key, strict=True)), runs, published) for key, runs in groups.items()]
+        if record["trial"]:
+            continue
+        key = tuple(record[name] for name in GROUP)
+        place = (key, record["split"], record["seed"])
+        # earlier runs of one seed differ in what no column says, such as the rule that ended them: no mean is of both
+        groups.setdefault((*key, of_a_seed[place] if record["earlier"] else 0), []).append(record)
+        of_a_seed[place] += 1
+    return [_summary(dict(zip(GROUP, key[:-1], strict=True)), runs, published) for key, runs in groups.items()]
 
 
 def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], tables: Sequence[str]) -> Summary:

@@ -54,6 +54,7 @@ class Session:
     changed: Callable[[Outcome], None] = lambda _outcome: None
     compiled: float = 0.0
     _evaluated: dict[str, Evaluated] = field(default_factory=dict)
+    _learned: set[int] = field(default_factory=set)  #: fits that were learned of, and whose model may be there
 
     def __post_init__(self) -> None:
         self.schedule = Schedule(self.candidates, self.learned_from)
@@ -100,19 +101,20 @@ class Session:
                 assert isinstance(answer, Fitted)
                 self.compiled += answer.compiled / jobs
                 self.schedule.learn(answer)
-                self._forget_models()
+                self._forget_models(answer.fit.number)
                 self.changed(self.outcome)
         pool.drop()
         for each in self.schedule.courses.values():
             if not each.is_done:
                 each.stop("the seconds were over")
 
-    def _forget_models(self) -> None:
-        """Delete the models that no candidate has come to be best by."""
+    def _forget_models(self, learned: int) -> None:
+        """Delete the models that no candidate is best by, of the fits up to that one that was learned of."""
+        self._learned.add(learned)
         kept = {each.best.fit.number for each in self.schedule.courses.values() if each.best is not None}
-        for path in self.folder.glob("*.model"):
-            if int(path.stem) not in kept:
-                path.unlink(missing_ok=True)
+        for number in self._learned - kept:  # what is not learned of yet may become the best
+            (self.folder / f"{number}.model").unlink(missing_ok=True)
+        self._learned &= kept
 
     def _evaluate(self, pool: Pool, models: Sequence[Fitted]) -> None:
         waiting = sorted(models, key=lambda each: each.error)

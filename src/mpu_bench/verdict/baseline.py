@@ -22,8 +22,9 @@ from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text, is_file, read_csv, told_if_unwritable, write_all, write_compressed, write_text
 from mpu_bench.quantities import FINISHED, RECORD_COLUMNS, format_number
 from mpu_bench.results.curves import curve_identity
-from mpu_bench.results.folder import ABOUT, CURVES, MACHINES, RUNS, ResultsFolder, open_results
+from mpu_bench.results.folder import CURVES, MACHINES, RUNS, ResultsFolder, open_results
 from mpu_bench.results.rows import made_publishable
+from mpu_bench.results.store import ABOUT
 from mpu_bench.verdict import comparison, regression
 from mpu_bench.verdict.cells import COLUMNS, RATIO, Cell
 from mpu_bench.verdict.judge import DIFFERS, NOT_RUN, REFUTED

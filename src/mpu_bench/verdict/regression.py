@@ -63,6 +63,7 @@ class Difference:
     faults: tuple[str, ...]
     ratio: float | None
     is_other: bool = False  #: not the same in every count, objective and error, whether that may be or not
+    is_same_run: bool = True  #: of the same settings, data and version of the solver, as far as their keys tell
 
 
 def read(folder: Path) -> Results:
@@ -136,7 +137,8 @@ def _difference(left: Record, right: Record, exact: bool) -> Difference:
     seconds = _seconds(left), _seconds(right)
     ratio = seconds[0] / seconds[1] if all(seconds) and _on_one_machine(left, right) else None
     is_other = bool(faults or _faults(left, right, None))
-    return Difference(_name(left), left, tuple(faults), ratio, is_other)
+    same = left["run_id"] == right["run_id"]
+    return Difference(_name(left), left, tuple(faults), ratio, is_other, same)
 
 
 def rounding_of(solver: str) -> Mapping[str, float]:

@@ -129,7 +129,7 @@ features: 64
     ("text", "options", "said"),
     [
         (SVMLIGHT.replace("features: 4", "features: 2147483646"), {"storage": "dense"}, "a dense row of 2,147,483,646"),
-        (SEPARABLE, {"features": 1.0e9}, "making 1,024 rows of 1,000,000,000 columns would need 32,768.0 GB of memory"),
+        (SEPARABLE, {"features": 1.0e9}, "making 1,024 rows of 1,000,000,000 columns would need 32.8 TB of memory"),
         (SEPARABLE, {"rows": 10**10}, "10,000,000,010 dense rows of 20 columns would need 800.0 GB on the disk"),
         (SEPARABLE, {"rows": 1e10, "stream": True, "test_rows": 1e10}, "10,000,000,000 dense rows of 20 columns would"),
         (

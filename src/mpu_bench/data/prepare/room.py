@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import psutil
+from rich.filesize import decimal
 
 from mpu_bench.errors import DataError
 
@@ -37,4 +38,4 @@ def check_disk(needed: int, folder: Path, what: str, source: str) -> None:
 
 def _check(needed: int, there: int, words: str, what: str, source: str) -> None:
     if needed > there:
-        raise DataError(f"{source}: {what} would need {needed / 1e9:,.1f} GB {words} {there / 1e9:,.1f} GB")
+        raise DataError(f"{source}: {what} would need {decimal(needed)} {words} {decimal(there)}")

@@ -37,7 +37,7 @@ from mpu_bench.experiment.pool.cluster.host import Unwanted
 from mpu_bench.experiment.pool.cluster.placement import Placement, Waiting, why_impossible
 from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.quantities import RunStatus
-from mpu_bench.results.saved_models import NOT_SAVED
+from mpu_bench.results.saved_models import NOT_WRITTEN
 from mpu_bench.solvers.plugins import source
 from mpu_bench.texts import plain
 
@@ -457,7 +457,7 @@ def _with_model(outcome: Outcome, model: bytes) -> Outcome:
             with files.written_whole(path) as stream:
                 stream.write(model)
         except OSError as fault:
-            said = [outcome.record.get("reason"), f"{NOT_SAVED}{path}: {fault.strerror}"]
+            said = [outcome.record.get("reason"), f"{NOT_WRITTEN}{path}: {fault.strerror}"]
             outcome.record["reason"] = "; ".join(filter(None, said))
     return outcome
 
