@@ -17,8 +17,10 @@ from mpu_bench.config.rules import (
     Sentence,
     SignificantStatement,
     Statement,
+    Where,
 )
 from mpu_bench.errors import StoreError
+from mpu_bench.results.machines import versions_remark
 from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.cells import CLAIM, RECOMPUTED, VALUE, Cell, judged, number_in, with_difference, with_explanation
 from mpu_bench.verdict.judge import Sample
@@ -61,7 +63,19 @@ def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence)
     cell = _with_points(cell, points_of(statement, evidence), getattr(statement, "most", False))
     if cell.timed and cell.verdict == judge.NOT_RUN and _lacks_seconds(evidence):
         return replace(cell, remark="its runs have no seconds to compare: disturbed, or not recorded")
+    if cell.timed and cell.points_measured:
+        return replace(cell, remark="; ".join(filter(None, [cell.remark, _versions(statement, evidence)])))
     return cell
+
+
+def _versions(statement: Statement, evidence: Evidence) -> str:
+    """Return that the seconds of a claim are of several versions of mpu-bench, if they are."""
+    if isinstance(statement, SignificantStatement):
+        places = [(Where(solver=name), {"dataset": each}) for name in statement.solvers for each in statement.datasets]
+    else:
+        wheres = [statement.of, *getattr(statement, "than", ())]
+        places = [(where, point) for where in wheres for point in statement.points()]
+    return versions_remark("train_seconds", *(selected(evidence.runs, where, point) for where, point in places))
 
 
 def _lacks_seconds(evidence: Evidence) -> bool:

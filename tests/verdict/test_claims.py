@@ -1,0 +1,52 @@
+"""The cells of claims: what is said beside a verdict."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from mpu_bench.config.rules import Claim
+from mpu_bench.verdict.claims import of_claims
+from mpu_bench.verdict.judge import HOLDS
+from mpu_bench.verdict.points import Evidence
+
+BOTH = {"quantity": "train_seconds", "each": {"dataset": ["a", "b"]}}
+ORDER = BOTH | {"kind": "lower", "of": {"solver": "fw"}, "than": {"solver": "cvm"}}
+RANKS = {
+    "kind": "significant", "quantity": "train_seconds", "test": "wilcoxon", "solvers": ["fw", "cvm"],
+    "datasets": list("abcdefgh"), "alternative": "less", "level": 0.05,
+}  # fmt: skip
+
+
+def run(dataset: str, solver: str, seed: int, made_by: str | None) -> dict[str, Any]:
+    named = {"dataset": dataset, "solver": solver, "seed": seed, "experiment": "one", "split": "", "n": 100}
+    seconds = (ord(dataset) - 90) * (1.0 if solver == "fw" else 2.0) + 0.01 * seed
+    known = {"parameters": json.dumps({}), "kernel": "linear", "budget_vectors": None, "made_on": "m", "threads": 1}
+    return named | known | {"train_seconds": seconds, "comparable_seconds": seconds, "made_by": made_by, "passes": 1.0}
+
+
+@pytest.mark.parametrize("statement", [ORDER, RANKS], ids=["order", "ranks"])
+@pytest.mark.parametrize(
+    ("versions", "said"),
+    [
+        (("x", "x"), ""),
+        (("x", None), ""),
+        (("x", "y"), "seconds are of 2 versions of mpu-bench (x, y)"),
+    ],
+)
+def test_seconds_of_several_versions_are_told(
+    statement: dict[str, Any], versions: tuple[str | None, str | None], said: str
+) -> None:
+    made_by = dict(zip(("fw", "cvm"), versions, strict=True))
+    rows = [run(name, solver, seed, made_by[solver]) for name in "abcdefgh" for solver in made_by for seed in range(3)]
+    (cell,) = of_claims([Claim.model_validate({"claim": "fw is faster", "statement": statement})], Evidence(rows, []))
+    assert (cell.verdict, cell.remark) == (HOLDS, said)
+
+
+def test_counts_are_of_any_version() -> None:
+    statement = ORDER | {"quantity": "passes", "kind": "alike"}
+    rows = [run(name, solver, 0, solver) for name in "ab" for solver in ("fw", "cvm")]
+    (cell,) = of_claims([Claim.model_validate({"claim": "as many", "statement": statement})], Evidence(rows, []))
+    assert "versions" not in cell.remark
