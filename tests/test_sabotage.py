@@ -144,12 +144,15 @@ def test_what_is_changed_in_print_or_rules_is_red(
 def made_elsewhere(kept: Path, to: Path, is_elsewhere: Callable[[Mapping[str, str]], bool]) -> Path:
     """Copy what is kept, some of its runs as if another computer of a cluster had made them."""
     shutil.copytree(kept, to)
-    here, *_ = json.loads((to / "environment.json").read_text(encoding="utf-8"))["machines"]
-    machines = [here | {"id": name, "host": name} for name in ("here", "there")]
+    made = json.loads((to / "environment.json").read_text(encoding="utf-8"))["machines"]
+    versions = [{name: each.get(name) for name in ("id", "commit", "versions")} for each in made]
+    machines = [
+        made[0] | each | {"id": f"{each['id']} {name}", "host": name} for each in versions for name in ("here", "there")
+    ]
     (to / "environment.json").write_text(json.dumps({"machines": machines}), encoding="utf-8")
     rows = list(csv.DictReader((to / "runs.csv").read_text(encoding="utf-8").splitlines()))
     for row in rows:
-        row["machine"] = "there" if is_elsewhere(row) else "here"
+        row["machine"] += " there" if is_elsewhere(row) else " here"
     with (to / "runs.csv").open("w", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(stream, rows[0])
         writer.writeheader()
