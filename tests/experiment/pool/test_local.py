@@ -48,7 +48,8 @@ def outcomes(tmp_path: Path, shared_home: DataHome, pool: LocalPool):
             encoding="utf-8",
         )
         planned = plan.plan(read_config(path))  # which has each but once
-        runs = [each for how in behaviours for each in planned if each.solver.parameters.get("how", "finish") == how]
+        by_how = [(each.solver.parameters.get("how", "finish"), each) for each in planned]
+        runs = [each for wanted in behaviours for how, each in by_how if wanted.partition(",")[0] == how]
         tasks = [Task(str(each), each, shared_home, limits or Limits()) for each in runs]
         return do(pool, tasks, news)
 
