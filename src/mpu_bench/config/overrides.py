@@ -111,9 +111,11 @@ def _below(target: Any, step: str, location: str) -> list[tuple[_Key, Any]]:
     if isinstance(target, list):
         found: list[tuple[_Key, Any]] = []
         for position, entry in enumerate(target):
-            if entry == step or (isinstance(entry, dict) and step in entry and entry[step] is None):
+            if entry == step:
                 target[position] = {step: {}}
             if isinstance(target[position], dict) and step in target[position]:
+                if target[position][step] is None:
+                    target[position][step] = {}
                 found.append(((position, step), target[position][step]))
         if found:
             return found
