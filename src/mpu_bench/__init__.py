@@ -14,6 +14,8 @@ _MODULES = {"run": "api", "read": "api", "Results": "api", "UserError": "errors"
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":  # what ``from mpu_bench import *`` brings
+        return sorted(set(__dir__()) - set(globals()))
     module = "estimators" if name.endswith("Classifier") else _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

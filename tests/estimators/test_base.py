@@ -16,6 +16,7 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -236,3 +237,41 @@ def test_nothing_heavy_is_imported_before_it_is_asked_for() -> None:
         _ = mpu_bench.NoClassifier
     with pytest.raises(AttributeError, match="no attribute 'anything'"):
         _ = estimators.anything
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+def test_max_iter_is_of_each_machine(multi_class: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    scores = set()
+    for shift in range(3):  # which machine is not separable, and comes first
+        model = mpu_bench.MPUClassifier(margin="hard", max_iter=50, multi_class=multi_class, random_state=0)
+        with pytest.warns(ConvergenceWarning, match="was stopped by max_iter = 50, before its own end$"):
+            model.fit(X, (y + shift) % 3)
+        assert model.coef_.shape == (3, 4)
+        assert model.n_iter_ <= 3 * 50
+        scores.add(model.score(X, (y + shift) % 3))
+    assert min(scores) > 0.9
+
+
+def test_machines_that_did_not_begin_are_told() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = mpu_bench.MarginPerceptronClassifier(max_iter=10**9, max_seconds=0.01, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="max_seconds = 0.01, .*; 2 of its machines did not begin"):
+        model.fit(X, (y + 2) % 3)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [(-1.0, "finite and at least 0"), (np.nan, "finite and"), (np.inf, "finite and"), (0.0, "all rows of class 0")],
+)
+def test_a_class_weight_that_is_none_is_refused(weight: float, message: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        mpu_bench.SMOClassifier(class_weight={0: weight}).fit(X, y)
+
+
+def test_a_star_brings_every_classifier() -> None:
+    names: dict[str, Any] = {}
+    exec("from mpu_bench import *", names)
+    assert set(ALL) <= names.keys()
+    assert names["load"] is mpu_bench.load

@@ -32,7 +32,7 @@ from mpu_bench.estimators.kernels import kernel_named
 from mpu_bench.estimators.parameters import as_value_error, check_types, one_of
 from mpu_bench.estimators.saving import saved_model
 from mpu_bench.preprocessing import Preprocessing
-from mpu_bench.solvers import load
+from mpu_bench.solvers import load, multiclass
 from mpu_bench.solvers.multiclass import Multiclass, Reduction
 
 _SLICE_SECONDS = 0.1  # between two looks at the clock and at Ctrl-C
@@ -134,13 +134,14 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             solver = self._for_classes(self._solver(len(labels)))
             problem = problem_of(rows_of(self._augmented(X)), labels, self._columns, self.classes_, weights)
             state = solver.start(problem, kernel, self._seed())
-            self._train(solver, state, self._end(solver, len(labels)))
+            passes = None if isinstance(solver, Multiclass) else self._most_passes()
+            self._train(solver, state, Until() if passes is None else Until(presented=passes * len(labels)))
             self._keep(solver, state, len(labels))
         return self
 
-    def _end(self, solver: Solver, n: int) -> Until:  # noqa: ARG002
-        """Return where training ends at the latest."""
-        return Until()
+    def _most_passes(self) -> int | None:
+        """Return after how many passes of a machine training ends at the latest; None where there is no such end."""
+        return None
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, NDArray[np.int32]]:
         """Return X as the solvers take it and labels as indices of `classes_`, which is set."""
@@ -185,9 +186,12 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
                 raise ValueError(f"{type(self).__name__}: a number is no longer finite; scale the features down")
             if status is Status.DONE:
                 return
-            if seconds >= limit or state.counters[PRESENTED] >= end.presented:
-                word = "max_seconds" if seconds >= limit else "max_iter"
+            is_over = state.counters[PRESENTED] >= end.presented or _not_trained(state) == 0
+            if seconds >= limit or is_over:
+                word = "max_iter" if is_over else "max_seconds"
                 told = f"{type(self).__name__} was stopped by {word} = {getattr(self, word)}, before its own end"
+                if (left := _not_trained(state) or 0) > 1:
+                    told = f"{told}; {left - 1} of its machines did not begin, and have no vote"
                 warnings.warn(told, ConvergenceWarning, stacklevel=3)
                 return
             share = _SLICE_SECONDS / max(now - COMPILER.seconds - slice_began, 1e-9)
@@ -268,7 +272,10 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     @property
     def support_vectors_(self) -> Any:
-        """The vectors that the model keeps, shape (m, d); sparse where the training rows are kept and were."""
+        """The vectors that the model keeps, shape (m, d); sparse where the training rows are kept and were.
+
+        With ``fit_intercept=True`` their shape is (m, d + 1), for the kernel is of rows with a last feature that is 1.
+        """
         model = self._expansion("support_vectors_")
         return as_array(model.vectors, model.features)
 
@@ -296,6 +303,14 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         return tags
 
 
+def _not_trained(state: Any) -> int | None:
+    """Return how many machines of several classes have not come to an end, with the one at work; None for one machine.
+
+    A machine that came to its most passes has come to an end, and is not done.
+    """
+    return len(state.pairs) - len(state.trained) if isinstance(state, multiclass.State) else None
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class TwoClassClassifier(SolverClassifier):
     """A classifier whose solver separates two classes; several are told apart by machines that do.
@@ -310,7 +325,10 @@ class TwoClassClassifier(SolverClassifier):
 
     def _for_classes(self, solver: Solver) -> Solver:
         reduction = REDUCTIONS[one_of(REDUCTIONS, multi_class=self.multi_class)]
-        return solver if len(self.classes_) == 2 else Multiclass(solver, reduction)
+        passes = self._most_passes()
+        if passes is not None and not passes >= 1:
+            raise ValueError(f"max_iter is {passes!r}; it must be at least 1")
+        return solver if len(self.classes_) == 2 else Multiclass(solver, reduction, passes)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -360,7 +378,7 @@ class WeightedClassifier(SolverClassifier):
         Raises
         ------
         ValueError
-            As of `SolverClassifier.fit`, or if a weight is negative, or if only one class is left.
+            As of `SolverClassifier.fit`, or if a weight is negative or not finite, or if all rows of a class have none.
         """
         if self.class_weight not in (None, "balanced") and not isinstance(self.class_weight, Mapping):
             raise ValueError(f"class_weight is {self.class_weight!r}; it must be 'balanced', a dict or None")
@@ -368,12 +386,19 @@ class WeightedClassifier(SolverClassifier):
         if self.class_weight is None and sample_weight is None:
             return self._fit(X, labels)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        weights = (
-            weights * compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[labels])[labels]
-        )
+        of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[labels])
+        if not (np.isfinite(of_class).all() and (of_class >= 0).all()):
+            raise ValueError(f"class_weight is {self.class_weight!r}; every weight must be finite and at least 0")
+        weights = weights * of_class[labels]
+        if not np.isfinite(weights).all():
+            raise ValueError("a weight of a row, times that of its class, is no longer finite; give smaller ones")
         kept = np.flatnonzero(weights)
-        if len(np.unique(labels[kept])) < 2:
+        left = np.unique(labels[kept])
+        if len(left) < 2:
             raise ValueError("rows of one class only have a weight above 0; a classifier needs two")
+        if len(left) < len(self.classes_):
+            name = self.classes_[np.setdiff1d(labels, left)[0]]
+            raise ValueError(f"all rows of class {name!s} have weight 0: leave the class out of the data, or weigh it")
         if len(kept) == len(labels):
             return self._fit(X, labels, weights)
         return self._fit(X[kept], labels[kept], weights[kept])
@@ -399,19 +424,3 @@ class KernelClassifier(SolverClassifier):
 
     def _kernel(self, X: Any) -> Kernel:
         return kernel_named(self.kernel, self.gamma, X, self.degree, self.coef0)
-
-
-def until_passes(solver: Solver, passes: int, n: int, classes: int) -> Until:
-    """Return the end after so many passes of every machine.
-
-    Raises
-    ------
-    ValueError
-        If there is no pass.
-    """
-    if not passes >= 1:
-        raise ValueError(f"max_iter is {passes!r}; it must be at least 1")
-    machines = 1
-    if isinstance(solver, Multiclass):
-        machines = classes if solver.reduction == "one-against-rest" else classes * (classes - 1) // 2
-    return Until(presented=passes * n * machines)

@@ -8,13 +8,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from mpu_bench.core.solver import Solver, Until
-from mpu_bench.estimators.base import (
-    AugmentedClassifier,
-    KernelClassifier,
-    WeightedClassifier,
-    until_passes,
-)
+from mpu_bench.core.solver import Solver
+from mpu_bench.estimators.base import AugmentedClassifier, KernelClassifier, WeightedClassifier
 from mpu_bench.estimators.parameters import one_of, regularization
 
 
@@ -62,8 +57,8 @@ class MPUClassifier(KernelClassifier, AugmentedClassifier):
     accuracy: float = 1e-5
     max_iter: int | None = None
 
-    def _end(self, solver: Solver, n: int) -> Until:
-        return Until() if self.max_iter is None else until_passes(solver, self.max_iter, n, len(self.classes_))
+    def _most_passes(self) -> int | None:
+        return self.max_iter
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         margin = one_of(("soft", "hard"), margin=self.margin)
@@ -94,8 +89,8 @@ class MarginPerceptronClassifier(KernelClassifier, AugmentedClassifier):
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         return self._made("margin-perceptron", accuracy=self.accuracy)
 
-    def _end(self, solver: Solver, n: int) -> Until:
-        return until_passes(solver, self.max_iter, n, len(self.classes_))
+    def _most_passes(self) -> int | None:
+        return self.max_iter
 
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn must know: of data that are not separable it learns little."""

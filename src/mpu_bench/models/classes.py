@@ -102,8 +102,14 @@ class Classes:
         DataError
             With its row: a label that no class has.
         """
-        known = {key: number for number, words in enumerate(self.words) for key in map(_key, words)}
-        found = [known.get(_key(str(label)), -1) for label in labels]
+        exact = {word: number for number, words in enumerate(self.words) for word in words}
+        numbers = [(_key(word), number) for word, number in exact.items()]
+        alike = dict(numbers)
+        unclear = {key for key, number in numbers if alike[key] != number}  # as of '1' and '01', which differ as texts
+        found = [exact.get(str(label), -1) for label in labels]
+        for place, label in enumerate(labels):
+            if found[place] == -1 and (key := _key(str(label))) not in unclear:
+                found[place] = alike.get(key, -1)
         if -1 in found:
             place = found.index(-1)
             raise DataError(

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core import answers
 from mpu_bench.core.clock import untimed
-from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, new_counters, reached
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UNLIMITED, new_counters, reached
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
@@ -63,6 +63,7 @@ class State:
     pairs: NDArray[np.int32]  #: (p, 2) the classes each machine tells apart, `REST` for all others
     trained: list[Trained]
     machine: Any  #: the state of the solver, None at the end
+    most: int  #: examples that the machine may be presented
     counted: NDArray[np.int64]  #: by the machines that are trained
     counters: NDArray[np.int64]  #: by all
 
@@ -76,12 +77,15 @@ class Multiclass(Solver):
     solver : Solver
         That separates two classes.
     reduction : {"one-against-one", "one-against-rest"}
+    passes : int, optional
+        The most passes of a machine over its own examples; then the next begins.
     """
 
     classes: ClassVar = "any"
 
     solver: Solver
     reduction: Reduction
+    passes: int | None = None
 
     def __post_init__(self) -> None:
         """Copy the wrapped solver's facts."""
@@ -120,7 +124,7 @@ class Multiclass(Solver):
         """Start the first machine."""
         self.check(problem, kernel)
         pairs = np.array(list(self._pairs(len(problem.classes))), np.int32)
-        state = State(problem, kernel, seed, pairs, [], None, new_counters(), new_counters())
+        state = State(problem, kernel, seed, pairs, [], None, UNLIMITED, new_counters(), new_counters())
         self._begin(state)
         return state
 
@@ -136,6 +140,7 @@ class Multiclass(Solver):
             first, second = map(int, state.pairs[len(state.trained)])
             part = _one_against_rest(state.problem, second) if first == REST else _pair(state.problem, first, second)
             state.machine = self.solver.start(part, state.kernel, state.seed)
+            state.most = UNLIMITED if self.passes is None else self.passes * part.n
             state.counters[:] = state.counted + state.machine.counters
 
     def advance(self, state: State, until: Until) -> Status:
@@ -144,16 +149,17 @@ class Multiclass(Solver):
             if self.sliceable and reached(state.counters, until):
                 return Status.RUNNING
             its = Until(
-                until.presented - int(state.counted[PRESENTED]),
+                min(until.presented - int(state.counted[PRESENTED]), state.most),
                 until.kernel_evaluations - int(state.counted[KERNEL_EVALUATIONS]),
             )
             status = answers.advance(self.solver, state.machine, its)
             state.counters[:] = state.counted + state.machine.counters
             if status is Status.DIVERGED:
                 return status
-            if status is Status.DONE or not self.sliceable:
+            if status is Status.DONE or not self.sliceable or state.machine.counters[PRESENTED] >= state.most:
                 self._end(state, status)
-        return min(each.status for each in state.trained)  # a peer that came to its own cap is not done
+        # one that came to the most passes, or a peer to its own cap, is not done
+        return min(each.status for each in state.trained)
 
     def _end(self, state: State, status: Status) -> None:
         with untimed():
