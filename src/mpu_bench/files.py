@@ -165,26 +165,32 @@ def read_csv(
         raise StoreError(f"{path}: cannot be read: {error}") from None
     if not lines:
         raise StoreError(f"{path}: cannot be read: it is empty")
-    heading = [uncell(name) for name in lines[0]]
-    missing = [name for name in (types if needed is None else needed) if name not in heading]
+    places = {uncell(name): place for place, name in enumerate(lines[0])}
+    missing = [name for name in (types if needed is None else needed) if name not in places]
     if missing:
         raise StoreError(f"{path}: has no column '{missing[0]}'; it was written by another version of mpu-bench")
-    rows = []
-    for number, line in enumerate(lines[1:], start=2):
-        if not line:
-            continue
-        if len(line) != len(heading):
-            raise StoreError(f"{path}, row {number}: has {len(line)} cells, and the heading {len(heading)}")
-        cells = dict(zip(heading, line, strict=True))
-        rows.append({name: _typed(path, number, name, cells.get(name, ""), typed) for name, typed in types.items()})
-    return rows
+    numbered = {number: line for number, line in enumerate(lines[1:], start=2) if line}
+    for number, line in numbered.items():
+        if len(line) != len(lines[0]):
+            raise StoreError(f"{path}, row {number}: has {len(line)} cells, and the heading {len(lines[0])}")
+    columns = []
+    for name, typed in types.items():
+        place = places.get(name)
+        texts = {number: "" if place is None else line[place] for number, line in numbered.items()}
+        columns.append(_typed(path, name, texts, typed))
+    return [dict(zip(types, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _typed(path: Path, number: int, name: str, text: str, typed: Callable[[str], Any]) -> Any:
-    try:
-        return typed(uncell(text))
-    except (ValueError, OverflowError) as error:
-        raise StoreError(f"{path}, row {number}: {name} cannot be read: {one_line(str(error), 200)}") from None
+def _typed(path: Path, name: str, texts: Mapping[int, str], typed: Callable[[str], Any]) -> list[Any]:
+    """Return the cells of a column, of which most are the same as others, as its type."""
+    values: dict[str, Any] = {}
+    for number, text in texts.items():
+        if text not in values:
+            try:
+                values[text] = typed(uncell(text))
+            except (ValueError, OverflowError) as error:
+                raise StoreError(f"{path}, row {number}: {name} cannot be read: {one_line(str(error), 200)}") from None
+    return [values[text] for text in texts.values()]
 
 
 def _decompressed(content: bytes) -> bytes:

@@ -55,7 +55,8 @@ class Tables:
     def comparison(self) -> list[Summary]:
         """The rows of comparison.csv."""
         rows = [row for row in self.table if not row["earlier"]]
-        return [asdict(cell) for cell in comparison.of_rows(self._results, rows)]
+        evidence = comparison.evidence_of(self._results)
+        return [asdict(cell) for cell in comparison.of_rows(self._results, rows, evidence)]
 
     @property
     def environment(self) -> dict[str, Any]:

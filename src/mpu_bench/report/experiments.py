@@ -15,7 +15,6 @@ from mpu_bench.report.figure_parts import Figure
 from mpu_bench.results import machines, naming, problems, summary
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.problems import Shown
-from mpu_bench.verdict import comparison
 from mpu_bench.verdict.cells import Cell, count_verdicts
 from mpu_bench.verdict.folders import summarize_verdicts, verdict_text
 
@@ -41,8 +40,8 @@ def shown(folder: Path) -> dict[str, Any]:
         records, every = results.records(), summary.summaries(results, earlier=True)
         rows, means = [row for row in every if not row["earlier"]], results.mean_curves()
         disturbed = summary.disturbed_remark(results.records(earlier=True))
-        cells = comparison.of_rows(results, rows)
-        judged = overview.of_results(results, rows, cells)
+        judged = overview.of_results(results, rows)
+        cells = judged.cells
         facts = {name: results.fact(name) or "" for name in ("config", "description", "paper")}
         environments, options, name = results.environments(), results.fact("options") or [], results.name
         given = results.fact("given")  # by a program: no command repeats it

@@ -81,18 +81,18 @@ def of_folder(folder: Path) -> ExperimentCells:
         If it holds no results, or those of another version.
     """
     with open_results(folder) as results:
-        rows = summaries(results)
-        return of_results(results, rows, comparison.of_rows(results, rows))
+        return of_results(results, summaries(results))
 
 
-def of_results(results: ResultsFolder, rows: Sequence[Summary], cells: Sequence[Cell]) -> ExperimentCells:
-    """Return the same of an open results folder, whose rows of table.csv and cells were made before."""
+def of_results(results: ResultsFolder, rows: Sequence[Summary]) -> ExperimentCells:
+    """Return the same of an open results folder, whose rows of table.csv were made before."""
+    evidence = comparison.evidence_of(results)
     return ExperimentCells(
         results.fact("paper") or "",
         results.name,
-        cells,
+        comparison.of_rows(results, rows, evidence),
         comparison.experiment_of(results),
-        comparison.evidence_of(results),
+        evidence,
         comparison.judging_of(results).explained,
         {(row["dataset"], row["solver"], row["parameters"]): _seconds(row) for row in reversed(rows)},
     )

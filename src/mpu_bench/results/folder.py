@@ -73,12 +73,21 @@ class ResultsFolder(ABC):
         """Return one of the facts, or None."""
         return self.facts.get(name)
 
-    @abstractmethod
     def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
         """Return the planned runs in order, each with its result or as ``not run``, with all `RECORD_COLUMNS`.
 
-        With ``earlier``, behind them the finished runs that only an earlier plan has.
+        With ``earlier``, behind them the finished runs that only an earlier plan has. They are read once: what is made
+        of them agrees, whatever runs meanwhile.
         """
+        return [record for record in self._records if earlier or not record["earlier"]]
+
+    @cached_property
+    def _records(self) -> list[dict[str, Any]]:
+        return self._read_records()
+
+    @abstractmethod
+    def _read_records(self) -> list[dict[str, Any]]:
+        """Return all records, the earlier ones last."""
 
     @abstractmethod
     def curves(self) -> list[Summary]:
@@ -105,8 +114,8 @@ class _WithDatabase(ResultsFolder):
     def _own_facts(self) -> dict[str, Any]:
         return self._store.facts()
 
-    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
-        return self._store.records(earlier=earlier)
+    def _read_records(self) -> list[dict[str, Any]]:
+        return self._store.records(earlier=True)
 
     def curves(self) -> list[Summary]:
         return self._curves
@@ -132,7 +141,7 @@ class _Kept(ResultsFolder):
     def _own_facts(self) -> dict[str, Any]:
         return self._checked(ABOUT, rows.checked_facts, self._json(ABOUT))
 
-    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:  # noqa: ARG002 - none is kept of those
+    def _read_records(self) -> list[dict[str, Any]]:
         types = {name: column.typed for name, column in RECORD_COLUMNS.items()}
         needed = ("dataset", "solver", "parameters", "kernel", "seed", "status", "test_error", "run_id")
         read = read_csv(self.folder / RUNS, types, needed)

@@ -85,15 +85,15 @@ def compare(
 
 def of_results(results: ResultsFolder) -> list[Cell]:
     """Return the cells of a results folder, judged by what its config and its paper say."""
-    return of_rows(results, summaries(results))
+    return of_rows(results, summaries(results), evidence_of(results))
 
 
-def of_rows(results: ResultsFolder, rows: Sequence[Summary]) -> list[Cell]:
-    """Return the same where the rows of table.csv were read before."""
+def of_rows(results: ResultsFolder, rows: Sequence[Summary], evidence: Evidence) -> list[Cell]:
+    """Return the same where the rows of table.csv, and the evidence, were read before."""
     paper = results.fact("paper") or ""
     own = of_experiment(paper, experiment_of(results))
     rows = with_runs(rows, located(results.records(), results.environments()))
-    return compare(rows, evidence_of(results), judging_of(results), own, of_paper(paper))
+    return compare(rows, evidence, judging_of(results), own, of_paper(paper))
 
 
 def experiment_of(results: ResultsFolder) -> str:

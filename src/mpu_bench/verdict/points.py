@@ -73,16 +73,18 @@ def selected(rows: Iterable[Row], where: Where, point: Mapping[str, Any]) -> lis
     """Return the rows that are meant by ``where`` at a point; what ``where`` names holds before what the point does."""
     named = {name: getattr(where, name) for name in _COLUMNS if getattr(where, name) is not None}
     columns = {name: value for name, value in point.items() if name in _COLUMNS} | named
+    for name, value in columns.items():
+        rows = _with(rows, name, value)
     parameters = {name: value for name, value in point.items() if name not in _COLUMNS}
-    return [row for row in rows if _has(row, columns) and _has_parameters(row, where.parameters, parameters)]
+    return [row for row in rows if _has_parameters(row, where.parameters, parameters)]
 
 
-def _has(row: Row, columns: Mapping[str, Any]) -> bool:
-    """Return whether a row has these values; a solver without a budget stands beside others at each of theirs."""
-    return all(
-        row.get(_COLUMNS[name]) == value or (name == "budget" and row["budget_vectors"] is None)
-        for name, value in columns.items()
-    )
+def _with(rows: Iterable[Row], name: str, value: object) -> list[Row]:
+    """Return the rows with a value in a column; a solver without a budget stands beside others at each of theirs."""
+    column = _COLUMNS[name]
+    if name == "budget":
+        return [row for row in rows if row[column] is None or row[column] == value]
+    return [row for row in rows if row.get(column) == value]
 
 
 def _has_parameters(row: Row, named: Mapping[str, Any], of_point: Mapping[str, Any]) -> bool:

@@ -33,8 +33,8 @@ def names() -> list[str]:
 
 def shipped_names() -> set[str]:
     """Return the names of the datasets that come with the project, and their other names."""
-    paths = sorted(resources.bundled("datasets").glob("*.yaml"))
-    return {path.stem for path in paths}.union(*(_texts(_readable(path).get("aliases")) for path in paths))
+    cards = _cards_in(resources.bundled("datasets"))
+    return set(cards).union(*(_texts(_readable(path).get("aliases")) for path in cards.values()))
 
 
 def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
@@ -144,9 +144,8 @@ def _paths() -> dict[str, Path]:
     One of an installed package takes no place that is taken.
     """
     ours = resources.bundled("datasets")
-    found = {path.stem: path for path in sorted(ours.glob("*.yaml"))}
-    own = [] if ours.resolve() == _OWN.resolve() else sorted(_OWN.glob("*.yaml"))
-    for path in own:
+    found = dict(_cards_in(ours))
+    for path in () if ours.resolve() == _OWN.resolve() else _cards_in(_OWN).values():
         if not can_name_a_file(path.stem):
             continue  # `_find` says so to who asks for it
         known = found.setdefault(path.stem, path)
@@ -155,6 +154,16 @@ def _paths() -> dict[str, Path]:
     for path in _of_packages(tuple(sys.path)):
         found.setdefault(path.stem, path)
     return found
+
+
+def _cards_in(folder: Path) -> Mapping[str, Path]:
+    """Return the cards in a folder by name, sorted; none where there is no folder."""
+    return _listed_once(folder, _changed(folder))
+
+
+@cache
+def _listed_once(folder: Path, _changed: tuple[int, int]) -> Mapping[str, Path]:
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
 @cache
@@ -181,7 +190,7 @@ def _find(name: str) -> str:
             f"{paths[name]}: '{name}' is another name of the project's dataset '{owners[name]}'; rename your card"
         )
     if name not in paths and name not in owners:
-        if name in {path.stem for path in _OWN.glob("*.yaml")}:
+        if name in _cards_in(_OWN):
             raise DataError(
                 f"{_OWN / name}.yaml: '{name}' cannot be the name of a dataset; use letters, digits and . + - _, "
                 f"{MOST_NAME_BYTES} at most"
@@ -225,13 +234,15 @@ def _content(path: Path, extending: tuple[str, ...] = ()) -> Document:
     return Document(data, own.source, DataError, Locations(steps=dict(locations.steps)))
 
 
-def _changed(path: Path) -> int:
+def _changed(path: Path) -> tuple[int, int]:
+    """Return which file or folder it is, of whatever working folder, and when it was changed."""
     try:
-        return path.stat().st_mtime_ns
+        status = path.stat()
     except OSError:
-        return 0  # whose reader says why
+        return 0, 0  # whose reader says why
+    return status.st_ino, status.st_mtime_ns
 
 
 @cache
-def _read_once(path: Path, _changed: int) -> Document:
+def _read_once(path: Path, _changed: tuple[int, int]) -> Document:
     return document.read(path, DataError)
