@@ -12,6 +12,7 @@ import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -222,6 +223,13 @@ def test_a_wrong_config_names_the_key(
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "tried").exists()
+
+
+def test_whole_numbers_and_lists_of_any_type_are_taken(tmp_path: Path, home: Path) -> None:
+    made = mpu_bench.run(
+        CONFIG, results=tmp_path, data=home, only={"solver": ["dcd", "mpu"]}, jobs=np.int64(1), threads=np.int32(1)
+    )
+    assert set(made.table["solver"]) == {"dcd", "mpu"}
 
 
 def test_a_run_that_fails_is_a_row(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

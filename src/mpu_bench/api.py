@@ -8,9 +8,10 @@ from __future__ import annotations
 import io
 import json
 import math
+import operator
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -230,9 +231,9 @@ def run(
     ClusterError
         If the cluster cannot be reached, or is lost; what is finished is kept.
     """
-    _check_count("jobs", jobs, MOST_JOBS)
-    _check_count("jobs_per_worker", jobs_per_worker, MOST_JOBS)
-    _check_count("threads", threads, MOST_THREADS)
+    jobs = _count("jobs", jobs, MOST_JOBS)
+    jobs_per_worker = _count("jobs_per_worker", jobs_per_worker, MOST_JOBS)
+    threads = None if threads is None else _count("threads", threads, MOST_THREADS)
     home = DataHome.from_options(None if data is None else Path(data), mirror, _is_offline(offline))
     tell = say if progress else _say_nothing
     solvers.forget_plugins()
@@ -245,7 +246,7 @@ def run(
     with opened as pool:
         chosen = ChosenRuns.read(
             config if isinstance(config, Mapping) else Path(config),
-            _pairs("only", only, str),
+            _pairs("only", only, _one_of),
             profile=profile,
             settings=_pairs("settings", settings, lambda value: json.dumps(as_in_file(value))),
             seed=seed,
@@ -296,10 +297,21 @@ def _pairs(keyword: str, given: Mapping[str, Any] | Sequence[str], text: Callabl
         raise ConfigError(f"{keyword}: holds what no YAML file can: {fault}") from None
 
 
+def _one_of(value: Any) -> str:
+    """Return one value, or several of which any will do, as ``--only`` takes them."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
 def _is_offline(given: bool | None) -> bool:
     return os.environ.get("MPU_BENCH_OFFLINE", "").lower() in _YES if given is None else given
 
 
-def _check_count(name: str, count: int | None, most: int) -> None:
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= most):
-        raise ConfigError(f"{name}: must be a whole number from 1 to {most}, not {count!r}")
+def _count(name: str, given: Any, most: int) -> int:
+    """Return a whole number of whatever type as Python's own."""
+    count = 0
+    if not isinstance(given, bool):
+        with suppress(TypeError):
+            count = operator.index(given)
+    if not 1 <= count <= most:
+        raise ConfigError(f"{name}: must be a whole number from 1 to {most}, not {given!r}")
+    return count

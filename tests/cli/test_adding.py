@@ -54,6 +54,17 @@ def test_from_a_file_to_a_result(mine: Path, place: Path, mpu_bench: Called) -> 
     assert "other runs of this experiment, not asked for: 3" in again.stdout  # one is of the file as it was
 
 
+@pytest.mark.parametrize("name", ["2024", "off"])
+def test_the_command_that_comes_next_works_with_a_name_that_is_no_text_in_yaml(
+    name: str, mine: Path, place: Path, called: Call
+) -> None:
+    mine.rename(place / f"{name}.csv")
+    code, said = called("data", "add", f"{name}.csv")
+    assert code == 0
+    command = next(line for line in said.splitlines() if line.startswith("mpu-bench run adult"))
+    assert called(*shlex.split(command)[1:], "--dry-run")[0] == 0
+
+
 def test_by_its_path_alone(
     mine: Path, place: Path, mpu_bench: Called, rows: Callable[..., list[dict[str, str]]]
 ) -> None:

@@ -133,4 +133,5 @@ def test_a_kernel_that_overflows_is_refused():
     with pytest.raises(DataError, match="largest"):
         gram.build(Dense(np.array([[np.inf, 0.0]])), 2, Gaussian(1.0))
     with pytest.raises(DataError, match="largest"):
-        gram.build(Dense(np.array([[1e25, 0.0]])), 2, Gaussian(1.0))
+        gram.build(Dense(np.array([[1e25, 0.0]])), 2, Gaussian(1.0), precision="single")
+    assert gram.build(Dense(np.array([[1e25, 0.0]])), 2, Gaussian(1.0)).kept.dtype == np.float64

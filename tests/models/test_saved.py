@@ -92,6 +92,31 @@ def test_columns_that_are_not_those_of_the_model_are_one_message(change: Any, me
         table_model().predict(change(FRAME))
 
 
+class Frame:
+    """A table of another library than pandas, such as polars: it has names and columns."""
+
+    def __init__(self, columns: dict[str, Any]) -> None:
+        self._columns = columns
+        self.columns = list(columns)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._columns[name]
+
+
+def test_tables_of_other_libraries_are_taken_by_their_names_too() -> None:
+    table = Frame({name: FRAME[name].to_numpy() for name in FRAME.columns})
+    assert np.array_equal(table_model().scores(table), table_model().scores(FRAME))
+    with pytest.raises(DataError, match="where 'age' belongs"):
+        table_model().predict(Frame({name: table[name] for name in reversed(table.columns)}))
+    names = tuple(f"c{number}" for number in range(FEATURES))
+    model = SavedModel(linear(), Classes.of([0, 1]), FEATURES, columns=names)
+    values = np.random.default_rng(0).normal(size=(5, FEATURES))
+    named = Frame(dict(zip(names, values.T, strict=True)))
+    assert np.array_equal(model.scores(named), model.scores(values))
+    with pytest.raises(DataError, match="as column 1, where 'c0' belongs"):
+        model.predict(Frame({name: named[name] for name in reversed(names)}))
+
+
 def test_a_label_that_no_class_has_is_one_message() -> None:
     with pytest.raises(DataError, match=r"row 2: its label 'x' is none of the model's: <=50K, 0, >50K, 1"):
         table_model().score(FRAME, ["0", "x", "1"])

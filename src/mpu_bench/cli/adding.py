@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpu_bench.cli.options import console, say, write
+from mpu_bench.errors import DataError
+from mpu_bench.yaml_text import load
 
 if TYPE_CHECKING:
     from mpu_bench.data.own.adding import Added, Wishes
@@ -160,8 +162,10 @@ def _next(name: str, added: Added) -> list[str]:
     """Return the commands that come next."""
     several = len(added.counted.classes) > 2 and "positive" not in added.card
     solvers = " --set 'solvers=[{mpu: {multiclass: one-against-rest}}]'" if several else ""
+    is_text = load(name, name, DataError)[0] == name  # 2024 and no are a number and a false in YAML
+    value = name if is_text else shlex.quote(f'"{name}"')
     return [
         f"mpu-bench try {name}",
-        f"mpu-bench run adult --set name={name} --set dataset={name}{solvers}",
+        f"mpu-bench run adult --set name={value} --set dataset={value}{solvers}",
         f"mpu-bench data info {name}",
     ]

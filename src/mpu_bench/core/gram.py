@@ -8,7 +8,7 @@ few more (core/lru.py). Values do not depend on any of this, nor on how many thr
 
 Values are float32 (``precision="single"``), which is what rows of tens of thousands of values cost in memory and time;
 sums over them are the caller's, in float64. ``precision="double"`` is for problems whose certificates single precision
-would spoil, and takes twice the memory.
+would spoil, and for rows that it does not tell apart (core/precision.py); it takes twice the memory.
 
 Where all rows were computed before (`compute_all`), a Gram of the same examples and kernel takes them as they are
 (`share`): the same values, and none is computed.
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import psutil
@@ -31,6 +31,7 @@ from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, new_cou
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, value, values
 from mpu_bench.core.lru import LRU, claim, full_lru, new_lru, touch
+from mpu_bench.core.precision import Precision, is_single_enough
 from mpu_bench.core.rows import Rows, add, count, dot, prefetch_row, squared_norms
 from mpu_bench.core.team import Helpers, Team, new_team, parts_are_done, take_part, wait, want, wanted
 from mpu_bench.core.vector_store import (
@@ -124,7 +125,7 @@ def build(
     features: int,
     kernel: Kernel,
     memory: int | None = None,
-    precision: Literal["single", "double"] = "single",
+    precision: Precision | None = None,
 ) -> Gram:
     """Return the kernel matrix of some examples; none of its rows is computed yet, or all where they are shared.
 
@@ -138,17 +139,19 @@ def build(
     memory : int, optional
         Bytes for rows, `allowance` by default. There is always room for two rows. Memory is not taken before a row
         is computed.
-    precision : {"single", "double"}
-        Of the values kept.
+    precision : {"single", "double"}, optional
+        Of the values kept; single by default, where that is enough (core/precision.py).
 
     Raises
     ------
     DataError
         If a squared norm is not finite, or a kernel value may be too large for the precision.
     """
-    dtype = np.dtype(np.float32 if precision == "single" else np.float64)
     norms = squared_norms(rows)
-    _refuse_overflow(norms, kernel, dtype)
+    if precision is None:
+        precision = "single" if is_single_enough(rows, kernel) else "double"
+    dtype = np.dtype(np.float32 if precision == "single" else np.float64)
+    refuse_overflow(norms, kernel, dtype)
     n, diagonal = len(norms), kernel_diagonal(kernel, norms)
     store, norms = choose_layout(rows, features, dtype), norms.astype(dtype)
     if dtype == np.float32 and (known := _shared_values(rows, kernel)) is not None:
@@ -197,8 +200,22 @@ def copy_without_rows(gram: Gram) -> Gram:
     return gram._replace(store=with_own_scratch(gram.store), kept=kept, lru=_no_rows(kept), team=new_team())
 
 
-def _refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[Any]) -> None:
-    """Refuse examples so long that a kernel value may not be finite."""
+def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[Any]) -> None:
+    """Refuse examples so long that a kernel value may not be finite.
+
+    Parameters
+    ----------
+    norms : array of float64, shape (n,)
+        ||x_i||^2.
+    kernel : Kernel
+    dtype : dtype
+        Of the values.
+
+    Raises
+    ------
+    DataError
+        Saying how long they are, and what to do.
+    """
     squared_norm = float(norms.max(initial=0.0))
     limit = float(np.finfo(dtype).max) / 4  # what is left is for sums on the way
     with np.errstate(over="ignore"):

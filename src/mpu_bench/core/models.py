@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
+from mpu_bench.core.precision import Precision, is_single_enough
 from mpu_bench.core.rows import Rows, count, dot, take, to_scipy
-from mpu_bench.core.vectors import Precision, Vectors, append, kernel_values, new_vectors, score
+from mpu_bench.core.vectors import Vectors, append, kernel_values, new_vectors, score
 
 _FEWEST_VECTORS, _MOST_VECTORS = 16, 4096  # that meet a row at once ...
 _MOST_VALUES = 1 << 24  # ... and their values: 64 MB in single precision
@@ -196,18 +197,20 @@ def _kernel_scores(
 ) -> NDArray[np.float64]:
     """Return ``sum_j coefficients[j] K(x_j, x)`` for every row x, some of the vectors at a time."""
     scores = np.zeros((count(rows), coefficients.shape[1]))
-    for first, block in vector_blocks(vectors, rows, features):
+    for first, block in vector_blocks(vectors, rows, kernel, features):
         _add_scores(block, kernel, rows, coefficients[first : first + block.size[0]].T.copy(), scores)
     return scores
 
 
-def vector_blocks(vectors: Rows, rows: Rows, features: int) -> Iterator[tuple[int, Vectors]]:
+def vector_blocks(vectors: Rows, rows: Rows, kernel: Kernel, features: int) -> Iterator[tuple[int, Vectors]]:
     """Yield the vectors that rows are to meet by columns, some at a time, with the number of the first of them.
 
-    Kernel values are as precise as the rows, in single precision to 1e-6 or so.
+    Kernel values are as precise as the rows, in single precision to 1e-6 or so; and double where single is not enough
+    to tell the vectors apart.
     """
     m = count(vectors)
-    precision: Precision = "double" if any(part.dtype == np.float64 for part in (*rows, *vectors)) else "single"
+    is_double = any(part.dtype == np.float64 for part in (*rows, *vectors)) or not is_single_enough(vectors, kernel)
+    precision: Precision = "double" if is_double else "single"
     capacity = max(_FEWEST_VECTORS, min(m, _MOST_VECTORS, _MOST_VALUES // features))
     for first in range(0, m, capacity):
         block = new_vectors(features, capacity, precision)

@@ -10,13 +10,14 @@ third of the time once the nearest cache does not hold them.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import values
+from mpu_bench.core.precision import Precision
 from mpu_bench.core.rows import Dense, Ones, Rows, nonzeros, squared_norm
 
 _VECTORS_AT_ONCE = 4096  # their sums stay in the nearest cache
@@ -25,8 +26,6 @@ _LARGEST_BYTE = 255
 _ROUNDING = 3e-7  # of single precision
 
 _GROUP = 64  # vectors; loops run over whole groups, which need no code for what is left over
-
-Precision = Literal["single", "double"]
 
 
 class Vectors(NamedTuple):

@@ -66,7 +66,7 @@ class SharedExpansions:
         """Return the scores of every row by every machine, shape (n, p)."""
         scores = np.tile(self.biases, (count(rows), 1))
         parts = self.starts, self.machines, self.coefficients
-        for first, block in vector_blocks(self.vectors, rows, self.features):
+        for first, block in vector_blocks(self.vectors, rows, self.kernel, self.features):
             _add_scores(block, first, self.kernel, rows, *parts, scores)
         return scores
 

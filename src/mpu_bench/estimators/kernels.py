@@ -48,6 +48,8 @@ def _gamma(gamma: float | str, X: Any) -> float:
         return 1.0 / int(X.shape[1])
     if gamma == "scale":
         variance = _variance(X)
+        if not np.isfinite(variance):
+            raise ValueError("the variance of X is too large for gamma='scale'; scale the features down")
         return 1.0 / (int(X.shape[1]) * variance) if variance > 0 else 1.0
     return float(gamma)
 
@@ -61,6 +63,10 @@ def _check_gamma(gamma: float | str) -> None:
 
 def _variance(X: Any) -> float:
     if not is_sparse(X):
-        return float(X.var(dtype=np.float64))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(X.var(dtype=np.float64))
+    if not X.has_canonical_format:  # entries of one place stand for their sum
+        X = X.copy()
+        X.sum_duplicates()
     squares = np.square(X.data, dtype=np.float64).sum() / (X.shape[0] * X.shape[1])
     return float(squares - X.mean(dtype=np.float64) ** 2)

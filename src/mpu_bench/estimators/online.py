@@ -228,7 +228,7 @@ class PerceptronClassifier(OnlineClassifier):
     coef0 : float
         As in scikit-learn's SVC; ``"scale"`` with `fit` only.
     precision : {"single", "double"}
-        Of kernel values.
+        Of kernel values; double where the first rows are too far from the origin for single to tell them apart.
     max_seconds : float, optional
         After which `fit` ends, compiling left out.
     random_state : int, RandomState or None

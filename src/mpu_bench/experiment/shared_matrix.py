@@ -109,7 +109,7 @@ def _make(path: Path, size: int, allowed: int, problem: Problem, kernel: Kernel,
     try:
         _reserve(part, size)
         values = _mapped(part, problem.n, "r+")
-        matrix = gram.build(problem.train, problem.features, kernel, memory=0)
+        matrix = gram.build(problem.train, problem.features, kernel, memory=0, precision="single")
         gram.compute_all(matrix, values[:1], 1, tell)  # compiles
         with clock:
             gram.compute_all(matrix, values, os.cpu_count() or 1, tell_now_and_then)

@@ -92,7 +92,7 @@ class SavedModel:
 
         Parameters
         ----------
-        X : DataFrame, array, CSR matrix or Rows, shape (n, columns)
+        X : DataFrame (of pandas, polars and others), array, CSR matrix or Rows, shape (n, columns)
         first_row : int
             The number of its first row, for messages.
 
@@ -101,6 +101,7 @@ class SavedModel:
         DataError
             If a column is missing, too many or elsewhere, or a value cannot be taken.
         """
+        X = _as_of_pandas(X)
         if isinstance(self.preprocessing, Table):
             rows = self.preprocessing.rows(self._as_table(X, self.preprocessing), first_row)
         else:
@@ -239,6 +240,14 @@ def _loaded(described: _Description, arrays: Mapping[str, NDArray[Any]], path: P
         constant=described.model.constant,
         origin=described.origin,
     )
+
+
+def _as_of_pandas(X: Any) -> Any:
+    """Return a table of another library, which has names for its columns as well, as one of pandas."""
+    names = getattr(X, "columns", ())
+    if isinstance(X, pd.DataFrame) or not len(names) or not all(isinstance(name, str) for name in names):
+        return X
+    return pd.DataFrame({name: np.asarray(X[name]) for name in names})
 
 
 def _check_counts(saved: SavedModel, parts: Parts) -> None:

@@ -114,7 +114,7 @@ def test_a_constant_is_in_the_file() -> None:
     assert in_integers(model, raw_rows()[:, :-1]).share > 0.95
 
 
-@pytest.mark.parametrize("factor", [1e-3, 1e4])
+@pytest.mark.parametrize("factor", [1e-9, 1e-3, 1e4])
 @pytest.mark.parametrize("kind", ["linear", "gaussian", "polynomial"])
 def test_fixed_point_holds_features_of_any_size(kind: str, factor: float) -> None:
     kernels = {"gaussian": Gaussian(0.3 / factor**2), "polynomial": Polynomial(0.5 / factor**2, 1.0, 3)}

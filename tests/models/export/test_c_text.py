@@ -25,6 +25,7 @@ def test_texts_stay_in_their_quotation_marks_and_comments(text: str) -> None:
 def test_names_are_distinct_and_no_keywords() -> None:
     assert distinct(["a", "a", "a_2", "a"]) == ["a", "a_2", "a_2_2", "a_3"]
     assert identifier("int") == "model_int"
+    assert [identifier(own) for own in ("machine", "class")] == ["model_machine", "model_class"]
     assert identifier("7 days") == "model_7_days"
 
 

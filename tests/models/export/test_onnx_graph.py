@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model_examples import FEATURES, MODELS, TABLE, VECTORS_STEPS, linear, raw_rows, saved
-from mpu_bench.core.models import labels_of
+from model_examples import FEATURES, MODELS, TABLE, VECTORS_STEPS, expansion, linear, raw_rows, saved
+from mpu_bench.core.kernels import Gaussian
+from mpu_bench.core.models import KernelModel, labels_of
+from mpu_bench.core.rows import Dense
 from mpu_bench.errors import DataError
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.export.onnx_graph import onnx_bytes, runtime_answers
@@ -34,9 +36,16 @@ def test_every_kind_of_model(name: str) -> None:
     check(saved(name), raw_rows())
 
 
-@pytest.mark.parametrize("labels", [[0, 7], [0.5, 1.5], ["no", "yes"]])
+@pytest.mark.parametrize("labels", [[0, 7], [0.5, 1.5], ["no", "yes"], [20240101.0, 20240102.0], [2**63 + 5, 7]])
 def test_labels_keep_their_type_and_constants_are_added(labels: list[Any]) -> None:
     check(SavedModel(linear(), Classes.of(labels), FEATURES, constant=1.0), raw_rows()[:, :-1])
+
+
+def test_rows_far_from_the_origin_are_told_apart() -> None:
+    kernel = Gaussian(0.3)
+    near = expansion("dense", kernel)
+    far = KernelModel(Dense(near.vectors[0] + np.float32(1000.0)), near.coefficients, kernel, FEATURES)
+    check(SavedModel(far, Classes.of([0, 1]), FEATURES), raw_rows() + np.float32(1000.0))
 
 
 def test_steps_are_in_the_graph() -> None:

@@ -56,9 +56,9 @@ class FixedPoint:
 
 
 def power_of_two(largest: float, most: float) -> int:
-    """Return the power of two that makes the largest number as large as it may be."""
-    power = math.floor(math.log2(largest / most))
-    if not -MOST_POWER <= power <= MOST_POWER:
+    """Return the power of two, `MOST_POWER` at most, that makes the largest number as large as it may be."""
+    power = min(math.floor(math.log2(largest / most)), MOST_POWER)
+    if power < -MOST_POWER:
         raise DataError(f"fixed point: numbers up to {most:.3g} cannot be held; scale the features")
     return power
 

@@ -22,7 +22,8 @@ _KEYWORDS = frozenset(
     re.findall(
         r"\w+",
         "auto break case char const continue default do double else enum extern float for goto if inline int long main "
-        "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while",
+        "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while "
+        "machine class",  # of which the file makes names itself: machine_scores, class_scores
     )
 )
 

@@ -88,10 +88,8 @@ class _Graph:
 
     def labels(self, model: Portable) -> str:
         labels = model.saved.classes.labels
-        if labels.dtype.kind in "iu":
-            return self.constant(labels, np.int64)
-        if labels.dtype.kind == "f":
-            return self.constant(labels)
+        if _label_type(labels) is not None:
+            return self.constant(labels, _label_type(labels))
         from onnx import TensorProto, helper
 
         texts: Any = [name.encode() for name in model.saved.classes.names]
@@ -101,8 +99,8 @@ class _Graph:
     def model(self, model: Portable) -> Any:
         from onnx import TensorProto, helper
 
-        kind = {"i": TensorProto.INT64, "u": TensorProto.INT64, "f": TensorProto.FLOAT}
-        label_type = kind.get(model.saved.classes.labels.dtype.kind, TensorProto.STRING)
+        types = {np.int64: TensorProto.INT64, np.float64: TensorProto.DOUBLE, None: TensorProto.STRING}
+        label_type = types[_label_type(model.saved.classes.labels)]
         rows = helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", len(model.columns)])
         label = helper.make_tensor_value_info("label", label_type, ["n"])
         scores = helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["n", model.scores])
@@ -111,6 +109,13 @@ class _Graph:
         made = helper.make_model(graph, producer_name="mpu-bench", opset_imports=opset, ir_version=_IR_VERSION)
         helper.set_model_props(made, {"columns": "\n".join(column.name for column in model.columns)})
         return made
+
+
+def _label_type(labels: NDArray[Any]) -> Any:
+    """Return the type of numbers that holds all labels, None where they are texts there."""
+    if labels.dtype.kind in "iu" and labels.max() <= np.iinfo(np.int64).max:
+        return np.int64
+    return np.float64 if labels.dtype.kind == "f" else None
 
 
 def _steps(graph: _Graph, model: Portable) -> str:
@@ -192,6 +197,9 @@ def _biases(graph: _Graph, model: Portable) -> str:
 def _kernel_values(graph: _Graph, model: Portable, features: str) -> str:
     """Return the kernel values of every row with every vector, shape (n, m)."""
     vectors, kernel = model.vectors.toarray(), model.kernel
+    if isinstance(kernel, Gaussian):  # the distances stay, and less of them is lost by rounding
+        mean = vectors.mean(axis=0).astype(np.float32)
+        features, vectors = graph.call("Sub", [features, graph.constant([mean])]), vectors - mean.astype(np.float64)
     products = graph.call("MatMul", [features, graph.constant(vectors.T)])
     norms = np.square(vectors).sum(axis=1, keepdims=True).T
     own = graph.call("ReduceSumSquare", [features], axes=[1], keepdims=1)

@@ -26,6 +26,7 @@ from mpu_bench.core.gram import Gram, row_slot
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
+from mpu_bench.core.precision import is_single_enough
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Optimum, Solver, Status, Until
@@ -84,9 +85,9 @@ class KeptResponses(Solver):
         """Return C for n examples."""
         return weight_of_losses(self.regularization, n)
 
-    def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:  # noqa: ARG002
-        """Return True."""
-        return True
+    def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:
+        """Return whether single precision is enough."""
+        return is_single_enough(problem.train, kernel)
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start at w = 0."""

@@ -44,6 +44,7 @@ from mpu_bench.core.gram import Gram, row_slot
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
+from mpu_bench.core.precision import is_single_enough
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import randint, rng
@@ -120,9 +121,9 @@ class SBP(Solver):
     bias: bool = False
     passes: Annotated[int, Ge(1)] = 10
 
-    def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:  # noqa: ARG002
-        """Return True."""
-        return True
+    def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:
+        """Return whether single precision is enough."""
+        return is_single_enough(problem.train, kernel)
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start at w = 0.

@@ -24,7 +24,7 @@ less.
 Counted: an iteration is one change, of a pair or of a single beta (presented, steps and updates); n kernel evaluations
 for each beta it changes, so 2n with a bias; and n for each row that a reconstruction of the gradient asks for.
 
-Kernel rows are single precision, or double where C is large for the tolerance.
+Kernel rows are single precision, or double where C is large for the tolerance or rows are far from the origin.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.ordering import ALL_BUT_SIGN, number, order
+from mpu_bench.core.precision import precision_for
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import squared_norms
@@ -163,13 +164,16 @@ class SMO(Solver):
     def precision(self, problem: Problem, kernel: Kernel) -> Literal["single", "double"]:
         """Return that of the kernel rows: double where the rounding of n coefficients at C could hide a violation.
 
-        Values that are too large for single precision are not saved by this: `gram.build` refuses them.
+        And where single does not tell the rows apart. Values that are too large for single precision are not saved by
+        this: `gram.build` refuses them.
         """
         diagonal = kernel_matrix.kernel_diagonal(kernel, squared_norms(problem.train))
         largest = np.max(per_example(self.weight(problem.n), problem))
         rounding = np.finfo(np.float32).eps / 2 * np.sqrt(problem.n) * largest * diagonal.max()
         hopeless = diagonal.max() > np.finfo(np.float32).max / 4
-        return "single" if rounding <= self.tolerance or hopeless else "double"
+        if hopeless:
+            return "single"
+        return precision_for(problem, kernel, "single" if rounding <= self.tolerance else "double")
 
     def advance(self, state: State, until: Until) -> Status:
         """Change further pairs, or single coefficients without a bias."""

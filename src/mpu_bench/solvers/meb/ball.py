@@ -25,8 +25,9 @@ zero (cvm: as there are examples in the core set); the ball at the start takes 2
 Measures: `dual_objective` is g(alpha) = r^2, `objective` is max_i g_i over all points, which g* is not above (39), so
 that `gap` = max_i g_i / r^2 - 1 is the delta_+ of Algorithms 2 and 3, and at most eps' where they end rightly.
 
-Deviations: kernel values are single precision, all sums double. Responses that were known some steps ago are brought
-up to date and not computed anew (`farthest.History`). What is asked for is counted all the same.
+Deviations: kernel values are single precision, all sums double; those of a Gaussian on dense rows far from the origin
+are of the rows less their mean, which has the same distances. Responses that were known some steps ago are brought up
+to date and not computed anew (`farthest.History`). What is asked for is counted all the same.
 """
 
 from __future__ import annotations
@@ -41,10 +42,11 @@ from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UPDATES, new_counters, reached
-from mpu_bench.core.gram import kernel_diagonal
+from mpu_bench.core.gram import kernel_diagonal, refuse_overflow
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
+from mpu_bench.core.precision import centred, is_single_enough
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, any_rows, squared_norms, take
@@ -151,8 +153,11 @@ class BallSolver(Solver):
     def check(self, problem: Problem, kernel: Kernel) -> None:
         """Refuse what a solver refuses, and kernel values it cannot work with."""
         super().check(problem, kernel)
-        if not isinstance(kernel, Gaussian):
-            self.check_diagonal(problem, kernel, kernel_diagonal(kernel, squared_norms(problem.train)))
+        norms = squared_norms(problem.train)
+        if isinstance(kernel, Gaussian):
+            refuse_overflow(norms, kernel, np.dtype(np.float32))
+        else:
+            self.check_diagonal(problem, kernel, kernel_diagonal(kernel, norms))
 
     def check_diagonal(self, problem: Problem, kernel: Kernel, diagonal: NDArray[np.float64]) -> None:
         """Refuse kernel values K(x_i, x_i), shape (n,), that single precision cannot hold."""
@@ -167,11 +172,12 @@ class BallSolver(Solver):
         self.check(problem, kernel)
         n, features = problem.n, problem.features
         sampled = n if self.sampling == "all" else min(self.sampling, n)
+        rows = problem.train if is_single_enough(problem.train, kernel) else centred(problem.train)
         confirmations = 0 if sampled == n else -1 if self.confirm == "all" else self.confirm
         state = State(
             problem.train,
             features,
-            Examples(any_rows(problem.train), problem.labels, kernel, float(self.C)),
+            Examples(any_rows(rows), problem.labels, kernel, float(self.C)),
             new_core_set(n, features, _FIRST_CAPACITY, self.cache_mb),
             new_history(n, features, 0, 0),
             new_search(n, sampled, confirmations, seed),

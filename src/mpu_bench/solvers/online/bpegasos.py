@@ -46,11 +46,12 @@ from mpu_bench.core.counters import (
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
+from mpu_bench.core.precision import Precision, precision_for
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.core.vectors import Precision, kernel_values
+from mpu_bench.core.vectors import kernel_values
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.online.expansion import (
     Expansion,
@@ -148,7 +149,8 @@ class BPegasos(OnlineSolver):
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start with w = 0."""
         self.check(problem, kernel)
-        precision: Precision = "double" if self.maintenance == "projection" else self.precision
+        wanted: Precision = "double" if self.maintenance == "projection" else self.precision
+        precision = precision_for(problem, kernel, wanted)
         w = new_expansion(len(problem.classes), problem.features, self.vectors + 1, precision, self.average)
         maintenance = self._maintenance(w, seed)
         stream, errors = Stream(problem, seed), np.zeros(1, np.int64)

@@ -38,12 +38,13 @@ from mpu_bench.core.counters import (
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
+from mpu_bench.core.precision import Precision, precision_for
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.core.vectors import Precision, Vectors, kernel_values, new_vectors, padded, put, rows_of, score
+from mpu_bench.core.vectors import Vectors, kernel_values, new_vectors, padded, put, rows_of, score
 from mpu_bench.solvers.online.online import (
     OnlineSolver,
     all_finite,
@@ -92,14 +93,14 @@ class BudgetPerceptron(OnlineSolver):
     passes : int
         How often every example is presented, each time in a new random order.
     precision : {"single", "double"}
-        Of kernel values; scores are added up in double.
+        Of kernel values, where single is enough (core/precision.py); scores are added up in double.
     """
 
     vectors: Annotated[int, Ge(1)]
     precision: Precision = "single"
 
     @abstractmethod
-    def removal(self, functions: int, seed: int) -> Any:
+    def removal(self, functions: int, precision: Precision, seed: int) -> Any:
         """Return what is remembered to decide who leaves: a tuple of a type for which `free_slot` has a body."""
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
@@ -107,7 +108,8 @@ class BudgetPerceptron(OnlineSolver):
         self.check(problem, kernel)
         count = functions_for(len(problem.classes))
         capacity, quantum = int(padded(self.vectors)), common_quantum(problem)
-        stored = [new_vectors(problem.features, capacity, self.precision, quantum) for _ in range(count)]
+        precision = precision_for(problem, kernel, self.precision)
+        stored = [new_vectors(problem.features, capacity, precision, quantum) for _ in range(count)]
         stacked: dict[str, Any] = {name: np.stack([getattr(each, name) for each in stored]) for name in _ARRAYS}
         vectors = stored[0]._replace(**stacked)
         hypotheses = Hypothesis(
@@ -117,7 +119,7 @@ class BudgetPerceptron(OnlineSolver):
             np.zeros((count, 1)),
             np.zeros((count, 1), np.int64),
         )
-        removal = self.removal(count, seed)
+        removal = self.removal(count, precision, seed)
         return State(Stream(problem, seed), kernel, hypotheses, removal, np.zeros(1, np.int64), new_counters())
 
     def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
@@ -186,7 +188,7 @@ class PerceptronOldest(BudgetPerceptron):
     name = "perceptron-oldest"
     paper = "forgetron-2005"
 
-    def removal(self, functions: int, seed: int) -> Oldest:  # noqa: ARG002
+    def removal(self, functions: int, precision: Precision, seed: int) -> Oldest:  # noqa: ARG002
         """Remember nothing."""
         return Oldest()
 
@@ -198,7 +200,7 @@ class PerceptronRandom(BudgetPerceptron):
     name = "perceptron-random"
     paper = "forgetron-2005"
 
-    def removal(self, functions: int, seed: int) -> Random:  # noqa: ARG002
+    def removal(self, functions: int, precision: Precision, seed: int) -> Random:  # noqa: ARG002
         """Remember the random numbers."""
         return Random(rng(seed, "vector to leave"))
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
+from mpu_bench.core.precision import Precision
 from mpu_bench.solvers.online.budget_perceptrons import (
     BudgetPerceptron,
     budget_of,
@@ -51,10 +52,10 @@ class CKS(BudgetPerceptron):
     name = "cks"
     paper = "forgetron-2005"
 
-    def removal(self, functions: int, seed: int) -> LargestMargin:  # noqa: ARG002
+    def removal(self, functions: int, precision: Precision, seed: int) -> LargestMargin:  # noqa: ARG002
         """Remember the margins."""
         shape = functions, self.vectors
-        matrices = kernel_matrices(*shape, self.precision)
+        matrices = kernel_matrices(*shape, precision)
         return LargestMargin(np.zeros(shape), np.zeros(shape, np.int64), matrices)
 
 

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import value
+from mpu_bench.core.precision import Precision
 from mpu_bench.solvers.online.budget_perceptrons import (
     BudgetPerceptron,
     State,
@@ -60,9 +61,9 @@ class Forgetron(BudgetPerceptron):
     # a score near zero decides whether there is a mistake; the errors of the last hypothesis scatter by points
     rounding: ClassVar = {"kernel_evaluations": 5e-3, "updates": 0.02, "train_error": 0.05, "test_error": 0.05}
 
-    def removal(self, functions: int, seed: int) -> Shrinking:  # noqa: ARG002
+    def removal(self, functions: int, precision: Precision, seed: int) -> Shrinking:  # noqa: ARG002
         """Start with Q = 0."""
-        return Shrinking(np.zeros(functions), kernel_matrices(functions, self.vectors, self.precision))
+        return Shrinking(np.zeros(functions), kernel_matrices(functions, self.vectors, precision))
 
     def note(self, state: State) -> str:
         """Return where the mistake bound does not hold because kernel values are too large."""

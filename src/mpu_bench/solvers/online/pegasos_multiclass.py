@@ -19,10 +19,10 @@ from annotated_types import Ge, Gt
 from mpu_bench.core.counters import new_counters
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
+from mpu_bench.core.precision import Precision, precision_for
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.core.vectors import Precision
 from mpu_bench.solvers.online.bpegasos import State, model_of, present
 from mpu_bench.solvers.online.expansion import new_expansion
 from mpu_bench.solvers.online.maintenance import Unlimited
@@ -61,7 +61,8 @@ class PegasosMulticlass(OnlineSolver):
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start with w = 0."""
         self.check(problem, kernel)
-        w = new_expansion(len(problem.classes), problem.features, _FIRST_CAPACITY, self.precision, self.average)
+        precision = precision_for(problem, kernel, self.precision)
+        w = new_expansion(len(problem.classes), problem.features, _FIRST_CAPACITY, precision, self.average)
         stream, errors = Stream(problem, seed), np.zeros(1, np.int64)
         return State(stream, kernel, w, Unlimited(), self.regularization, self.vectors_at_most, errors, new_counters())
 

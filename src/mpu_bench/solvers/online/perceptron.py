@@ -34,10 +34,11 @@ from mpu_bench.core.counters import (
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
+from mpu_bench.core.precision import Precision, precision_for
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.core.vectors import Precision, Vectors, kernel_values, new_vectors, put, rows_of, score
+from mpu_bench.core.vectors import Vectors, kernel_values, new_vectors, put, rows_of, score
 from mpu_bench.solvers.online.online import (
     OnlineSolver,
     all_finite,
@@ -85,7 +86,7 @@ class Perceptron(OnlineSolver):
     passes : int
         How often every example is presented, each time in a new random order.
     precision : {"single", "double"}
-        Of kernel values; scores are added up in double.
+        Of kernel values, where single is enough (core/precision.py); scores are added up in double.
     """
 
     name = "perceptron"
@@ -97,7 +98,8 @@ class Perceptron(OnlineSolver):
         """Start with nothing stored: f = 0."""
         self.check(problem, kernel)
         functions = functions_for(len(problem.classes))
-        vectors = new_vectors(problem.features, _FIRST_CAPACITY, self.precision, common_quantum(problem))
+        precision = precision_for(problem, kernel, self.precision)
+        vectors = new_vectors(problem.features, _FIRST_CAPACITY, precision, common_quantum(problem))
         hypothesis = Hypothesis(
             vectors,
             np.zeros((functions, _FIRST_CAPACITY)),
