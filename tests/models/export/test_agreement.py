@@ -114,7 +114,7 @@ def test_a_constant_is_in_the_file() -> None:
     assert in_integers(model, raw_rows()[:, :-1]).share > 0.95
 
 
-@pytest.mark.parametrize("factor", [1e-9, 1e-3, 1e4])
+@pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e4])
 @pytest.mark.parametrize("kind", ["linear", "gaussian", "polynomial"])
 def test_fixed_point_holds_features_of_any_size(kind: str, factor: float) -> None:
     kernels = {"gaussian": Gaussian(0.3 / factor**2), "polynomial": Polynomial(0.5 / factor**2, 1.0, 3)}
@@ -149,6 +149,8 @@ def test_what_integers_cannot_do_is_refused() -> None:
     for message, model in cases.items():
         with pytest.raises(DataError, match=f"fixed point: .*{message}"):
             in_integers(model, np.ones((3, 7 if model.preprocessing else FEATURES), np.float32))
+    with pytest.raises(DataError, match="numbers up to .* cannot be held; scale the features"):
+        in_integers(saved("linear"), raw_rows() * np.float32(1e-9))
 
 
 def test_numbers_beyond_single_precision_are_refused() -> None:

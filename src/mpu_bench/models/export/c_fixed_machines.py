@@ -18,6 +18,7 @@ MISSING = -32768  #: in a row of integers
 LARGEST_INPUT = 32767
 HEADROOM = 1.25  #: over the largest of the rows at hand
 MOST_POWER = 30
+_LEAST_LARGEST = 127
 _MOST_SUM = 2**31 - 1
 _LARGEST_EXPONENT = 24  # below 2^-24 a kernel value is zero
 
@@ -56,9 +57,15 @@ class FixedPoint:
 
 
 def power_of_two(largest: float, most: float) -> int:
-    """Return the power of two, `MOST_POWER` at most, that makes the largest number as large as it may be."""
+    """Return the power of two, `MOST_POWER` at most, that makes the largest number as large as it may be.
+
+    Raises
+    ------
+    DataError
+        If there is none, or one that leaves numbers of less than 8 bits where there may be more.
+    """
     power = min(math.floor(math.log2(largest / most)), MOST_POWER)
-    if power < -MOST_POWER:
+    if power < -MOST_POWER or most * 2.0**power < min(largest / 2, _LEAST_LARGEST):
         raise DataError(f"fixed point: numbers up to {most:.3g} cannot be held; scale the features")
     return power
 
