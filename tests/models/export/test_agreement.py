@@ -149,7 +149,7 @@ def test_what_integers_cannot_do_is_refused() -> None:
     for message, model in cases.items():
         with pytest.raises(DataError, match=f"fixed point: .*{message}"):
             in_integers(model, np.ones((3, 7 if model.preprocessing else FEATURES), np.float32))
-    with pytest.raises(DataError, match="numbers up to .* cannot be held; scale the features"):
+    with pytest.raises(DataError, match=r"numbers up to .* cannot be held; scale the features"):
         in_integers(saved("linear"), raw_rows() * np.float32(1e-9))
 
 
