@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.kernels import Linear
-from mpu_bench.core.solver import Until
+from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import DataError
 from oracles import toys
 from oracles.toys import train
@@ -48,3 +48,14 @@ def test_a_row_that_is_too_long_is_refused():
     matrix, labels = toys.real()
     with pytest.raises(DataError, match="training row 0 is not finite"):
         DCD().start(toys.problem(matrix * 1e200, labels, "dense64"), Linear(), 0)
+
+
+@few
+@given(alike=st.integers(1, 3), C=costs, stop=st.sampled_from([0.0, 1e-4]), seed=seeds)
+def test_twins_of_two_classes_end_at_the_optimum_though_their_gradients_are_alike(alike, C, stop, seed):
+    """Where every example is one of two twins, all projected gradients of the first passes may be the same number."""
+    labels = np.array([1] * alike + [0])
+    problem = toys.problem(np.ones((alike + 1, 4)), labels, "dense64")
+    state, status = train(DCD(C=C, tolerance=1e-6, stop=stop), problem, seed=seed)
+    assert status is Status.DONE
+    assert DCD(C=C).measures(state).gap <= 1e-4

@@ -9,6 +9,9 @@ ICML 2008, Algorithm 3 (Algorithm 1 with shrinking and random order). One variab
 minimum. G_i = y_i w.x_i - 1 is the derivative, PG_i the projected one (zero where a bound keeps alpha_i),
 M and m the largest and smallest PG_i of a pass.
 
+Deviation: the paper ends where M - m <= tolerance, which holds as well where all PG_i are alike and far from zero, as
+at the begin of data that contradict themselves; here zero counts among the PG_i.
+
 Counted: one inner product per example presented, n per certificate. The certificate is no part of the paper's
 algorithm: with ``stop`` above zero the gap between primal and dual ends the run, instead of the tolerance. Each example
 adds C max(0, -G_i) + alpha_i G_i to the gap, so the G_i of a pass estimate it for nothing: a small estimate ends a
@@ -90,7 +93,8 @@ class DCD(Solver):
     C : float
         The weight of the losses.
     tolerance : float
-        Stop when M - m <= tolerance over a pass without shrinking (LIBLINEAR's epsilon). Not used with ``stop``.
+        Stop when M - m <= tolerance over a pass without shrinking (LIBLINEAR's epsilon), zero among them. Not used with
+        ``stop``.
     stop : float
         Above 0, stop when objective / dual - 1 <= stop instead.
     """
@@ -207,7 +211,7 @@ def _end_pass(state, tolerance, stop):
     """Stop, or choose what the next pass presents and shrinks."""
     progress, n = state.progress[0], len(state.order)
     M, m, complete = progress.M, progress.m, progress.complete == 1
-    converged = M - m <= (tolerance if stop == 0.0 else _ROUNDING)
+    converged = max(M, 0.0) - min(m, 0.0) <= (tolerance if stop == 0.0 else _ROUNDING)
     near = progress.gap <= (1.0 if complete else _SHRUNK_PART) * stop * progress.dual
     if not np.isfinite(progress.dual):
         progress.status = Status.DIVERGED
