@@ -148,6 +148,14 @@ def test_origin_is_kept(tmp_path: Path) -> None:
     assert load(tmp_path / "m.mpu").origin == origin
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_is_shown_in_a_line(name: str) -> None:
+    shown = repr(saved(name, origin=Origin(solver="mpu", dataset="adult")))
+    assert shown.startswith(f"<SavedModel of mpu on adult: {FEATURES} features, classes ")
+    assert len(shown) < 200
+    assert "\n" not in shown
+
+
 @pytest.mark.parametrize("name", ["linear", "kernel"])
 def test_files_of_version_1_are_read(name: str) -> None:
     """They are made by scripts/keep_models.py and never again: later versions must read them as they are."""

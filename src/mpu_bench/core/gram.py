@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, new_counters
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Kernel, value, values
+from mpu_bench.core.kernels import Kernel, Polynomial, value, values
 from mpu_bench.core.lru import LRU, claim, full_lru, new_lru, touch
 from mpu_bench.core.precision import Precision, is_single_enough
 from mpu_bench.core.rows import Rows, add, count, dot, prefetch_row, squared_norms
@@ -223,9 +223,14 @@ def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[
     if not bound < limit:
         raise DataError(
             f"the largest ||x|| is {np.sqrt(squared_norm):.3g}, with which values of the kernel {kernel} may reach"
-            f" {bound:.1g}; scale the features down (a card's step for that is `scale`) or take a smaller degree or"
-            " scale"
+            f" {bound:.1g}; {how_to_shrink(kernel)}"
         )
+
+
+def how_to_shrink(kernel: Kernel) -> str:
+    """Return what to do about kernel values that are too large, for a message."""
+    otherwise = " or take a smaller degree or scale" if isinstance(kernel, Polynomial) else ""
+    return f"scale the features down (a card's step for that is `scale`){otherwise}"
 
 
 @jit

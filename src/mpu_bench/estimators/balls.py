@@ -20,7 +20,8 @@ class CoreVectorClassifier(KernelClassifier, TwoClassClassifier):
     C : float
         The weight of the squared losses.
     tol : float
-        Of the radius: it ends when no point is known farther than (1 + tol) r from the centre.
+        Of the radius: it ends when no point is known farther than (1 + tol) r from the centre. The larger C is, the
+        smaller is the margin beside the radius: where C is a thousand or more, give a smaller tol, such as 1e-9.
     sampling : int or "all"
         How many random points the farthest is searched among.
     cache_size : float

@@ -25,6 +25,9 @@ from mpu_bench.models.parts import Parts, put_together, taken_apart
 from mpu_bench.preprocessing import NumberColumn, Preprocessing, Table, Vectors, from_json, to_json
 
 
+_LABELS_SHOWN = 10
+
+
 class Origin(Strict):
     """What made a model, as far as it is known."""
 
@@ -47,7 +50,7 @@ class _Description(Strict):
     origin: Origin = Origin()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SavedModel:
     """A model and what it needs to take the rows of its user.
 
@@ -74,6 +77,14 @@ class SavedModel:
     columns: tuple[str, ...] | None = None
     constant: float | None = None
     origin: Origin = field(default_factory=Origin)
+
+    def __repr__(self) -> str:
+        """Return what it is, in a line; its arrays may be long."""
+        labels = ", ".join(map(str, self.classes.labels[:_LABELS_SHOWN]))
+        more = ", ..." if len(self.classes.labels) > _LABELS_SHOWN else ""
+        vectors = "" if self.model.linear else f", {self.model.support_vectors} vectors"
+        of = " on ".join(filter(None, [self.origin.solver or "unknown", self.origin.dataset]))
+        return f"<SavedModel of {of}: {self.raw_features} features, classes {labels}{more}{vectors}>"
 
     @property
     def raw_features(self) -> int:

@@ -42,7 +42,7 @@ from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UPDATES, new_counters, reached
-from mpu_bench.core.gram import kernel_diagonal, refuse_overflow
+from mpu_bench.core.gram import how_to_shrink, kernel_diagonal, refuse_overflow
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
@@ -163,8 +163,7 @@ class BallSolver(Solver):
         """Refuse kernel values K(x_i, x_i), shape (n,), that single precision cannot hold."""
         if not diagonal.max() < np.finfo(np.float32).max / 4:
             raise DataError(
-                f"{problem.name}: K(x, x) of the kernel {kernel} reaches {diagonal.max():.1g}; scale the features down"
-                " (a card's step for that is `scale`) or take a smaller degree or scale"
+                f"{problem.name}: K(x, x) of the kernel {kernel} reaches {diagonal.max():.1g}; {how_to_shrink(kernel)}"
             )
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
