@@ -46,11 +46,12 @@ def together(seed: int, place: Path, references: References) -> list[Fault]:
             while True:
                 pause(chance.uniform(0, 0.5))
                 with started(place, *filled) as other:
-                    _, problems = wait_for(other, codes)
+                    ended, problems = wait_for(other, codes)
                 fault.problems += problems
                 if problems or beside not in _REPEATED or run.process.poll() is not None:
                     break
-            _, problems = wait_for(run, (0, 1) if beside == "data clean" else (0,))
+            has_run = beside in _RUNS and ended is not None and ended.code == 0
+            _, problems = wait_for(run, (0, 1) if beside == "data clean" else (0, 2) if has_run else (0,))
         fault.problems += problems
         if not (place / "results" / name / "runs.sqlite").exists() and beside != "clean":
             fault.problems.append("lost: the results folder")
@@ -71,6 +72,7 @@ _BESIDE: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
     "data clean": (("data", "clean", "first", "second"), (0, 1, 2)),
     "clean": (("clean", "results/{name}", "-y"), (2, 0)),
 }
+_RUNS = ("run", "run --force")  # either of two may come first; the other waits for nothing, and is refused
 _ON_DATA = ("data fetch", "data verify", "data clean")
 _READERS = ("show", "report", "export", "compare")
 _REPEATED = (*_READERS, "data verify")
