@@ -24,7 +24,6 @@ from mpu_bench.models.inputs import array_rows, with_constant
 from mpu_bench.models.parts import Parts, put_together, taken_apart
 from mpu_bench.preprocessing import NumberColumn, Preprocessing, Table, Vectors, from_json, to_json
 
-
 _LABELS_SHOWN = 10
 
 

@@ -94,26 +94,23 @@ class Multiclass(Solver):
                 object.__setattr__(self, name, getattr(self.solver, name))
 
     def check(self, problem: Problem, kernel: Kernel) -> None:
-        """Refuse what the solver cannot train on, and classes of too few examples.
+        """Refuse what the solver cannot train on, and classes without examples.
 
         Raises
         ------
         ConfigError, DataError
-            As `Solver.check`, or if a class has no example, or one only for one against one, or if pairs of classes
-            would have to be chosen out of a stream.
+            As `Solver.check`, or if a class has no example, or if pairs of classes would have to be chosen out of a
+            stream.
         """
         super().check(problem, kernel)
         streamed = isinstance(problem, StreamedProblem)
         if streamed and self.reduction == "one-against-one":
             raise DataError(f"{problem.name}: one-against-one cannot divide a stream; use one-against-rest")
-        fewest = 1 if self.reduction == "one-against-rest" or len(problem.classes) == 2 else 2
-        counts = _counts(problem)
-        for name, count in zip(problem.classes, counts, strict=True):
-            if count < fewest:
+        for name, count in zip(problem.classes, _counts(problem), strict=True):
+            if count == 0:
                 raise DataError(
-                    f"{problem.name}: class '{name}' has {count} training example{'' if count == 1 else 's'}; "
-                    f"{self.reduction} needs at least {fewest} of every class: leave the class out of the data, "
-                    "or give it more examples"
+                    f"{problem.name}: class '{name}' has no training example; {self.reduction} needs one of every"
+                    " class: leave the class out of the data, or give it some"
                 )
 
     def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:
