@@ -18,6 +18,7 @@ PLACES = {
     "turned": "try:\n        die()\n    except BaseException:\n        raise UserError('the disk is full')",
     "bug": "try:\n        die()\n    except BaseException:\n        raise ZeroDivisionError",
     "swallowed": "try:\n        die()\n    except BaseException:\n        return 0",
+    "destructor": "class Falling:\n        def __del__(self):\n            die()\n    Falling()\n    time.sleep(60)",
     "tidying": "try:\n        die()\n    finally:\n        die()",
     "other": "try:\n        die()\n    finally:\n        os.kill(os.getpid(), signal.SIGTERM)",
     "made code": "exec('die()')",  # as dataclasses and namedtuples are made
@@ -27,7 +28,7 @@ PLACES = {
     "output": "atexit.register(die)\n    print('x' * 100)\n    die()",
 }
 SCRIPT = """
-import atexit, os, signal, sys
+import atexit, os, signal, sys, time
 from mpu_bench.cli import app, interruption
 from mpu_bench.errors import UserError
 
@@ -49,7 +50,7 @@ app.main()
     ("place", "name"),
     [
         *((place, "SIGINT") for place in PLACES),
-        *((place, "SIGTERM") for place in ("turned", "tidying", "exit handler")),
+        *((place, "SIGTERM") for place in ("turned", "destructor", "tidying", "exit handler")),
     ],
 )
 def test_a_signal_at_any_moment_decides_the_exit_code(tmp_path: Path, place: str, name: str) -> None:

@@ -78,5 +78,5 @@ def test_the_configs_of_the_project_are_placed_by_what_they_compare() -> None:
     }
     assert placed["spread"] == {
         *("bpegasos-widths", "forgetron-figure2-census", "forgetron-figure2-mnist", "fw-statistics", "fw-tuning"),
-        *("sbp-figure2", "sbp-figure3", "sbp-table2"),
+        *("sbp-figure2", "sbp-figure3", "sbp-nu", "sbp-table2"),
     }

@@ -11,6 +11,7 @@ import gc
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import NoReturn
 
 _BASE_OF_SIGNALS = 128  # of an exit code, as shells count
 _HEEDED = (signal.SIGINT, signal.SIGTERM)
+_SECONDS_TO_LEAVE = 0.02  # a place where errors are ignored
 
 
 class _Came:
@@ -38,6 +40,7 @@ def listen() -> None:
     _Came.code, _Came.leaving = None, False
     atexit.unregister(_ignore)
     atexit.register(_ignore)  # the first to be registered is the last to be called
+    sys.unraisablehook = _come_again
     for number in _HEEDED:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
@@ -58,6 +61,16 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     raise SystemExit(_Came.code)
+
+
+def _come_again(lost: sys.UnraisableHookArgs) -> None:
+    """Let an interruption come a second time that was lost where Python ignores errors, such as in a destructor."""
+    if _Came.code is None or not issubclass(lost.exc_type, KeyboardInterrupt | SystemExit):
+        sys.__unraisablehook__(lost)
+    elif not _Came.leaving:
+        later = threading.Timer(_SECONDS_TO_LEAVE, os.kill, (os.getpid(), _Came.code - _BASE_OF_SIGNALS))
+        later.daemon = True
+        later.start()
 
 
 def _open_what_is_closed() -> None:
