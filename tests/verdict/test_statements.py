@@ -155,7 +155,7 @@ def test_the_end_of_a_run_beside_its_curve_after_some_passes(end, verdict):
     rows = [run(solver="sbp", seed=seed, test_error=end) for seed in range(3)]
     verdict_found, points = judged(statement, rows, curve({0.1: 0.5, 1.0: 0.2, 10.0: end}))
     assert verdict_found == verdict
-    assert "after 1 passes's 20.00" in points[0].words
+    assert "20.00 of sbp after 1 pass" in points[0].words
 
 
 def test_a_place_on_a_curve_that_ends_there():

@@ -173,5 +173,5 @@ def words_of(where: Where) -> str:
     words = [where.solver or where.dataset or where.experiment or "", *map(str, where.parameters.values())]
     words += [f"B={where.budget}"] if where.budget else []
     words += [f"on {where.dataset}"] if where.dataset and where.solver else []
-    words += [f"after {where.after.passes:g} passes"] if where.after else []
+    words += [f"after {where.after.passes:g} pass{'es' if where.after.passes != 1 else ''}"] if where.after else []
     return " ".join(filter(None, words))

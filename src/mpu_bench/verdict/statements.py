@@ -102,7 +102,7 @@ def _number(value: float, quantity: str) -> str:
 def _both(of: Sample, than: Sample, statement: OrderStatement | AlikeStatement, peer: str) -> str:
     is_ratio = isinstance(statement, OrderStatement) and statement.over is not None
     means = [f"{each.mean:.4g}" if is_ratio else _number(each.mean, statement.quantity) for each in (of, than)]
-    return f"{means[0]} to {peer}'s {means[1]}"
+    return f"{means[0]} to " + (f"{means[1]} of {peer}" if " " in peer else f"{peer}'s {means[1]}")
 
 
 def _peers(than: Sequence[Where]) -> list[tuple[Where, str]]:
