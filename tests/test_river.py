@@ -74,6 +74,7 @@ def test_words_numbers_and_names_never_seen(hashing: bool) -> None:
         ({}, {"a": 1}, "c", "the label 'c' is none of classes: .False, True.; name all that will come"),
         ({"n_features": 1}, {"a": 1, "b": 2}, True, "'b' is one more than the 1 columns; give n_features, or hashing"),
         ({}, {"a": float("nan")}, True, "the feature 'a' is nan; it must be finite"),
+        ({}, {"a": None}, True, "the feature 'a' is None; it must be a number or a word"),
         ({"gamma": -1.0}, {"a": 1}, True, "gamma is -1.0; it must be above 0"),
         ({"kernel": "rfb"}, {"a": 1}, True, "kernel is 'rfb'; it must be one of"),
     ],

@@ -133,9 +133,7 @@ class OnlineClassifier(base.Classifier):
         for name, value in x.items():
             word = isinstance(value, str)
             key = f"{name}={value}" if word else str(name)
-            number = 1.0 if word else float(value)
-            if not np.isfinite(number):
-                raise ValueError(f"the feature {name!r} is {value!r}; it must be finite")
+            number = 1.0 if word else _number(name, value)
             column, sign = self._column(key, new_names)
             if column is not None:
                 row[0, column] += sign * number
@@ -237,3 +235,13 @@ class BudgetedPegasos(OnlineClassifier):
     regularization: float = 1e-4
     average: bool = False
     precision: str = "single"
+
+
+def _number(name: Any, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"the feature {name!r} is {value!r}; it must be a number or a word") from None
+    if not np.isfinite(number):
+        raise ValueError(f"the feature {name!r} is {value!r}; it must be finite")
+    return number
