@@ -61,6 +61,14 @@ def test_a_file_becomes_a_table_a_picture_a_model_and_a_config(
     assert evaluated.returncode == 0, evaluated.stderr
 
 
+def test_the_fewest_seconds_come_to_a_choice_too(table: pd.DataFrame, place: Path, mpu_bench_command: Called) -> None:
+    """What seconds are for is training: processes that begin, and the compiler, are waited for."""
+    done = mpu_bench_command("try", "mine.csv", "--missing", "median", "--only", "dcd,mpu", "--seconds", "1")
+    assert done.returncode == 0, done.stderr
+    assert "mine: take " in done.stdout
+    assert (place / "results" / "try-mine" / "model.mpu").exists()
+
+
 def test_where_a_class_is_rare_the_config_repeats_the_balanced_choice(place: Path, mpu_bench_command: Called) -> None:
     random = np.random.default_rng(0)
     labels = np.where(np.arange(600) % 20 == 0, "fault", "fine")

@@ -48,3 +48,18 @@ def test_what_takes_too_long_is_ended_and_what_is_kept_is_evaluated(source: Sour
         wrong = answer(pool, Fit(SVC, {"C": -1.0, "gamma": 1.0}, 1000, 60.0, 3))
         assert isinstance(wrong, Fitted)
         assert wrong.reason.startswith("InvalidParameterError")
+
+
+def test_seconds_of_compiling_count_once_where_two_compile(source: Source, tmp_path: Path) -> None:
+    with Pool(source, tmp_path, 1) as pool:
+        pool._compiling += [(5.0, 6.0), (0.0, 2.0), (1.0, 4.0), (5.2, 5.5)]
+        assert pool.compiled == 5.0
+
+
+def test_a_process_that_gets_ready_is_waited_for_whatever_the_seconds(source: Source, tmp_path: Path) -> None:
+    with Pool(source, tmp_path, 1) as pool:
+        pool.ask(Fit(SVC, {"C": 1.0, "gamma": 2.0}, 500, 60.0, 1))
+        assert pool.is_getting_ready
+        found = pool.answers(0.0) or pool.answers(60.0)
+        assert not pool.is_getting_ready
+        assert [each.reason for each in found] == [""]

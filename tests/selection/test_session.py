@@ -16,7 +16,7 @@ from mpu_bench.selection.worker import Evaluated, model_path
 class Answers:
     """Stands for a pool: models are as large as said, larger when trained on all rows, and all as good."""
 
-    has_room = True
+    has_room, is_getting_ready, compiled = True, False, 0.0
 
     def __init__(self, sizes: dict[str, int], grown: int) -> None:
         self.sizes, self.grown, self._asked = sizes, grown, list[Any]()
@@ -44,7 +44,7 @@ def played(tmp_path: Path, grown: int, most_bytes: int | None = None) -> Session
     source = Source("x", {}, DataHome.from_options(tmp_path))
     session = Session(source, candidates, 80, 100, 0.0, 1e12, folder=tmp_path, most_bytes=most_bytes)
     pool: Any = Answers({"small": 100, "large": 150}, grown)
-    session._tune(pool, 1)
+    session._tune(pool)
     session._evaluate(pool, [each.best for each in session.schedule.courses.values() if each.best])
     session._train_choice(pool)
     return session

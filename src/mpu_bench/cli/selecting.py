@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import tempfile
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _FEWEST_ROWS, _MOST_JOBS = 20, 8
 _WRITTEN = ("candidates.csv", "front.svg", "front.png", "model.mpu", "repeat.yaml")
+_SECONDS_BETWEEN_TABLES = 0.5  # that are written while it goes on
 _LARGEST_SECONDS = 7 * 24 * 3600.0
 
 
@@ -166,9 +168,13 @@ def _select(session: Session, file: str, wishes: Mapping[str, Any], jobs: int, f
     with tempfile.TemporaryDirectory(prefix="mpu-bench-") as kept:
         session.folder = Path(kept)
         with Display(console(stderr=True), session) as display:
+            kept_at = -math.inf
 
             def changed(outcome: Outcome) -> None:
-                _keep_table(outcome, folder)
+                nonlocal kept_at
+                if time.monotonic() - kept_at > _SECONDS_BETWEEN_TABLES:
+                    _keep_table(outcome, folder)
+                    kept_at = time.monotonic()
                 display.show(outcome)
 
             session.changed = changed

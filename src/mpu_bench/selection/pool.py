@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import time
@@ -16,7 +17,7 @@ import psutil
 from mpu_bench import processes
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Fit, Fitted
-from mpu_bench.selection.worker import Answer, Asked, Evaluated, serve
+from mpu_bench.selection.worker import Answer, Asked, Evaluated, Ready, serve
 from mpu_bench.threads import variables
 
 _LOOK_SECONDS = 0.05
@@ -31,7 +32,7 @@ class _Worker:
     connection: Any
     asked: Asked | None = None
     began: float = 0.0
-    has_answered: bool = False
+    is_ready: bool = False  #: whether what is asked has begun
 
     @property
     def seconds(self) -> float:
@@ -53,6 +54,7 @@ class Pool:
 
     def __init__(self, source: Source, folder: Path, jobs: int) -> None:
         self._source, self._folder = source, folder
+        self._compiling: list[tuple[float, float]] = []  # from when to when
         self._most_memory = _SHARE_OF_MEMORY * psutil.virtual_memory().available / jobs
         self._workers = [self._start() for _ in range(jobs)]
 
@@ -87,16 +89,30 @@ class Pool:
         """Whether a worker is at something."""
         return any(each.asked is not None for each in self._workers)
 
+    @property
+    def is_getting_ready(self) -> bool:
+        """Whether a worker imports, loads or compiles what it was asked for."""
+        return any(each.asked is not None and not each.is_ready for each in self._workers)
+
+    @property
+    def compiled(self) -> float:
+        """The seconds in which some worker compiled."""
+        seconds, until = 0.0, -math.inf
+        for began, ended in sorted(self._compiling):
+            seconds += max(ended - max(began, until), 0.0)
+            until = max(until, ended)
+        return seconds
+
     def ask(self, asked: Asked) -> None:
         """Let a worker that has nothing to do begin; only while there is one."""
         chosen = next(each for each in self._workers if each.asked is None)
-        chosen.asked, chosen.began = asked, time.monotonic()
+        chosen.asked, chosen.began, chosen.is_ready = asked, time.monotonic(), False
         chosen.connection.send(asked)
 
     def answers(self, seconds: float) -> list[Answer]:
-        """Wait until some worker has answered, or for so many seconds, and return the answers."""
+        """Wait until some worker has answered, or for so many seconds and until all are ready; return the answers."""
         end, found = time.monotonic() + seconds, list[Answer]()
-        while not found and self.is_busy and time.monotonic() < end:
+        while not found and self.is_busy and (time.monotonic() < end or self.is_getting_ready):
             wait([each.connection for each in self._workers if each.asked], timeout=_LOOK_SECONDS)
             for place, each in enumerate(self._workers):
                 if each.asked is not None and (answer := self._look_at(each)) is not None:
@@ -116,23 +132,32 @@ class Pool:
     def _look_at(self, worker: _Worker) -> Answer | None:
         assert worker.asked is not None
         try:
-            if worker.connection.poll():
-                worker.has_answered = True
-                answer: Answer = worker.connection.recv()
-                return answer
+            while worker.connection.poll():
+                told: Answer | Ready = worker.connection.recv()
+                if not isinstance(told, Ready):
+                    return told
+                worker.began, worker.is_ready = time.monotonic(), True
+                self._compiling.append((worker.began - told.compiled, worker.began))
         except (EOFError, OSError):
             _end(worker)
             return _without_result(worker.asked, "its process ended by itself")
-        most = worker.asked.seconds * _GRACE + (0 if worker.has_answered else _SECONDS_TO_START)
+        most = worker.asked.seconds * _GRACE if worker.is_ready else _SECONDS_TO_START
         if worker.seconds > most:
             _end(worker)
-            rows = f" on {worker.asked.rows:,} rows" if isinstance(worker.asked, Fit) else ""
-            return _without_result(worker.asked, f"did not end within {worker.asked.seconds:.3g} s{rows}")
+            return _without_result(worker.asked, _why_ended(worker))
         assert worker.process.pid is not None
         if processes.resident_bytes([worker.process.pid]) > self._most_memory:
             _end(worker)
             return _without_result(worker.asked, f"used more than {self._most_memory / 2**30:.1f} GiB of memory")
         return None
+
+
+def _why_ended(worker: _Worker) -> str:
+    assert worker.asked is not None
+    if not worker.is_ready:
+        return f"was not ready to begin within {_SECONDS_TO_START:.3g} s"
+    rows = f" on {worker.asked.rows:,} rows" if isinstance(worker.asked, Fit) else ""
+    return f"did not end within {worker.asked.seconds:.3g} s{rows}"
 
 
 def _without_result(asked: Asked, reason: str) -> Answer:

@@ -41,7 +41,6 @@ class Fitted:
     error: float = math.inf
     seconds: float = 0.0
     spent: float = 0.0  #: seconds with those of predicting the rows that choose
-    compiled: float = 0.0  #: seconds of compiling, which are not among the others
     reason: str = ""  #: why there is none
     is_cut: bool = False  #: whether training was ended by its seconds
 

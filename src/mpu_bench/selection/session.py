@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ from mpu_bench.selection.outcome import Outcome, Row, choose, row_of
 from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Course, Fit, Fitted, Schedule
-from mpu_bench.selection.worker import Evaluated, Evaluation, model_path
+from mpu_bench.selection.worker import Answer, Evaluated, Evaluation, model_path
 
 _FOR_TUNING = 0.7  # of the seconds; the rest is for the test rows and the last training
 _FOR_TEST_ROWS = 0.5  # of what is left then
 _LEAST_SECONDS = 1.0
+_SECONDS_OF_GRACE = 1.0  # for what is under way at an end: a process that is ended needs two to begin anew
 
 
 @dataclass
@@ -85,28 +87,32 @@ class Session:
         A `KeyboardInterrupt` passes; `outcome` then has what is known.
         """
         with Pool(self.source, self.folder, jobs) as pool:
-            self._tune(pool, jobs)
+            self._tune(pool)
             self._evaluate(pool, [each.best for each in self.schedule.courses.values() if each.best is not None])
             self._train_choice(pool)
         return self.outcome
 
-    def _tune(self, pool: Pool, jobs: int) -> None:
+    def _tune(self, pool: Pool) -> None:
         while True:
             left = self.seconds_left - (1 - _FOR_TUNING) * self.seconds
             while pool.has_room and (fit := self.schedule.next(left)) is not None:
                 pool.ask(fit)
-            if left <= 0 or not pool.is_busy:
+            if not pool.is_busy or (left <= 0 and not pool.is_getting_ready):
                 break
-            for answer in pool.answers(left):
-                assert isinstance(answer, Fitted)
-                self.compiled += answer.compiled / jobs
-                self.schedule.learn(answer)
-                self._forget_models(answer.fit.number)
-                self.changed(self.outcome)
-        pool.drop()
+            self._learn(pool.answers(left))
+            self.compiled = pool.compiled
+        for answers in _last(pool):
+            self._learn(answers)
         for each in self.schedule.courses.values():
             if not each.is_done:
                 each.stop("the seconds were over")
+
+    def _learn(self, answers: Sequence[Answer]) -> None:
+        for answer in answers:
+            assert isinstance(answer, Fitted)
+            self.schedule.learn(answer)
+            self._forget_models(answer.fit.number)
+            self.changed(self.outcome)
 
     def _forget_models(self, learned: int) -> None:
         """Delete the models that no candidate is best by, of the fits up to that one that was learned of."""
@@ -117,17 +123,29 @@ class Session:
         self._learned &= kept
 
     def _evaluate(self, pool: Pool, models: Sequence[Fitted]) -> None:
-        waiting = sorted(models, key=lambda each: each.error)
-        end = max(self.seconds_left * _FOR_TEST_ROWS, _LEAST_SECONDS) + time.monotonic()
-        while (left := end - time.monotonic()) > 0 and (waiting or pool.is_busy):
+        waiting, end = sorted(models, key=lambda each: each.error), math.inf
+        while (left := min(end + pool.compiled - time.monotonic(), self._for_test_rows)) > 0:
             while pool.has_room and waiting:
                 best = waiting.pop(0)
                 pool.ask(Evaluation(best.fit.candidate.name, best.fit.number, left))
-            for answer in pool.answers(left):
-                assert isinstance(answer, Evaluated)
-                self._evaluated[answer.evaluation.name] = answer
-                self.changed(self.outcome)
-        pool.drop()
+            if not pool.is_busy:
+                break
+            self._see(pool.answers(left))
+            self.compiled = pool.compiled
+            if end == math.inf and self._evaluated:  # the processes may have had to begin anew
+                end = self._for_test_rows + time.monotonic() - pool.compiled
+        for answers in _last(pool):
+            self._see(answers)
+
+    @property
+    def _for_test_rows(self) -> float:
+        return max(self.seconds_left * _FOR_TEST_ROWS, _LEAST_SECONDS)
+
+    def _see(self, answers: Sequence[Answer]) -> None:
+        for answer in answers:
+            assert isinstance(answer, Evaluated)
+            self._evaluated[answer.evaluation.name] = answer
+            self.changed(self.outcome)
 
     def _train_choice(self, pool: Pool) -> None:
         """Train the choice on all training rows if that fits into the seconds."""
@@ -161,3 +179,11 @@ class Session:
         if best is None:
             return None
         return model_path(self.folder, 0 if self.last is not None else best.fit.number)
+
+
+def _last(pool: Pool) -> Iterator[Sequence[Answer]]:
+    """Yield the answers that come soon of what is under way, and end the rest with its processes."""
+    end = time.monotonic() + _SECONDS_OF_GRACE
+    while pool.is_busy and (left := end - time.monotonic()) > 0:
+        yield pool.answers(left)
+    pool.drop()

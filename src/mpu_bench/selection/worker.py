@@ -6,6 +6,7 @@ import pickle
 import signal
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,6 +20,7 @@ from mpu_bench.selection.schedule import Fit, Fitted
 from mpu_bench.texts import plain
 
 _FEW_ROWS = 60  # to compile on
+_LEAST_SECONDS = 1.0  # for training on them
 _SHARE_OF_TRAINING = 0.7  # of the seconds of a fit: the rest is for predicting
 _BYTES_OF_NUMBER, _LONGEST_REASON = 4, 200
 
@@ -53,6 +55,13 @@ class Evaluated:
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class Ready:
+    """Told before what was asked begins: all is imported, loaded and compiled, the last in so many seconds."""
+
+    compiled: float = 0.0
+
+
 Asked = Fit | Evaluation
 Answer = Fitted | Evaluated
 
@@ -73,13 +82,16 @@ def serve(connection: Connection, source: Source, folder: Path, parent: int) -> 
             asked: Asked = connection.recv()
         except (EOFError, OSError):
             return
-        connection.send(answer(asked, data, folder, warm))
+        connection.send(answer(asked, data, folder, warm, connection.send))
 
 
-def answer(asked: Asked, data: Data, folder: Path, warm: set[str]) -> Answer:
+def answer(asked: Asked, data: Data, folder: Path, warm: set[str], tell: Callable[[Ready], None]) -> Answer:
     """Do what is asked; whatever is raised becomes the reason why there is no result."""
     try:
-        return _fit(asked, data, folder, warm) if isinstance(asked, Fit) else _evaluate(asked, data, folder)
+        if isinstance(asked, Fit):
+            tell(Ready(_compiled(asked, data, warm)))
+            return _fit(asked, data, folder)
+        return _evaluate(asked, data, folder, tell)
     except MemoryError:
         reason = "needs more memory than there is"
     except Exception as fault:
@@ -87,16 +99,24 @@ def answer(asked: Asked, data: Data, folder: Path, warm: set[str]) -> Answer:
     return Fitted(asked, reason=reason) if isinstance(asked, Fit) else Evaluated(asked, reason=reason)
 
 
-def _fit(fit: Fit, data: Data, folder: Path, warm: set[str]) -> Fitted:
-    from mpu_bench.core.clock import COMPILER
-
-    compiled = COMPILER.seconds
-    made = fit.candidate.made(fit.setting, data.seed, fit.seconds * _SHARE_OF_TRAINING)
+def _compiled(fit: Fit, data: Data, warm: set[str]) -> float:
+    """Let what a fit needs be compiled, or loaded, on a few rows, if it is not; return the seconds of compiling."""
+    before = _seconds_of_compiler()
     if fit.candidate.classifier not in warm:
         few = data.training(max(_FEW_ROWS, 2 * len(data.problem.classes)))
-        fit.candidate.made(fit.setting, data.seed, fit.seconds).fit(*few).predict(few[0])
+        fit.candidate.made(fit.setting, data.seed, max(fit.seconds, _LEAST_SECONDS)).fit(*few).predict(few[0])
         warm.add(fit.candidate.classifier)
-    compiled = COMPILER.seconds - compiled
+    return _seconds_of_compiler() - before
+
+
+def _seconds_of_compiler() -> float:
+    from mpu_bench.core.clock import COMPILER
+
+    return COMPILER.seconds
+
+
+def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
+    made = fit.candidate.made(fit.setting, data.seed, fit.seconds * _SHARE_OF_TRAINING)
     X, y = data.training(fit.rows)
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
@@ -111,13 +131,15 @@ def _fit(fit: Fit, data: Data, folder: Path, warm: set[str]) -> Fitted:
         error = errors(labels, made.predict(validation), len(data.problem.classes))[data.is_rare]
     spent = time.perf_counter() - began
     model_path(folder, fit.number).write_bytes(pickle.dumps(made))
-    return Fitted(fit, error, seconds, spent, compiled, is_cut=is_cut)
+    return Fitted(fit, error, seconds, spent, is_cut=is_cut)
 
 
-def _evaluate(evaluation: Evaluation, data: Data, folder: Path) -> Evaluated:
+def _evaluate(evaluation: Evaluation, data: Data, folder: Path, tell: Callable[[Ready], None]) -> Evaluated:
     model = pickle.loads(model_path(folder, evaluation.number).read_bytes())
     X, y = data.test
+    before = _seconds_of_compiler()
     model.predict(X[:_FEW_ROWS])  # what is to be compiled, is
+    tell(Ready(_seconds_of_compiler() - before))
     began = time.perf_counter()
     predicted = model.predict(X)
     seconds = (time.perf_counter() - began) / max(len(y), 1)
