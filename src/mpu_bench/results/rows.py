@@ -62,6 +62,7 @@ class _Machine(BaseModel):
     instruction_set: str | None = None
     blas: list[str] | None = None
     versions: dict[str, str | None] | None = None
+    commit: str | None = None
 
 
 def made_publishable(value: Any) -> Any:
