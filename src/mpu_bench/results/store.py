@@ -42,6 +42,9 @@ _TABLES = (
 
 _TABLE_NAMES = {"runs", "checkpoints", "plan", "environments", "facts"}
 
+#: of SQLite; the second where its message holds bytes of a damaged file that are no text
+_FAULTS = (sqlite3.Error, UnicodeError)
+
 _NAMES_OF_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
 _SMALLEST_ROOM = 2**17  # bytes on a disk: with less it is full, whatever SQLite calls that
@@ -88,7 +91,7 @@ def check_kind(folder: Path) -> None:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
             tables = {row[0] for row in database.execute(_NAMES_OF_TABLES)}
-    except sqlite3.Error:
+    except _FAULTS:
         tables = set()
     if path.is_symlink() or not tables >= _TABLE_NAMES:
         raise StoreError(
@@ -141,7 +144,7 @@ class Store:
         uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         try:
             self._database = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None)
-        except sqlite3.Error as error:
+        except _FAULTS as error:
             raise self._refused(error, create) from None
         self._database.row_factory = sqlite3.Row
         try:
@@ -150,14 +153,14 @@ class Store:
             self._check_version()
             if not create and self.is_bare():
                 raise StoreError(f"{folder}: holds no results yet; the run into it has only begun")
-        except sqlite3.Error as error:
+        except _FAULTS as error:
             self.close()
             raise self._refused(error, create) from None
         except BaseException:
             self.close()
             raise
 
-    def _refused(self, error: sqlite3.Error, create: bool) -> StoreError:
+    def _refused(self, error: Exception, create: bool) -> StoreError:
         """Return what to tell of a database that cannot be opened."""
         if create and (cause := _of_the_disk(error, self.folder)):
             return StoreError(f"{self.path}: cannot be written: {cause}; choose another folder with --results")
@@ -299,14 +302,14 @@ class Store:
         try:
             with self._atomic() as cursor:
                 yield cursor
-        except sqlite3.Error as error:
+        except _FAULTS as error:
             cause = _of_the_disk(error, self.folder) or error
             raise StoreError(f"{self.path}: cannot be written: {cause}; what was finished before is kept") from error
 
     def _select(self, query: str, *values: str) -> list[sqlite3.Row]:
         try:
             return self._database.execute(query, values).fetchall()
-        except sqlite3.Error as error:
+        except _FAULTS as error:
             raise StoreError(f"{self.path}: cannot be read ({error}); move the file away and run again") from None
 
     def _read(self, parse: Callable[[object], _T], text: object, run_id: object = None) -> _T:
@@ -454,7 +457,7 @@ def _with_all_columns(machine: str | None, record: Mapping[str, Any]) -> dict[st
     return {**dict.fromkeys(RECORD_COLUMNS), "reason": "", "machine": machine, **record}
 
 
-def _of_the_disk(error: sqlite3.Error, folder: Path) -> str:
+def _of_the_disk(error: Exception, folder: Path) -> str:
     """Return what of the disk has made SQLite fail; nothing where it was not the disk."""
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF  # without its details
     unclear = code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
