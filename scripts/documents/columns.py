@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from mpu_bench.quantities import DECLARED, RECORD_COLUMNS, Column, Quantity
 from mpu_bench.report.export import markdown_table
+from mpu_bench.verdict.cells import COLUMNS, Cell
 
 HEAD = """# What the results files hold
 
@@ -22,6 +25,47 @@ where few differ.
 """
 
 
+#: of table.csv, besides the columns that name its runs, their means and the published numbers
+OF_TABLE = {
+    "count": ("integer", "how many of its runs have a result, and are in the means"),
+    "planned": ("integer", "how many runs there are in the plan"),
+    "largest_pair": ("integer", "the training rows of the two largest classes, of a dataset of several"),
+    "smallest_pair": ("integer", "those of the two smallest"),
+}
+
+#: of comparison.csv, a row for each printed number and each claim
+OF_COMPARISON = {
+    "kind": "value, ratio (of seconds), claim, fact (the size of a dataset), set (by the config) or recomputed",
+    "table": "the published table; empty for a claim that cites none",
+    "row": "the row of that table, from 1; 0 where there is none",
+    "dataset": "the dataset; empty where a claim covers several",
+    "solver": "the solver",
+    "budget": "the budget as it is printed",
+    "parameters": "those of the measured runs, as JSON",
+    "column": "the column of the published table; of a claim, its words",
+    "sentence": "the name of the paper's sentence that a claim states",
+    "published": "the printed number; of ratios, that of both printed seconds",
+    "published_std": "its standard deviation over runs, where one is printed",
+    "published_runs": "how many runs the paper took the mean of, where it says",
+    "measured": "the mean of this project's runs",
+    "measured_std": "their sample standard deviation",
+    "count": "how many runs there are",
+    "difference": "measured - published",
+    "allowed": "by how much both may differ and agree",
+    "p_value": "that chance alone makes such a difference",
+    "verdict": "see [Reproducing the papers](verdicts.md)",
+    "direction": "of what differs: higher or lower",
+    "judged": "of what differs, where that has a meaning: better or worse",
+    "remark": "how the verdict came about, or why there is none",
+    "explained": "why a number or sentence does not come out, where it is known; it changes no verdict",
+    "evidence": "what shows that: a config, or a place in print",
+    "points": "of a claim: over how many points it ranges",
+    "points_measured": "how many of them are measured",
+    "contradicted": "how many contradict it",
+    "timed": "1 where a claim is about seconds",
+}
+
+
 def pages() -> dict[str, str]:
     """Return the page."""
     return {"results.md": _text()}
@@ -32,9 +76,16 @@ def _text() -> str:
     columns = [("column", "type", "meaning"), *((f"`{each.name}`", _type(each), each.help) for each in describing)]
     headings = ("quantity", "type", "unit", "in", "meaning")
     quantities = [headings, *map(_quantity_line, DECLARED.values())]
+    types = {"int": "integer", "float": "number", "str": "text"}
+    kinds = {each.name: types[str(each.type).partition(" ")[0]] for each in fields(Cell) if each.name in COLUMNS}
+    judged = [("column", "type", "meaning"), *((f"`{name}`", kinds[name], OF_COMPARISON[name]) for name in COLUMNS)]
+    own = [("column", "type", "meaning"), *((f"`{name}`", *told) for name, told in OF_TABLE.items())]
     return "\n".join([
         *(HEAD, "## Which run it is, and what became of it", "", markdown_table(columns)),
         *("## What is measured", "", markdown_table(quantities)),
+        *("## What table.csv has besides", "", markdown_table(own)),
+        *("## What comparison.csv holds", "", "A row for each printed number and each claim.", ""),
+        markdown_table(judged),
     ]).rstrip() + "\n"  # fmt: skip
 
 

@@ -54,7 +54,7 @@ def test_from_a_file_to_a_result(mine: Path, place: Path, mpu_bench: Called) -> 
     assert "other runs of this experiment, not asked for: 3" in again.stdout  # one is of the file as it was
 
 
-@pytest.mark.parametrize("name", ["2024", "off"])
+@pytest.mark.parametrize("name", ["2024", "off", "größe"])
 def test_the_command_that_comes_next_works_with_a_name_that_is_no_text_in_yaml(
     name: str, mine: Path, place: Path, called: Call
 ) -> None:
@@ -185,3 +185,15 @@ def test_what_is_no_file(place: Path, called: Call) -> None:
     assert "is a pipe" in refused(called, "pipe.csv")
     assert "is a folder" in refused(called, "folder.csv")
     assert "x.csv: cannot be read: No such file or directory" in refused(called, "x.csv")
+
+
+def test_a_file_that_has_grown_is_added_again_by_the_command_of_its_card(mine: Path, place: Path, called: Call) -> None:
+    """Another command, without the options of the first, would make another problem of it."""
+    assert called("data", "add", "mine.csv", "--scale", "none")[0] == 0
+    mine.write_text(mine.read_text("utf-8") + mine.read_text("utf-8").splitlines()[-1] + "\n", encoding="utf-8")
+    code, said = called("data", "fetch", "mine", "--data", str(place / "home"))
+    told = " ".join(said.split())
+    assert code != 0
+    assert "mine.csv has changed, give the command at the head of" in told
+    assert "--force" not in told
+    assert "--scale none" in (place / "datasets" / "mine.yaml").read_text("utf-8").splitlines()[1]

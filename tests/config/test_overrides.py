@@ -29,6 +29,22 @@ def test_a_fault_names_its_line(tmp_path: Path) -> None:
         read_judging(path, "ci")
 
 
+@pytest.mark.parametrize(
+    ("profiles", "told"),
+    [
+        ("{2024: {repeats: 2}, quick: {repeats: 1}}", "there is no profile 'quik'; did you mean 'quick'"),
+        ("{2024: {repeats: 2}}", "there is no profile 'quik'; there are none"),
+        ("{quik: 5}", r"line 4: profiles.quik: must be a mapping"),
+        ("[quik]", r"line 4: profiles: must be a mapping"),
+    ],
+)
+def test_profiles_that_are_none_are_told(profiles: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(f"name: wrong\ndataset: adult\nsolvers: [mpu]\nprofiles: {profiles}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=told):
+        read_config(path, profile="quik")
+
+
 def test_a_name_is_every_entry_of_that_name(tmp_path: Path) -> None:
     path = tmp_path / "two.yaml"
     path.write_text("name: two\ndataset: adult\nsolvers: [mpu, dcd: {C: 0.1}, dcd: {C: 10}, dcd]\n", encoding="utf-8")

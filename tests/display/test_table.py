@@ -69,6 +69,13 @@ def test_only_parameters_that_vary_are_shown() -> None:
     assert "stop" not in text
 
 
+def test_an_error_of_zero_is_shown_and_a_count_of_zero_is_not() -> None:
+    text = printed([record(test_error=0.0, kernel_evaluations=0)], 150)
+    assert "error, %" in text
+    assert "0.00" in text
+    assert "kernel" not in text
+
+
 def test_a_group_without_a_result_shows_its_status() -> None:
     assert "timeout" in printed([record(status="timeout"), record(solver="dcd")], 150)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
+import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,10 +164,19 @@ def _next(name: str, added: Added) -> list[str]:
     """Return the commands that come next."""
     several = len(added.counted.classes) > 2 and "positive" not in added.card
     solvers = " --set 'solvers=[{mpu: {multiclass: one-against-rest}}]'" if several else ""
-    is_text = load(name, name, DataError)[0] == name  # 2024 and no are a number and a false in YAML
-    value = name if is_text else shlex.quote(f'"{name}"')
     return [
         f"mpu-bench try {name}",
-        f"mpu-bench run adult --set name={value} --set dataset={value}{solvers}",
+        f"mpu-bench run adult --set name={_value(_of_plain_letters(name))} --set dataset={_value(name)}{solvers}",
         f"mpu-bench data info {name}",
     ]
+
+
+def _value(name: str) -> str:
+    """Return a name as an option gives it: 2024 and no are a number and a false in YAML."""
+    return name if load(name, name, DataError)[0] == name else shlex.quote(f'"{name}"')
+
+
+def _of_plain_letters(name: str) -> str:
+    """Return a name for an experiment: that of a dataset may have all letters."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9_.-]", "", plain).lstrip("_.-") or "mine"

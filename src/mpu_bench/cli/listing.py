@@ -117,6 +117,7 @@ def print_solver(name: str, console: Terminal) -> None:
         ("weights", "class_weight: balanced, or a number for each class" if solver.weighted else ""),
         ("streams", "yes" if solver.online else "no"),
         ("ends by itself", "yes" if solver.ends or not solver.sliceable else "no: a config must say when"),
+        ("heeds stop:", "" if solver.sliceable else "no: it trains in one piece"),
         ("counts", meanings.counted(solver)),
         ("missing", solvers.not_installed(name)),
     )

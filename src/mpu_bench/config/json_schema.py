@@ -39,7 +39,9 @@ MEANINGS = {
     "solvers": "The solvers with their parameters; a list of values is swept.",
     "budget": "How many vectors the solvers that live on a budget may keep; a list is swept.",
     "tune": "Values of parameters to try on held-out rows before the runs.",
-    "stop": "What ends a run besides the solver's own rule; whichever comes first.",
+    "stop": (
+        "What ends a run besides the solver's own rule; whichever comes first. Peers that train in one piece heed none."
+    ),
     "limits": "What a run may never exceed: its process is ended, and its row says so.",
     "checkpoints": "When a model is evaluated on the way, off the clock: the rows of curves.csv.",
     "threads": "How many threads a run may use.",

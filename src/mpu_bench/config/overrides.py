@@ -61,12 +61,15 @@ def apply_profile(file: Document, profile: str) -> list[str]:
     ConfigError
         If there is no such profile.
     """
-    profiles = file.data.get("profiles") or {}
-    known = (
-        [name for name, keys in profiles.items() if isinstance(keys, Mapping)] if isinstance(profiles, Mapping) else []
-    )
+    node = file.root["profiles"]
+    profiles = {} if node.value is None else node.value
+    if not isinstance(profiles, Mapping):
+        raise node.error("must be a mapping")
+    known = [name for name in profiles if isinstance(name, str)]
     if profile not in known:
         raise file.root.unknown("profile", profile, known)
+    if not isinstance(profiles[profile], Mapping):
+        raise node[profile].error("must be a mapping")
     keys, locations = profiles[profile], file.locations.below(("profiles", profile))
     for name, value in keys.items():
         key, at = str(name), locations.below((name,))

@@ -127,7 +127,7 @@ class SecondsOf(Strict):
 
 
 class Stop(Strict):
-    """What ends a run besides the solver's own rule; whichever comes first.
+    """What ends a run besides the solver's own rule; whichever comes first. Peers that train in one piece heed none.
 
     ``gap`` is certified by the solver's own dual variables, ``suboptimality`` is the objective over the optimum, less 1
     (``optimum: true``); both are looked at at checkpoints. ``seconds_of`` does not hold for the solver it names.

@@ -188,7 +188,9 @@ def train(
             word, reason = _ending(status, rule, kept[-1])
             measured = _disturbances(clock, probes if ended else [*probes, probe()])
             measured |= errors_by_class(evaluated.predicted, problem.test_labels, len(problem.classes))
-            reason = "; ".join(filter(None, [reason, answers.note(solver, state)]))
+            passed = "" if solver.sliceable else watch.rule(counts)
+            unheeded = f"trains in one piece, past stop: {passed}" if passed else ""
+            reason = "; ".join(filter(None, [reason, unheeded, answers.note(solver, state)]))
             return Trace(word, reason, kept, evaluated.model, measured)
 
 

@@ -59,8 +59,10 @@ class Shown(NamedTuple):
         return mean + (self.quantity.spread(self.value(row, "{}_std")) if spread else "")
 
     def says_something(self, rows: Sequence[Mapping[str, Any]], column: str = "{}_mean") -> bool:
-        """Return whether a row has a value other than zero in this column."""
-        return any(self.value(row, column) not in (None, 0) for row in rows)
+        """Return whether a row has a value in this column; zero is one of errors and accuracies alone."""
+        is_share = self.quantity.unit in ("fraction", "percent") and "vectors" not in self.quantity.name
+        nothing = (None,) if is_share else (None, 0)
+        return any(self.value(row, column) not in nothing for row in rows)
 
 
 def columns(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> list[Shown]:

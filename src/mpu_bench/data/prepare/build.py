@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -34,6 +34,7 @@ from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import Preprocessing, Table
 
 DENSE_FROM = 0.5  #: the share of stored values from which dense rows (4 bytes a value) are smaller than pairs (8)
+_COMMAND = "mpu-bench data add"  # which writes a card, with itself at its head
 _DIGITS_SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
 
 
@@ -318,8 +319,10 @@ def _hint(card: Card) -> str:
     own = next((file.path for file in card.remote_files if file.path is not None), None)
     if own is None or not card.origin.endswith(".yaml"):
         return ""
-    again = f"mpu-bench data add {own} --name {card.name} --force"
-    return f"; if {own} has changed, give the command at the head of {card.origin} again, or: {again}"
+    with suppress(OSError):
+        if _COMMAND in Path(card.origin).read_text(encoding="utf-8", errors="replace"):
+            return f"; if {own} has changed, give the command at the head of {card.origin} again"
+    return f"; if {own} has changed, make its card again: {_COMMAND} {own} --name {card.name} --force"
 
 
 def _compare(card: Card, what: str, expected: Part | None, rows: int, counts: np.ndarray) -> None:
