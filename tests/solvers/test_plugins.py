@@ -498,8 +498,10 @@ def test_a_run_that_nothing_ends_is_refused(read, refused, monkeypatch: pytest.M
     solvers.forget_plugins()
     read(SOLVER, settings=["limits.seconds=10"])
     read(SOLVER, settings=["stop.seconds_of={solver: dcd, factor: 2}"])
-    own = read(SOLVER, settings=["stop.gap=0.1"])
-    assert own.stop.gap == 0.1
+    read(SOLVER, settings=["stop.gap=0.1", "stop.seconds=10"])
+    for rule in ("gap: 0.1", "kernel_evaluations: 100", "suboptimality: 0.01"):  # not for sure
+        told = refused(SOLVER, settings=[f"stop={{{rule}}}"])
+        assert f"for sure (it may never come to stop: {{{rule}}}): say when, such as stop: {{{rule}, passes: 10}}" in told
     of_itself = "stop.seconds_of={solver: own, factor: 2}"
     assert "nothing ends a run of solver 'own'" in refused(SOLVER, settings=[of_itself])
 

@@ -31,6 +31,7 @@ _PER_DATASET, _OTHERWISE = "per-dataset", "otherwise"
 _FILE = "file"  # of a dataset that is a file of the user's own
 _PathText = Annotated[str, Field(min_length=1, max_length=4096)]
 _KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
+_SURE_ENDS = {"passes", "seconds"}  # of the rules of stop: those that every run comes to
 
 
 def named(node: Node, what: str, valid: Collection[str] | None = None) -> tuple[str, Node]:
@@ -416,17 +417,23 @@ def check_seconds_of(stop: Stop, labels: Sequence[str], choices: Sequence[Solver
 
 
 def check_ends(content: File, choices: Sequence[SolverChoice], node: Node) -> None:
-    """Refuse runs that nothing ends: neither a rule of the solver's own, nor one of the config, nor a limit."""
-    rules = {name for name, limit in dict(content.stop).items() if limit is not None}
-    if content.limits.seconds is not None or rules - {"seconds_of"}:
+    """Refuse runs that nothing ends for sure: neither a rule of the solver's own, nor one of the config, nor a limit.
+
+    Gaps, suboptimality and kernel evaluations are no such rules: a run need not come to them.
+    """
+    rules = {name: limit for name, limit in content.stop.model_dump().items() if limit is not None}
+    if content.limits.seconds is not None or rules.keys() & _SURE_ENDS:
         return
     peer = content.stop.seconds_of and content.stop.seconds_of.solver
     endless = [choice.name for choice in choices if peer in (None, choice.name)]
     endless += [choice.tuning.solver for choice in choices if choice.tuning is not None]  # trials have no such seconds
+    given = ", ".join(f"{name}: {rules[name]:g}" for name in rules if name != "seconds_of")
+    why = f" for sure (it may never come to stop: {{{given}}})" if given else ""
     for solver in map(solvers.load, endless):
         if not solver.ends and solver.sliceable:
             raise node.error(
-                f"nothing ends a run of solver '{solver.name}': say when, such as stop: {{passes: 10}}; or, if it "
+                f"nothing ends a run of solver '{solver.name}'{why}: say when, such as "
+                f"stop: {{{', '.join(filter(None, [given, 'passes: 10']))}}}; or, if it "
                 "returns Status.DONE whatever the data are, write ends = True into its class"
             )
 
