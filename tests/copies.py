@@ -1,4 +1,4 @@
-"""The command line in a copy of a process that has imported what commands need: most of a command's seconds are imports.
+"""The command line in a copy of a process that has imported what commands need, which is most of a command's seconds.
 
 A copy has its own standard streams, folder, variables, exit code and children, and so have the workers it starts, which
 are copies, too. What it has not is a start of Python: what a command imports, what it reads of its variables while it
@@ -117,7 +117,7 @@ def _import_all() -> None:
     import importlib
     import pkgutil
 
-    import matplotlib.backends.backend_agg  # noqa: F401
+    import matplotlib.backends.backend_agg
     import matplotlib.backends.backend_svg  # noqa: F401
     import sklearn.svm  # noqa: F401
 
@@ -139,7 +139,7 @@ def _be_command(arguments: list[str], place: str, variables: dict[str, str], str
         os.dup2(descriptor, stream)
         os.close(descriptor)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        stream = open(getattr(sys, name).fileno(), mode, encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123
+        stream = open(getattr(sys, name).fileno(), mode, encoding="utf-8", closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     sys.modules["__main__"] = program  # by which its name in messages is found

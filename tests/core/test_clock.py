@@ -66,3 +66,38 @@ def test_compiling_within_untimed_work_is_left_out_once():
         compile_here(1)
     assert COMPILER.seconds == before
     assert clock.seconds >= 0
+
+
+def test_disturbances_are_read_once_for_slices_with_short_pauses_and_not_in_long_ones(monkeypatch):
+    looks, waited = [], [0.0]
+    monkeypatch.setattr(usage, "_waiting_seconds", lambda: looks.append(waited[0]) or waited[0])
+    clock = Clock()
+    for _ in range(2):  # the pause before the first is not known to be short
+        with clock:
+            pass
+    assert len(looks) == 3  # nothing is read at the end of the second
+    for _ in range(20):
+        with clock:
+            waited[0] += 1.0
+    assert len(looks) == 3
+    clock.settle()
+    assert clock.used.waiting_seconds == pytest.approx(20)
+    assert len(looks) == 4
+    waited[0] += 100.0  # in a long pause
+    time.sleep(0.002)
+    with clock:
+        waited[0] += 1.0
+    assert clock.used.waiting_seconds == pytest.approx(21)
+    clock.settle()  # nothing is left to add up
+    assert clock.used.waiting_seconds == pytest.approx(21)
+
+
+def test_what_lasts_longer_is_added_up_as_it_goes_on(monkeypatch):
+    waited = [0.0]
+    monkeypatch.setattr(usage, "_waiting_seconds", lambda: waited[0])
+    clock = Clock()
+    for _ in range(4):
+        with clock:
+            waited[0] += 1.0
+            spin(0.011)
+    assert clock.used.waiting_seconds == pytest.approx(4)

@@ -111,7 +111,7 @@ def test_runs_that_follow_at_once_share_a_probe(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(probe, "_once", lambda: left.pop(0))
     found = []
-    for later in (0.0, 0.05, 0.04, 0.02, 3.0):
+    for later in (0.0, 0.1, 0.14, 0.02, 3.0):
         now[0] += later
         found.append(probe.measure())
     assert found == [0.016, 0.016, 0.016, 0.017, 0.018]

@@ -5,6 +5,8 @@ Such work, as making the examples of a stream, falls within training and is set 
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +16,9 @@ from typing import Any
 from numba.core import event
 
 from mpu_bench import usage
-from mpu_bench.usage import NOTHING, Usage
+from mpu_bench.usage import NOTHING, Moment, Usage
+
+_SHORT_PAUSE, _MOST_SECONDS_APART = 1e-3, 1e-2  # for which disturbances are not looked at
 
 
 @dataclass
@@ -74,39 +78,68 @@ class Clock:
 
     Workers compile before they train; should a solver reach a function only later, its compilation still does
     not count as training. Nor does making the examples of a stream.
+
+    The clocks are read whenever it is entered and left. What the system counts of disturbances takes fifty
+    microseconds to read, as long as many a slice of training: pauses that follow pauses of less than a millisecond
+    are counted with what is around them, for ten milliseconds at most, until `settle`.
     """
 
-    used: Usage = NOTHING
+    _used: Usage = NOTHING
     _load_seconds: float = 0.0  # the integral of the load over the wall seconds
-    _started: Usage = NOTHING
-    _load_then: float = 0.0
+    _started: Usage = NOTHING  # what the clocks said when it was entered
+    _opened: Moment | None = None  # the counters at the beginning of what is not yet added up
+    _added_up: float = 0.0  # the wall seconds whose disturbances are
+    _left: float = -math.inf  # when it was left
+    _pause: float = math.inf  # how long it stood still the last time
+
+    @property
+    def used(self) -> Usage:
+        """Seconds, and the disturbances up to the last time they were added up."""
+        return self._used
 
     @property
     def seconds(self) -> float:
         """Wall seconds."""
-        return self.used.seconds
+        return self._used.seconds
 
     @property
     def cpu_seconds(self) -> float:
         """Processor seconds of all threads."""
-        return self.used.cpu_seconds
+        return self._used.cpu_seconds
 
     @property
     def load(self) -> float:
         """How many other threads of the machine ran or were ready to run, on average over the wall seconds."""
-        return self._load_seconds / self.seconds if self.seconds else self._load_then
+        return self._load_seconds / self.seconds if self.seconds else math.nan
 
     def __enter__(self) -> None:
-        begun = usage.at_start()
-        self._started, self._load_then = _without_left_out(begun.used), begun.others_running
+        self._pause = time.perf_counter() - self._left
+        if self._opened is None:
+            begun = usage.at_start()
+            self._opened = begun._replace(used=_without_left_out(begun.used))
+            self._started = self._opened.used
+        else:
+            self._started = _without_left_out(usage.clocks())
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        ended = usage.at_end()
-        used = _without_left_out(ended.used).minus(self._started)
-        self.used = self.used.plus(used)
-        self._load_seconds += (self._load_then + ended.others_running) / 2 * used.seconds
+        ended = _without_left_out(usage.clocks())
+        seconds, cpu_seconds = ended.seconds - self._started.seconds, ended.cpu_seconds - self._started.cpu_seconds
+        self._used = self._used.plus(Usage(seconds, cpu_seconds))
+        self._left = time.perf_counter()
+        if self._pause > _SHORT_PAUSE or self._used.seconds - self._added_up > _MOST_SECONDS_APART:
+            self.settle()
+
+    def settle(self) -> None:
+        """Add up the disturbances until now, if that is not done; to be called before a long pause, and at the end."""
+        if self._opened is None:
+            return
+        begun, ended, seconds = self._opened, usage.at_end(), self.seconds - self._added_up
+        disturbed = _without_left_out(ended.used).minus(begun.used)
+        self._used = self._used.plus(disturbed._replace(seconds=0.0, cpu_seconds=0.0))
+        self._load_seconds += (begun.others_running + ended.others_running) / 2 * seconds
+        self._opened, self._added_up = None, self.seconds
 
 
 def _without_left_out(now: Usage) -> Usage:

@@ -28,7 +28,7 @@ SLOW_PROBE = 1.5
 #: a single try may be hit by what lasts milliseconds only: there are more before a processor is called slow
 _PROBE_TRIES = 3
 #: a probe takes longer than many a run: runs that follow each other at once share one
-_SECONDS_BETWEEN_PROBES = 0.1
+_SECONDS_BETWEEN_PROBES = 0.25
 
 _PROBE_VALUES = 1 << 18  # 1 MB, and 2 MB of places: more than a core's own cache, as the data of most runs
 _PROBE_ROUNDS = 60  # about 20 ms on a processor of 2024
@@ -59,7 +59,7 @@ class Probe:
         self._last = (-math.inf, math.nan)  # when it was made, and its seconds
 
     def measure(self) -> float:
-        """Return the processor seconds of the fastest of a few tries, made now or less than a tenth of a second ago.
+        """Return the processor seconds of the fastest of a few tries, made now or less than a quarter of a second ago.
 
         NaN where the clock is too coarse for them.
         """

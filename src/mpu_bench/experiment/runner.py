@@ -238,6 +238,7 @@ class _Session:
         self._fastest_probe = self.store.fastest_probe(self._machine["id"])
         self._cache = OptimaCache(self.home.folder, self.listener.progress.note)
         kinds = ("optimum", "nu")
+        self._sources = {key for needed in self.needs.values() for key in needed.values()}
         self._optima = {needed[kind] for needed in self.needs.values() for kind in kinds if kind in needed}
 
     def make(self, missing: Sequence[PlannedRun]) -> None:
@@ -250,15 +251,18 @@ class _Session:
             while sorter.is_active():
                 for key in sorter.get_ready():
                     heapq.heappush(ready, places[key])
-                if ready and self.pool.has_room:
-                    outcome = self._begin(missing[heapq.heappop(ready)])
-                else:
-                    outcome = self.pool.next_outcome(self._pass_on)
+                outcomes: list[Outcome | None] = []
+                if not ready or not self.pool.has_room:
+                    outcomes.append(outcome := self.pool.next_outcome(self._pass_on))
                     if outcome.task.run_id in self._optima and outcome.record["status"] in FINISHED:
                         self._cache.save(outcome.task.run_id, (outcome.record, outcome.checkpoints))
-                if outcome is not None:
-                    self._save(outcome)
-                    sorter.done(outcome.task.run_id)
+                # while that is saved the next one is made, unless one that comes before it waits for what is saved
+                awaited = any(each and each.task.run_id in self._sources for each in outcomes)
+                if ready and self.pool.has_room and not awaited:
+                    outcomes.append(self._begin(missing[heapq.heappop(ready)]))
+                for each in filter(None, outcomes):
+                    self._save(each)
+                    sorter.done(each.task.run_id)
         except BaseException:
             self.pool.close()  # what is under way belongs to nobody now
             raise

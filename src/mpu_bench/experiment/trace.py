@@ -166,6 +166,7 @@ def train(
             rule = "the peer's own cap"
         ended = status is not Status.RUNNING or bool(rule)
         if ended:
+            clock.settle()
             probes.append(probe())  # before a long evaluation
         if presented >= due or ended:
             evaluated = checkpoint(solver, state, problem, clock, optimum)
@@ -182,6 +183,7 @@ def train(
                 f"{solver.name}: more than {_MOST_CHECKPOINTS:,} checkpoints; its counters cannot be true"
             )
         if ended or rule or status is Status.DIVERGED:
+            clock.settle()
             if evaluated.finite and kept[-1]["train_error"] is None:
                 kept[-1]["train_error"], finite = train_error(solver, evaluated.model, problem)
                 status = status if finite else Status.DIVERGED
