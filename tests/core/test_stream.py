@@ -38,7 +38,7 @@ def test_every_pass_presents_every_example_once_in_a_new_order(block_rows):
         for k in range(60):
             chunk, position = stream.at(60 * p + k)
             i = chunk.order[position]
-            np.testing.assert_array_equal(chunk.rows.values[i], whole.train.values[chunk.first + i])
+            np.testing.assert_array_equal(chunk.rows.dense[i], whole.train.values[chunk.first + i])
             assert chunk.labels[i] == whole.labels[chunk.first + i]
             seen.append(int(chunk.first + i))
         assert sorted(seen) == list(range(60))

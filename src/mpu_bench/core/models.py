@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.precision import Precision, is_single_enough
-from mpu_bench.core.rows import Rows, count, dot, take, to_scipy
+from mpu_bench.core.rows import Rows, any_rows, count, dot, take, to_scipy
 from mpu_bench.core.vectors import Vectors, append, kernel_values, new_vectors, score
 
 _FEWEST_VECTORS, _MOST_VECTORS = 16, 4096  # that meet a row at once ...
@@ -198,7 +198,7 @@ def _kernel_scores(
     """Return ``sum_j coefficients[j] K(x_j, x)`` for every row x, some of the vectors at a time."""
     scores = np.zeros((count(rows), coefficients.shape[1]))
     for first, block in vector_blocks(vectors, rows, kernel, features):
-        _add_scores(block, kernel, rows, coefficients[first : first + block.size[0]].T.copy(), scores)
+        _add_scores(block, kernel, any_rows(rows), coefficients[first : first + block.size[0]].T.copy(), scores)
     return scores
 
 
@@ -214,14 +214,14 @@ def vector_blocks(vectors: Rows, rows: Rows, kernel: Kernel, features: int) -> I
     capacity = max(_FEWEST_VECTORS, min(m, _MOST_VECTORS, _MOST_VALUES // features))
     for first in range(0, m, capacity):
         block = new_vectors(features, capacity, precision)
-        append(block, vectors, first, min(first + capacity, m))
+        append(block, any_rows(vectors), first, min(first + capacity, m))
         yield first, block
 
 
 @jit(allocates=True)
 def _add_scores(vectors, kernel, rows, coefficients, scores):
     kernel_row, more = np.empty_like(vectors.squared_norms), np.empty(len(coefficients))
-    for i in range(count(rows)):
+    for i in range(len(scores)):
         kernel_values(vectors, kernel, rows, np.uint32(i), kernel_row)
         score(coefficients, kernel_row[: vectors.size[0]], more)
         for c in range(len(more)):

@@ -48,10 +48,10 @@ Rows = Dense | Sparse | Ones
 
 
 class AnyRows(NamedTuple):
-    """Rows of any kind in one type, so that long code is compiled once and not once per kind.
+    """Rows of any kind in one type, so that code that looks at a row once is compiled once and not once per kind.
 
     The arrays of the kinds that they are not are empty, and of the same precision, so that there are two types at most.
-    Of the operations below it has `squared_norm` and `nonzeros`.
+    Of the operations below it has `squared_norm`, `nonzeros` and `prefetch_row`.
     """
 
     dense: NDArray[np.floating[Any]]
@@ -125,7 +125,7 @@ def _(rows, i, scale, w):
         w[rows.indices[k]] += scale
 
 
-@jit_dispatch
+@jit_dispatch(forceinline=True)
 def prefetch_row(rows, i):
     """Hint to the processor that row ``i`` is needed soon."""
 
@@ -149,7 +149,19 @@ def _(rows, i):
     prefetch(rows.indices, rows.starts[i])
 
 
-@jit_dispatch
+@prefetch_row.register(AnyRows)
+def _(rows, i):
+    if len(rows.starts) == 0:
+        width = np.uint64(rows.dense.shape[1])
+        first, line = width * np.uint64(i), np.uint64(_LINE // rows.dense.itemsize)
+        for j in range(np.uint64(0), min(width, _FETCHED_LINES * line), line):
+            prefetch(rows.dense, first + j)
+    else:
+        prefetch(rows.values, rows.starts[i])
+        prefetch(rows.indices, rows.starts[i])
+
+
+@jit_dispatch(forceinline=True)
 def squared_norm(rows, i):
     """Return the squared Euclidean norm of row ``i``; a float64."""
 
@@ -189,7 +201,7 @@ def _(rows, i):
     return total
 
 
-@jit_dispatch
+@jit_dispatch(forceinline=True)
 def nonzeros(rows, i, indices, values):
     """Copy the non-zeros of row ``i`` to the beginning of two arrays of shape (d,), and return how many there are.
 
@@ -232,15 +244,26 @@ def _(rows, i, indices, values):
 
 @nonzeros.register(AnyRows)
 def _(rows, i, indices, values):
-    m = 0
+    m = np.int64(0)
     if len(rows.starts) == 0:
-        for j in range(rows.dense.shape[1]):
+        d, all_of_them = rows.dense.shape[1], True
+        for j in range(d):
+            indices[j], values[j] = j, rows.dense[i, j]
+            all_of_them &= rows.dense[i, j] != 0
+        if all_of_them:
+            return d
+        for j in range(d):
             indices[m], values[m] = j, rows.dense[i, j]
             m += rows.dense[i, j] != 0
         return m
-    for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
-        indices[m], values[m] = rows.indices[k], rows.values[k] if len(rows.values) > 0 else np.float32(1.0)
-        m += 1
+    first = rows.starts[i]
+    m = np.int64(rows.starts[i + np.uint32(1)] - first)
+    if len(rows.values) == 0:
+        for k in range(m):
+            indices[k], values[k] = rows.indices[first + np.uint32(k)], 1
+    else:
+        for k in range(m):
+            indices[k], values[k] = rows.indices[first + np.uint32(k)], rows.values[first + np.uint32(k)]
     return m
 
 

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from mpu_bench.core.clock import untimed
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rng import rng, shuffle
-from mpu_bench.core.rows import Rows, count
+from mpu_bench.core.rows import AnyRows, any_rows, count
 
 
 class Chunk(NamedTuple):
     """Some examples and the order in which they are presented."""
 
-    rows: Rows
+    rows: AnyRows
     labels: NDArray[np.int32]  #: (m,) classes
     order: NDArray[np.uint32]  #: (m,) which rows are presented, one after the other
     first: int  #: the number of the first row among all n examples
@@ -77,4 +77,4 @@ class Stream:
         else:
             order = np.arange(m, dtype=np.uint32)
         shuffle(self._generator, order, m)
-        return Chunk(rows, labels, order, first)
+        return Chunk(any_rows(rows), labels, order, first)

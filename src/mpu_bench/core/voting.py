@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel, LinearModel, Model, ScoredModel, all_finite, vector_blocks
-from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, count, take
+from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, any_rows, count, take
 from mpu_bench.core.vectors import kernel_values
 
 REST = -1  #: instead of a class: all the others
@@ -67,7 +67,7 @@ class SharedExpansions:
         scores = np.tile(self.biases, (count(rows), 1))
         parts = self.starts, self.machines, self.coefficients
         for first, block in vector_blocks(self.vectors, rows, self.kernel, self.features):
-            _add_scores(block, first, self.kernel, rows, *parts, scores)
+            _add_scores(block, first, self.kernel, any_rows(rows), *parts, scores)
         return scores
 
 
@@ -204,7 +204,7 @@ def _parts(rows: Rows, at_once: int) -> Iterator[Rows]:
 @jit(allocates=True)
 def _add_scores(vectors, first, kernel, rows, starts, machines, coefficients, scores):
     kernel_row = np.empty_like(vectors.squared_norms)
-    for i in range(count(rows)):
+    for i in range(len(scores)):
         kernel_values(vectors, kernel, rows, np.uint32(i), kernel_row)
         for j in range(vectors.size[0]):
             for k in range(starts[first + j], starts[first + j + 1]):

@@ -18,7 +18,7 @@ from sklearn.utils.validation import validate_data
 from mpu_bench.core.counters import PRESENTED
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows
+from mpu_bench.core.rows import Rows, any_rows
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.estimators.base import ROWS, KernelClassifier
@@ -58,7 +58,7 @@ class InOrder:
         """Take rows to be presented next, so many times."""
         self._begins = self.length
         order = np.tile(np.arange(problem.n, dtype=np.uint32), passes)
-        self._chunk = Chunk(problem.train, problem.labels, order, 0)
+        self._chunk = Chunk(any_rows(problem.train), problem.labels, order, 0)
         self.length += problem.n
 
     def at(self, presented: int) -> tuple[Chunk, int]:
