@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compileall
+import gc
 import os
 import re
 import signal
@@ -15,6 +16,8 @@ import pytest
 from hypothesis import settings
 
 import mpu_bench
+from command_line import environment
+from copies import Copies
 from mpu_bench import threads
 from mpu_bench.data.download.cache import DataHome
 
@@ -28,6 +31,10 @@ settings.load_profile("project")
 # changed makes it forget where compiled code is kept, and write it among the sources
 for _variable, _one in threads.variables(1).items():
     os.environ.setdefault(_variable, _one)
+
+gc.set_threshold(
+    50_000, 20, 50
+)  # the compiler leaves many objects: looking for what is free took a tenth of its seconds
 
 _TESTS = Path(__file__).parent
 #: what takes longest begins first, so that no worker is left with it at the end; with the fewest tests a file, xdist
@@ -104,6 +111,14 @@ def shared_home(tmp_path_factory: pytest.TempPathFactory) -> DataHome:
     """A data home for the whole session, so that real files are prepared once."""
     mirror = os.environ.get("MPU_BENCH_MIRROR")
     return DataHome(tmp_path_factory.mktemp("data-home"), (mirror,) if mirror else (), offline=True)
+
+
+@pytest.fixture(scope="session")
+def copies() -> Iterator[Copies]:
+    """Return a process that is copied for commands."""
+    made = Copies(environment())
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,7 +7,6 @@ imports, and signals, are for a process of its own (`command_line.COMMAND`).
 
 from __future__ import annotations
 
-import array
 import json
 import os
 import signal
@@ -16,11 +15,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
+
+from command_line import COMMAND
 
 _MOST_BYTES = 1 << 20  # of what is asked for
 _STREAMS = (0, 1, 2)
@@ -36,25 +37,30 @@ class Copies:
     def __init__(self, variables: Mapping[str, str]) -> None:
         self.variables = dict(variables)
 
-    def serves(self, variables: Mapping[str, str]) -> bool:
-        """Return whether a copy with these variables would do as a process of its own does."""
-        differing = dict(variables.items() ^ self.variables.items())
-        return hasattr(os, "fork") and all(name.startswith(_READ_LATER) for name in differing)
-
-    def run(
-        self, arguments: list[str], place: Path, variables: Mapping[str, str], timeout: float
+    def call(
+        self, arguments: Sequence[str], place: Path, variables: Mapping[str, str], timeout: float = 200.0
     ) -> subprocess.CompletedProcess[str]:
-        """Call the command line in a copy.
+        """Call the command line in a copy, or in a process of its own where a copy would not do.
 
         Raises
         ------
         subprocess.TimeoutExpired
-            If it does not end; it is killed then.
+            If it does not end within so many seconds; it is killed then.
         """
+        differing = dict(variables.items() ^ self.variables.items())
+        if hasattr(os, "fork") and all(name.startswith(_READ_LATER) for name in differing):
+            return self._copied(arguments, place, variables, timeout)
+        return subprocess.run(
+            [*COMMAND, *arguments], cwd=place, env=variables,
+            check=False, capture_output=True, text=True, timeout=timeout,
+        )  # fmt: skip
+
+    def _copied(
+        self, arguments: Sequence[str], place: Path, variables: Mapping[str, str], timeout: float
+    ) -> subprocess.CompletedProcess[str]:
         asked = json.dumps([arguments, str(place), dict(variables)]).encode()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open("rb") as nothing:
-            streams = array.array("i", [each.fileno() for each in (nothing, out, err)])
-            self._server.sendmsg([asked], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)])
+            socket.send_fds(self._server, [asked], [each.fileno() for each in (nothing, out, err)])
             pid = int(self._server.recv(_MOST_BYTES))
             self._server.settimeout(timeout)
             try:
@@ -62,14 +68,14 @@ class Copies:
             except TimeoutError:
                 os.kill(pid, signal.SIGKILL)
                 self._server.settimeout(None)
-                self._server.recv(_MOST_BYTES)
-                raise subprocess.TimeoutExpired(arguments, timeout) from None
+                self._server.recv(_MOST_BYTES)  # its code, which the next one must not get
+                raise subprocess.TimeoutExpired(list(arguments), timeout) from None
             self._server.settimeout(None)
             texts = []
             for each in (out, err):
                 each.seek(0)
                 texts.append(each.read().decode().replace("\r\n", "\n").replace("\r", "\n"))
-        return subprocess.CompletedProcess(arguments, code, *texts)
+        return subprocess.CompletedProcess(list(arguments), code, *texts)
 
     @cached_property
     def _server(self) -> socket.socket:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import shlex
 import subprocess
@@ -14,6 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import mpu_bench
+from command_line import environment
+from copies import Copies
 from documentation import ROOT, block, blocks, commands, pages
 from mpu_bench import estimators
 from mpu_bench.cli.app import app
@@ -34,28 +35,21 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mpu_bench", "run", *arguments, "--mirror", "mirror", "--data", "home"]
-    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=200)
-
-
-def test_the_config_the_card_and_the_file_by_hand(place: Path) -> None:
-    done = run(place, "mine.yaml", "--profile", "ci")
+def test_the_config_the_card_and_the_file_by_hand(place: Path, copies: Copies) -> None:
+    arguments = ["run", "mine.yaml", "--profile", "ci", "--mirror", "mirror", "--data", "home"]
+    done = copies.call(arguments, place, environment())
     assert done.returncode == 0, done.stderr
     assert "mine: 800 x 20, 200 test rows" in done.stdout
 
 
-def test_a_file_of_ones_own(tmp_path: Path) -> None:
+def test_a_file_of_ones_own(tmp_path: Path, copies: Copies) -> None:
     rows = [f"{i % 17},{('red', '?')[i % 5 == 0]},{('no', 'yes')[i % 17 > 8]}" for i in range(100)]
     (tmp_path / "mine.csv").write_text("\n".join(["age,color,answer", *rows, ",red,no"]) + "\n", encoding="utf-8")
     lines = [command for command in commands() if "persons" in command]
-    home = {"MPU_BENCH_DATA": str(tmp_path / "home")}
+    home = environment(MPU_BENCH_DATA=str(tmp_path / "home"))
     add, run_it = (line.split() for line in lines)
     for command in (add, [*run_it, "--only", "solver=dcd"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "mpu_bench", *command[1:]], cwd=tmp_path, env=os.environ | home,
-            capture_output=True, text=True, check=False, timeout=200,
-        )  # fmt: skip
+        done = copies.call(command[1:], tmp_path, home)
         assert done.returncode == 0, done.stderr
     assert "persons: 80 x 3, 21 test rows" in done.stdout
     assert (tmp_path / "datasets" / "persons.yaml").is_file()
@@ -141,16 +135,13 @@ def tutorial_commands() -> list[str]:
     return [line for line in plain if line.startswith("mpu-bench") and "baseline" not in line]
 
 
-def test_the_tutorial(tmp_path: Path) -> None:
+def test_the_tutorial(tmp_path: Path, copies: Copies) -> None:
     (tmp_path / "wine.yaml").write_text(block("yaml", "name: wine"), encoding="utf-8")
     subprocess.run([sys.executable, "-c", block("python", "load_wine")], cwd=tmp_path, check=True, timeout=100)
-    home = os.environ | {"MPU_BENCH_DATA": str(tmp_path / "home"), "COLUMNS": "150"}
+    home = environment(MPU_BENCH_DATA=str(tmp_path / "home"), COLUMNS="150")
     told = {}
     for command in tutorial_commands():
-        done = subprocess.run(
-            [sys.executable, "-m", "mpu_bench", *command.split()[1:]], cwd=tmp_path, env=home,
-            capture_output=True, text=True, check=False, timeout=250,
-        )  # fmt: skip
+        done = copies.call(command.split()[1:], tmp_path, home)
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         told[command] = done.stdout
     assert "wine: 142 x 13, 36 test rows" in told["mpu-bench run wine.yaml"]

@@ -6,17 +6,15 @@ import csv
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from command_line import COMMAND, Called, environment
+from command_line import Called, environment
 from copies import Copies
 from mpu_bench.cli import app
 from mpu_bench.experiment.pool.local import LocalPool, WorkerHandle
-
-_SECONDS = 200.0  # for a command
 
 
 @pytest.fixture
@@ -30,26 +28,12 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="session")
-def copies() -> Iterator[Copies]:
-    """Return a process that is copied for commands."""
-    made = Copies(environment())
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def mpu_bench(place: Path, copies: Copies) -> Called:
     """Call the command line in a process of its own, in the working folder: a copy of one, where that does."""
 
     def call(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        variables = environment(**more)
-        if copies.serves(variables):
-            return copies.run([*arguments], place, variables, timeout=_SECONDS)
-        return subprocess.run(
-            [*COMMAND, *arguments], cwd=place, env=variables,
-            check=False, capture_output=True, text=True, timeout=_SECONDS,
-        )  # fmt: skip
+        return copies.call(arguments, place, environment(**more))
 
     return call
 
