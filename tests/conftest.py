@@ -32,9 +32,8 @@ settings.load_profile("project")
 for _variable, _one in threads.variables(1).items():
     os.environ.setdefault(_variable, _one)
 
-gc.set_threshold(
-    50_000, 20, 50
-)  # the compiler leaves many objects: looking for what is free took a tenth of its seconds
+# the compiler leaves many objects, and looking for free ones took up to a tenth of its seconds
+gc.set_threshold(50_000, 20, 50)
 
 _TESTS = Path(__file__).parent
 #: what takes longest begins first, so that no worker is left with it at the end; with the fewest tests a file, xdist
