@@ -27,6 +27,7 @@ MOST_DEPTH = 50
 MOST_NODES = 100_000  #: keys and values, with every alias written out
 MOST_CHARACTERS = 10_000  #: of one text
 _MOST_SHOWN_BYTES = 200
+_TOO_DEEP = f"lies more than {MOST_DEPTH} levels deep"
 _TAG = "tag:yaml.org,2002:"
 _PLAIN_TAGS = {None, "!", *(_TAG + name for name in ("str", "int", "float", "bool", "null", "seq", "map"))}
 _KEY_TAGS = {"!", *(_TAG + name for name in ("str", "int", "merge"))}
@@ -226,7 +227,7 @@ def _check_events(text: str, source: _Source) -> None:
         else:
             continue
         if len(within) + levels > MOST_DEPTH:
-            raise source.fault(event, f"lies more than {MOST_DEPTH} levels deep")
+            raise source.fault(event, _TOO_DEEP)
         if total > MOST_NODES:
             raise source.fault(event, f"more than {MOST_NODES:,} keys and values come up to here, aliases written out")
         if isinstance(event, yaml.CollectionStartEvent):
@@ -309,6 +310,8 @@ def _syntax_message(problem: yaml.MarkedYAMLError, text: str, source: _Source) -
     lines = text.splitlines()
     if line <= len(lines) and "\t" in lines[line - 1][: len(lines[line - 1]) - len(lines[line - 1].lstrip())]:
         return f"{source.location(line)}: indented with a tab; YAML wants spaces"
+    if "nesting depth" in (problem.problem or ""):  # libyaml's own bound comes first where brackets fill a line
+        return f"{source.location(line)}: {_TOO_DEEP}"
     kind = "" if isinstance(problem, _WrongScalarError) else f"{_not_yaml(source)}: "
     return f"{source.location(line)}: {kind}{problem.problem or problem.context}"
 
