@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from mpu_bench.core.jit import jit
+from mpu_bench.core.jit import jit, jit_dispatch
 
 PROGRAM = """
 import numpy as np
@@ -32,7 +32,7 @@ def test_functions_that_dispatch_are_cached_across_processes(tmp_path):
 BOTH_WAYS = """
 import sys
 import numpy as np
-from mpu_bench.core.jit import jit
+from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.rows import Ones, squared_norms
 
 @jit(allocates=True)
@@ -70,3 +70,37 @@ def test_code_that_cannot_be_kept_is_used(monkeypatch):
         return 2 * value
 
     assert twice(21) == 42
+
+
+@jit
+def product_and_sum(a, b, c):
+    return a * b + c
+
+
+@jit_dispatch
+def dispatched(a, b, c):
+    """Return a b + c."""
+
+
+@dispatched.register(float)
+def _(a, b, c):
+    return a * b + c
+
+
+SHORT = {"fastmath": {"contract"}, "error_model": "numpy", "forceinline": True}
+SHORT_CALLER = jit(lambda a, b, c: product_and_sum(a, b, c), **SHORT)
+SHORT_CALLER_OF_DISPATCHED = jit(lambda a, b, c: dispatched(a, b, c), **SHORT)
+CALLER = jit(lambda a, b, c: product_and_sum(a, b, c))
+CALLER_OF_DISPATCHED = jit(lambda a, b, c: dispatched(a, b, c))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(SHORT_CALLER, CALLER), (SHORT_CALLER_OF_DISPATCHED, CALLER_OF_DISPATCHED)],
+    ids=["jit", "jit_dispatch"],
+)
+def test_a_result_does_not_hang_on_who_calls_first(first, second):
+    a, c = 1.0 + 2.0**-30, -(1.0 + 2.0**-29)
+    assert a * a + c == 0.0 != 2.0**-60  # which it is with one rounding, as of products and sums that are contracted
+    first(a, a, c)
+    assert second(a, a, c) == 0.0

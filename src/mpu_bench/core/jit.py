@@ -11,6 +11,10 @@ from typing import Any
 
 import numpy as np
 
+#: what a function without a word of its own would inherit from whichever caller is compiled first: its results then
+#: hung on what had run before, and its length, copied where a short caller is
+_OWN = {"fastmath": False, "error_model": "python", "forceinline": False}
+
 
 def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any) -> Any:
     """Compile a function; the one decorator of jitted code, in two forms: ``@jit`` and ``@jit(allocates=True)``.
@@ -40,7 +44,7 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
     from numba import njit
 
     # nobody calls through a C function pointer: without that wrapper a solver compiles faster
-    settings: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, "_nrt": allocates} | options
+    settings: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, "_nrt": allocates} | _OWN | options
 
     def decorate(body: Callable[..., Any]) -> Any:
         outer = njit(**settings)(body)
@@ -149,6 +153,7 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
 
         return keep
 
-    overload(dispatched, strict=False, jit_options={"_nrt": allocates, "no_cfunc_wrapper": True} | options)(choose)  # type: ignore[arg-type]
+    settings = {"_nrt": allocates, "no_cfunc_wrapper": True} | _OWN | options
+    overload(dispatched, jit_options=settings, strict=False)(choose)  # type: ignore[arg-type]
     dispatched.register, dispatched.bodies = register, bodies  # type: ignore[attr-defined]
     return dispatched

@@ -243,7 +243,7 @@ def _sum_columns(columns, listed, scales, m, first, sums):
         add_columns(columns, listed, scales, k, first, sums)
 
 
-@jit(fastmath={"contract"})
+@jit(fastmath={"contract"}, forceinline=True)
 def add_columns(columns, indices, values, k, first, sums):
     """Add four columns, each times a value: ``sums_j += sum_l values_l columns[indices_l, first + j]``, l = k .. k + 3.
 

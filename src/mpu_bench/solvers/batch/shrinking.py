@@ -84,7 +84,7 @@ def slot_of_active(gram, rows, variables, i, counters):
     return slot
 
 
-@jit
+@jit(forceinline=True)
 def update_bounds(variables, i):
     """Note whether a variable is in I_up, below its upper bound, and in I_low, above its lower one."""
     beta = variables.beta[i]

@@ -247,17 +247,33 @@ def _first_ball(
     """Find the minimal ball of some random points by SMO, and keep those with weight."""
     points = min(FIRST_POINTS, len(examples.labels))
     kernel_rows = np.empty((points, points), np.float32)
-    _first_points(examples, core, search, kernel_rows, counters)
+    _part_of_first_ball(examples, core, search, kernel_rows, 0.0, 0.0, ball, counters)
     for slot in range(points):
         score = (kernel_rows[slot] + 1.0) @ core.coefficients[:points]
         core.responses[slot] = core.signs[slot] * score + 1.0 / (points * examples.C)
     R = float(core.responses[:points].mean())
     tolerance = _FIRST_TOLERANCE * float(core.diagonal[:points].mean())
-    _shrink_to_minimal(examples, core, R, tolerance, ball, counters)
+    _part_of_first_ball(examples, core, search, kernel_rows, R, tolerance, ball, counters)
     ball.bias = core.coefficients.sum()
 
 
 @jit
+def _part_of_first_ball(examples, core, search, kernel_rows, R, tolerance, ball, counters):
+    """Put random points into the core set where it is empty; else find their minimal ball.
+
+    This is one function, as either part would be compiled with all that makes a row of kernel values.
+    """
+    if core.vectors.size[0] == 0:
+        _first_points(examples, core, search, kernel_rows, counters)
+        return
+    b = ball[0]
+    b.delta2 = squared_point_norm(examples, np.uint32(0))  # step 3
+    b.r2 = b.delta2 - minimise(core, examples, R, tolerance, counters)  # steps 4, 5
+    counters[UPDATES] = 0
+    compact(core)
+
+
+@jit(inline="always")
 def _first_points(examples, core, search, kernel_rows, counters):
     """Put random points into the core set, with equal weights; ``kernel_rows`` gets their kernel values."""
     points = len(kernel_rows)
@@ -270,15 +286,6 @@ def _first_points(examples, core, search, kernel_rows, counters):
         for k in range(points):
             kernel_rows[slot, k] = kernel_row[k]
     counters[KERNEL_EVALUATIONS] += points * points
-
-
-@jit
-def _shrink_to_minimal(examples, core, R, tolerance, ball, counters):
-    b = ball[0]
-    b.delta2 = squared_point_norm(examples, np.uint32(0))  # step 3
-    b.r2 = b.delta2 - minimise(core, examples, R, tolerance, counters)  # steps 4, 5
-    counters[UPDATES] = 0
-    compact(core)
 
 
 @jit
