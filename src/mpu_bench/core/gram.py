@@ -233,7 +233,7 @@ def how_to_shrink(kernel: Kernel) -> str:
     return f"scale the features down (a card's step for that is `scale`){otherwise}"
 
 
-@jit
+@jit(inline="always")  # a call with all these arrays takes longer than to look where the row is
 def row_slot(gram, i, counters):
     """Return the slot of ``gram.kept`` that holds row i of the kernel matrix; n kernel evaluations.
 
@@ -274,7 +274,7 @@ def _compute(gram, i, slot):
     row[i] = gram.diagonal[i]
 
 
-@jit
+@jit(inline="always")
 def _compute_parts(gram, looks):
     """Compute parts of what is wanted until none is left at so many looks; return whether there were any."""
     left, seen, listed, done = looks, np.int64(-1), 0, 0

@@ -65,22 +65,29 @@ def new_active_rows(gram: Gram) -> ActiveRows:
     return ActiveRows(np.zeros(slots * width, dtype), new_lru(n, slots))
 
 
-@jit
+@jit(inline="always")  # a call with all these arrays takes longer than to look where the row is
 def slot_of_active(gram, rows, variables, i, counters):
     """Return the slot of the rows that holds the active part of the kernel row of the variable in place i.
 
     Counted as `gram.row_slot` does, and valid as long.
     """
-    m, example = variables.active_size[0], variables.examples[i]
+    example = variables.examples[i]
     slot = rows.lru.slot_of_row[example]
     if slot < 0:
-        slot = claim(rows.lru, example)
-        row, part = gram.kept[row_slot(gram, example, counters)], rows.kept[slot * m : (slot + 1) * m]
-        for k in range(m):
-            part[k] = row[variables.examples[k]]
+        slot = _gathered_slot(gram, rows, variables, example, counters)
     else:
         counters[KERNEL_EVALUATIONS] += len(variables.examples)
     touch(rows.lru, slot)
+    return slot
+
+
+@jit
+def _gathered_slot(gram, rows, variables, example, counters):
+    """Return the slot into which the active part of an example's kernel row was copied; it is not touched yet."""
+    m, slot = variables.active_size[0], claim(rows.lru, example)
+    row, part = gram.kept[row_slot(gram, example, counters)], rows.kept[slot * m : (slot + 1) * m]
+    for k in range(m):
+        part[k] = row[variables.examples[k]]
     return slot
 
 

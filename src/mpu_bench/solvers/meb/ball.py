@@ -49,7 +49,7 @@ from mpu_bench.core.models import KernelModel
 from mpu_bench.core.precision import centred, is_single_enough
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
-from mpu_bench.core.rows import Rows, any_rows, squared_norms, take
+from mpu_bench.core.rows import Rows, any_rows, squared_norm, squared_norms, take
 from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.solvers.meb.core_set import (
@@ -267,7 +267,7 @@ def _part_of_first_ball(examples, core, search, kernel_rows, R, tolerance, ball,
         _first_points(examples, core, search, kernel_rows, counters)
         return
     b = ball[0]
-    b.delta2 = squared_point_norm(examples, np.uint32(0))  # step 3
+    b.delta2 = squared_point_norm(examples, np.float32(squared_norm(examples.rows, np.uint32(0))))  # step 3
     b.r2 = b.delta2 - minimise(core, examples, R, tolerance, counters)  # steps 4, 5
     counters[UPDATES] = 0
     compact(core)

@@ -122,7 +122,7 @@ def row(core, examples, i, counters):
     return core.kept[kept_row(core, examples, i, counters), : core.vectors.size[0]]
 
 
-@jit(forceinline=True)  # a call with all these arrays takes longer than to look where the row is
+@jit(inline="always")  # a call with all these arrays takes longer than to look where the row is
 def kept_row(core, examples, i, counters):
     """Return the place of row i among those kept, after computing what it lacks."""
     place = core.lru.slot_of_row[i]
@@ -156,9 +156,9 @@ def _k_xx(examples, squared_norm):
 
 
 @jit
-def squared_point_norm(examples, i):
-    """Return k~_ii = K(x_i, x_i) + 1 + 1/C."""
-    return np.float64(_k_xx(examples, np.float32(squared_norm(examples.rows, i)))) + 1.0 + 1.0 / examples.C
+def squared_point_norm(examples, squared_norm):
+    """Return k~_ii = K(x_i, x_i) + 1 + 1/C from ``||x_i||^2`` in single precision."""
+    return np.float64(_k_xx(examples, squared_norm)) + 1.0 + 1.0 / examples.C
 
 
 @jit
@@ -168,7 +168,7 @@ def add_slot(core, examples, i, response):
     put(core.vectors, slot, examples.rows, i)
     core.members[slot], core.slots[i] = i, slot
     core.signs[slot] = 2.0 * examples.labels[i] - 1.0
-    core.diagonal[slot] = squared_point_norm(examples, i)
+    core.diagonal[slot] = squared_point_norm(examples, core.vectors.squared_norms[slot])
     core.coefficients[slot], core.responses[slot] = 0.0, response
     return slot
 
