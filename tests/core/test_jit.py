@@ -87,16 +87,29 @@ def _(a, b, c):
     return a * b + c
 
 
-SHORT = {"fastmath": {"contract"}, "error_model": "numpy", "forceinline": True}
-SHORT_CALLER = jit(lambda a, b, c: product_and_sum(a, b, c), **SHORT)
-SHORT_CALLER_OF_DISPATCHED = jit(lambda a, b, c: dispatched(a, b, c), **SHORT)
-CALLER = jit(lambda a, b, c: product_and_sum(a, b, c))
-CALLER_OF_DISPATCHED = jit(lambda a, b, c: dispatched(a, b, c))
+@jit(fastmath={"contract"}, error_model="numpy", forceinline=True)
+def in_short(a, b, c):
+    return product_and_sum(a, b, c)
+
+
+@jit
+def in_full(a, b, c):
+    return product_and_sum(a, b, c)
+
+
+@jit(fastmath={"contract"}, error_model="numpy", forceinline=True)
+def dispatched_in_short(a, b, c):
+    return dispatched(a, b, c)
+
+
+@jit
+def dispatched_in_full(a, b, c):
+    return dispatched(a, b, c)
 
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [(SHORT_CALLER, CALLER), (SHORT_CALLER_OF_DISPATCHED, CALLER_OF_DISPATCHED)],
+    [(in_short, in_full), (dispatched_in_short, dispatched_in_full)],
     ids=["jit", "jit_dispatch"],
 )
 def test_a_result_does_not_hang_on_who_calls_first(first, second):

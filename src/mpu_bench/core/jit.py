@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-#: what a function without a word of its own would inherit from whichever caller is compiled first: its results then
-#: hung on what had run before, and its length, copied where a short caller is
-_OWN = {"fastmath": False, "error_model": "python", "forceinline": False}
+#: Nobody calls through a C function pointer: without that wrapper a solver compiles faster. The rest a function without
+#: a word of its own would inherit from whichever caller is compiled first: its results then hung on what had run before,
+#: and its length, copied where a short caller is, on nobody's will.
+_SETTINGS = {"no_cfunc_wrapper": True, "fastmath": False, "error_model": "python", "forceinline": False}
 
 
 def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any) -> Any:
@@ -43,8 +44,7 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
     """
     from numba import njit
 
-    # nobody calls through a C function pointer: without that wrapper a solver compiles faster
-    settings: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, "_nrt": allocates} | _OWN | options
+    settings: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": allocates} | _SETTINGS | options
 
     def decorate(body: Callable[..., Any]) -> Any:
         outer = njit(**settings)(body)
@@ -153,7 +153,7 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
 
         return keep
 
-    settings = {"_nrt": allocates, "no_cfunc_wrapper": True} | _OWN | options
+    settings = {"_nrt": allocates} | _SETTINGS | options
     overload(dispatched, jit_options=settings, strict=False)(choose)  # type: ignore[arg-type]
     dispatched.register, dispatched.bodies = register, bodies  # type: ignore[attr-defined]
     return dispatched
