@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 #: Nobody calls through a C function pointer: without that wrapper a solver compiles faster. The rest a function without
-#: a word of its own would inherit from whichever caller is compiled first: its results then hung on what had run before,
-#: and its length, copied where a short caller is, on nobody's will.
+#: a word of its own would inherit from whichever caller is compiled first: its last digits then hung on what had run
+#: before, and it was copied into all callers where one was.
 _SETTINGS = {"no_cfunc_wrapper": True, "fastmath": False, "error_model": "python", "forceinline": False}
 
 
