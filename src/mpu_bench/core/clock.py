@@ -1,5 +1,7 @@
 """The clock of training: seconds and what disturbs them, without those of compiling and of work that is not training.
 
+Nor do they hold what it takes to load code that was compiled before, at the first call with arguments of some types.
+
 Such work, as making the examples of a stream, falls within training and is set apart by `untimed`.
 """
 
@@ -16,6 +18,7 @@ from typing import Any
 from numba.core import event
 
 from mpu_bench import usage
+from mpu_bench.core.jit import GETS_READY
 from mpu_bench.usage import NOTHING, Moment, Usage
 
 _SHORT_PAUSE, _MOST_SECONDS_APART = 1e-3, 1e-2  # for which disturbances are not looked at
@@ -39,14 +42,14 @@ class _LeftOut:
             self._began = usage.at_end().used  # of what is measured
         self.depth += 1
 
-    def end(self, counts: bool = True) -> None:
+    def end(self, counts: bool = True, less: Usage = NOTHING) -> None:
         self.depth -= 1
         if self.depth == 0 and counts:
-            self.used = self.used.plus(usage.at_start().used.minus(self._began))
+            self.used = self.used.plus(usage.at_start().used.minus(self._began).minus(less))
 
 
-#: what compiling has cost this process so far, and what untimed work
-COMPILER, UNTIMED = _LeftOut(), _LeftOut()
+#: what compiling has cost this process so far, what loading compiled code, and what untimed work
+COMPILER, LOADER, UNTIMED = _LeftOut(), _LeftOut(), _LeftOut()
 
 
 class _CompilerEvents(event.Listener):
@@ -59,7 +62,22 @@ class _CompilerEvents(event.Listener):
         COMPILER.end(counts=UNTIMED.depth == 0)
 
 
+class _LoaderEvents(event.Listener):
+    """Hears when jitted code gets ready for arguments of new types: it is loaded, or compiled, which counts as such."""
+
+    _compiled = NOTHING
+
+    def on_start(self, event: Any) -> None:  # noqa: ARG002
+        if LOADER.depth == 0:
+            self._compiled = COMPILER.used
+        LOADER.begin()
+
+    def on_end(self, event: Any) -> None:  # noqa: ARG002
+        LOADER.end(counts=UNTIMED.depth == COMPILER.depth == 0, less=COMPILER.used.minus(self._compiled))
+
+
 event.register("numba:compile", _CompilerEvents())
+event.register(GETS_READY, _LoaderEvents())
 
 
 @contextmanager
@@ -143,4 +161,4 @@ class Clock:
 
 
 def _without_left_out(now: Usage) -> Usage:
-    return now.minus(COMPILER.used).minus(UNTIMED.used)
+    return now.minus(COMPILER.used).minus(LOADER.used).minus(UNTIMED.used)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+GETS_READY = "mpu-bench:ready"  #: numba's event around the first call with arguments of some types
 #: Nobody calls through a C function pointer: without that wrapper a solver compiles faster. The rest a function without
 #: a word of its own would inherit from whichever caller is compiled first: its last digits then hung on what had run
 #: before, and it was copied into all callers where one was.
@@ -57,6 +58,7 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
             )
             for dispatcher in (outer, inner):
                 _use_what_cannot_be_kept(dispatcher)
+            _tell_when_it_gets_ready(outer)
         return outer
 
     return decorate if function is None else decorate(function)
@@ -71,6 +73,19 @@ def _use_what_cannot_be_kept(dispatcher: Any) -> None:
             save(signature, compiled)
 
     dispatcher._cache.save_overload = save_where_possible
+
+
+def _tell_when_it_gets_ready(dispatcher: Any) -> None:
+    """Let an event be heard when code is loaded or compiled: of loading numba itself has none."""
+    from numba.core.event import trigger_event
+
+    get_ready = dispatcher._compile_for_args
+
+    def tell_and_get_ready(*arguments: Any, **named: Any) -> Any:
+        with trigger_event(GETS_READY):
+            return get_ready(*arguments, **named)
+
+    dispatcher._compile_for_args = tell_and_get_ready
 
 
 def _twin(function: Callable[..., Any]) -> Callable[..., Any]:
