@@ -1,8 +1,7 @@
-"""The clock of training: seconds and what disturbs them, without those of compiling and of work that is not training.
+"""The clock of training: seconds and what disturbs them, without getting ready and without work that is not training.
 
-Nor do they hold what it takes to load code that was compiled before, at the first call with arguments of some types.
-
-Such work, as making the examples of a stream, falls within training and is set apart by `untimed`.
+At the first call with arguments of some types jitted code gets ready: it is compiled, or was before and is loaded. Work
+that is not training, as making the examples of a stream, falls within it and is set apart by `untimed`.
 """
 
 from __future__ import annotations
@@ -42,42 +41,33 @@ class _LeftOut:
             self._began = usage.at_end().used  # of what is measured
         self.depth += 1
 
-    def end(self, counts: bool = True, less: Usage = NOTHING) -> None:
+    def end(self, counts: bool = True) -> None:
         self.depth -= 1
         if self.depth == 0 and counts:
-            self.used = self.used.plus(usage.at_start().used.minus(self._began).minus(less))
+            self.used = self.used.plus(usage.at_start().used.minus(self._began))
 
 
-#: what compiling has cost this process so far, what loading compiled code, and what untimed work
-COMPILER, LOADER, UNTIMED = _LeftOut(), _LeftOut(), _LeftOut()
+#: what compiling has cost this process so far, what getting ready, compiling included, and what untimed work
+COMPILER, GETTING_READY, UNTIMED = _LeftOut(), _LeftOut(), _LeftOut()
 
 
-class _CompilerEvents(event.Listener):
-    """Hears when numba compiles."""
+class _Events(event.Listener):
+    """Hears of what is left out; within untimed work it counts as that."""
 
-    def on_start(self, event: Any) -> None:  # noqa: ARG002
-        COMPILER.begin()
-
-    def on_end(self, event: Any) -> None:  # noqa: ARG002
-        COMPILER.end(counts=UNTIMED.depth == 0)
-
-
-class _LoaderEvents(event.Listener):
-    """Hears when jitted code gets ready for arguments of new types: it is loaded, or compiled, which counts as such."""
-
-    _compiled = NOTHING
+    def __init__(self, *heard: _LeftOut) -> None:
+        self._heard = heard
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002
-        if LOADER.depth == 0:
-            self._compiled = COMPILER.used
-        LOADER.begin()
+        for each in self._heard:
+            each.begin()
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002
-        LOADER.end(counts=UNTIMED.depth == COMPILER.depth == 0, less=COMPILER.used.minus(self._compiled))
+        for each in self._heard:
+            each.end(counts=UNTIMED.depth == 0)
 
 
-event.register("numba:compile", _CompilerEvents())
-event.register(GETS_READY, _LoaderEvents())
+event.register("numba:compile", _Events(COMPILER, GETTING_READY))
+event.register(GETS_READY, _Events(GETTING_READY))
 
 
 @contextmanager
@@ -161,4 +151,4 @@ class Clock:
 
 
 def _without_left_out(now: Usage) -> Usage:
-    return now.minus(COMPILER.used).minus(LOADER.used).minus(UNTIMED.used)
+    return now.minus(GETTING_READY.used).minus(UNTIMED.used)

@@ -274,7 +274,7 @@ def _compute(gram, i, slot):
     row[i] = gram.diagonal[i]
 
 
-@jit(inline="always")
+@jit(inline="always")  # `_compute` alone calls it, but for helpers, who do so from Python
 def _compute_parts(gram, looks):
     """Compute parts of what is wanted until none is left at so many looks; return whether there were any."""
     left, seen, listed, done = looks, np.int64(-1), 0, 0
