@@ -64,9 +64,7 @@ from mpu_bench.solvers.batch.shrinking import (
 )
 from mpu_bench.solvers.certificates import L1_SVM, certify_kernel, per_example
 
-_VARIABLES_AT_ONCE = 512  # of which the best is found in vector code; which of them it is, is looked up afterwards
-_DIVIDED_AT_ONCE = 64  # variables
-_ROUNDED_DOWN = 1.0 - 1e-14  # of a gain: no gain as large is lost by the rounding of a product in place of a quotient
+_VARIABLES_AT_ONCE = 128  # of which the best is found in vector code; which of them it is, is looked up afterwards
 _LEAST_CURVATURE = 1e-12  # of a pair, where K_ii + K_jj - 2 K_ij is not above zero
 _ITERATIONS_BETWEEN_SHRINKING = 1000
 
@@ -323,37 +321,33 @@ def _select_single(variables, tolerance):
             gain = max(gain, _single_gain(gs[k], bs[k], ls[k], us[k], ks[k], tolerance))
         if gain > best:
             best, block = gain, start
-    i = block
-    while _single_gain(g[i], beta[i], lower[i], upper[i], diagonal[i], tolerance) != best:
-        i += 1
-    return i
+    gs, place = g[block : block + _VARIABLES_AT_ONCE], _VARIABLES_AT_ONCE
+    bs, ls, us, ks = beta[block:], lower[block:], upper[block:], diagonal[block:]
+    for k in range(len(gs)):
+        found = _single_gain(gs[k], bs[k], ls[k], us[k], ks[k], tolerance) == best
+        place = min(place, k if found else _VARIABLES_AT_ONCE)
+    return block + place
 
 
 @jit(forceinline=True)
 def _select_j(variables, i, row_i):
-    """Return the place that gains most together with i, by second order information.
-
-    A division costs as much as all else: a part is divided through only if one of its gains may be larger than before.
-    """
+    """Return the place that gains most together with i, by second order information."""
     m, diagonal, low = variables.active_size[0], variables.diagonal, variables.low
     minus_y_grad, grad_i, k_ii = variables.minus_y_grad[:m], variables.minus_y_grad[i], variables.diagonal[i]
-    best, block, enough = np.int64(-1), 0, 0.0
-    for start in range(0, m, _DIVIDED_AT_ONCE):
-        end = start + _DIVIDED_AT_ONCE
-        g, block_low, ks, k_i = minus_y_grad[start:end], low[start:end], diagonal[start:end], row_i[start:end]
-        more, gain = np.int64(0), np.int64(-1)
+    best, block = np.int64(-1), 0
+    for start in range(0, m, _VARIABLES_AT_ONCE):
+        gain, end = np.int64(-1), start + _VARIABLES_AT_ONCE
+        g, block_low, ks, k_i = minus_y_grad[start:end], low[start:], diagonal[start:], row_i[start:]
         for k in range(len(g)):
-            difference, curvature = _pair(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k]))
-            more += difference * difference >= enough * curvature
-        if more > 0:
-            for k in range(len(g)):
-                gain = max(gain, _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])))
-            if gain > best:
-                best, block, enough = gain, start, _ROUNDED_DOWN * np.int64(gain).view(np.float64)
-    j = block
-    while _pair_gain(grad_i - minus_y_grad[j] + low[j], k_ii + diagonal[j] - 2.0 * np.float64(row_i[j])) != best:
-        j += 1
-    return j
+            gain = max(gain, _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])))
+        if gain > best:
+            best, block = gain, start
+    g, place = minus_y_grad[block : block + _VARIABLES_AT_ONCE], _VARIABLES_AT_ONCE
+    block_low, ks, k_i = low[block:], diagonal[block:], row_i[block:]
+    for k in range(len(g)):
+        found = _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])) == best
+        place = min(place, k if found else _VARIABLES_AT_ONCE)
+    return block + place
 
 
 @jit(forceinline=True)
@@ -369,16 +363,8 @@ def _single_gain(minus_y_grad, beta, lower, upper, curvature, tolerance):
 
 
 @jit(forceinline=True)
-def _pair(difference, curvature):
-    """Return the difference, 0 where j is not in I_low or has no smaller -y grad, and the curvature divided by."""
-    return (
-        difference if difference > 0.0 else 0.0,
-        curvature if curvature > _LEAST_CURVATURE else _LEAST_CURVATURE,
-    )
-
-
-@jit(forceinline=True)
 def _pair_gain(difference, curvature):
-    """Return twice the gain of a pair, as an integer that compares as it does."""
-    difference, curvature = _pair(difference, curvature)
+    """Return twice the gain of a pair, as an integer that compares as it does; 0 where j is not in I_low."""
+    difference = difference if difference > 0.0 else 0.0
+    curvature = curvature if curvature > _LEAST_CURVATURE else _LEAST_CURVATURE
     return np.float64(difference * difference / curvature).view(np.int64)

@@ -17,9 +17,7 @@ from mpu_bench.core.ordering import number, order
 from mpu_bench.solvers.meb.core_set import row
 
 _LEAST_CURVATURE = 1e-12  # of a pair, where k~_ii + k~_jj - 2 k~_ij is not above zero
-_DIVIDED_AT_ONCE = 64  # slots
-_ROUNDED_DOWN = 1.0 - 1e-14  # of a gain: no gain as large is lost by the rounding of a product in place of a quotient
-_SLOTS_AT_ONCE = 256  # among which a place is looked for once it is known that the best is there
+_SLOTS_AT_ONCE = 128  # of which the best is found in vector code; which of them it is, is looked up afterwards
 
 
 @jit
@@ -73,32 +71,24 @@ def _extremes(s, coefficients):
 
 @jit
 def _best_partner(s, coefficients, signs, diagonal, row_i, i):
-    """Return the slot with weight from which moving weight to slot i gains the most.
-
-    A division costs as much as all else: a part is divided through only if one of its gains may be larger than before.
-    """
+    """Return the slot with weight from which moving weight to slot i gains the most."""
     best, block, s_i, k_ii, sign_i = np.int64(-1), 0, s[i], diagonal[i], signs[i]
-    enough = 0.0
-    for start in range(0, len(s), _DIVIDED_AT_ONCE):
-        responses, end = s[start : start + _DIVIDED_AT_ONCE], start + _DIVIDED_AT_ONCE
-        weights, others, ks, k_i = coefficients[start:end], signs[start:end], diagonal[start:end], row_i[start:end]
-        more, gain = np.int64(0), np.int64(-1)
+    for start in range(0, len(s), _SLOTS_AT_ONCE):
+        gain, end = np.int64(-1), start + _SLOTS_AT_ONCE
+        responses, weights, others = s[start:end], coefficients[start:], signs[start:]
+        ks, k_i = diagonal[start:], row_i[start:]
         for k in range(len(responses)):
             curvature = _curvature(k_ii, ks[k], sign_i * others[k], k_i[k])
-            rise = _rise(responses[k] - s_i, weights[k])
-            more += rise * rise >= enough * curvature
-        if more == 0:
-            continue
-        for k in range(len(responses)):
-            curvature = _curvature(k_ii, ks[k], sign_i * others[k], k_i[k])
-            gain = max(gain, _gain(_rise(responses[k] - s_i, weights[k]), curvature))
+            gain = max(gain, _gain(responses[k] - s_i, weights[k], curvature))
         if gain > best:
-            best, block, enough = gain, start, _ROUNDED_DOWN * np.int64(gain).view(np.float64)
-    for j in range(block, len(s)):
-        curvature = _curvature(k_ii, diagonal[j], sign_i * signs[j], row_i[j])
-        if _gain(_rise(s[j] - s_i, coefficients[j]), curvature) == best:
-            return j
-    return i
+            best, block = gain, start
+    responses, weights, others = s[block : block + _SLOTS_AT_ONCE], coefficients[block:], signs[block:]
+    ks, k_i, place = diagonal[block:], row_i[block:], _SLOTS_AT_ONCE
+    for k in range(len(responses)):
+        curvature = _curvature(k_ii, ks[k], sign_i * others[k], k_i[k])
+        found = _gain(responses[k] - s_i, weights[k], curvature) == best
+        place = min(place, k if found else _SLOTS_AT_ONCE)
+    return block + place
 
 
 @jit(forceinline=True)
@@ -109,15 +99,10 @@ def _curvature(k_ii, k_jj, signs, k_ij):
 
 
 @jit(forceinline=True)
-def _rise(rise, coefficient):
-    """Return s_j - s_i, 0 where no weight can be moved."""
+def _gain(rise, coefficient, curvature):
+    """Return twice by how much R falls, as an integer that compares as it does; 0 where no weight can be moved."""
     rise = rise if coefficient != 0.0 else 0.0
-    return rise if rise > 0.0 else 0.0
-
-
-@jit(forceinline=True)
-def _gain(rise, curvature):
-    """Return twice by how much R falls, as an integer that compares as it does."""
+    rise = rise if rise > 0.0 else 0.0
     return np.float64(rise * rise / curvature).view(np.int64)
 
 
