@@ -70,7 +70,24 @@ def test_balanced_errors_are_compared_class_by_class() -> None:
 
     alike = [balanced_test(candidate((0.1, 0.3)), candidate((0.1, 0.3))) for _ in range(200)]
     assert 0.01 <= np.mean(np.array(alike) < 0.05) <= 0.12
-    assert balanced_test(candidate((0.1, 0.1)), candidate((0.05, 0.5))) < 1e-6
+    assert balanced_test(candidate((0.1, 0.1)), candidate((0.05, 0.5))) == pytest.approx(1e-5)  # the least
+
+
+@pytest.mark.parametrize("positives", [1, 2, 4, 10])
+def test_few_rows_of_a_rare_class_tell_little(positives: int) -> None:
+    random, found = np.random.default_rng(positives), []
+    truth = (np.arange(200) < positives).astype(np.uint16)
+    common = {"truth": truth.tobytes(), "tested": len(truth)}
+    for _ in range(300):
+        one, other = (row("x", right=np.packbits(random.random(200) < 0.8).tobytes(), **common) for _ in range(2))
+        found.append(balanced_test(one, other))
+    assert np.mean(np.array(found) < 0.05) <= 0.09
+
+    only_one = np.ones(200, bool)
+    only_one[:positives] = False  # all positives are found by one alone
+    one, other = (row("x", right=np.packbits(right).tobytes(), **common) for right in (only_one, np.ones(200, bool)))
+    assert balanced_test(one, other) == pytest.approx(2 * 0.5**positives, rel=0.3)
+    assert balanced_test(one, one) == 1.0
 
 
 def test_what_is_significantly_better_is_named() -> None:

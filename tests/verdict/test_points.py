@@ -27,19 +27,26 @@ def by_seed(*values: float) -> dict[tuple[str, int], float]:
 
 
 def test_runs_of_one_seed_are_pairs() -> None:
-    found = difference(by_seed(1.0, 2.0, 3.0), by_seed(1.1, 2.1, 3.1), deterministic=False)
+    found = difference(by_seed(1.0, 2.0, 3.0), by_seed(1.1, 2.1, 3.1), certain=(False, False))
     assert found is not None
     assert found.mean == pytest.approx(0.1)
     assert found.error == pytest.approx(0.0, abs=1e-12)  # the seeds differ, the pairs do not
 
 
-def test_one_run_of_a_split_stands_beside_all_seeds_of_the_other() -> None:
-    found = difference(by_seed(1.0), {("", 3): 2.0, ("", 4): 4.0}, deterministic=False)
+def test_one_run_that_says_all_stands_beside_all_seeds_of_the_other() -> None:
+    found = difference(by_seed(1.0), {("", 3): 2.0, ("", 4): 4.0}, certain=(True, False))
     assert found == Difference(2.0, pytest.approx(1.0))  # type: ignore[arg-type]
 
 
+def test_one_run_of_something_random_has_one_partner_and_no_error() -> None:
+    several = by_seed(2.0, 3.0, 5.0)
+    assert difference(by_seed(1.0), several, certain=(False, False)) == Difference(1.0, None)
+    assert difference(several, by_seed(1.0), certain=(False, False)) == Difference(-1.0, None)
+    assert difference({("", 7): 1.0}, several, certain=(False, False)) == Difference(pytest.approx(7 / 3), None)  # type: ignore[arg-type]
+
+
 def test_means_stand_beside_each_other_where_no_seed_is_common() -> None:
-    found = difference({("", 0): 1.0, ("", 1): 3.0}, {("", 2): 5.0, ("", 3): 7.0}, deterministic=False)
+    found = difference({("", 0): 1.0, ("", 1): 3.0}, {("", 2): 5.0, ("", 3): 7.0}, certain=(False, False))
     assert found == Difference(4.0, pytest.approx(2**0.5))  # type: ignore[arg-type]
 
 
@@ -62,8 +69,8 @@ def test_only_what_goes_beyond_noise_contradicts(difference: Difference | None, 
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=20))
 def test_what_contradicts_one_order_supports_the_other(values: list[float]) -> None:
     zero = by_seed(*[0.0] * len(values))
-    one = difference(zero, by_seed(*values), deterministic=False)
-    other = difference(by_seed(*values), zero, deterministic=False)
+    one = difference(zero, by_seed(*values), certain=(False, False))
+    other = difference(by_seed(*values), zero, certain=(False, False))
     if outcome(one) == CONTRADICTS:
         assert outcome(other) == SUPPORTS
     assert not outcome(one) == outcome(other) == SUPPORTS

@@ -220,7 +220,8 @@ class Solver(ABC):
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
         """Return the problem whose objective `measures` gives, as a short formula; empty for one without an objective.
 
-        Objectives stand in one column of a table where this text is the same.
+        Objectives stand in one column of a table where this text is the same. It begins with "largest" where the larger
+        objective is the better.
 
         Parameters
         ----------

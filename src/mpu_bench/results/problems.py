@@ -11,6 +11,8 @@ from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import QUANTITIES, Quantity
 from mpu_bench.scaled import from_json
 
+MAXIMISED = "largest"  #: begins what a problem is called whose objective is the better, the larger it is
+
 
 def problem_of(solver: str, parameters: Mapping[str, Any]) -> str:
     """Return the problem whose objective a solver measures, empty where it names none.
@@ -35,6 +37,12 @@ def problem_in(record: Mapping[str, Any]) -> str:
     """Return the problem of a row with an objective; where its solver names none, it has a problem of its own."""
     parameters = json.loads(record["parameters"], object_hook=from_json)  # of a row that was kept without its problem
     return record["problem"] or problem_of(record["solver"], parameters) or f"that of {record['solver']}"
+
+
+def better_way(quantity: str, record: Mapping[str, Any]) -> str:
+    """Return which way a quantity of a row is better, "lower", "higher" or "": of objectives its problem tells."""
+    is_maximised = quantity == "objective" and problem_in(record).startswith(MAXIMISED)
+    return "higher" if is_maximised else QUANTITIES[quantity].better
 
 
 class Shown(NamedTuple):

@@ -1,9 +1,11 @@
 """Two solvers side by side, run by run: what one has over the other, with an interval and a test.
 
 Runs are paired that have the same dataset, split and seed, and the same setting: the values of what varies within a
-dataset, such as a budget. A solver without a budget, or with one run where the other has several, stands beside all of
-the other's. In seconds only those of one machine are paired. Errors are compared by their difference, all else by its
-ratio, since objectives, counts and seconds of several datasets have no common unit.
+dataset, such as a budget. A solver without a budget stands beside all budgets of the other. One run stands beside all
+seeds of the other where nothing in it is random; a single run of any other solver has one partner, since with more its
+own variance would vanish. In seconds, which always vary, only runs of one seed are paired, and only those of one
+machine. Errors are compared by their difference, all else by its ratio, since objectives, counts and seconds of several
+datasets have no common unit.
 
 On one dataset the pairs are those of the seeds, or where there are several splits, of the splits (each the mean over
 its seeds, which share its examples); the interval and the probability are those of the paired t test. Over datasets,
@@ -17,7 +19,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy  # whose stats are imported where they are first used: they take a second of every command
@@ -26,9 +28,10 @@ from numpy.typing import NDArray
 from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.quantities import FINISHED, QUANTITIES
 from mpu_bench.results.machines import comparable
-from mpu_bench.results.problems import problem_in
+from mpu_bench.results.problems import better_way, problem_in
 from mpu_bench.results.summary import with_derived
 from mpu_bench.scaled import from_json, short
+from mpu_bench.verdict.points import is_certain
 from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL, typical, wilcoxon
 
 Record = Mapping[str, Any]
@@ -222,7 +225,9 @@ class Sides:
 
     def on_other_machines(self) -> int:
         """Return of how many pairs the runs were made on different machines: their seconds are not compared."""
-        pairs = [pair for both in self._blocks.values() for pair in zip(*_partners(*both), strict=True)]
+        pairs = [
+            pair for both in self._blocks.values() for pair in zip(*_partners(*both, "train_seconds"), strict=True)
+        ]
         return sum(not comparable("train_seconds", [one], [other]) for one, other in pairs)
 
     def compare(self, quantities: Collection[str]) -> list[Comparison]:
@@ -230,17 +235,26 @@ class Sides:
         return [row for quantity in quantities for row in self._compare(quantity)]
 
     def _compare(self, quantity: str) -> Iterator[Comparison]:
-        by_setting: dict[str, list[Comparison]] = {}
+        over_datasets: dict[_Subject, list[Comparison]] = {}
         for (dataset, setting), (first, second) in self._blocks.items():
             if quantity != "objective" or _have_one_problem(first[0], second[0]):
                 pairs, unit = _pairs(first, second, quantity)
                 if len(pairs):
-                    row = _on_dataset(dataset, setting, quantity, pairs, unit)
-                    by_setting.setdefault(setting, []).append(row)
+                    subject = _Subject(setting, quantity, better_way(quantity, first[0]))
+                    row = _on_dataset(dataset, subject, pairs, unit)
+                    over_datasets.setdefault(subject, []).append(row)
                     yield row
-        for setting, rows in by_setting.items():
+        for subject, rows in over_datasets.items():
             if len(rows) > 1:
-                yield _over_datasets(setting, quantity, rows)
+                yield _over_datasets(subject, rows)
+
+
+class _Subject(NamedTuple):
+    """What is compared on each dataset and over all."""
+
+    setting: str
+    quantity: str
+    better: str  #: "lower", "higher" or neither
 
 
 def _agree(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
@@ -274,12 +288,14 @@ def _key(run: Record) -> _Pair:
     return run["split"] or "", run["seed"]
 
 
-def _partners(first: Sequence[Record], second: Sequence[Record]) -> tuple[list[Record], list[Record]]:
-    """Return the runs of both that have a partner, in the order of pairs."""
+def _partners(
+    first: Sequence[Record], second: Sequence[Record], quantity: str = ""
+) -> tuple[list[Record], list[Record]]:
+    """Return the runs of both that have a partner in a quantity, in the order of pairs."""
     sides = {_key(run): run for run in first}, {_key(run): run for run in second}
     for own, other in (sides, sides[::-1]):
         splits = {split: run for (split, _), run in own.items()}
-        if len(splits) == len(own) < len(other):  # one run of a split stands beside all seeds
+        if len(splits) == len(own) < len(other) and is_certain(quantity, list(own.values())):
             own.update({key: splits[key[0]] for key in other if key[0] in splits})
     common = [key for key in sides[0] if key in sides[1]]
     return [sides[0][key] for key in common], [sides[1][key] for key in common]
@@ -288,7 +304,7 @@ def _partners(first: Sequence[Record], second: Sequence[Record]) -> tuple[list[R
 def _pairs(first: Sequence[Record], second: Sequence[Record], quantity: str) -> tuple[_Array, str]:
     """Return the pairs of a quantity, shape (N, 2), and what each is of: a seed or a split."""
     by_split: dict[str, list[tuple[float, float]]] = {}
-    for one, other in zip(*_partners(first, second), strict=True):
+    for one, other in zip(*_partners(first, second, quantity), strict=True):
         a, b = one.get(quantity), other.get(quantity)
         if a is None or b is None or not comparable(quantity, [one], [other]):
             continue
@@ -305,8 +321,8 @@ def _is_difference(quantity: str) -> bool:
     return QUANTITIES[quantity].scale == _PERCENT or QUANTITIES[quantity].unit == "percent"
 
 
-def _on_dataset(dataset: str, setting: str, quantity: str, pairs: _Array, unit: str) -> Comparison:
-    differences = _differences(quantity, pairs)
+def _on_dataset(dataset: str, subject: _Subject, pairs: _Array, unit: str) -> Comparison:
+    differences = _differences(subject.quantity, pairs)
     mean, low, high, p_value = float(differences.mean()), None, None, None
     count, remarks = len(pairs), []
     is_constant = count > 1 and np.ptp(differences) <= _ROUNDING * np.abs(differences).max()
@@ -320,18 +336,18 @@ def _on_dataset(dataset: str, setting: str, quantity: str, pairs: _Array, unit: 
         p_value = float(test.pvalue)
         if unit == "split":
             remarks.append("splits share examples, so p is too small")
-    return _row(dataset, setting, quantity, pairs, (mean, low, high, p_value), "; ".join(remarks))
+    return _row(dataset, subject, pairs, (mean, low, high, p_value), "; ".join(remarks))
 
 
-def _over_datasets(setting: str, quantity: str, rows: Sequence[Comparison]) -> Comparison:
+def _over_datasets(subject: _Subject, rows: Sequence[Comparison]) -> Comparison:
     pairs = np.array([(row.first, row.second) for row in rows])
     differences = np.array([row.effect for row in rows])
-    if not _is_difference(quantity):
+    if not _is_difference(subject.quantity):
         differences = np.log(differences)
     middle = typical(differences) or (float(np.median(differences)), None, None)
     p_value = wilcoxon(differences, np.zeros(len(rows))).p_value
     few = f"{FEW} datasets: {len(rows)} of {LEAST_PAIRS} needed"
-    return _row("", setting, quantity, pairs, (*middle, p_value), few if len(rows) < LEAST_PAIRS else "")
+    return _row("", subject, pairs, (*middle, p_value), few if len(rows) < LEAST_PAIRS else "")
 
 
 def _differences(quantity: str, pairs: _Array) -> _Array:
@@ -343,23 +359,22 @@ def _differences(quantity: str, pairs: _Array) -> _Array:
 
 def _row(
     dataset: str,
-    setting: str,
-    quantity: str,
+    subject: _Subject,
     pairs: _Array,
     estimate: tuple[float, float | None, float | None, float | None],
     remark: str,
 ) -> Comparison:
-    is_difference = _is_difference(quantity)
+    is_difference = _is_difference(subject.quantity)
     effect, low, high = (each if is_difference or each is None else math.exp(each) for each in estimate[:3])
     means = pairs.mean(axis=0) if is_difference else np.exp(np.log(pairs).mean(axis=0))
     off = pairs[:, 0] - pairs[:, 1]
     off[np.abs(off) <= _ROUNDING * np.abs(pairs).max(axis=1)] = 0.0
-    better, worse = (off > 0, off < 0) if QUANTITIES[quantity].better == "higher" else (off < 0, off > 0)
+    better, worse = (off > 0, off < 0) if subject.better == "higher" else (off < 0, off > 0)
     assert effect is not None
     return Comparison(
         dataset=dataset,
-        setting=setting,
-        quantity=quantity,
+        setting=subject.setting,
+        quantity=subject.quantity,
         measure="difference" if is_difference else "ratio",
         first=float(means[0]),
         second=float(means[1]),

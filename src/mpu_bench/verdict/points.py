@@ -121,6 +121,11 @@ def is_deterministic(rows: Sequence[Row]) -> bool:
     return all(row["solver"] in solvers.SOLVERS and solvers.load(row["solver"]).deterministic for row in rows)
 
 
+def is_certain(quantity: str, rows: Sequence[Row]) -> bool:
+    """Return whether a quantity of these rows comes out the same each time: seconds never do."""
+    return "seconds" not in quantity and is_deterministic(rows)
+
+
 class Difference(NamedTuple):
     """A mean, of values or of differences, and its standard error, None where it cannot be known."""
 
@@ -135,19 +140,23 @@ class Difference(NamedTuple):
         return math.copysign(max(abs(self.mean) - rules().statements.standard_errors * self.error, 0.0), self.mean)
 
 
-def difference(of: Mapping[Any, float], than: Mapping[Any, float], deterministic: bool) -> Difference | None:
+def difference(of: Mapping[Any, float], than: Mapping[Any, float], certain: tuple[bool, bool]) -> Difference | None:
     """Return ``than`` - ``of``, paired over splits and seeds; by the means alone where they have none in common.
 
-    One that has a single run of a split stands beside all seeds of the other.
+    One that comes out the same each time (``certain``, of both) stands with a single run of a split beside all seeds of
+    the other. A single run of anything else does not: its own variance would vanish.
     """
     if not of or not than:
         return None
-    of, than = _spread(of, than), _spread(than, of)
+    of, than = (
+        _spread(own, other) if is_sure else own
+        for own, other, is_sure in ((of, than, certain[0]), (than, of, certain[1]))
+    )
     pairs = [than[key] - of[key] for key in of if key in than]
     if not pairs:
         return unpaired(mean_of(of.values()), mean_of(than.values()))
     mean, error = mean_of(pairs)
-    return Difference(mean, 0.0 if deterministic else error)
+    return Difference(mean, 0.0 if all(certain) else error)
 
 
 def mean_of(values: Collection[float]) -> Difference:

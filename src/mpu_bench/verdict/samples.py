@@ -15,7 +15,7 @@ from mpu_bench.verdict.points import (
     Row,
     by_pair,
     difference,
-    is_deterministic,
+    is_certain,
     mean_of,
     selected,
     unpaired,
@@ -47,7 +47,7 @@ def why_not_judged(quantity: str, peer: str, of: Sample, than: Sample) -> str:
     if not of.values or not than.values:
         return ""
     sides = [of.runs, than.runs]
-    if _is_paired(of, than) and (_has_several_seeds(of) == _has_several_seeds(than)):
+    if _is_paired(of, than):
         common = of.values.keys() & than.values.keys()
         sides = [_at(side, common) for side in sides] if common else sides
     return of.reason or than.reason or why_not_comparable(quantity, peer, *sides)
@@ -55,11 +55,6 @@ def why_not_judged(quantity: str, peer: str, of: Sample, than: Sample) -> str:
 
 def _is_paired(of: Sample, than: Sample) -> bool:
     return of.dataset == than.dataset and not of.is_of_curve and not than.is_of_curve
-
-
-def _has_several_seeds(sample: Sample) -> bool:
-    """Return whether a split has several; else its one stands beside all of the other sample."""
-    return len({split for split, _ in sample.values}) < len(sample.values)
 
 
 def _at(runs: Sequence[Row], pairs: Collection[Any]) -> list[Row]:
@@ -114,7 +109,7 @@ def apart_of(of: Sample, than: Sample) -> Difference | None:
     if not of.values or not than.values:
         return None
     if _is_paired(of, than):
-        return difference(of.values, than.values, of.certain and than.certain)
+        return difference(of.values, than.values, (of.certain, than.certain))
     return unpaired(Difference(of.mean, _error_of(of)), Difference(than.mean, _error_of(than)))
 
 
@@ -124,11 +119,6 @@ def _error_of(sample: Sample) -> float | None:
     if sample.certain:
         return 0.0
     return mean_of(sample.values.values()).error
-
-
-def is_certain(quantity: str, rows: Sequence[Row]) -> bool:
-    """Return whether a quantity of these rows comes out the same each time: seconds never do."""
-    return "seconds" not in quantity and is_deterministic(rows)
 
 
 def logarithms(sample: Sample) -> Sample:

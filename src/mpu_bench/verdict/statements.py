@@ -44,6 +44,7 @@ from mpu_bench.verdict.points import (
     Row,
     by_pair,
     difference,
+    is_certain,
     mean_of,
     name_of,
     outcome,
@@ -57,7 +58,6 @@ from mpu_bench.verdict.samples import (
     apart_of,
     entry_at,
     error_of_curve,
-    is_certain,
     logarithms,
     sample_of,
     scaled,
@@ -163,7 +163,7 @@ def _(statement: NumberStatement, evidence: Evidence) -> list[Point]:
         rows = selected(evidence.runs, statement.of, point)
         values = by_pair(rows, statement.quantity)
         given = dict.fromkeys(values, statement.printed)
-        apart = difference(values, given, is_certain(statement.quantity, rows))
+        apart = difference(values, given, (is_certain(statement.quantity, rows), True))
         words = f"{_number(fmean(values.values()), statement.quantity)}" if values else ""
         found.append(Point(name_of(point), _near(apart, statement.within), words))
     return found
