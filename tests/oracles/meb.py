@@ -66,7 +66,7 @@ def frank_wolfe(products, first, eps, away, most_steps):
         near = support[np.argmax(responses[support])]
         fall = responses[near] - square
         if not away or rise >= fall:
-            length = rise / (max(constant, products[far, far]) + square - 2 * responses[far])
+            length = min(rise / (max(constant, products[far, far]) + square - 2 * responses[far]), 1.0)
             alphas *= 1 - length
             alphas[far] += length
         else:

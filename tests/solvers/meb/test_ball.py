@@ -5,7 +5,7 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
-from mpu_bench.core.kernels import Gaussian, Polynomial
+from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.solver import Status
 from mpu_bench.errors import ConfigError, UserError
 from oracles import meb, toys
@@ -41,6 +41,24 @@ def test_the_optimum_of_an_exact_program(name, kernel, n):
     assert measures.dual_objective == radius
     assert measures.objective >= best - 1e-7
     assert 0 <= measures.gap <= enough + 1e-7
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", ["fw", "mfw"])
+def test_a_point_that_is_shorter_than_its_response_is_not_overshot(name, seed):
+    """With k~_ii < s_i an exact step would end beyond the point, where its weight is above 1 and all others below 0."""
+    random = np.random.default_rng(0)
+    matrix = random.uniform(1, 10, (400, 1))
+    matrix[:12] = random.uniform(0.02, 0.2, (12, 1))
+    matrix[-1] = -5.0
+    problem = toys.problem(matrix, np.arange(400) < 399, "dense")
+    state, status = trained(solvers.load(name)(C=1000.0, eps=1e-4, sampling="all"), problem, Linear(), seed=seed)
+    assert status == Status.DONE
+    alphas = weights(state)
+    assert (alphas >= 0).all()
+    assert alphas.sum() == pytest.approx(1, abs=1e-12)
+    best = state.ball.delta2[0] - meb.least_square(products_of(problem, Linear(), 1000.0))[1]
+    assert state.ball.r2[0] == pytest.approx(best, rel=1e-3)
 
 
 @pytest.mark.parametrize(("name", "kernel"), CASES, ids=str)

@@ -9,10 +9,10 @@ from mpu_bench import solvers
 from mpu_bench.core import kernels
 from mpu_bench.core.clock import UNTIMED
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
-from mpu_bench.core.kernels import Gaussian
+from mpu_bench.core.kernels import Gaussian, Polynomial
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.core.stream import Stream
-from mpu_bench.errors import UserError
+from mpu_bench.errors import DataError, UserError
 from oracles import projectron, toys
 from oracles.toys import more
 
@@ -30,6 +30,21 @@ def a_problem(classes, kind="dense", n=300, seed=0):
     labels[:classes] = np.arange(classes)
     labels[::11] = 0
     return toys.problem(matrix, labels, kind), matrix
+
+
+def test_kernel_values_too_large_for_double_precision_are_refused():
+    problem = toys.problem(1e18 * a_problem(2)[1], np.arange(300) % 2, "dense")
+    with pytest.raises(DataError, match=r"values of the kernel Polynomial.* may reach inf"):
+        Projectron(eta=0.1).start(problem, Polynomial(1.0, 1.0, 9), 0)
+
+
+@pytest.mark.parametrize("parameters", [{"eta": 0.1}, {"vectors": 398}], ids=str)
+def test_a_gaussian_so_narrow_that_a_projection_underflows(parameters):
+    random = np.random.default_rng(0)
+    problem = toys.problem(random.normal(size=(400, 16)), random.integers(0, 4, 400), "dense")
+    state = (solver := Projectron(**parameters)).start(problem, Gaussian(16.0), 0)
+    assert solver.advance(state, Until()) == Status.DONE
+    assert np.isfinite(solver.model(state).coefficients).all()
 
 
 def gram_of(matrix):

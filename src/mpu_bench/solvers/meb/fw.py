@@ -5,8 +5,8 @@ the symbols, how the farthest point is searched, what is counted and measured: `
 
 r^2 is carried by step 15 and R = Delta^2 - r^2 with it, responses s_j of the core set by one row of kernel values.
 Where K(x, x) is not constant the step of Algorithm 2, (R - s_i) / (Delta^2 + R - 2 s_i), may be too long for R to fall:
-it is never longer than that of the exact line search, which has k~_ii for Delta^2, and r^2 is carried as it follows
-from its definition.
+it is never longer than that of the exact line search, which has k~_ii for Delta^2, nor than up to the point itself,
+which lies before the end of that where s_i > k~_ii; and r^2 is carried as it follows from its definition.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from mpu_bench.solvers.meb.ball import BallSolver, step
 from mpu_bench.solvers.meb.core_set import add_slot, row
 from mpu_bench.solvers.meb.farthest import remember
 
+_LONGEST = 1.0 - 2.0**-40  # step: at 1 the other weights were 0, and the scale that they are divided by
 _LARGEST_SCALE = 1e100  # of weights and responses; they are multiplied out before it overflows
 
 
@@ -57,7 +58,8 @@ def towards(examples, core, ball, i, s):
     if core.coefficients[slot] == 0.0:
         core.active[0] += 1  # step 13
     R = ball.delta2 - ball.r2
-    return slot, (R - s) / (max(ball.delta2, core.diagonal[slot]) + R - 2.0 * s)  # step 10: lambda
+    length = (R - s) / (max(ball.delta2, core.diagonal[slot]) + R - 2.0 * s)  # step 10: lambda
+    return slot, min(length, _LONGEST)
 
 
 @jit(inline="always")

@@ -67,9 +67,11 @@ from mpu_bench.solvers.online.maintenance import Random, Smallest, Unlimited, ma
 from mpu_bench.solvers.online.merging import Merging, new_merging
 from mpu_bench.solvers.online.online import (
     OnlineSolver,
+    all_finite,
     best_wrong,
     margin,
     prefetch_example,
+    refuse_overflow,
     with_doubled_capacity,
 )
 from mpu_bench.solvers.online.projection import Projection, new_projection
@@ -183,6 +185,7 @@ def present(state: State, chunk: Chunk, position: int, until: Until) -> None:
     vectors_at_most = state.budget if isinstance(state.maintenance, Unlimited) else _NO_LIMIT
     limits = (state.regularization, state.budget, vectors_at_most)
     _present(state.w, state.maintenance, state.kernel, limits, chunk, position, until, state.errors, state.counters)
+    refuse_overflow(state.w.scores, state.kernel)
 
 
 def model_of(state: State) -> KernelModel:
@@ -204,6 +207,8 @@ def _present(w, maintenance, kernel, limits, chunk, position, until, errors, cou
         label = chunk.labels[i]
         kernel_values(w.vectors, kernel, chunk.rows, i, w.kernel_row)
         score_example(w.coefficients, w.kernel_row, w.scalars[0].scale, m, scores)
+        if not all_finite(scores):
+            return
         counters[PRESENTED] += 1
         counters[KERNEL_EVALUATIONS] += m
         counters[KERNEL_COMPUTED] += m

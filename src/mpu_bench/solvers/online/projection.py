@@ -36,7 +36,7 @@ from mpu_bench.solvers.online.maintenance import maintain
 _JITTER = 1e-9  # of K(x, x)
 _RESIDUAL_LIMIT = 1e-6  # of K(x, x)
 _RESIDUAL_FACTOR = 10.0  # of the residual that a fresh inverse leaves
-_TINY = 1e-300  # instead of K(x, x) = 0, to divide by
+_TINY = 1e-300  # instead of K(x, x) = 0, as of a row of zeros with a linear kernel, to divide by
 
 #: ``residual_limit``: what is allowed; ``renewals``: how often A was computed anew; ``next_row``: the one to check next
 SCALARS = np.dtype([("residual_limit", "f8"), ("renewals", "i8"), ("next_row", "i8")])
@@ -94,7 +94,7 @@ def _solve(gram, inverse, m, v, scalars):
             scalars.residual_limit = max(_RESIDUAL_LIMIT, _RESIDUAL_FACTOR * worst)
             scalars.renewals += 1
     k_xx = gram[m, m]
-    return max(k_xx * (1.0 + _JITTER) - dot(gram[m], v, m), k_xx * _JITTER)
+    return max(k_xx * (1.0 + _JITTER) - dot(gram[m], v, m), k_xx * _JITTER, _TINY)
 
 
 @jit
@@ -126,7 +126,7 @@ def invert_anew(gram: NDArray[np.float64], inverse: NDArray[np.float64], m: int,
         If the matrix is not positive definite.
     """
     matrix = gram[:m, :m].copy()
-    matrix[np.diag_indices(m)] *= 1.0 + _JITTER
+    matrix[np.diag_indices(m)] = np.maximum(matrix.diagonal() * (1.0 + _JITTER), _TINY)
     upper, failed = lapack.dpotrf(matrix.T, lower=0)  # in Fortran's order: the lower factor by rows
     if failed:
         raise np.linalg.LinAlgError("Matrix is not positive definite.")
@@ -220,7 +220,7 @@ def _give_away(coefficients, average, norm, gram, d, p, m, left):
         _add_shares(coefficients, c, p, d, m + 1)
         if average.shape[1] > 0:
             _add_shares(average, c, p, d, m + 1)
-    return -jittered * norm / gram[p, p] - 2.0 * crossed
+    return -jittered * norm / max(gram[p, p], _TINY) - 2.0 * crossed
 
 
 @jit

@@ -34,6 +34,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Lt
 from numpy.typing import NDArray
 
+from mpu_bench.core import gram
 from mpu_bench.core.clock import untimed
 from mpu_bench.core.counters import (
     KERNEL_COMPUTED,
@@ -63,10 +64,12 @@ from mpu_bench.solvers.online.cholesky import (
 )
 from mpu_bench.solvers.online.online import (
     OnlineSolver,
+    all_finite,
     best_wrong,
     functions_for,
     margin,
     prefetch_example,
+    refuse_overflow,
     with_doubled_capacity,
 )
 from mpu_bench.solvers.online.sparseness import Search, Sparseness, Try, attempt, search
@@ -143,9 +146,12 @@ class Projectron(OnlineSolver):
         ------
         ConfigError
             If every eta stores more vectors than wanted.
+        DataError
+            If kernel values are too large for double precision.
         """
         self.check(problem, kernel)
-        largest = float(_largest(kernel, squared_norms(problem.train)))
+        gram.refuse_overflow(norms := squared_norms(problem.train), kernel, np.dtype(np.float64))
+        largest = float(_largest(kernel, norms))
         if self.eta is not None:
             sparseness = Sparseness(self.eta, largest - self.eta, largest)
             return self._start(problem, kernel, seed, sparseness)
@@ -202,6 +208,7 @@ class Projectron(OnlineSolver):
         state.hypothesis = f = _with_a_free_slot(state.hypothesis)
         capacity = len(f.kernel_row) if self.eta is not None else self._budget + 1  # one more: eta is too small
         _present(f, state.kernel, state.sparseness, capacity, chunk, position, until, state.errors, state.counters)
+        refuse_overflow(f.scores, state.kernel)
 
     def model(self, state: State) -> KernelModel:
         """Return the expansion over the stored vectors."""
@@ -243,6 +250,8 @@ def _present(f, kernel, sparseness, capacity, chunk, position, until, errors, co
         i = order[p]
         kernel_values(f.vectors, kernel, chunk.rows, i, kernel_row)
         score(f.coefficients, kernel_row[:m], scores)
+        if not all_finite(scores):
+            return
         counters[KERNEL_EVALUATIONS] += m
         counters[KERNEL_COMPUTED] += m
         counters[PRESENTED] += 1
@@ -294,9 +303,11 @@ def _learn(f, sparseness, rows, i, k_xx, label, rival, difference):
 
 @jit
 def _tau(loss, k_xx, q, eta):
-    """Return tau of a margin error, 0 or less where nothing is to be done; q = 2 K(x, x) - delta."""
+    """Return tau of a margin error, 0 where nothing is to be done; q = 2 K(x, x) - delta, 0 far from all vectors."""
     delta = max(2.0 * k_xx - q, 0.0)
     wanted = min(loss, 2.0 * (loss - delta / (2.0 * eta)))
+    if wanted <= 0.0:
+        return 0.0
     return 1.0 if wanted >= q else wanted / q
 
 
