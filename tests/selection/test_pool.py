@@ -50,6 +50,16 @@ def test_what_takes_too_long_is_ended_and_what_is_kept_is_evaluated(source: Sour
         assert wrong.reason.startswith("InvalidParameterError")
 
 
+def test_a_process_that_has_died_with_nothing_to_do_is_replaced(source: Source, tmp_path: Path) -> None:
+    quick = Fit(SVC, {"C": 1.0, "gamma": 2.0}, 500, 60.0, 1)
+    with Pool(source, tmp_path, 1) as pool:
+        assert not answer(pool, quick).reason
+        idle = pool._workers[0].process
+        idle.kill()
+        idle.join()
+        assert not answer(pool, quick).reason
+
+
 def test_seconds_of_compiling_count_once_where_two_compile(source: Source, tmp_path: Path) -> None:
     with Pool(source, tmp_path, 1) as pool:
         pool._compiling += [(5.0, 6.0), (0.0, 2.0), (1.0, 4.0), (5.2, 5.5)]

@@ -6,6 +6,7 @@ import math
 import multiprocessing
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
@@ -104,10 +105,15 @@ class Pool:
         return seconds
 
     def ask(self, asked: Asked) -> None:
-        """Let a worker that has nothing to do begin; only while there is one."""
-        chosen = next(each for each in self._workers if each.asked is None)
+        """Let a worker that has nothing to do begin; only while there is one. One that has died is replaced before."""
+        place = next(place for place, each in enumerate(self._workers) if each.asked is None)
+        if not self._workers[place].process.is_alive():
+            _end(self._workers[place])
+            self._workers[place] = self._start()
+        chosen = self._workers[place]
         chosen.asked, chosen.began, chosen.is_ready = asked, time.monotonic(), False
-        chosen.connection.send(asked)
+        with suppress(BrokenPipeError, ConnectionResetError):  # one that dies at this moment has no answer
+            chosen.connection.send(asked)
 
     def answers(self, seconds: float) -> list[Answer]:
         """Wait until some worker has answered, or for so many seconds and until all are ready; return the answers."""

@@ -261,17 +261,9 @@ def test_a_broken_card_does_not_disturb_the_others(own):
     own("broken", "published: [1]\naliases: {\n")
     own("other", "published: [1]\naliases: 3\noptions: positive\n")
     assert catalog.card("a9a").name == "adult"
-    assert catalog.for_published("fw-table1", "reuters") == "reuters-money-fx"
     assert "option: positve: the dataset has no such option; did you mean 'positive'?" in complaint(
         "other", {"positve": 1}
     )
-
-
-def test_published_names_of_two_meanings():
-    assert catalog.for_published("bpegasos-table1", "letter") == "letter"
-    assert catalog.for_published("fw-table2", "letter") == "letter-scale"
-    assert catalog.for_published("bpegasos-table1", "covertype") == "covertype-multiclass"
-    assert catalog.for_published("mpu-table1", "covertype") == "covertype"
 
 
 def test_listing_imports_nothing_heavy():

@@ -81,6 +81,20 @@ def test_delimited_names_the_line_of_a_fault(tmp_path, line, said, block_bytes):
     assert said in refusal(read_delimited(file, encoding, LETTERS, block_bytes))
 
 
+@pytest.mark.parametrize(
+    ("separator", "text", "said"),
+    [
+        (",", "a,1,x\nb,2,y,z\na,3\nb,4,y\n", "line 2: has 4 columns instead of 3"),
+        (",", "a,1,x\nb,2\na,3,y,z\nb,4,y\n", "line 2: has 2 columns instead of 3"),
+        ("blank", "a 1 x\nb 2 y\na 3\nb 4 y z\n", "line 3: has 2 columns instead of 3"),
+    ],
+)
+def test_a_line_that_is_too_short_is_seen_beside_one_that_is_too_long(tmp_path, separator, text, said):
+    layout = DelimitedColumns(label=1, categorical=(3,), separator=separator)
+    with pytest.raises(DataError, match=said):
+        read_table(source_file(tmp_path, text), layout)
+
+
 def test_a_card_of_too_many_columns_is_refused(tmp_path):
     file = source_file(tmp_path, "a,1,2\n")
     with pytest.raises(DataError, match="has 3 columns, but the card names column 7"):

@@ -80,30 +80,6 @@ def whole(name: str) -> dict[str, Any]:
     return {**_content(path).data, "origin": str(path)}
 
 
-def for_published(table: str, dataset: str) -> str:
-    """Name the card that a published table means by one of its names.
-
-    ``letter`` is one set of files in bpegasos-2010 and another in frank-wolfe-2012; the cards' ``published`` say so.
-
-    Parameters
-    ----------
-    table : str
-        The published table, as its CSV is named: ``"fw-table1"``.
-    dataset : str
-        The name in its column ``dataset``.
-
-    Raises
-    ------
-    DataError
-        If no card answers to it.
-    """
-    for name, path in _paths().items():
-        published = _readable(path).get("published")
-        if isinstance(published, dict) and dataset in _texts(published.get(table)):
-            return name
-    return _find(dataset)
-
-
 def bipartitions(chosen: Card, how: Any) -> list[tuple[str, list[str], tuple[str, ...]]]:
     """List the two-class problems that a dataset's classes can be split into.
 

@@ -206,17 +206,20 @@ def _table(file: SourceFile, line: int, block: bytes, encoding: ColumnEncoding) 
     except (ValueError, OverflowError) as error:
         raise _data_error(file, line, block, encoding) from error
     numbers = table[[index for index in encoding.used if index not in texts]].to_numpy()
-    if not np.isfinite(numbers).all() or _fields_in(block, encoding) != len(table) * encoding.count:
+    if not np.isfinite(numbers).all() or not _has_all_fields(block, len(table), encoding):
         raise _data_error(file, line, block, encoding)
     return table
 
 
-def _fields_in(block: bytes, encoding: ColumnEncoding) -> int:
-    """Count the fields of a block: pandas cuts off what a line has too much."""
+def _has_all_fields(block: bytes, rows: int, encoding: ColumnEncoding) -> bool:
+    """Return whether each line of a block has a field for every column: pandas cuts off more, and fills what lacks."""
+    lines = [line for line in block.split(b"\n") if line.strip()]
     if encoding.layout.separator == "blank":
-        return len(block.split())
-    lines = sum(1 for line in block.split(b"\n") if line.strip())
-    return lines + block.count(encoding.layout.separator.encode())
+        counts = {len(line.split()) for line in lines}
+    else:
+        separator = encoding.layout.separator.encode()
+        counts = {line.count(separator) + 1 for line in lines}
+    return len(lines) == rows and counts <= {encoding.count}
 
 
 def _data_error(

@@ -36,6 +36,7 @@ import numpy as np
 from annotated_types import Gt
 from numpy.typing import NDArray
 
+from mpu_bench.core import blas1
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
@@ -233,7 +234,7 @@ def _add_plane(arrays):
     m, violators = progress.planes, progress.violators
     arrays.multipliers[m], arrays.idle[m], arrays.offsets[m] = 0.0, 0, violators
     for j in range(m + 1):
-        gram[m, j] = gram[j, m] = _fast_dot(planes[j], planes[m])
+        gram[m, j] = gram[j, m] = blas1.dot(planes[j], planes[m], len(planes[m]))
     # The sum of the losses; from the same numbers as the other slacks, as their ties decide in the small problem
     arrays.slacks[m] = violators - _dot(gram[m], arrays.multipliers, m)
     progress.planes = m + 1
@@ -244,14 +245,6 @@ def _dot(left, right, m):
     """Add up the products of the first m numbers in order."""
     total = 0.0
     for j in range(m):
-        total += left[j] * right[j]
-    return total
-
-
-@jit(fastmath={"reassoc", "contract"})
-def _fast_dot(left, right):
-    total = 0.0
-    for j in range(len(left)):
         total += left[j] * right[j]
     return total
 
