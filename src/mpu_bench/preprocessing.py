@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
 
@@ -103,9 +103,23 @@ class CategoricalColumn(Strict):
         """Return the place of every word among the categories, shape (n,); -1 for one that is not among them."""
         if isinstance(texts.dtype, pd.CategoricalDtype):
             return self.codes(_categories(texts))[texts.cat.codes.to_numpy()]
-        words = [str(each) for each in texts.to_list()] if self.exact else words_of(texts)
+        cells = texts.to_list()
+        words = [str(each) for each in cells] if self.exact else words_of(texts)
         places = {word: place for place, word in enumerate(self.categories)}
-        return np.array([places.get(word, -1) for word in words], np.intp)
+        codes = np.array([places.get(word, -1) for word in words], np.intp)
+        for row in np.flatnonzero(codes < 0):
+            codes[row] = next(
+                (places[word] for word in _other_words(cells[row], self.categories) if word in places), -1
+            )
+        return codes
+
+
+def _other_words(cell: Any, words: Iterable[str]) -> Iterator[str]:
+    """Yield how a file may have written what is a truth value or a number here: true for True, 1.0 for 1."""
+    if isinstance(cell, bool | np.bool_):
+        yield from ("true", "TRUE", "1") if cell else ("false", "FALSE", "0")
+    elif isinstance(cell, int | float | np.number):
+        yield from (word for word in words if _number(word) == cell)
 
 
 class OmittedColumn(Strict):
@@ -353,7 +367,7 @@ def words_of(texts: pd.Series[Any]) -> NDArray[Any]:
 
     Numbers are written as short as they can be: 1, not 1.0.
     """
-    if pd.api.types.is_numeric_dtype(texts):
+    if pd.api.types.is_numeric_dtype(texts) and not pd.api.types.is_bool_dtype(texts):
         numbers = texts.to_numpy(np.float64, na_value=np.nan)
         return np.array([MISSING if np.isnan(each) else plain_number(each) for each in numbers], object)
     if isinstance(texts.dtype, pd.CategoricalDtype):
@@ -368,7 +382,12 @@ def _categories(texts: pd.Series[Any]) -> pd.Series[Any]:
 
 def plain_words(cells: Iterable[Any]) -> list[str]:
     """Return cells as words without blanks around them; `MISSING` where one is missing."""
-    words = ("" if each is None or each is pd.NA else str(each).strip() for each in cells)
+    words = (
+        "" if each is None or each is pd.NA
+        else plain_number(float(each)) if isinstance(each, float | np.floating) and np.isfinite(each)
+        else str(each).strip()
+        for each in cells
+    )  # fmt: skip
     return [MISSING if word in _MISSING_WORDS else word for word in words]
 
 

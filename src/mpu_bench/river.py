@@ -11,8 +11,9 @@ Nothing is scaled here; put river's ``StandardScaler`` before. Memory does not g
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -65,7 +66,14 @@ class OnlineClassifier(base.Classifier):
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        """Know no feature yet."""
+        """Refuse wrong parameters, and know no feature yet."""
+        if isinstance(self.classes, str) or not isinstance(self.classes, Sequence | np.ndarray):
+            raise ValueError(f"classes is {self.classes!r}; it must be a list of labels")
+        if len(labels := list(self.classes)) < 2 or any(label in labels[:place] for place, label in enumerate(labels)):
+            raise ValueError(f"classes is {self.classes!r}; it must name two labels at least, each once")
+        count: Any = self.n_features
+        if not isinstance(count, Integral) or count < 1:
+            raise ValueError(f"n_features is {self.n_features!r}; it must be a whole number from 1 on")
         self._columns: dict[str, int] = {}
         self._learner: online.OnlineClassifier | None = None
         self._solver: Any = None
@@ -89,9 +97,15 @@ class OnlineClassifier(base.Classifier):
             If a parameter is outside its range, if the label is none of ``classes``, if a number is not finite, or if
             there are more names than columns.
         """
-        row, label = self._row(x, new_names=True), self._label(y)
-        if self._learner is None:
-            self._begin(row)
+        known = len(self._columns)
+        try:
+            label, row = self._label(y), self._row(x, new_names=True)
+            if self._learner is None:
+                self._begin(row)
+        except ValueError:  # of what is not learned no name gets a column
+            while len(self._columns) > known:
+                self._columns.popitem()
+            raise
         assert self._learner is not None
         with as_value_error():
             self._learner.learn(self._solver, Dense(row), np.array([label], np.int32))

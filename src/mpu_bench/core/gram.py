@@ -222,12 +222,12 @@ def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[
         bound = kernel.largest(squared_norm)
     if not bound < limit:
         raise DataError(
-            f"the largest ||x|| is {np.sqrt(squared_norm):.3g}, with which values of the kernel {kernel} may reach"
-            f" {bound:.1g}; {how_to_shrink(kernel)}"
+            f"the largest ||x|| is {np.sqrt(squared_norm):.3g}, with which inner products or values of the kernel"
+            f" {kernel} may reach {bound:.1g}; {_how_to_shrink(kernel)}"
         )
 
 
-def how_to_shrink(kernel: Kernel) -> str:
+def _how_to_shrink(kernel: Kernel) -> str:
     """Return what to do about kernel values that are too large, for a message."""
     otherwise = " or take a smaller degree or scale" if isinstance(kernel, Polynomial) else ""
     return f"scale the features down (a card's step for that is `scale`){otherwise}"

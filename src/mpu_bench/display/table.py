@@ -81,7 +81,8 @@ def print_results(results: ResultsFolder, console: Terminal, asked: Collection[i
     print_table(records, tables, console)
     for line in remarks(records, results.environments(), tables):
         console.tell(line)
-    if asked is not None and (rest := sum(not each["trial"] for each in every) - len(records)) > 0:
+    rest = 0 if asked is None else sum(not each["trial"] for place, each in enumerate(every) if place not in asked)
+    if rest:
         line = f"other runs of this experiment, not asked for: {rest}; mpu-bench show {results.folder} prints them all"
         console.tell(line)
 

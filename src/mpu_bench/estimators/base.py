@@ -29,7 +29,7 @@ from mpu_bench.errors import OutOfRangeError
 from mpu_bench.estimators.expansions import coefficients_of, machines_of, weights_of
 from mpu_bench.estimators.inputs import as_array, problem_of, rows_of, with_ones
 from mpu_bench.estimators.kernels import kernel_named
-from mpu_bench.estimators.parameters import as_value_error, check_types, one_of
+from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, check_types, one_of
 from mpu_bench.estimators.saving import saved_model
 from mpu_bench.preprocessing import Preprocessing
 from mpu_bench.solvers import load, multiclass
@@ -111,6 +111,7 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             word = (words or {}).get(fault.parameter, fault.parameter)
             raise ValueError(f"{word} is {getattr(self, word)!r}; it must be {fault.range}") from None
 
+    @as_it_was_if_refused
     def fit(self, X: Any, y: Any) -> Self:
         """Train.
 
@@ -199,7 +200,7 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def _keep(self, solver: Solver, state: Any, n: int) -> None:
         """Set what is left of training."""
-        self.model_ = solver.model(state)
+        self.model_, self._trained_with = solver.model(state), self.get_params(deep=False)
         self.n_iter_ = max(1, -(-int(state.counters[PRESENTED]) // max(n, 1)))
         self.kernel_evaluations_ = int(state.counters[KERNEL_EVALUATIONS])
         gap = solver.measures(state).gap
@@ -328,7 +329,7 @@ class TwoClassClassifier(SolverClassifier):
         passes = self._most_passes()
         if passes is not None and not passes >= 1:
             raise ValueError(f"max_iter is {passes!r}; it must be at least 1")
-        return solver if len(self.classes_) == 2 else Multiclass(solver, reduction, passes)
+        return solver if len(self.classes_) == 2 else Multiclass(solver, reduction, passes, self._solver)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -363,6 +364,7 @@ class WeightedClassifier(SolverClassifier):
 
     class_weight: Any = None
 
+    @as_it_was_if_refused
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train.
 

@@ -23,9 +23,12 @@ from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.estimators.base import ROWS, KernelClassifier
 from mpu_bench.estimators.inputs import problem_of, rows_of
-from mpu_bench.estimators.parameters import as_value_error, check_types, one_of
+from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, check_types, one_of
 from mpu_bench.solvers.online.online import OnlineSolver
 from mpu_bench.solvers.online.sparseness import Sparseness
+
+#: what may be another at each call of `partial_fit`: it decides nothing there, or nothing more
+_MAY_CHANGE = {"max_iter", "shuffle", "max_seconds", "random_state", "verbose"}
 
 
 class _InPieces(Problem):
@@ -93,6 +96,7 @@ class OnlineClassifier(KernelClassifier):
         """Return an online solver of the project; raise as of `_made`."""
         return cast("OnlineSolver", self._made(name, {"passes": "max_iter"}, **parameters))
 
+    @as_it_was_if_refused
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything and learn from these rows.
 
@@ -122,6 +126,7 @@ class OnlineClassifier(KernelClassifier):
             self._let_go_of_rows()
         return self
 
+    @as_it_was_if_refused
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn from these rows, once each and in their order, after all that came before.
 
@@ -135,10 +140,12 @@ class OnlineClassifier(KernelClassifier):
         Raises
         ------
         ValueError
-            If the first call names no classes, if a label is none of them, or if a parameter can only be found from
-            all rows, as with ``gamma="scale"``.
+            If the first call names no classes, if a label is none of them, if a parameter can only be found from all
+            rows, as with ``gamma="scale"``, or if one is not what it was when learning began.
         """
         begins = "_state" not in vars(self)
+        if not begins:
+            self._refuse_changes()
         X, labels = self._checked_piece(X, y, classes, begins)
         with as_value_error():
             solver = self._solver(len(labels))
@@ -147,6 +154,13 @@ class OnlineClassifier(KernelClassifier):
             self.learn(solver, rows_of(X), labels)
             self._keep(solver, self._state, int(self._state.counters[PRESENTED]))
         return self
+
+    def _refuse_changes(self) -> None:
+        for name, before in self._trained_with.items():
+            if name not in _MAY_CHANGE and (now := getattr(self, name)) is not before and now != before:
+                raise ValueError(
+                    f"{name} was {before!r} when learning began, and is {now!r}; set it back, or begin anew with fit"
+                )
 
     def begin(self, solver: OnlineSolver, X: Any) -> None:
         """Start with nothing learned, for rows as wide as X; ``classes_`` and ``n_features_in_`` are set.

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from functools import cache
+from functools import cache, wraps
 from numbers import Integral, Real
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
 from mpu_bench.errors import UserError
 
+_T = TypeVar("_T")
+
 #: how a type that a parameter may have is said, and what Python takes for it
-_SAID: dict[Any, str] = {Real: "a number", Integral: "a whole number", str: "a word", type(None): "None"}
-_TAKEN = {float: Real, int: Integral, bool: Integral, str: str, type(None): type(None)}
+_SAID: dict[Any, str] = {
+    Real: "a number",
+    Integral: "a whole number",
+    (bool, np.bool_, Integral): "True or False",
+    str: "a word",
+    type(None): "None",
+}
+_TAKEN: dict[Any, Any] = {
+    float: Real,
+    int: Integral,
+    bool: (bool, np.bool_, Integral),
+    str: str,
+    type(None): type(None),
+}
 
 
 def check_types(classifier: Any) -> None:
@@ -67,6 +81,22 @@ def one_of(words: Iterable[str], **parameter: Any) -> str:
     if value not in (choices := tuple(words)):
         raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, choices))}")
     return str(value)
+
+
+def as_it_was_if_refused(method: Callable[..., _T]) -> Callable[..., _T]:
+    """Let a classifier be what it was where a method of it that trains raises: fitted before, it still answers so."""
+
+    @wraps(method)
+    def tried(self: Any, *arguments: Any, **named: Any) -> _T:
+        before = dict(vars(self))
+        try:
+            return method(self, *arguments, **named)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return tried
 
 
 @contextmanager

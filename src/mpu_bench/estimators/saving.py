@@ -31,7 +31,7 @@ def saved_model(classifier: Any, preprocessing: Preprocessing | None = None) -> 
         raise DataError(f"the preprocessing makes {preprocessing.features:,} features; the model takes {features:,}")
     has_intercept = bool(getattr(classifier, "fit_intercept", False))
     names = getattr(classifier, "feature_names_in_", None)
-    parameters = {name: _plain(value) for name, value in sorted(classifier.get_params(deep=False).items())}
+    parameters = {name: _plain(value) for name, value in sorted(classifier._trained_with.items())}
     return SavedModel(
         classifier.model_,
         Classes.of(classifier.classes_),

@@ -45,7 +45,8 @@ def command(connection: int, report: int, jobs: int, group: str = "") -> list[st
     )
     numbers = [str(each) for each in (connection, report, jobs, os.getpid())]
     warnings = [f"-W{each}" for each in sys.warnoptions]
-    return [sys.executable, *warnings, "-c", code, *numbers, json.dumps([sys.path, group])]
+    # -P: nothing is imported from the current folder, not even before the folders are known
+    return [sys.executable, "-P", *warnings, "-c", code, *numbers, json.dumps([sys.path, group])]
 
 
 def main(connection: int, report: int, jobs: int, parent: int, group: str = "") -> None:

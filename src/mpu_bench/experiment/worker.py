@@ -198,10 +198,11 @@ class RunExecutor:
         self.send(Phase("loading"))
         dataset = task.run.dataset
         key = (dataset.name, repr(sorted(dataset.options.items())), task.home)
-        if self._problem is None or self._problem[0] != key:
+        planned = ("", task.fingerprint)
+        if self._problem is None or self._problem[0] != key or self._problem[1].fingerprint not in planned:
             self._problem = None  # its memory is free before the next is loaded
             self._problem = (key, load_problem(catalog.card(dataset.name, dataset.options), task.home))
-        if task.fingerprint not in ("", self._problem[1].fingerprint):
+        if task.fingerprint and task.fingerprint != self._problem[1].fingerprint:
             raise DataError(f"{dataset.label}: its data have changed since the plan was made; run again")
         problem = self._problem[1]
         if task.run.trial is not None:

@@ -71,7 +71,8 @@ class Pool:
         context = multiprocessing.get_context("spawn")
         process = context.Process(target=serve, args=(there, self._source, self._folder, os.getpid()), daemon=True)
         kept = dict(os.environ)
-        os.environ.update(variables(1))  # read by what the process imports
+        # read by what the process imports, none of it from the current folder
+        os.environ.update(variables(1) | {"PYTHONSAFEPATH": "1"})
         try:
             process.start()
         finally:

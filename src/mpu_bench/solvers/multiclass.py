@@ -22,7 +22,7 @@ machine had computed, and what even free sharing would save at most
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -62,7 +62,8 @@ class State:
     seed: int
     pairs: NDArray[np.int32]  #: (p, 2) the classes each machine tells apart, `REST` for all others
     trained: list[Trained]
-    machine: Any  #: the state of the solver, None at the end
+    solver: Solver  #: of the machine that is being trained
+    machine: Any  #: its state, None at the end
     most: int  #: examples that the machine may be presented
     counted: NDArray[np.int64]  #: by the machines that are trained
     counters: NDArray[np.int64]  #: by all
@@ -79,6 +80,8 @@ class Multiclass(Solver):
     reduction : {"one-against-one", "one-against-rest"}
     passes : int, optional
         The most passes of a machine over its own examples; then the next begins.
+    made_for : function of int, optional
+        Makes the solver of a machine from the number of its examples, where a parameter hangs on that.
     """
 
     classes: ClassVar = "any"
@@ -86,6 +89,7 @@ class Multiclass(Solver):
     solver: Solver
     reduction: Reduction
     passes: int | None = None
+    made_for: Callable[[int], Solver] | None = None
 
     def __post_init__(self) -> None:
         """Copy the wrapped solver's facts."""
@@ -121,7 +125,8 @@ class Multiclass(Solver):
         """Start the first machine."""
         self.check(problem, kernel)
         pairs = np.array(list(self._pairs(len(problem.classes))), np.int32)
-        state = State(problem, kernel, seed, pairs, [], None, UNLIMITED, new_counters(), new_counters())
+        counters = new_counters(), new_counters()
+        state = State(problem, kernel, seed, pairs, [], self.solver, None, UNLIMITED, *counters)
         self._begin(state)
         return state
 
@@ -136,7 +141,8 @@ class Multiclass(Solver):
         if len(state.trained) < len(state.pairs):
             first, second = map(int, state.pairs[len(state.trained)])
             part = _one_against_rest(state.problem, second) if first == REST else _pair(state.problem, first, second)
-            state.machine = self.solver.start(part, state.kernel, state.seed)
+            state.solver = self.solver if self.made_for is None else self.made_for(part.n)
+            state.machine = state.solver.start(part, state.kernel, state.seed)
             state.most = UNLIMITED if self.passes is None else self.passes * part.n
             state.counters[:] = state.counted + state.machine.counters
 
@@ -149,7 +155,7 @@ class Multiclass(Solver):
                 min(until.presented - int(state.counted[PRESENTED]), state.most),
                 until.kernel_evaluations - int(state.counted[KERNEL_EVALUATIONS]),
             )
-            status = answers.advance(self.solver, state.machine, its)
+            status = answers.advance(state.solver, state.machine, its)
             state.counters[:] = state.counted + state.machine.counters
             if status is Status.DIVERGED:
                 return status
@@ -160,7 +166,7 @@ class Multiclass(Solver):
 
     def _end(self, state: State, status: Status) -> None:
         with untimed():
-            solver, machine = self.solver, state.machine
+            solver, machine = state.solver, state.machine
             trained = solver.model(machine), answers.measures(solver, machine), answers.note(solver, machine)
             state.trained.append(Trained(*trained, status))
         state.counted[:] = state.counters
@@ -170,7 +176,7 @@ class Multiclass(Solver):
         """Return the vote of the machines that have begun; of two classes, the one machine's model."""
         models = [each.model for each in state.trained]
         if state.machine is not None:
-            models.append(self.solver.model(state.machine))
+            models.append(state.solver.model(state.machine))
         classes = len(state.problem.classes)
         return models[0] if classes == 2 else combined(models, state.pairs[: len(models)], classes)
 
@@ -178,7 +184,7 @@ class Multiclass(Solver):
         """Return the sums of objectives, once all machines have begun; of two classes, the one machine's measures."""
         measures = [each.measures for each in state.trained]
         if state.machine is not None:
-            measures.append(answers.measures(self.solver, state.machine))
+            measures.append(answers.measures(state.solver, state.machine))
         if len(state.pairs) == 1:
             return measures[0]
         if len(measures) < len(state.pairs):
@@ -193,7 +199,7 @@ class Multiclass(Solver):
         """Return every note on a machine once."""
         notes = [each.note for each in state.trained]
         if state.machine is not None:
-            notes.append(answers.note(self.solver, state.machine))
+            notes.append(answers.note(state.solver, state.machine))
         return "; ".join(dict.fromkeys(filter(None, notes)))
 
 

@@ -23,7 +23,8 @@ class Polynomial(NamedTuple):
     def largest(self, squared_norm: float) -> float:
         """Return a bound of what is computed for rows of at most this squared norm; may overflow to infinity."""
         base = abs(self.scale) * np.float64(squared_norm) + abs(self.offset)
-        return float(base ** (1 if self.normalize else self.degree))  # normalized before the power is taken
+        values = base ** (1 if self.normalize else self.degree)  # normalized before the power is taken
+        return float(max(values, squared_norm))  # the inner products, too
 
 
 @value.register(Polynomial)

@@ -194,6 +194,9 @@ class _Card(Strict):
         made of one dataset share its arrays. Nor is what has its default: a new key leaves what is prepared valid.
         """
         kept = self.model_dump(mode="json", exclude=_NOT_PREPARED, exclude_defaults=True)
+        files: dict[str, File] = getattr(self, "files", {})
+        if any(file.path for file in files.values()):
+            kept["order_of_classes"] = list(self.classes)  # of data whose card is edited; a hash has none of mappings
         if self.total and getattr(self, "split", None):
             kept["total"] = self.total.rows
         return {"version": FORMAT_VERSION, **kept}

@@ -118,10 +118,12 @@ def _has_header(rows: Sequence[Sequence[str]]) -> bool:
     if not rows:
         return False
     names = [cell.strip() for cell in rows[0]]
-    if any(map(_is_number, names)) or len(set(names)) < len(names):
+    if any(map(_is_number, names)):
         return False
     if len(rows) > 1 and any(map(_is_number, rows[1])):
-        return True
+        return True  # a name that is there twice is told then
+    if len(set(names)) < len(names):
+        return False
     return not any(
         name in (cell.strip() for cell in row[i : i + 1]) for row in rows[1:] for i, name in enumerate(names)
     )

@@ -265,7 +265,7 @@ def _valid_meta(card: Card, home: DataHome) -> Meta | None:
     try:
         meta = read_note(folder / _META, Meta, _MOST_META_BYTES)
         counts = [meta["counts"]["train"], meta["counts"]["test"]]
-        fits = [*map(sum, counts)] == [meta["n"], meta["n_test"]] and {*map(len, counts)} == {len(card.classes)}
+        fits = [*map(sum, counts)] == [meta["n"], meta["n_test"]] and list(meta["classes"]) == list(card.classes)
         complete = all((folder / name).stat().st_size == entry["bytes"] for name, entry in meta["arrays"].items())
         contents = [(fetch.known_hashes(file, home), meta["content"][file.name]) for file in card.remote_files]
     except (OSError, ValueError, LookupError):

@@ -7,6 +7,7 @@ column as in C: NaN where a number is missing, the code of a word, -1 for any ot
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from mpu_bench.core.kernels import Gaussian, Polynomial
 from mpu_bench.core.voting import REST
 from mpu_bench.errors import DataError
 from mpu_bench.models.export.portable import Portable
-from mpu_bench.preprocessing import CategoricalColumn, Table, Vectors
+from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table, Vectors
 
 _OPSET, _IR_VERSION = 17, 8  # which runtimes of 2022 read
 _WIDEST = 3e38
@@ -80,7 +81,7 @@ class _Graph:
 
         with np.errstate(over="ignore"):
             array = np.asarray(values).astype(dtype)
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
+        if array.dtype.kind == "f" and np.isinf(array).any():
             raise DataError("a number of the model is beyond the range of single precision")
         name = f"constant_{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(np.shape(values)), name))
@@ -140,13 +141,20 @@ def _table_steps(graph: _Graph, model: Portable, table: Table) -> str:
         codes += list(range(words)) or [-1]
         shifts += [0.0] * words if isinstance(column, CategoricalColumn) else [column.shift]
         widths += [1.0] * words if isinstance(column, CategoricalColumn) else [min(column.width, _WIDEST)]
-    fills = [getattr(column, "fill", None) or 0.0 for column in model.columns]
+    fills = [_fill(column) for column in model.columns]
     filled = graph.call("Where", [graph.call("IsNaN", ["rows"]), graph.constant([fills]), "rows"])
     values = graph.call("Gather", [filled, graph.constant(places, np.int64)], axis=1)
     scaled = graph.call("Div", [graph.call("Sub", [values, graph.constant([shifts])]), graph.constant([widths])])
     is_word = graph.call("Cast", [graph.call("Equal", [values, graph.constant([codes])])], to=1)
     features = graph.call("Where", [graph.constant([np.array(codes) >= 0], np.bool_), is_word, scaled])
     return _unit_rows(graph, features) if table.unit_rows else features
+
+
+def _fill(column: NumberColumn | CategoricalColumn) -> float:
+    """Return what stands for a missing value: no word is one of the categories, and what has no fill stays missing."""
+    if isinstance(column, CategoricalColumn):
+        return -1.0
+    return math.nan if column.fill is None else column.fill
 
 
 def _vector_steps(graph: _Graph, steps: Vectors) -> str:
@@ -197,7 +205,7 @@ def _biases(graph: _Graph, model: Portable) -> str:
 def _kernel_values(graph: _Graph, model: Portable, features: str) -> str:
     """Return the kernel values of every row with every vector, shape (n, m)."""
     vectors, kernel = model.vectors.toarray(), model.kernel
-    if isinstance(kernel, Gaussian):  # the distances stay, and less of them is lost by rounding
+    if isinstance(kernel, Gaussian) and len(vectors):  # the distances stay, and less of them is lost by rounding
         mean = vectors.mean(axis=0).astype(np.float32)
         features, vectors = graph.call("Sub", [features, graph.constant([mean])]), vectors - mean.astype(np.float64)
     products = graph.call("MatMul", [features, graph.constant(vectors.T)])

@@ -42,16 +42,16 @@ from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UPDATES, new_counters, reached
-from mpu_bench.core.gram import how_to_shrink, kernel_diagonal, refuse_overflow
+from mpu_bench.core.gram import refuse_overflow
 from mpu_bench.core.jit import jit, jit_dispatch
-from mpu_bench.core.kernels import Gaussian, Kernel
+from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.precision import centred, is_single_enough
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, any_rows, squared_norm, squared_norms, take
 from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
-from mpu_bench.errors import ConfigError, DataError
+from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.meb.core_set import (
     CoreSet,
     Examples,
@@ -153,18 +153,7 @@ class BallSolver(Solver):
     def check(self, problem: Problem, kernel: Kernel) -> None:
         """Refuse what a solver refuses, and kernel values it cannot work with."""
         super().check(problem, kernel)
-        norms = squared_norms(problem.train)
-        if isinstance(kernel, Gaussian):
-            refuse_overflow(norms, kernel, np.dtype(np.float32))
-        else:
-            self.check_diagonal(problem, kernel, kernel_diagonal(kernel, norms))
-
-    def check_diagonal(self, problem: Problem, kernel: Kernel, diagonal: NDArray[np.float64]) -> None:
-        """Refuse kernel values K(x_i, x_i), shape (n,), that single precision cannot hold."""
-        if not diagonal.max() < np.finfo(np.float32).max / 4:
-            raise DataError(
-                f"{problem.name}: K(x, x) of the kernel {kernel} reaches {diagonal.max():.1g}; {how_to_shrink(kernel)}"
-            )
+        refuse_overflow(squared_norms(problem.train), kernel, np.dtype(np.float32))
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start from the minimal ball of 20 random points."""

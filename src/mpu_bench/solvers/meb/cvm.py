@@ -15,12 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS
+from mpu_bench.core.gram import kernel_diagonal
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem
+from mpu_bench.core.rows import squared_norms
 from mpu_bench.core.solver import Kernels
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.meb.ball import BallSolver, step
@@ -50,9 +49,10 @@ class CVM(BallSolver):
         "objective": 1e-3,
     }
 
-    def check_diagonal(self, problem: Problem, kernel: Kernel, diagonal: NDArray[np.float64]) -> None:
-        """Refuse a kernel with which K(x, x) is not constant."""
-        super().check_diagonal(problem, kernel, diagonal)
+    def check(self, problem: Problem, kernel: Kernel) -> None:
+        """Refuse what all three refuse, and a kernel with which K(x, x) is not constant."""
+        super().check(problem, kernel)
+        diagonal = kernel_diagonal(kernel, squared_norms(problem.train))
         smallest, largest = float(diagonal.min()), float(diagonal.max())
         if largest - smallest > _DIAGONAL_TOLERANCE * largest:
             raise ConfigError(

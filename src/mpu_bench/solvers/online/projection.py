@@ -30,6 +30,7 @@ from mpu_bench.core.blas1 import dot
 from mpu_bench.core.counters import KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
 from mpu_bench.core.records import new_record
+from mpu_bench.errors import DataError
 from mpu_bench.solvers.online.expansion import change_squared_norm, remove, smallest, squared_coefficients
 from mpu_bench.solvers.online.maintenance import maintain
 
@@ -122,14 +123,17 @@ def invert_anew(gram: NDArray[np.float64], inverse: NDArray[np.float64], m: int,
 
     Raises
     ------
-    numpy.linalg.LinAlgError
-        If the matrix is not positive definite.
+    DataError
+        If the matrix is not positive definite, for its vectors cannot be told apart.
     """
     matrix = gram[:m, :m].copy()
     matrix[np.diag_indices(m)] = np.maximum(matrix.diagonal() * (1.0 + _JITTER), _TINY)
     upper, failed = lapack.dpotrf(matrix.T, lower=0)  # in Fortran's order: the lower factor by rows
     if failed:
-        raise np.linalg.LinAlgError("Matrix is not positive definite.")
+        raise DataError(
+            "projection: the vectors cannot be told apart by their kernel values, as where features are far from 0 for"
+            " their differences; shift and scale the features, or take maintenance: merging"
+        )
     _invert(np.ascontiguousarray(upper.T), matrix)
     inverse[:m, :m] = blas.dgemm(1.0, matrix.T, matrix.T, trans_b=True).T
     _multiply(inverse, gram[m], m, v)

@@ -219,7 +219,7 @@ class Inspector:
         atexit.register(self.close)
         with theirs:
             self._running = subprocess.Popen(
-                [sys.executable, "-c", _START, str(theirs.fileno()), *sys.path],
+                [sys.executable, "-P", "-c", _START, str(theirs.fileno()), *sys.path],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
