@@ -299,3 +299,10 @@ def test_the_top_needs_nothing_until_it_is_asked() -> None:
     assert {"run", "read", "Results", "UserError", "SMOClassifier"} <= set(dir(mpu_bench))
     with pytest.raises(AttributeError, match="has no attribute 'runn'"):
         mpu_bench.runn  # noqa: B018
+
+
+def test_what_is_no_path_is_told() -> None:
+    for arguments in ((3,), ("quickstart", {"results": 3}), ("quickstart", {"data": 3})):
+        config, *named = arguments
+        with pytest.raises(mpu_bench.ConfigError, match="is 3; it must be a path"):
+            mpu_bench.run(config, **(named[0] if named else {}))

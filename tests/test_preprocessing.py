@@ -169,3 +169,26 @@ def test_numbers_written_as_text_give_the_rows_of_the_numbers(values: list[float
     texts = pd.DataFrame({"x": [repr(value) for value in values]}, dtype=object)
     expected = ((np.array(values) - shift) / width).astype(np.float32)
     np.testing.assert_allclose(dense(table.rows(texts), 1)[:, 0], expected, rtol=1e-6, atol=1e-6 * 1e6 / width)
+
+
+@pytest.mark.parametrize(
+    ("categories", "cells"),
+    [
+        (("False", "True"), [True, False]),
+        (("false", "true"), [True, False]),
+        (("0", "1"), [True, False]),
+        (("1", "2"), [2.0, 1.0]),
+        (("1.0", "2.0"), [2, 1]),
+        (("a", "0.5", "1.0"), [1, 0.5]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("exact", [False, True])
+def test_truth_values_and_numbers_are_the_words_that_a_file_has_for_them(
+    categories: tuple[str, ...], cells: list[Any], exact: bool
+) -> None:
+    column = CategoricalColumn(name="c", categories=categories, exact=exact)
+    expected = [len(categories) - 1, len(categories) - 2]
+    for texts in (pd.Series(cells), pd.Series(cells, dtype=object), pd.Series(cells).astype("category")):
+        assert column.codes(texts).tolist() == expected
+    assert column.codes(pd.Series(["01", None], dtype=object)).tolist() == [-1, -1]  # another word, and none

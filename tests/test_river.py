@@ -82,3 +82,23 @@ def test_words_numbers_and_names_never_seen(hashing: bool) -> None:
 def test_a_mistake_is_one_message(parameters: dict[str, Any], x: dict[str, Any], y: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         river.Forgetron(**parameters).learn_one(x, y)
+
+
+def test_what_is_refused_takes_no_column() -> None:
+    model = river.Perceptron(classes=["a", "b"], n_features=2)
+    for x, y in (({"w": 1.0}, "typo"), ({"w": 1.0, "x": float("nan")}, "a"), ({"u": 1, "v": 1, "w": 1}, "a")):
+        with pytest.raises(ValueError, match=r"classes|finite|one more than the 2 columns"):
+            model.learn_one(x, y)
+    model.learn_one({"y": 1.0, "z": -1.0}, "a")
+    assert model.predict_one({"y": 1.0, "z": -1.0}) in {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("classes", frozenset("a")), ("classes", "ab"), ("classes", ["a"]), ("classes", ["a", "a"]), ("n_features", 2.5),
+     ("n_features", 0)],
+    ids=str,
+)  # fmt: skip
+def test_wrong_parameters_are_refused(kind: Any, name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"{name} is "):
+        kind(**{name: value})

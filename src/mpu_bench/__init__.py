@@ -10,7 +10,11 @@ from typing import Any
 __version__ = "0.2.0"
 
 #: name -> the module that it is in; imported when it is asked for: the command line needs none of it
-_MODULES = {"run": "api", "read": "api", "Results": "api", "UserError": "errors", "load": "models.saved"}
+_MODULES = {
+    **dict.fromkeys(("run", "read", "Results"), "api"),
+    **dict.fromkeys(("UserError", "ConfigError", "DataError", "StoreError"), "errors"),
+    "load": "models.saved",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -234,7 +234,9 @@ def run(
     jobs = _count("jobs", jobs, MOST_JOBS)
     jobs_per_worker = _count("jobs_per_worker", jobs_per_worker, MOST_JOBS)
     threads = None if threads is None else _count("threads", threads, MOST_THREADS)
-    home = DataHome.from_options(None if data is None else Path(data), mirror, _is_offline(offline))
+    folder_of_results, folder_of_data = _path("results", results), None if data is None else _path("data", data)
+    read_from = config if isinstance(config, Mapping) else _path("config", config)
+    home = DataHome.from_options(folder_of_data, mirror, _is_offline(offline))
     tell = say if progress else _say_nothing
     solvers.forget_plugins()
     if cluster is None:
@@ -245,7 +247,7 @@ def run(
         opened = pool_of(Cluster(cluster, jobs_per_worker, send_data), home.folder, tell)
     with opened as pool:
         chosen = ChosenRuns.read(
-            config if isinstance(config, Mapping) else Path(config),
+            read_from,
             _pairs("only", only, _one_of),
             profile=profile,
             settings=_pairs("settings", settings, lambda value: json.dumps(as_in_file(value))),
@@ -255,7 +257,7 @@ def run(
             kernel_memory=kernel_memory,
             announce=lambda files: tell(f"plugins, which run with your rights: {', '.join(map(str, files))}"),
         )
-        folder = Path(results) / chosen.experiment.name
+        folder = folder_of_results / chosen.experiment.name
         with _listener(progress) as listener:
             try:
                 chosen.make(
@@ -267,6 +269,12 @@ def run(
                 raise
     _write(folder)
     return Results(folder)
+
+
+def _path(keyword: str, given: Any) -> Path:
+    if not isinstance(given, str | os.PathLike):
+        raise ConfigError(f"{keyword} is {given!r}; it must be a path")
+    return Path(given)
 
 
 def _write(folder: Path) -> None:

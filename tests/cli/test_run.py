@@ -294,6 +294,17 @@ def test_what_was_not_asked_for_is_one_line(mpu_bench: Called) -> None:
     assert "dcd" in mpu_bench("show", "results/tried").stdout
 
 
+def test_trials_that_were_asked_for_hide_no_run_that_was_not(place: Path, mpu_bench: Called) -> None:
+    (place / "tuned.yaml").write_text(
+        "name: tuned\ndataset: {checkerboard: {rows: 200, test_rows: 50}}\nkernel: gaussian\n"
+        "tune: {kernel.gamma: [1, 2, 4], holdout: 0.25, with: perceptron}\n"
+        "solvers: [perceptron, {cks: {vectors: 10}}]\n",
+        encoding="utf-8",
+    )
+    told = mpu_bench("run", "tuned.yaml", "--only", "solver=perceptron")
+    assert "other runs of this experiment, not asked for: 1;" in told.stdout
+
+
 def test_another_config_of_the_same_name_is_refused(place: Path, mpu_bench: Called, rows: Rows) -> None:
     mpu_bench("run", "tried.yaml", "--repeats", "1")
     before = rows()

@@ -135,3 +135,10 @@ def test_a_kernel_that_overflows_is_refused():
     with pytest.raises(DataError, match="largest"):
         gram.build(Dense(np.array([[1e25, 0.0]])), 2, Gaussian(1.0), precision="single")
     assert gram.build(Dense(np.array([[1e25, 0.0]])), 2, Gaussian(1.0)).kept.dtype == np.float64
+
+
+@pytest.mark.parametrize("value", [1e20, 3e19])
+def test_inner_products_too_large_for_single_precision_are_refused_whatever_the_scale(value):
+    rows = Dense(np.full((3, 2), value, np.float32))
+    with pytest.raises(DataError, match="with which inner products or values of the kernel Polynomial"):
+        gram.build(rows, 2, Polynomial(1e-41, 0.0, 3))

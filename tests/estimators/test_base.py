@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 import mpu_bench
-from classifiers import ALL, blobs, made
+from classifiers import ALL, FORMS, blobs, made
 from mpu_bench import estimators, solvers
 from mpu_bench.estimators.base import KernelClassifier, WeightedClassifier
 
@@ -275,3 +275,32 @@ def test_a_star_brings_every_classifier() -> None:
     exec("from mpu_bench import *", names)
     assert set(ALL) <= names.keys()
     assert names["load"] is mpu_bench.load
+
+
+@pytest.mark.parametrize(("name", "parameters"), FORMS, ids=str)
+def test_a_fit_that_is_refused_leaves_what_was_fitted(name: str, parameters: dict[str, Any]) -> None:
+    X, y = blobs(2)
+    model = made(name, **parameters).fit(X, y)
+    scores, labels = model.decision_function(X), model.predict(X)
+    for rows, wanted in ((X, np.full(len(y), "a")), (X[:, :1], np.where(y == 1, "a", "b")), (X * np.nan, y)):
+        with pytest.raises(ValueError, match=r"one class only|NaN|max_seconds"):
+            model.set_params(max_seconds=-1.0).fit(rows, wanted)
+        np.testing.assert_array_equal(model.decision_function(X), scores)
+        np.testing.assert_array_equal(model.predict(X), labels)
+
+
+def test_truth_values_of_numpy_are_taken() -> None:
+    X, y = blobs(2)
+    assert estimators.SMOClassifier(bias=np.True_).fit(X, y).intercept_ != 0
+    with pytest.raises(ValueError, match="bias is 'yes'; it must be True or False"):
+        estimators.SMOClassifier(bias="yes").fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [estimators.SDCAClassifier, estimators.PegasosClassifier, estimators.SMOClassifier])
+def test_each_machine_of_a_pair_is_that_of_its_two_classes_alone(kind: Any) -> None:
+    X, y = blobs(3)
+    parameters = {"C": 0.5, "kernel": "linear", "multi_class": "ovo", "random_state": 0}
+    weights = kind(**parameters).fit(X, y).coef_
+    for place, (first, second) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        chosen = (y == first) | (y == second)
+        np.testing.assert_allclose(weights[place], kind(**parameters).fit(X[chosen], y[chosen]).coef_[0], rtol=1e-6)

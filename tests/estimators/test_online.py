@@ -97,3 +97,15 @@ def test_mistakes_are_one_message() -> None:
         made("ProjectronClassifier", vectors=5).partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="merging needs a Gaussian kernel"):
         made("BudgetedPegasosClassifier", kernel="linear").fit(X, y)
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_a_parameter_that_decides_may_not_change_while_it_learns(name: str) -> None:
+    X, y = blobs(2)
+    model = made(name).partial_fit(X, y, classes=[0, 1])
+    scores = model.decision_function(X)
+    model.set_params(max_seconds=3.0, shuffle=True).partial_fit(X[:1], y[:1])
+    model = made(name).partial_fit(X, y, classes=[0, 1]).set_params(gamma=7.0)
+    with pytest.raises(ValueError, match=r"gamma was .* when learning began, and is 7.0; set it back, or begin anew"):
+        model.partial_fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), scores)

@@ -10,6 +10,7 @@ from pydantic import (
     ByteSize,
     Field,
     TypeAdapter,
+    ValidationError,
     WithJsonSchema,
     WrapValidator,
     field_validator,
@@ -50,9 +51,10 @@ def _bytes(memory: Any, check: Callable[[Any], Any]) -> Any:
     if not isinstance(memory, str):
         return check(memory)
     try:
-        return check(_ANY_SIZE.validate_python(memory))  # not strict about words
-    except OverflowError:  # of pydantic before 2.14
-        raise ValueError("could not parse value and unit from byte string: it is too large") from None
+        count = _ANY_SIZE.validate_python(memory)  # not strict about words
+    except (ValidationError, OverflowError):  # the latter of pydantic before 2.14
+        raise ValueError("must be a number of bytes, or a number and a unit such as 4 GB") from None
+    return check(count)
 
 
 #: bytes, or words such as 4 GB

@@ -160,7 +160,8 @@ def entry_at(statement: TrendStatement | SlopeStatement, evidence: Evidence, poi
 
 def words_of(where: Where) -> str:
     """Return what tells the runs that are meant apart."""
-    words = [where.solver or where.dataset or where.experiment or "", *map(str, where.parameters.values())]
+    parameters = [value if isinstance(value, str) else f"{name}={value}" for name, value in where.parameters.items()]
+    words = [where.solver or where.dataset or where.experiment or "", *parameters]
     words += [f"B={where.budget}"] if where.budget else []
     words += [f"on {where.dataset}"] if where.dataset and where.solver else []
     words += [f"after {where.after.passes:g} pass{'es' if where.after.passes != 1 else ''}"] if where.after else []

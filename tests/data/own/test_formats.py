@@ -32,7 +32,7 @@ def form(tmp_path: Path, content: bytes | str, separator: str | None = None, hea
         ('name,y\n"a, b",1\n"c\nd",2\n', Form("delimited", ",", True)),
         (",x,y\n0,1.5,a\n", Form("delimited", ",", True)),
         ("\ufeffx,y\n1,2\n", Form("delimited", ",", True)),
-        ("x,x\n1,2\n", Form("delimited", ",", False)),
+        ("x,x\n1,2\n", Form("delimited", ",", True)),  # what is twice is told when it is read
     ],
 )
 def test_what_it_is(text: str, expected: Form, tmp_path: Path) -> None:

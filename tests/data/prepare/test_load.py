@@ -247,3 +247,21 @@ def test_a_pipe_in_place_of_a_description_is_not_read(world):
     path.unlink()
     os.mkfifo(path)
     assert world.load().n == 3
+
+
+def test_the_order_of_classes_of_a_file_of_ones_own_is_part_of_its_data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "mine.csv").write_text("y,a,b\n" + "no,1,2\nyes,3,4\nno,5,6\n" * 10, encoding="utf-8")
+    home, found = DataHome(tmp_path / "home", (), offline=True), {}
+    for order in (["no", "yes"], ["yes", "no"]):
+        (tmp_path / "datasets" / "mine.yaml").write_text(
+            "title: mine\nkind: table\nfiles: {mine.csv: {path: ../mine.csv}}\ntrain: mine.csv\nseparator: ','\n"
+            "header: true\nsplit: {test: 0.2, seed: 0}\ncolumns: {y: label, a: number, b: number}\n"
+            f"classes: {order}\nexpect: {{total: {{rows: 30}}}}\n",
+            encoding="utf-8",
+        )
+        problem = load_problem(catalog.card("mine"), home)
+        found[problem.classes] = problem
+        assert [problem.classes[label] for label in problem.labels].count("yes") == 8
+    assert len({problem.fingerprint for problem in found.values()}) == 2

@@ -10,8 +10,10 @@ import pytest
 
 from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import Limits
+from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import SILENT
+from mpu_bench.data.prepare.load import describe
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import News, Phase, Task
@@ -91,3 +93,20 @@ def test_the_threads_of_this_process_are_those_it_has(pool: InProcessPool) -> No
     pool.use_threads(1)
     with pytest.raises(ConfigError, match="give --threads 2"):
         pool.use_threads(2)
+
+
+def test_data_that_have_changed_since_the_last_run_are_read_again(
+    pool: InProcessPool, tmp_path: Path, shared_home: DataHome
+) -> None:
+    text = "name: tried\ndataset: {file: mine.csv}\nsolvers: [perceptron]\nkernel: linear\nstop: {passes: 2}\n"
+    (tmp_path / "tried.yaml").write_text(text, encoding="utf-8")
+    for shift in (0, 7):
+        rows = "".join(f"{'yes' if i % 3 else 'no'},{(i * 37 + shift) % 11},{i % 5 + shift}\n" for i in range(60))
+        (tmp_path / "mine.csv").write_text(f"y,a,b\n{rows}", encoding="utf-8")
+        (planned,) = plan.plan(read_config(tmp_path / "tried.yaml"))
+        dataset = planned.dataset
+        assert pool.prepare(dataset.name, dataset.options, shared_home, Limits(), SILENT) == ""
+        fingerprint = describe(catalog.card(dataset.name, dataset.options), shared_home).fingerprint
+        assert fingerprint
+        pool.submit(Task("key", planned, shared_home, fingerprint=fingerprint))
+        assert pool.next_outcome(lambda _task, _news: None).record["status"] == "done"

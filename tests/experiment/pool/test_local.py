@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import SILENT, Lines
 from mpu_bench.data.prepare.load import describe, load_problem
-from mpu_bench.experiment import plan
+from mpu_bench.experiment import plan, supervisor
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress, Task
 from mpu_bench.experiment.pool import Outcome, Pool, bounds
 from mpu_bench.experiment.pool.local import LocalPool
@@ -338,3 +339,10 @@ def test_odd_ends_have_their_cause(outcomes) -> None:
     )
     assert (fault["status"], fault["reason"]) == ("crashed", "its process was ended by SIGSEGV")
     assert (closed["status"], closed["reason"][:40]) == ("crashed", "it closed its connection to mpu-bench; a")
+
+
+def test_a_worker_imports_nothing_from_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('this is not what was meant')", encoding="utf-8")
+    command = supervisor.command(0, 0, 1)
+    python = command[: command.index("-c")]
+    assert subprocess.run([*python, "-c", "import json"], cwd=tmp_path, check=False).returncode == 0

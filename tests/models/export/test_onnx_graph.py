@@ -18,6 +18,7 @@ from mpu_bench.models.classes import Classes
 from mpu_bench.models.export.onnx_graph import onnx_bytes, runtime_answers
 from mpu_bench.models.export.portable import portable
 from mpu_bench.models.saved import SavedModel
+from mpu_bench.preprocessing import CategoricalColumn
 
 
 def check(model: SavedModel, raw: Any) -> None:
@@ -63,3 +64,25 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(DataError, match=r"pip install 'mpu-bench\[onnx\]'"):
         onnx_bytes(portable(saved("linear")))
+
+
+def test_a_missing_value_is_no_word_and_no_number() -> None:
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    without = TABLE.model_copy(
+        update={"columns": tuple(each.model_copy(update={"fill": None}) if each.kind == "number" else each
+                                 for each in TABLE.columns)}
+    )  # fmt: skip
+    exported = portable(SavedModel(linear(), Classes.of([0, 1]), FEATURES, without))
+    words = [place for place, column in enumerate(exported.columns) if isinstance(column, CategoricalColumn)]
+    numbers = next(place for place in range(len(exported.columns)) if place not in words)
+    raw = np.ones((3, len(exported.columns)), np.float32)
+    raw[0, words], raw[1, words], raw[2, numbers] = np.nan, -1.0, np.nan
+    found = runtime_answers(onnx_bytes(exported), raw)
+    assert found is not None
+    assert found[1][0] == found[1][1]
+    assert np.isnan(found[1][2]).all()
+
+
+def test_a_gaussian_without_vectors_is_its_bias() -> None:
+    empty = KernelModel(Dense(np.zeros((0, FEATURES), np.float32)), np.zeros((0, 1)), Gaussian(0.3), FEATURES, 0.125)
+    check(SavedModel(empty, Classes.of([0, 1]), FEATURES), raw_rows())

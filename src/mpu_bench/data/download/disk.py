@@ -11,10 +11,10 @@ from pathlib import Path
 from mpu_bench.data.download.address import shown
 from mpu_bench.errors import FetchError
 
-_ANOTHER_HOME = "choose another data home with MPU_BENCH_DATA"
+_ANOTHER_HOME = "choose another data home with --data or MPU_BENCH_DATA"
 _FULL = (
     "The disk is full: {path} could not be written. Free some space and run the same command again (a download "
-    "continues where it stopped), or choose a data home on another disk with MPU_BENCH_DATA."
+    "continues where it stopped), or choose a data home on another disk with --data or MPU_BENCH_DATA."
 )
 _NO_PERMISSION = (
     f"No permission for {{path}}. Make it readable and writable for this user, or {_ANOTHER_HOME}. "
@@ -30,11 +30,14 @@ _MESSAGES = {
     errno.EROFS: _NO_PERMISSION,
     errno.ENOTDIR: _FILE_IN_THE_WAY,
     errno.EEXIST: _FILE_IN_THE_WAY,
-    errno.ENOENT: "{path} has disappeared while it was in use, or its folder has. Run the same command again.",
+    errno.ENOENT: (
+        "{path} cannot be made, or it or its folder has disappeared while it was in use. Run the same command again; "
+        f"if that does not help, {_ANOTHER_HOME}."
+    ),
     errno.EISDIR: "{path} is a folder where a file is needed. Move it away.",
     errno.ENOSYS: (
         "The file system of {path} cannot lock files, which keeps processes from overwriting each other's data. "
-        "Choose a data home on another one with MPU_BENCH_DATA."
+        "Choose a data home on another one with --data or MPU_BENCH_DATA."
     ),
 }
 
