@@ -176,6 +176,11 @@ class Table(Strict):
                 names.append(column.name)
         return (*names, "constant") if self.augment is not None else tuple(names)
 
+    @property
+    def seen_columns(self) -> tuple[str, ...]:
+        """The names of the columns that features are made of."""
+        return tuple(column.name for column in self.columns if not isinstance(column, OmittedColumn))
+
     def check_columns(self, given: Sequence[str]) -> None:
         """Check the columns of a file: those here, in this order; the label may be left out.
 

@@ -76,6 +76,13 @@ def test_what_does_not_fit_the_model_is_one_message(called, place: Path, model: 
     assert said.count("\n") <= 2
 
 
+def test_a_feature_is_no_label(called, place: Path, model: str) -> None:
+    (place / "rows.csv").write_text(HEADING + ROWS, encoding="utf-8")
+    code, said = called("evaluate", model, "rows.csv", "--label", "age")
+    assert (code, said.count("\n") <= 2) == (2, True)
+    assert "'age' cannot be the label: the model takes this column as a feature" in said
+
+
 def test_nothing_is_left_where_a_row_cannot_be_predicted(called, place: Path, model: str) -> None:
     (place / "rows.csv").write_text(HEADING + ROWS + "39,state,0,many\n", encoding="utf-8")
     assert called("predict", model, "rows.csv", "--out", "found.csv")[0] == 2

@@ -38,6 +38,7 @@ def test_files_that_are_there_are_not_overwritten(called, place: Path) -> None:
         ("off", None, "which is no text in YAML"),
         ("mpu", None, "the project has a solver 'mpu' of its own; choose another name"),
         ("mine", "mine.txt", "mine.txt: the name of the file must end in .py"),
+        ("json", None, "json.py: Python has a module 'json' of its own"),
     ],
 )
 def test_names_that_cannot_be_are_refused(name: str, file: str | None, words: str, tmp_path: Path) -> None:

@@ -152,6 +152,8 @@ def _of_table(
     if labelled and label not in file.columns:
         wanted = f"no column '{label}'" if label else "no column with the label"
         raise _InFileError(f"has {wanted}; name that with --label. Its columns: {', '.join(file.columns[:20])}")
+    if isinstance(saved.preprocessing, Table) and label in saved.preprocessing.seen_columns:
+        raise _InFileError(f"'{label}' cannot be the label: the model takes this column as a feature")
     first = 1
     for frame in file.pieces():
         labels = None if label not in frame.columns else words_of(frame[label]).tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from string import Template
 
@@ -51,6 +52,11 @@ def write(name: str, file: Path | None = None) -> tuple[Path, Path]:
     path = file or Path(re.sub("[^A-Za-z0-9]+", "_", name) + ".py")
     if path.suffix != ".py":
         raise ConfigError(f"{path}: the name of the file must end in .py")
+    if path.stem in sys.stdlib_module_names:
+        raise ConfigError(
+            f"{path}: Python has a module '{path.stem}' of its own, in whose place programs in this folder would import"
+            " the file; give another name, or another --file"
+        )
     config = path.with_suffix(".yaml")
     for each in (path, config):
         if os.path.lexists(each):
