@@ -35,13 +35,13 @@ def test_runs_of_one_seed_are_pairs() -> None:
 
 def test_one_run_that_says_all_stands_beside_all_seeds_of_the_other() -> None:
     found = difference(by_seed(1.0), {("", 3): 2.0, ("", 4): 4.0}, certain=(True, False))
-    assert found == Difference(2.0, pytest.approx(1.0))  # type: ignore[arg-type]
+    assert found == Difference(2.0, pytest.approx(1.0), 2)  # type: ignore[arg-type]
 
 
 def test_one_run_of_something_random_has_one_partner_and_no_error() -> None:
     several = by_seed(2.0, 3.0, 5.0)
-    assert difference(by_seed(1.0), several, certain=(False, False)) == Difference(1.0, None)
-    assert difference(several, by_seed(1.0), certain=(False, False)) == Difference(-1.0, None)
+    assert difference(by_seed(1.0), several, certain=(False, False)) == Difference(1.0, None, 1)
+    assert difference(several, by_seed(1.0), certain=(False, False)) == Difference(-1.0, None, 1)
     assert difference({("", 7): 1.0}, several, certain=(False, False)) == Difference(pytest.approx(7 / 3), None)  # type: ignore[arg-type]
 
 

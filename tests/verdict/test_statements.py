@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
@@ -9,8 +10,16 @@ from mpu_bench.config.rules import SignificantStatement, Statement
 from mpu_bench.config.sentences import sentences
 from mpu_bench.published import table
 from mpu_bench.verdict.judge import HOLDS, NOT_JUDGED, NOT_RUN, REFUTED, SO_FAR, UNDECIDED
-from mpu_bench.verdict.points import Evidence, Point
-from mpu_bench.verdict.statements import points_of, verdict_of
+from mpu_bench.verdict.points import (
+    CONTRADICTS,
+    NOISE,
+    NOT_MEASURED,
+    Difference,
+    Evidence,
+    Point,
+    chance_of,
+)
+from mpu_bench.verdict.statements import chance_of_so_many, points_of, verdict_of
 
 
 def run(dataset="a", solver="fw", seed=0, experiment="one", parameters=None, **quantities):
@@ -292,3 +301,21 @@ def test_curves_against_seconds_are_of_one_machine(against, is_judged):
     assert judged(statement, [run("a")], whole)[0] == HOLDS
     apart = made("sbp", 0.1, "here") + made("sdca", 0.2, "there")
     assert judged(statement, [run("a")], apart)[0] == (HOLDS if is_judged else NOT_JUDGED)
+
+
+@pytest.mark.parametrize(("points", "pairs", "against"), [(1, 5, 1), (20, 5, 1), (20, 5, 4), (8, 20, 2)])
+def test_the_chance_that_noise_alone_contradicts_at_so_many_points(points, pairs, against):
+    noise = np.random.default_rng(points + pairs).standard_normal((20_000, points, pairs))
+    errors = noise.std(axis=2, ddof=1) / np.sqrt(pairs)
+    beyond = (noise.mean(axis=2) < -2 * errors).sum(axis=1)
+    chance = chance_of(Difference(-1.0, 0.1, pairs))
+    outcomes = [CONTRADICTS if place < against else NOISE for place in range(points)]
+    found = chance_of_so_many([Point("x", outcome, chance=chance) for outcome in outcomes])
+    assert found == pytest.approx((beyond >= against).mean(), abs=0.012)
+
+
+def test_the_chance_is_not_known_where_that_of_a_point_is_not():
+    assert chance_of(Difference(-1.0, None, 1)) is None
+    assert chance_of(Difference(-1.0, 0.0)) == 0.0  # where nothing is random
+    assert chance_of_so_many([Point("x", CONTRADICTS, chance=0.1), Point("y", CONTRADICTS)]) is None
+    assert chance_of_so_many([Point("x", CONTRADICTS, chance=0.0), Point("y", NOT_MEASURED)]) == 0.0

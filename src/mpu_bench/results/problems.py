@@ -11,7 +11,7 @@ from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import QUANTITIES, Quantity
 from mpu_bench.scaled import from_json
 
-MAXIMISED = "largest"  #: begins what a problem is called whose objective is the better, the larger it is
+_MAXIMISED = "largest"  #: begins what a problem is called whose objective is the better, the larger it is
 
 
 def problem_of(solver: str, parameters: Mapping[str, Any]) -> str:
@@ -41,7 +41,7 @@ def problem_in(record: Mapping[str, Any]) -> str:
 
 def better_way(quantity: str, record: Mapping[str, Any]) -> str:
     """Return which way a quantity of a row is better, "lower", "higher" or "": of objectives its problem tells."""
-    is_maximised = quantity == "objective" and problem_in(record).startswith(MAXIMISED)
+    is_maximised = quantity == "objective" and problem_in(record).startswith(_MAXIMISED)
     return "higher" if is_maximised else QUANTITIES[quantity].better
 
 

@@ -11,6 +11,8 @@ from functools import lru_cache
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
+from scipy.special import stdtr
+
 from mpu_bench import solvers
 from mpu_bench.config.rules import Where
 from mpu_bench.quantities import FINISHED
@@ -34,6 +36,7 @@ class Point:
     name: str
     outcome: str
     words: str = ""
+    chance: float | None = None  #: that noise alone contradicts here, where neither is better; None where not known
 
 
 class Evidence(NamedTuple):
@@ -127,10 +130,11 @@ def is_certain(quantity: str, rows: Sequence[Row]) -> bool:
 
 
 class Difference(NamedTuple):
-    """A mean, of values or of differences, and its standard error, None where it cannot be known."""
+    """A mean, of values or of differences, and its standard error, None where it cannot be known; of how many pairs."""
 
     mean: float
     error: float | None
+    pairs: int = 0
 
     @property
     def least(self) -> float | None:
@@ -155,8 +159,8 @@ def difference(of: Mapping[Any, float], than: Mapping[Any, float], certain: tupl
     pairs = [than[key] - of[key] for key in of if key in than]
     if not pairs:
         return unpaired(mean_of(of.values()), mean_of(than.values()))
-    mean, error = mean_of(pairs)
-    return Difference(mean, 0.0 if all(certain) else error)
+    apart = mean_of(pairs)
+    return apart._replace(error=0.0 if all(certain) else apart.error, pairs=len(pairs))
 
 
 def mean_of(values: Collection[float]) -> Difference:
@@ -178,6 +182,14 @@ def _spread(values: Mapping[Any, float], beside: Mapping[Any, float]) -> Mapping
     by_split = {split: value for (split, _), value in values.items()}
     at_others = {key: by_split[key[0]] for key in beside if key[0] in by_split}
     return at_others or values
+
+
+def chance_of(of: Difference | None) -> float | None:
+    """Return the probability that paired noise alone goes so far beyond zero in one direction as to contradict."""
+    if of is None or of.error is None or (of.error and of.pairs < 2):
+        return None
+    beyond = rules().statements.standard_errors
+    return float(1.0 - stdtr(of.pairs - 1, beyond)) if of.error else 0.0
 
 
 def outcome(of: Difference | None) -> str:

@@ -43,6 +43,7 @@ from mpu_bench.verdict.points import (
     Point,
     Row,
     by_pair,
+    chance_of,
     difference,
     is_certain,
     mean_of,
@@ -94,6 +95,22 @@ def verdict_of(points: Sequence[Point], most: bool = False) -> str:
     return judge.HOLDS if len(measured) == len(outcomes) else judge.SO_FAR
 
 
+def chance_of_so_many(points: Sequence[Point]) -> float | None:
+    """Return the probability that noise alone contradicts at as many of the points; None where that is not known.
+
+    As if the points were independent and neither side better at any: the more points an "every" has, the more often one
+    of them lies beyond two standard errors.
+    """
+    judged = [point for point in points if point.outcome not in (NOT_MEASURED, NOT_JUDGED)]
+    chances = [point.chance for point in judged if point.chance is not None]
+    if len(chances) < len(judged):
+        return None
+    counts = np.ones(1)  # the probability of each number of points
+    for chance in chances:
+        counts = np.convolve(counts, [1.0 - chance, chance])
+    return float(counts[sum(point.outcome == CONTRADICTS for point in judged) :].sum())
+
+
 def _number(value: float, quantity: str) -> str:
     declared = QUANTITIES.get(quantity)
     return declared.text(value) if declared is not None else f"{value:.4g}"
@@ -121,9 +138,9 @@ def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
             found.append(Point(name, NOT_JUDGED, reason))
             continue
         apart = apart_of(of, than)
-        signed = apart and Difference(sign * apart.mean + statement.slack, apart.error)
+        signed = apart and apart._replace(mean=sign * apart.mean + statement.slack)
         words = _both(of, than, statement, peer) if apart else ""
-        found.append(Point(name, outcome(signed), words))
+        found.append(Point(name, outcome(signed), words, chance_of(apart)))
     return found
 
 
