@@ -38,11 +38,16 @@ def test_one_run_that_says_all_stands_beside_all_seeds_of_the_other() -> None:
     assert found == Difference(2.0, pytest.approx(1.0), 2)  # type: ignore[arg-type]
 
 
-def test_one_run_of_something_random_has_one_partner_and_no_error() -> None:
+def test_one_run_of_something_random_stands_beside_the_mean_of_the_other_and_has_no_error() -> None:
     several = by_seed(2.0, 3.0, 5.0)
-    assert difference(by_seed(1.0), several, certain=(False, False)) == Difference(1.0, None, 1)
-    assert difference(several, by_seed(1.0), certain=(False, False)) == Difference(-1.0, None, 1)
-    assert difference({("", 7): 1.0}, several, certain=(False, False)) == Difference(pytest.approx(7 / 3), None)  # type: ignore[arg-type]
+    assert difference(by_seed(1.0), several, certain=(False, False)) == Difference(pytest.approx(7 / 3), None, 1)  # type: ignore[arg-type]
+    assert difference(several, {("", 7): 1.0}, certain=(True, False)) == Difference(pytest.approx(-7 / 3), None, 1)  # type: ignore[arg-type]
+    single, all_seeds = (
+        {(split, 0): 1.0 for split in "ab"},
+        {(s, seed): seed + (s == "b") for s in "ab" for seed in range(3)},
+    )
+    found = difference(single, all_seeds, certain=(False, False))
+    assert found == Difference(pytest.approx(0.5), pytest.approx(0.5), 2)  # type: ignore[arg-type]
 
 
 def test_means_stand_beside_each_other_where_no_seed_is_common() -> None:

@@ -1,14 +1,19 @@
 """Statements that papers make, of rows made up here."""
 
 import json
+import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import TypeAdapter
+from scipy.stats import ttest_1samp
 
-from mpu_bench.config.rules import SignificantStatement, Statement
+from mpu_bench.config.rules import Claim, SignificantStatement, Statement
 from mpu_bench.config.sentences import sentences
 from mpu_bench.published import table
+from mpu_bench.verdict.claims import of_claims
 from mpu_bench.verdict.judge import HOLDS, NOT_JUDGED, NOT_RUN, REFUTED, SO_FAR, UNDECIDED
 from mpu_bench.verdict.points import (
     CONTRADICTS,
@@ -17,9 +22,9 @@ from mpu_bench.verdict.points import (
     Difference,
     Evidence,
     Point,
-    chance_of,
+    p_value_of,
 )
-from mpu_bench.verdict.statements import chance_of_so_many, points_of, verdict_of
+from mpu_bench.verdict.statements import p_value_over, points_of, verdict_of
 
 
 def run(dataset="a", solver="fw", seed=0, experiment="one", parameters=None, **quantities):
@@ -303,19 +308,31 @@ def test_curves_against_seconds_are_of_one_machine(against, is_judged):
     assert judged(statement, [run("a")], apart)[0] == (HOLDS if is_judged else NOT_JUDGED)
 
 
-@pytest.mark.parametrize(("points", "pairs", "against"), [(1, 5, 1), (20, 5, 1), (20, 5, 4), (8, 20, 2)])
-def test_the_chance_that_noise_alone_contradicts_at_so_many_points(points, pairs, against):
-    noise = np.random.default_rng(points + pairs).standard_normal((20_000, points, pairs))
-    errors = noise.std(axis=2, ddof=1) / np.sqrt(pairs)
-    beyond = (noise.mean(axis=2) < -2 * errors).sum(axis=1)
-    chance = chance_of(Difference(-1.0, 0.1, pairs))
-    outcomes = [CONTRADICTS if place < against else NOISE for place in range(points)]
-    found = chance_of_so_many([Point("x", outcome, chance=chance) for outcome in outcomes])
-    assert found == pytest.approx((beyond >= against).mean(), abs=0.012)
+@given(st.lists(st.floats(-3, 3), min_size=3, max_size=8).filter(lambda values: np.std(values) > 0.1))
+def test_the_p_of_a_point_is_that_of_the_t_test(values):
+    mean, error = np.mean(values), np.std(values, ddof=1) / np.sqrt(len(values))
+    expected = ttest_1samp(values, 0.0, alternative="less").pvalue
+    assert p_value_of(Difference(mean, error, len(values))) == pytest.approx(expected)
 
 
-def test_the_chance_is_not_known_where_that_of_a_point_is_not():
-    assert chance_of(Difference(-1.0, None, 1)) is None
-    assert chance_of(Difference(-1.0, 0.0)) == 0.0  # where nothing is random
-    assert chance_of_so_many([Point("x", CONTRADICTS, chance=0.1), Point("y", CONTRADICTS)]) is None
-    assert chance_of_so_many([Point("x", CONTRADICTS, chance=0.0), Point("y", NOT_MEASURED)]) == 0.0
+def test_an_every_over_many_points_is_refuted_by_noise_more_often():
+    against, supporting = Point("x", CONTRADICTS, p_value=0.03), Point("y", NOISE, p_value=0.4)
+    assert p_value_over([against]) == 0.03
+    assert p_value_over([against, *[supporting] * 9, Point("z", NOT_MEASURED)]) == pytest.approx(0.3)
+    assert p_value_over([against, Point("z", CONTRADICTS)]) is None  # one that is not known
+    assert p_value_over([supporting]) is None
+    assert p_value_of(Difference(-1.0, None, 1)) is None
+    assert p_value_of(Difference(-1.0, 0.0)) == 0.0  # where nothing is random
+
+
+def test_a_refuted_claim_says_whether_that_may_be_noise():
+    values = {("a", "fw"): 1.0, ("a", "cvm"): 0.9, ("b", "fw"): 1.0, ("b", "cvm"): 2.0}
+    rows = runs(values, "test_error")
+    for row, more in zip(rows[:3], (0.0, 0.05, -0.04), strict=True):
+        row["test_error"] += more
+    statement = {"kind": "lower", "quantity": "test_error", "of": {"solver": "fw"}, "than": {"solver": "cvm"},
+                 "each": {"dataset": ["a", "b"]}}  # fmt: skip
+    claim = TypeAdapter(Claim).validate_python({"claim": "fw errs less", "statement": statement})
+    (cell,) = of_claims([claim], Evidence(rows))
+    assert cell.verdict == REFUTED
+    assert re.search(r"over 2 points that may be noise: p = 0\.\d+ \(Bonferroni\)", cell.remark)

@@ -26,7 +26,7 @@ from mpu_bench.verdict.cells import CLAIM, RECOMPUTED, VALUE, Cell, judged, numb
 from mpu_bench.verdict.judge import Sample
 from mpu_bench.verdict.points import NOISE, NOT_JUDGED, NOT_MEASURED, UNCLEAR, Evidence, Point, selected
 from mpu_bench.verdict.rules import Table, rules
-from mpu_bench.verdict.statements import chance_of_so_many, points_of, verdict_of
+from mpu_bench.verdict.statements import p_value_over, points_of, verdict_of
 
 
 def of_claims(claims: Sequence[Claim], evidence: Evidence) -> list[Cell]:
@@ -92,9 +92,9 @@ def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
     against = [point for point in points if point.outcome == "contradicts"]
     shown = against or [point for point in points if point.outcome in (UNCLEAR, NOISE, NOT_JUDGED)]
     words = _shown(shown)
-    chance = chance_of_so_many(points) if verdict == judge.REFUTED and not most else None
-    if chance is not None and chance > rank_tests.LEVEL:
-        words.append(f"noise alone goes against it at {len(against)} of {measured} with probability {chance:.2g}")
+    p_value = p_value_over(points) if verdict == judge.REFUTED and not most else None
+    if p_value is not None and p_value > rank_tests.LEVEL:
+        words.append(f"over {measured} points that may be noise: p = {p_value:.2g} (Bonferroni)")
     return replace(
         cell,
         verdict=verdict,

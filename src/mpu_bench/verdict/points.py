@@ -36,7 +36,7 @@ class Point:
     name: str
     outcome: str
     words: str = ""
-    chance: float | None = None  #: that noise alone contradicts here, where neither is better; None where not known
+    p_value: float | None = None  #: of what goes against the statement here, one-sided; None where that is not known
 
 
 class Evidence(NamedTuple):
@@ -147,15 +147,15 @@ class Difference(NamedTuple):
 def difference(of: Mapping[Any, float], than: Mapping[Any, float], certain: tuple[bool, bool]) -> Difference | None:
     """Return ``than`` - ``of``, paired over splits and seeds; by the means alone where they have none in common.
 
-    One that comes out the same each time (``certain``, of both) stands with a single run of a split beside all seeds of
-    the other. A single run of anything else does not: its own variance would vanish.
+    Where one has a single run of a split, it stands beside all seeds of the other if it comes out the same each time
+    (``certain``, of both); else beside the mean of the other's seeds, for its own variance must not vanish.
     """
     if not of or not than:
         return None
-    of, than = (
-        _spread(own, other) if is_sure else own
-        for own, other, is_sure in ((of, than, certain[0]), (than, of, certain[1]))
-    )
+    if _is_single(of):
+        of, than = (_spread(of, than), than) if certain[0] else (of, _split_means(than, of))
+    if _is_single(than):
+        of, than = (of, _spread(than, of)) if certain[1] else (_split_means(of, than), than)
     pairs = [than[key] - of[key] for key in of if key in than]
     if not pairs:
         return unpaired(mean_of(of.values()), mean_of(than.values()))
@@ -174,22 +174,30 @@ def unpaired(of: Difference, than: Difference) -> Difference:
     return Difference(than.mean - of.mean, known)
 
 
+def _is_single(values: Mapping[Any, float]) -> bool:
+    """Return whether there is one value for each split."""
+    return len({split for split, _ in values}) == len(values)
+
+
 def _spread(values: Mapping[Any, float], beside: Mapping[Any, float]) -> Mapping[Any, float]:
     """Return values that there is one of for each split, at the seeds of the others."""
-    splits = [split for split, _ in values]
-    if len(set(splits)) < len(splits):
-        return values
     by_split = {split: value for (split, _), value in values.items()}
-    at_others = {key: by_split[key[0]] for key in beside if key[0] in by_split}
-    return at_others or values
+    return {key: by_split[key[0]] for key in beside if key[0] in by_split} or values
 
 
-def chance_of(of: Difference | None) -> float | None:
-    """Return the probability that paired noise alone goes so far beyond zero in one direction as to contradict."""
+def _split_means(values: Mapping[Any, float], beside: Mapping[Any, float]) -> Mapping[Any, float]:
+    """Return the means of the splits, at the one seed that the others have of each."""
+    by_split: dict[Any, list[float]] = {}
+    for (split, _), value in values.items():
+        by_split.setdefault(split, []).append(value)
+    return {key: fmean(by_split[key[0]]) for key in beside if key[0] in by_split} or values
+
+
+def p_value_of(of: Difference | None) -> float | None:
+    """Return the p of the paired t test, one-sided, that a mean below zero is noise; None if its error is not known."""
     if of is None or of.error is None or (of.error and of.pairs < 2):
         return None
-    beyond = rules().statements.standard_errors
-    return float(1.0 - stdtr(of.pairs - 1, beyond)) if of.error else 0.0
+    return float(stdtr(of.pairs - 1, of.mean / of.error)) if of.error else float(of.mean >= 0)
 
 
 def outcome(of: Difference | None) -> str:

@@ -43,12 +43,12 @@ from mpu_bench.verdict.points import (
     Point,
     Row,
     by_pair,
-    chance_of,
     difference,
     is_certain,
     mean_of,
     name_of,
     outcome,
+    p_value_of,
     selected,
     unpaired,
 )
@@ -95,20 +95,15 @@ def verdict_of(points: Sequence[Point], most: bool = False) -> str:
     return judge.HOLDS if len(measured) == len(outcomes) else judge.SO_FAR
 
 
-def chance_of_so_many(points: Sequence[Point]) -> float | None:
-    """Return the probability that noise alone contradicts at as many of the points; None where that is not known.
+def p_value_over(points: Sequence[Point]) -> float | None:
+    """Return the p that what contradicts a statement is noise, over all points that are judged; None if not known.
 
-    As if the points were independent and neither side better at any: the more points an "every" has, the more often one
-    of them lies beyond two standard errors.
+    By Bonferroni: the more points an "every" has, the more often one of them lies beyond two standard errors.
     """
     judged = [point for point in points if point.outcome not in (NOT_MEASURED, NOT_JUDGED)]
-    chances = [point.chance for point in judged if point.chance is not None]
-    if len(chances) < len(judged):
-        return None
-    counts = np.ones(1)  # the probability of each number of points
-    for chance in chances:
-        counts = np.convolve(counts, [1.0 - chance, chance])
-    return float(counts[sum(point.outcome == CONTRADICTS for point in judged) :].sum())
+    found = [point.p_value for point in judged if point.outcome == CONTRADICTS]
+    known = [p_value for p_value in found if p_value is not None]
+    return min(1.0, len(judged) * min(known)) if found and len(known) == len(found) else None
 
 
 def _number(value: float, quantity: str) -> str:
@@ -140,7 +135,7 @@ def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
         apart = apart_of(of, than)
         signed = apart and apart._replace(mean=sign * apart.mean + statement.slack)
         words = _both(of, than, statement, peer) if apart else ""
-        found.append(Point(name, outcome(signed), words, chance_of(apart)))
+        found.append(Point(name, outcome(signed), words, p_value_of(signed)))
     return found
 
 
