@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -43,21 +44,32 @@ def print_cells(by_experiment: CellsByExperiment, everything: bool, console: Ter
         console.print(f"{experiment}: {summarize_verdicts(cells)}")
 
 
+_TO_THE_RIGHT = ("published", "measured", "allowed")
+
+
 def _table(title: str, cells: Sequence[Cell]) -> Table:
+    """Return a table of cells, without the columns that are empty for all."""
+    columns: dict[str, list[Any]] = {
+        "verdict": [styled(verdict_text(cell), _STYLES[cell.verdict]) for cell in cells],
+        "kind": [cell.kind for cell in cells],
+        "dataset": [cell.dataset for cell in cells],
+        "solver": [solver_text(cell) for cell in cells],
+        "what": [cell.column for cell in cells],
+        "published": [format_number(cell.published) for cell in cells],
+        "measured": [format_number(cell.measured) for cell in cells],
+        "allowed": ["" if cell.allowed is None else f"±{cell.allowed:.3g}" for cell in cells],
+        "remark": [reason(remark_text(cell)) for cell in cells],
+    }
+    shown = {heading: texts for heading, texts in columns.items() if any(map(str, texts))}
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("verdict", "kind", "dataset", "solver", "what"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("published", "measured", "allowed"):
-        table.add_column(heading, justify="right")
-    table.add_column("remark", overflow="fold")
-    for cell in cells:
-        table.add_row(
-            styled(verdict_text(cell), _STYLES[cell.verdict]),
-            *(cell.kind, cell.dataset, solver_text(cell), cell.column),
-            *map(format_number, (cell.published, cell.measured)),
-            "" if cell.allowed is None else f"±{cell.allowed:.3g}",
-            reason(remark_text(cell)),
+    for heading in shown:
+        table.add_column(
+            heading,
+            justify="right" if heading in _TO_THE_RIGHT else "left",
+            overflow="ellipsis" if heading in _TO_THE_RIGHT else "fold",
         )
+    for row in zip(*shown.values(), strict=True):
+        table.add_row(*row)
     return table
 
 
