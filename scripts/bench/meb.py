@@ -25,7 +25,6 @@ timing.use_threads(1)
 
 import argparse
 import multiprocessing
-import resource
 import statistics
 import sys
 import time
@@ -42,6 +41,7 @@ from mpu_bench.core.rows import Dense, Rows, Sparse
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.errors import UserError
 from mpu_bench.experiment.bind import mean_squared_distance
+from mpu_bench.experiment.peak_memory import PeakMemory
 
 TUNED = {"web": 8.0, "adult": 2.0}  # C; others of their series have the same, w1a 4
 PEER = "cvm"
@@ -175,7 +175,8 @@ def take_memory(name: str, n: int) -> None:
     without, before = psutil.Process().memory_info().rss / 2**20, time.process_time()
     state: Any = solver.start(problem, kernel, 0)
     solver.advance(state, Until(presented=SYNTHETIC))
-    seconds, peak = time.process_time() - before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    # not ru_maxrss, which a child has from its parent
+    seconds, peak = time.process_time() - before, PeakMemory().resident_bytes() / 2**20
     rows, most = MOST_MEMORY
     verdict = f" (claimed: at most {most:g}): {'within' if peak <= most else 'MISSED'}" if n == rows else ""
     print(
