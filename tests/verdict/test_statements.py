@@ -19,6 +19,7 @@ from mpu_bench.verdict.points import (
     CONTRADICTS,
     NOISE,
     NOT_MEASURED,
+    SUPPORTS,
     Difference,
     Evidence,
     Point,
@@ -336,3 +337,13 @@ def test_a_refuted_claim_says_whether_that_may_be_noise():
     (cell,) = of_claims([claim], Evidence(rows))
     assert cell.verdict == REFUTED
     assert re.search(r"over 2 points that may be noise: p = 0\.\d+ \(Bonferroni\)", cell.remark)
+
+
+@pytest.mark.parametrize("elsewhere", [0, 2])
+def test_one_time_beside_several_is_judged_only_if_all_are_of_its_machine(elsewhere):
+    rows = [run("a", "fw", 0, train_seconds=1.0), *(run("a", "cvm", seed, train_seconds=2.0) for seed in range(3))]
+    made = [row | {"made_on": "here"} for row in rows]
+    made[-1]["made_on"] = "there" if elsewhere else "here"
+    statement = TypeAdapter(Statement).validate_python(ORDER | {"of": {"solver": "fw"}, "each": {"dataset": "a"}})
+    (point,) = points_of(statement, Evidence(made))
+    assert point.outcome == (NOT_JUDGED if elsewhere else SUPPORTS)

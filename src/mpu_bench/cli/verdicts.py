@@ -32,6 +32,7 @@ _STYLES = {
     **dict.fromkeys((judge.DIFFERS, judge.REFUTED), "bold red"),
     **dict.fromkeys((judge.NOT_JUDGED, judge.NOT_RUN), "dim"),
 }
+_TO_THE_RIGHT = ("published", "measured", "allowed")  # columns
 
 
 def print_cells(by_experiment: CellsByExperiment, everything: bool, console: Terminal, counted: bool = True) -> None:
@@ -42,9 +43,6 @@ def print_cells(by_experiment: CellsByExperiment, everything: bool, console: Ter
             console.print(_table(experiment, chosen))
     for experiment, cells in by_experiment.items() if counted else ():
         console.print(f"{experiment}: {summarize_verdicts(cells)}")
-
-
-_TO_THE_RIGHT = ("published", "measured", "allowed")
 
 
 def _table(title: str, cells: Sequence[Cell]) -> Table:

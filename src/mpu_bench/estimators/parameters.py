@@ -15,21 +15,17 @@ from mpu_bench.errors import UserError
 
 _T = TypeVar("_T")
 
+_TRUTH = (Integral, np.bool_)
+
 #: how a type that a parameter may have is said, and what Python takes for it
 _SAID: dict[Any, str] = {
     Real: "a number",
     Integral: "a whole number",
-    (bool, np.bool_, Integral): "True or False",
+    _TRUTH: "True or False",
     str: "a word",
     type(None): "None",
 }
-_TAKEN: dict[Any, Any] = {
-    float: Real,
-    int: Integral,
-    bool: (bool, np.bool_, Integral),
-    str: str,
-    type(None): type(None),
-}
+_TAKEN: dict[Any, Any] = {float: Real, int: Integral, bool: _TRUTH, str: str, type(None): type(None)}
 
 
 def check_types(classifier: Any) -> None:

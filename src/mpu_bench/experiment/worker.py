@@ -198,13 +198,13 @@ class RunExecutor:
         self.send(Phase("loading"))
         dataset = task.run.dataset
         key = (dataset.name, repr(sorted(dataset.options.items())), task.home)
-        planned = ("", task.fingerprint)
-        if self._problem is None or self._problem[0] != key or self._problem[1].fingerprint not in planned:
-            self._problem = None  # its memory is free before the next is loaded
-            self._problem = (key, load_problem(catalog.card(dataset.name, dataset.options), task.home))
-        if task.fingerprint and task.fingerprint != self._problem[1].fingerprint:
+        kept = self._problem
+        if kept is None or kept[0] != key or task.fingerprint not in ("", kept[1].fingerprint):
+            kept = self._problem = None  # its memory is free before the next is loaded
+            kept = self._problem = (key, load_problem(catalog.card(dataset.name, dataset.options), task.home))
+        problem = kept[1]
+        if task.fingerprint not in ("", problem.fingerprint):
             raise DataError(f"{dataset.label}: its data have changed since the plan was made; run again")
-        problem = self._problem[1]
         if task.run.trial is not None:
             problem = holdout(problem, task.run.trial)
         _check_classes(task.run, problem)

@@ -11,8 +11,6 @@ from functools import lru_cache
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
-from scipy.special import stdtr
-
 from mpu_bench import solvers
 from mpu_bench.config.rules import Where
 from mpu_bench.quantities import FINISHED
@@ -152,9 +150,9 @@ def difference(of: Mapping[Any, float], than: Mapping[Any, float], certain: tupl
     """
     if not of or not than:
         return None
-    if _is_single(of):
+    if is_single(of):
         of, than = (_spread(of, than), than) if certain[0] else (of, _split_means(than, of))
-    if _is_single(than):
+    if is_single(than):
         of, than = (of, _spread(than, of)) if certain[1] else (_split_means(of, than), than)
     pairs = [than[key] - of[key] for key in of if key in than]
     if not pairs:
@@ -174,7 +172,7 @@ def unpaired(of: Difference, than: Difference) -> Difference:
     return Difference(than.mean - of.mean, known)
 
 
-def _is_single(values: Mapping[Any, float]) -> bool:
+def is_single(values: Mapping[Any, float]) -> bool:
     """Return whether there is one value for each split."""
     return len({split for split, _ in values}) == len(values)
 
@@ -195,6 +193,8 @@ def _split_means(values: Mapping[Any, float], beside: Mapping[Any, float]) -> Ma
 
 def p_value_of(of: Difference | None) -> float | None:
     """Return the p of the paired t test, one-sided, that a mean below zero is noise; None if its error is not known."""
+    from scipy.special import stdtr
+
     if of is None or of.error is None or (of.error and of.pairs < 2):
         return None
     return float(stdtr(of.pairs - 1, of.mean / of.error)) if of.error else float(of.mean >= 0)

@@ -16,6 +16,7 @@ from mpu_bench.verdict.points import (
     by_pair,
     difference,
     is_certain,
+    is_single,
     mean_of,
     selected,
     unpaired,
@@ -47,7 +48,8 @@ def why_not_judged(quantity: str, peer: str, of: Sample, than: Sample) -> str:
     if not of.values or not than.values:
         return ""
     sides = [of.runs, than.runs]
-    if _is_paired(of, than):
+    # where one has a single run of a split, it stands beside all of the other
+    if _is_paired(of, than) and is_single(of.values) == is_single(than.values):
         common = of.values.keys() & than.values.keys()
         sides = [_at(side, common) for side in sides] if common else sides
     return of.reason or than.reason or why_not_comparable(quantity, peer, *sides)

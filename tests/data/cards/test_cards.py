@@ -6,6 +6,7 @@ import csv
 import os
 import re
 import time
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -88,8 +89,14 @@ def test_cards_that_share_a_file_agree_about_it():
 
 def published_card(table, dataset):
     """Return the card that a published table means by a name: ``letter`` is not the same set in two papers."""
-    cards = map(catalog.card, NAMES)
-    return next((card for card in cards if dataset in card.published.get(table, ())), None) or catalog.card(dataset)
+    return next((card for card in all_cards() if dataset in card.published.get(table, ())), None) or catalog.card(
+        dataset
+    )
+
+
+@cache
+def all_cards():
+    return [catalog.card(name) for name in NAMES]
 
 
 def test_published_names_of_two_meanings():

@@ -13,7 +13,7 @@ from mpu_bench.config.schema import Limits
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import SILENT
-from mpu_bench.data.prepare.load import describe
+from mpu_bench.data.prepare.load import describe, load_problem
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import News, Phase, Task
@@ -110,3 +110,23 @@ def test_data_that_have_changed_since_the_last_run_are_read_again(
         assert fingerprint
         pool.submit(Task("key", planned, shared_home, fingerprint=fingerprint))
         assert pool.next_outcome(lambda _task, _news: None).record["status"] == "done"
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_last_problem_is_used_again(
+    pool: InProcessPool, tmp_path: Path, shared_home: DataHome, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    text = (
+        "name: tried\ndataset: {checkerboard: {rows: 100, test_rows: 50}}\nsolvers: [perceptron]\nstop: {passes: 2}\n"
+    )
+    (tmp_path / "tried.yaml").write_text(text, encoding="utf-8")
+    (planned,) = plan.plan(read_config(tmp_path / "tried.yaml"))
+    dataset, loaded = planned.dataset, []
+    assert pool.prepare(dataset.name, dataset.options, shared_home, Limits(), SILENT) == ""
+    fingerprint = describe(catalog.card(dataset.name, dataset.options), shared_home).fingerprint if is_known else ""
+    problem = load_problem(catalog.card(dataset.name, dataset.options), shared_home)
+    monkeypatch.setattr("mpu_bench.data.prepare.load.load_problem", lambda *_: loaded.append(problem) or problem)
+    for _ in range(3):
+        pool.submit(Task("key", planned, shared_home, fingerprint=fingerprint or ""))
+        assert pool.next_outcome(lambda _task, _news: None).record["status"] == "done"
+    assert len(loaded) == 1

@@ -194,9 +194,6 @@ class _Card(Strict):
         made of one dataset share its arrays. Nor is what has its default: a new key leaves what is prepared valid.
         """
         kept = self.model_dump(mode="json", exclude=_NOT_PREPARED, exclude_defaults=True)
-        files: dict[str, File] = getattr(self, "files", {})
-        if any(file.path for file in files.values()):
-            kept["order_of_classes"] = list(self.classes)  # of data whose card is edited; a hash has none of mappings
         if self.total and getattr(self, "split", None):
             kept["total"] = self.total.rows
         return {"version": FORMAT_VERSION, **kept}
@@ -279,6 +276,16 @@ class _FileCard(_Splittable):
         """Return the rows of the training and of the test part, as far as the card says."""
         train, test = super().expected_rows()
         return train, (self.expect.test.rows if self.expect.test else None) if self.test else test
+
+    @property
+    def is_of_own_files(self) -> bool:
+        """Whether it is of files of the user's own, which no other machine has."""
+        return any(file.path is not None for file in self.files.values())
+
+    def preparation(self) -> dict[str, Any]:
+        """Return what the stored arrays depend on; the order of the classes, too, where the card is the user's own."""
+        kept = super().preparation()
+        return {**kept, "order_of_classes": list(self.classes)} if self.is_of_own_files else kept
 
     @property
     def remote_files(self) -> tuple[RemoteFile, ...]:
@@ -387,6 +394,7 @@ class IdxCard(_FileCard):
 
 class _WithoutFiles(_Card):
     files: ClassVar[dict[str, File]] = {}
+    is_of_own_files: ClassVar = False
     remote_files: ClassVar[tuple[RemoteFile, ...]] = ()
     train: ClassVar[tuple[str, ...]] = ()
     test: ClassVar[tuple[str, ...]] = ()

@@ -76,12 +76,12 @@ class _Graph:
         self.nodes.append(helper.make_node(operator, inputs, [name], **attributes))
         return name
 
-    def constant(self, values: Any, dtype: Any = np.float32) -> str:
+    def constant(self, values: Any, dtype: Any = np.float32, *, may_be_missing: bool = False) -> str:
         from onnx import numpy_helper
 
         with np.errstate(over="ignore"):
             array = np.asarray(values).astype(dtype)
-        if array.dtype.kind == "f" and np.isinf(array).any():
+        if array.dtype.kind == "f" and not (np.isfinite(array) | (may_be_missing & np.isnan(array))).all():
             raise DataError("a number of the model is beyond the range of single precision")
         name = f"constant_{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(np.shape(values)), name))
@@ -142,7 +142,7 @@ def _table_steps(graph: _Graph, model: Portable, table: Table) -> str:
         shifts += [0.0] * words if isinstance(column, CategoricalColumn) else [column.shift]
         widths += [1.0] * words if isinstance(column, CategoricalColumn) else [min(column.width, _WIDEST)]
     fills = [_fill(column) for column in model.columns]
-    filled = graph.call("Where", [graph.call("IsNaN", ["rows"]), graph.constant([fills]), "rows"])
+    filled = graph.call("Where", [graph.call("IsNaN", ["rows"]), graph.constant([fills], may_be_missing=True), "rows"])
     values = graph.call("Gather", [filled, graph.constant(places, np.int64)], axis=1)
     scaled = graph.call("Div", [graph.call("Sub", [values, graph.constant([shifts])]), graph.constant([widths])])
     is_word = graph.call("Cast", [graph.call("Equal", [values, graph.constant([codes])])], to=1)

@@ -388,7 +388,7 @@ class ClusterPool(Pool):
         key = dataset.name, repr(sorted(dataset.options.items()))
         if key not in self._data:
             card = catalog.card(dataset.name, dataset.options)
-            is_sent = self._send_data or sending.must_be_sent(card)
+            is_sent = self._send_data or card.is_of_own_files
             self._data[key] = _Data(asked.portable_options(dataset), sending.data_bytes(card, task.home), is_sent)
         return self._data[key]
 

@@ -120,8 +120,3 @@ def _hash_of(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         return ""
-
-
-def must_be_sent(card: Card) -> bool:
-    """Return whether a dataset is of files of the user's own, which no other machine has."""
-    return any(file.path is not None for file in card.remote_files)
