@@ -86,6 +86,13 @@ def test_a_dry_run_does_nothing(place: Path, mpu_bench: Called) -> None:
     assert not (place / "results").exists()
 
 
+def test_a_dry_run_with_force_lists_what_has_a_result(place: Path, mpu_bench: Called) -> None:
+    chosen = ("run", "tried.yaml", "--repeats", "1", "--only", "solver=dcd")
+    assert mpu_bench(*chosen).returncode == 0
+    assert "to do: nothing" in mpu_bench(*chosen, "--dry-run").stdout
+    assert "to do: 1 run, about " in mpu_bench(*chosen, "--dry-run", "--force").stdout
+
+
 def test_a_dry_run_tells_which_solver_is_not_installed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reason = "snapml is not installed: pip install 'mpu-bench[peers]'"
     monkeypatch.setattr("mpu_bench.solvers.not_installed", lambda name: reason if name == "snapml-svm" else "")

@@ -90,6 +90,11 @@ def test_remarks_tell_failures_what_is_missing_and_mixed_machines() -> None:
     assert table.remarks([record()], machines[:1], []) == []
 
 
+def test_failures_of_one_solver_are_told_apart_by_their_parameters() -> None:
+    failed = [record(status="error", reason="x", parameters=json.dumps({"C": C, "stop": 0.1})) for C in (1.0, 10.0)]
+    assert table.remarks(failed, [], []) == ["adult mpu C=1 seed=0: error: x", "adult mpu C=10 seed=0: error: x"]
+
+
 def test_of_how_many_machines_seconds_are_is_said_once() -> None:
     named = {"processor": "p", "instruction_set": "i", "cores": 2, "memory_gb": 1.0, "system": "s", "threads": 1}
     machines = [named | {"id": each, "host": each} for each in ("a", "b")]

@@ -74,6 +74,17 @@ def test_disturbed_rows_are_marked_and_the_mark_explained(tmp_path):
     assert "† disturbed: 1 of 2 runs (adult sbp seed=0: waited 31% of its wall seconds)" in text
 
 
+def test_two_folders_of_one_experiment_stand_apart_and_count_once(tmp_path):
+    first, second = made_up.results(tmp_path / "a"), made_up.results(tmp_path / "b")
+    once = page.write([first], tmp_path / "once").read_text()
+    both = page.write([first, second], tmp_path / "both").read_text()
+    headlines = [re.findall(r'class="headline">(.*?)</p>', text) for text in (once, both)]
+    assert headlines[0] == headlines[1] != []
+    assert re.findall(r'id="(experiment-[^"]*)"', both) == ["experiment-made-up", "experiment-made-up-2"]
+    data = re.search(r'id="figures">(.*?)</script>', both, re.S)
+    assert set(json.loads(data[1])) == {"made-up-test-error", "made-up-2-test-error"}
+
+
 def test_writing_again_replaces_the_page(written, tmp_path):
     (written.parent / "page.js").write_text("broken")
     page.write([tmp_path / "made-up"], written.parent)
@@ -115,6 +126,14 @@ def test_nothing_that_is_published_names_the_user_or_a_secret(tmp_path, monkeypa
     for path in written:
         content = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
         assert [word for word in (b"secretuser", b"alice", b"hunter2", b"opensesame") if word in content] == [], path
+
+
+def test_numbers_that_differ_are_as_many_as_are_counted(tmp_path):
+    kept = [BASELINE / "sbp-table2", BASELINE / "sbp-table2-ci", BASELINE / "sbp-runtime"]
+    text = page.write(kept, tmp_path / "page").read_text()
+    (listed,) = re.findall(r'aria-label="Numbers that differ">(.*?)</section>', text, re.S)
+    (counted,) = re.findall(r"printed numbers? that were judged, .*?(\d+) differs?\b", text)
+    assert listed.count("<tr><td") == int(counted)
 
 
 @pytest.fixture
@@ -235,14 +254,15 @@ def test_text_can_be_read(browser, scheme):
     assert [each for each in contrasts if each[0] < CONTRAST] == []
 
 
-@pytest.mark.parametrize("width", [375, 768, 1280])
+@pytest.mark.parametrize("width", [320, 375, 768, 1280])
 def test_no_page_is_wider_than_the_window(browser, tmp_path, width):
     phone = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    kept = [BASELINE / "mpu-table2", BASELINE / "bpegasos-figure1"]
-    for name in ("index", "mpu-2010", "bpegasos-2010"):
+    kept = [BASELINE / "mpu-table2", BASELINE / "bpegasos-figure1", BASELINE / "fw-table8"]
+    for name in ("index", "mpu-2010", "bpegasos-2010", "frank-wolfe-2012"):  # the last with long addresses of data
         browser.get(page.write(kept, tmp_path / "several").with_name(f"{name}.html").as_uri())
+        browser.execute_script("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
 
 

@@ -168,8 +168,10 @@ def test_nothing_to_compare():
 def test_the_same_order_everywhere():
     outcome = friedman(np.array([[1.0, 2.0], [3.0, 4.0]]))
     assert outcome.statistic == np.inf
-    assert outcome.p_value == 0
+    assert outcome.p_value == 1 / 2
     assert outcome.average_ranks == (1.0, 2.0)
+    assert friedman(np.tile([1.0, 2.0, 3.0], (2, 1))).p_value == pytest.approx(1 / 6)
+    assert friedman(np.tile([1.0, 2.0, 2.0, 4.0], (3, 1))).p_value == pytest.approx(1 / 12**2)
     assert friedman(np.ones((4, 3))).p_value == 1
 
 

@@ -75,6 +75,9 @@ def check(
 
 def _print(checks: Sequence[Check], everything: bool, terminal: Terminal) -> None:
     from mpu_bench.cli import verdicts
+    from mpu_bench.results import naming
 
-    verdicts.print_cells({each.name: each.cells for each in checks}, everything, terminal)
+    names = naming.numbered([each.name for each in checks])
+    cells = {name: each.cells for name, each in zip(names, checks, strict=True)}
+    verdicts.print_cells(cells, everything, terminal)
     verdicts.print_changes(checks, terminal)

@@ -44,6 +44,7 @@ class _Pair:
     without_seconds: int  #: runs that trained, and whose seconds do not compare
     on_other_machines: int  #: pairs of runs of different machines, whose seconds do not compare
     runs: int
+    not_compared: Sequence[str]  #: quantities that were asked for and have no row, and why
 
 
 def compare(
@@ -68,7 +69,7 @@ def compare(
     """Compare two results folders, or two solvers, run by run: who is better, by how much, and whether chance does it.
 
     Runs are paired by dataset, split, seed, and what varies within a dataset, such as the budget. On a dataset: the
-    mean difference (× marks a ratio), its 95% interval and p by the paired t test over seeds, or over splits. Over
+    mean difference (× marks a ratio, of geometric means), its 95% interval and p by the paired t test over seeds, or over splits. Over
     datasets: the Hodges-Lehmann median, its interval and p by Wilcoxon's exact signed rank test. Seconds are those of
     undisturbed runs on the same machine.
 
@@ -78,18 +79,18 @@ def compare(
     """
     from mpu_bench.errors import ConfigError, nearest
     from mpu_bench.quantities import QUANTITIES
-    from mpu_bench.verdict import paired, regression
+    from mpu_bench.verdict import regression
 
     for name in quantity or ():
         if name not in QUANTITIES:
             raise ConfigError(f"--quantity {name}: {nearest(name, QUANTITIES)}")
     left = regression.read(first)
     right = left if second is None else regression.read(second)
-    wanted = quantity or paired.COMPARED
+    asked = quantity or ()
     if solvers is not None:
-        pairs, unknown = [_pair((left, right), solvers, wanted)], list[str]()
+        pairs, unknown = [_pair((left, right), solvers, asked)], list[str]()
     elif second is not None:
-        pairs, unknown = _same_solvers(left, right, wanted)
+        pairs, unknown = _same_solvers(left, right, asked)
     else:
         names = ", ".join(sorted(_solvers(left)))
         raise ConfigError(f"name a second results folder, or two solvers of {first}: --solvers X Y, of {names}")
@@ -113,29 +114,33 @@ def _solvers(results: Results) -> list[str]:
     return list(dict.fromkeys(each["solver"] for each in results.records if each["status"] in FINISHED))
 
 
-def _pair(both: tuple[Results, Results], solvers: tuple[str, str], quantities: Sequence[str]) -> _Pair:
-    from mpu_bench.verdict.paired import Sides, runs_of
+def _pair(both: tuple[Results, Results], solvers: tuple[str, str], asked: Sequence[str]) -> _Pair:
+    """Return a comparison in the quantities that are asked for, or in all that are compared."""
+    from mpu_bench.quantities import QUANTITIES
+    from mpu_bench.verdict.paired import COMPARED, Sides, runs_of
 
     runs = [
         runs_of(results.records, solver, str(results.folder)) for results, solver in zip(both, solvers, strict=True)
     ]
     sides = Sides(*runs)
     every = [run for side in runs for run in side]
-    in_one = both[0] is both[1]
+    in_one, rows = both[0] is both[1], sides.compare(asked or COMPARED)
+    lacking = [name for name in asked if all(row.quantity != name for row in rows)]
     return _Pair(
         first=solvers[0] if in_one else f"{solvers[0]} of {both[0].folder}",
         second=solvers[1] if in_one else f"{solvers[1]} of {both[1].folder}",
-        rows=sides.compare(quantities),
+        rows=rows,
         only_in_first=sides.only_in(0),
         only_in_second=sides.only_in(1),
         unlike=sides.unlike(),
         without_seconds=sum(run["train_seconds"] is not None and run["comparable_seconds"] is None for run in every),
         on_other_machines=sides.on_other_machines(),
         runs=len(every),
+        not_compared=[f"{QUANTITIES[name].heading}: {sides.why_not_compared(name)}" for name in lacking],
     )
 
 
-def _same_solvers(left: Results, right: Results, quantities: Sequence[str]) -> tuple[list[_Pair], list[str]]:
+def _same_solvers(left: Results, right: Results, asked: Sequence[str]) -> tuple[list[_Pair], list[str]]:
     """Return the comparisons of each solver of two folders with itself, and which solvers only one has."""
     from mpu_bench.errors import StoreError
 
@@ -145,7 +150,7 @@ def _same_solvers(left: Results, right: Results, quantities: Sequence[str]) -> t
         raise StoreError(f"{left.folder} and {right.folder} have no solver in common; name one of each: --solvers X Y")
     unknown = [f"only in {left.folder}: {name}" for name in names if name not in both]
     unknown += [f"only in {right.folder}: {name}" for name in others if name not in both]
-    return [_pair((left, right), (name, name), quantities) for name in both], unknown
+    return [_pair((left, right), (name, name), asked) for name in both], unknown
 
 
 def _in_common(left: Results, right: Results) -> bool:
@@ -185,6 +190,8 @@ def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -
             quantities = dict.fromkeys(QUANTITIES[row.quantity].heading for row in pair.rows if row not in rows)
             what = "the rest is" if rows else "they are"
             line(f"{pair.first} and {pair.second}: {what} equal in every pair ({'; '.join(quantities)})")
+        for what in pair.not_compared:
+            line(f"{pair.first} and {pair.second}: not compared: {what}")
         if pair.unlike:
             line(f"{pair.first} and {pair.second} have not the same {'; '.join(pair.unlike)}")
         for name, runs in ((pair.first, pair.only_in_first), (pair.second, pair.only_in_second)):

@@ -63,10 +63,11 @@ class Outlook:
     stored_seconds: float
 
     @classmethod
-    def of(cls, chosen: ChosenRuns, home: DataHome, folder: Path) -> Outlook:
-        """Look at the runs of an experiment, at its data and at its results folder."""
+    def of(cls, chosen: ChosenRuns, home: DataHome, folder: Path, force: bool = False) -> Outlook:
+        """Look at the runs of an experiment, at its data and at its results folder; with force none has a result."""
         every = planned_runs.inspect(chosen.plan, home)
         records, finished = _results(chosen.experiment, folder, every)
+        finished = set() if force else finished
         selected = set(map(id, chosen.runs))
         planned = [each for each in every if id(each.run) in selected]
         seconds = Estimates(chosen.experiment, chosen.plan, records).seconds([each.run for each in planned])
@@ -146,9 +147,9 @@ def _shortened(why: str) -> str:
     return why if len(why) <= _LONGEST_REASON else f"{why[:_LONGEST_REASON]}..."
 
 
-def print_plan(chosen: ChosenRuns, home: DataHome, folder: Path, console: Terminal) -> None:
+def print_plan(chosen: ChosenRuns, home: DataHome, folder: Path, console: Terminal, force: bool = False) -> None:
     """List the chosen runs of a plan, which of them have a result that holds, how long they take, and downloads."""
-    outlook, names = Outlook.of(chosen, home, folder), Names(chosen.plan)
+    outlook, names = Outlook.of(chosen, home, folder, force), Names(chosen.plan)
     rows = [(names.of(each.run), outlook.state(place)) for place, each in enumerate(outlook.runs)]
     console.print(columns(("run", "state"), rows))
     for file in outlook.missing.values():

@@ -28,6 +28,7 @@ from mpu_bench.experiment.runner import Listener
 from mpu_bench.quantities import FAILED
 from mpu_bench.report import csv_files, overview
 from mpu_bench.resources import config_names
+from mpu_bench.results import naming
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.verdict import comparison
 from mpu_bench.verdict.points import Evidence
@@ -199,9 +200,11 @@ def _about(step: Step) -> str:
 def _failed(step: Step, results: ResultsFolder) -> list[str]:
     """Return the runs of a step that should have a result and have none."""
     labels = {run.dataset.label for run in step.chosen}
+    records = results.records()
+    varied = naming.varying(records)
     return [
-        f"{step}: {record['solver']} seed={record['seed']}: {record['status']}: {record['reason']}"
-        for record in results.records()
+        f"{step}: {naming.run_text(record, varied)} seed={record['seed']}: {record['status']}: {record['reason']}"
+        for record in records
         if record["dataset"] in labels and record["status"] in FAILED and record["status"] not in _NO_FAILURE
     ]
 

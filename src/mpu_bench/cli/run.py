@@ -121,7 +121,7 @@ def run(
         if dry_run:
             from mpu_bench.cli import planning
 
-            planning.print_plan(chosen, home, folder, console())
+            planning.print_plan(chosen, home, folder, console(), force)
             return
 
         def make(listener: Listener) -> bool:

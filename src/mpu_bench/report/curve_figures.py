@@ -11,7 +11,7 @@ from mpu_bench.config.drawings import AXES
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import figure_parts as parts
 from mpu_bench.report.figure_parts import OPTIMA, Figure, Level, Panel, Series
-from mpu_bench.results.curves import Row, along, complete, final_point
+from mpu_bench.results.curves import Row, along, complete, ends, final_point
 
 _MARGIN, _MOST_ABOVE = 0.35, 5.0  # of how far the curves' ends lie apart: shown above the highest end
 _LEAST_APART, _LEAST_POINTS = 0.05, 0.2  # of the highest end, and percentage points: nearer ends count as so far apart
@@ -43,7 +43,8 @@ def maker(quantity: str, first: str | None = None) -> Maker:
 
     def figure(rows: Sequence[Row], curves: Sequence[Row], against: str | None) -> Figure | None:
         against = against or first
-        usable = [row for row in complete(curves, rows) if _is_drawable(row.get(f"{quantity}_mean"), quantity)]
+        known = complete(curves, rows)
+        usable = [row for row in (*known, *ends(known, rows)) if _is_drawable(row.get(f"{quantity}_mean"), quantity)]
         usable = [row for row in parts.on_one_machine(quantity, usable) if row["solver"] not in OPTIMA]
         fitting = axes(usable)
         if not fitting or len({row["presented"] for row in usable}) < 2:
@@ -126,8 +127,8 @@ def _join_points(groups: Mapping[str, list[Row]], rows: Sequence[Row]) -> dict[s
     """Join runs that stand at one place each, such as those with more and more random features, to one curve."""
     joined: dict[str, list[Row]] = {}
     for label, points in groups.items():
-        ends = final_point(points, rows, "inner_products")
-        joined.setdefault(ends[0]["solver"] if len(ends) == 1 else label, []).extend(ends)
+        left = final_point(points, rows, "inner_products")
+        joined.setdefault(left[0]["solver"] if len(left) == 1 else label, []).extend(left)
     return joined
 
 

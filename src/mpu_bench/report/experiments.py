@@ -93,6 +93,19 @@ def shown(folder: Path) -> dict[str, Any]:
     }
 
 
+def renamed(experiment: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return what the pages show of a results folder under another name, as of a second one of an experiment."""
+    plain = name.replace(" (", "-").rstrip(")")
+    ids = {key: f"{plain}{key.removeprefix(experiment['name'])}" for key in experiment["drawn"]}
+    return {
+        **experiment,
+        "name": name,
+        "anchor": f"experiment-{plain}",
+        "figures": [figure | {"id": ids[figure["id"]]} for figure in experiment["figures"]],
+        "drawn": {ids[key]: drawn for key, drawn in experiment["drawn"].items()},
+    }
+
+
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Shown]:
     """Return the columns that say something of these rows; updates matter only where a margin is sought."""
     columns = [column for column in problems.columns(rows, _COLUMNS) if column.says_something(rows)]
@@ -161,8 +174,9 @@ def _row(
 
 
 def _missing(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    varied = naming.varying(records)
     lines = [
-        f"{each['dataset']} {each['solver']}: {naming.without_result(each)}"
+        f"{naming.run_text(each, varied)}: {naming.without_result(each)}"
         for each in records
         if each["status"] not in FINISHED
     ]

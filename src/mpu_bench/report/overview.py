@@ -108,17 +108,24 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
     """Return the cells of several experiments by table, in the order of the papers.
 
     A printed number counts once: where several experiments measure it, for the one that is named as its table, and for
-    full runs before those of a profile. What one of them answers is not said to be missing in another. The sentences of
+    full runs before those of a profile; of two folders of one experiment, for the first. What one of them answers is not said to be missing in another. The sentences of
     a paper are a table of their own, each with the points of all experiments that answer it.
     """
     cells: dict[tuple[str, str], list[Cell]] = {}
     seconds: dict[tuple[str, str], dict[Of, str]] = {}
     whole = sorted(experiments, key=lambda each: (each.config not in published.names(), each.experiment != each.config))
-    measured: dict[tuple[str, int, str], str] = {}
-    for experiment in whole:
+    measured: dict[tuple[str, int, str], int] = {}
+    first: dict[str, int] = {}
+    for place, experiment in enumerate(whole):
+        is_first = first.setdefault(experiment.experiment, place) == place  # folder of the experiment
         for cell in (each for each in experiment.cells if not each.sentence):
-            is_other = cell.verdict == NOT_RUN or cell.kind in (CLAIM, RECOMPUTED)
-            if is_other or measured.setdefault(_printed_at(cell), experiment.experiment) == experiment.experiment:
+            if cell.verdict == NOT_RUN:
+                counts = True
+            elif cell.kind in (CLAIM, RECOMPUTED):
+                counts = is_first
+            else:
+                counts = measured.setdefault(_printed_at(cell), place) == place
+            if counts:
                 table = table_name(experiment.experiment, cell)
                 cells.setdefault((experiment.paper, table), []).append(cell)
                 known = seconds.setdefault((experiment.paper, table), {})

@@ -16,6 +16,7 @@ from mpu_bench.config.sentences import sentences
 from mpu_bench.files import write_all
 from mpu_bench.quantities import format_number
 from mpu_bench.report import experiments, overview, printed, style
+from mpu_bench.results import naming
 from mpu_bench.texts import publishable
 from mpu_bench.verdict import judge
 from mpu_bench.verdict.cells import CLAIM, VALUE, VERDICTS, Cell, count_verdicts
@@ -79,6 +80,11 @@ def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
     """
     found = [experiments.shown(folder) for folder in results]
     found.sort(key=lambda each: (overview.paper_order(each["paper"]), each["name"]))
+    names_apart = naming.numbered([each["name"] for each in found])
+    found = [
+        each if each["name"] == name else experiments.renamed(each, name)
+        for each, name in zip(found, names_apart, strict=True)
+    ]
     tables = overview.by_table(each["judged"] for each in found)
     papers = list(dict.fromkeys(each["paper"] for each in found))
     pages = {paper: _page(paper, found, tables) for paper in papers}
@@ -146,7 +152,7 @@ def _page(paper: str, every: Sequence[Mapping[str, Any]], tables: Sequence[overv
         "printed": _printed(found, tables),
         "refuted": _rows(paper, [cell for cell in cells if _is_claim(cell) and cell.verdict == REFUTED]),
         "sentences": _rows(paper, [cell for cell in cells if _is_claim(cell) and cell.verdict != REFUTED]),
-        "missed": _missed(found),
+        "missed": _missed(found, cells),
         "tables": [_table(table, found) for table in tables if count_verdicts(table.cells) != nothing],
         "experiments": found,
         "figures": Markup(_json({name: data for each in found for name, data in each["drawn"].items()})),
@@ -224,13 +230,16 @@ def _table(table: overview.PaperTable, found: Sequence[Mapping[str, Any]]) -> di
     return {"name": table.name, "counts": count_verdicts(table.cells), "experiments": about}
 
 
-def _missed(found: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Return the numbers that do not come out, with their experiments; first those that nothing explains."""
+def _missed(
+    found: Sequence[Mapping[str, Any]], cells: Sequence[Cell]
+) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Return the numbers that count and do not come out, with their experiments; first those that nothing explains."""
+    counted = {id(cell) for cell in cells if cell.kind in ("value", "ratio") and cell.verdict == DIFFERS}
     missed = [
         (each, row)
         for each in found
-        for row in each["cells"]
-        if row["kind"] in ("value", "ratio") and row["verdict"] == DIFFERS
+        for cell, row in zip(each["judged"].cells, each["cells"], strict=True)
+        if id(cell) in counted
     ]
     return sorted(missed, key=lambda pair: bool(pair[1]["explained"]))
 

@@ -11,6 +11,8 @@ from mpu_bench.results.summary import Summary, moments
 
 Row = Mapping[str, Any]
 
+_ROUNDING = 1e-9  # of a mean of examples presented
+
 #: what tells the curves of curves.csv apart
 IDENTITY = ("dataset", "split", "solver", "parameters", "kernel", "budget_vectors", "seed")
 
@@ -70,6 +72,23 @@ def complete(curves: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
     """Return the points of mean curves that all finished runs of table.csv came to; others average some of them."""
     counts = {curve_identity(row): row["count"] for row in rows}
     return [point for point in curves if point.get("count", 1) >= counts.get(curve_identity(point), 0)]
+
+
+def ends(curves: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
+    """Return where runs end on average, from table.csv, for each solver whose points in ``curves`` end before.
+
+    Runs of several seeds seldom end at the same checkpoint, so that no point of a mean curve is their end.
+    """
+    last: dict[tuple[Any, ...], float] = {}
+    for point in curves:
+        identity = curve_identity(point)
+        last[identity] = max(last.get(identity, 0.0), point["presented"])
+    presented = ((row, row.get("examples_mean") or 0.0) for row in rows if row.get("count"))
+    return [
+        {**row, "presented": end}
+        for row, end in presented
+        if end > last.get(curve_identity(row), 0.0) * (1.0 + _ROUNDING)
+    ]
 
 
 def curve_identity(row: Row) -> tuple[Any, ...]:

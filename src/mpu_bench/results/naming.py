@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -67,3 +68,19 @@ def short_text(row: Mapping[str, Any], varied: Mapping[str, set[str]], leave_out
         if name in varied.get(row["solver"], ()) and name not in leave_out:
             words.append(value if isinstance(value, str) else f"{name}={short(value)}")
     return " ".join(words)
+
+
+def run_text(run: Mapping[str, Any], varied: Mapping[str, set[str]]) -> str:
+    """Return a run's dataset and solver, with the parameters and the kernel that tell it from the others."""
+    kernel = [run["kernel"]] if "kernel" in varied.get(run["solver"], ()) else []
+    return " ".join([run["dataset"], short_text(run, varied), *kernel])
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Return names of which no two are the same: the second of several has ``(2)`` behind it."""
+    before = Counter[str]()
+    found = []
+    for name in names:
+        before[name] += 1
+        found.append(name if before[name] == 1 else f"{name} ({before[name]})")
+    return found

@@ -40,7 +40,7 @@ Record = Mapping[str, Any]
 COMPARED = ("test_error", "balanced_error", "online_error", "objective", "nu", "support_vectors", "comparable_seconds")
 _OF_OBJECTIVE = ("C", "regularization", "kernel")  # beside the problem, what makes an objective another function
 _SAME_AS_BUDGET = {"vectors"}
-FEW = "too few"  #: begins the remark on a row of fewer than `LEAST_PAIRS` pairs
+FEW = "too few"  #: begins the remark on a rank test of fewer than `LEAST_PAIRS` datasets
 _ROUNDING = 1e-9  # relative: what two numbers may differ by and be tied
 _PERCENT = 100.0
 
@@ -74,7 +74,7 @@ class Comparison:
         How many pairs there are, and in how many the first is better, equal, worse; where neither way is better, lower
         counts as such.
     remark : str
-        What limits the row, such as too few seeds.
+        What limits the row, such as too few datasets.
     """
 
     dataset: str
@@ -234,6 +234,16 @@ class Sides:
         """Return the comparisons in these quantities, as far as both have them: by dataset, then over datasets."""
         return [row for quantity in quantities for row in self._compare(quantity)]
 
+    def why_not_compared(self, quantity: str) -> str:
+        """Return why no run of the two can be compared in a quantity of which `compare` has no row."""
+        sides = [[run for block in self._blocks.values() for run in block[side]] for side in (0, 1)]
+        values = [[run[quantity] for run in side if run.get(quantity) is not None] for side in sides]
+        if not all(values):
+            return "neither has it" if not any(values) else f"the {'second' if values[0] else 'first'} has none"
+        if not _is_difference(quantity) and not all(max(each) > 0 for each in values):
+            return "a ratio needs numbers above 0"
+        return "no pair of runs has it that can be compared"
+
     def _compare(self, quantity: str) -> Iterator[Comparison]:
         over_datasets: dict[_Subject, list[Comparison]] = {}
         for (dataset, setting), (first, second) in self._blocks.items():
@@ -328,8 +338,8 @@ def _on_dataset(dataset: str, subject: _Subject, pairs: _Array, unit: str) -> Co
     is_constant = count > 1 and np.ptp(differences) <= _ROUNDING * np.abs(differences).max()
     if is_constant:
         remarks.append(f"{'the same difference' if differences.any() else 'equal'} at every {unit}")
-    elif count < LEAST_PAIRS:
-        remarks.append(f"{FEW} {unit}s: {count} of {LEAST_PAIRS} needed")
+    elif count == 1:
+        remarks.append(f"one {unit}: no test")
     if count > 1 and not is_constant:
         test = scipy.stats.ttest_1samp(differences, 0.0)
         low, high = (float(end) for end in test.confidence_interval(1 - LEVEL))

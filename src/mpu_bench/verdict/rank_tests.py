@@ -44,7 +44,8 @@ class Friedman(NamedTuple):
     """The outcome of Friedman's test."""
 
     statistic: float  #: F of Iman and Davenport
-    p_value: float  #: its upper tail, with k - 1 and (k - 1)(N - 1) degrees of freedom
+    #: its upper tail, with k - 1 and (k - 1)(N - 1) degrees of freedom; exact where all datasets rank alike
+    p_value: float
     chi_squared: float  #: Friedman's own statistic
     average_ranks: tuple[float, ...]  #: of the k solvers; the best has the lowest
     datasets: int  #: N
@@ -213,9 +214,19 @@ def friedman(
     variance = ranks.var(axis=1).sum() if corrected else datasets * (k**2 - 1) / 12
     chi_squared = float(most * ((average - (k + 1) / 2) ** 2).mean() * datasets / variance) if variance else 0.0
     rest = most - chi_squared
-    statistic = (datasets - 1) * chi_squared / rest if rest > most * 10.0**-_DIGITS else np.inf
-    p_value = float(scipy.stats.f.sf(statistic, k - 1, (k - 1) * (datasets - 1)))
+    if rest > most * 10.0**-_DIGITS:
+        statistic = (datasets - 1) * chi_squared / rest
+        p_value = float(scipy.stats.f.sf(statistic, k - 1, (k - 1) * (datasets - 1)))
+    else:
+        statistic, p_value = np.inf, _all_alike(ranks)
     return Friedman(float(statistic), p_value, chi_squared, tuple(average.tolist()), datasets)
+
+
+def _all_alike(ranks: NDArray[np.float64]) -> float:
+    """Return how probable it is that all datasets rank alike where each ranks by chance: F's tail would say 0."""
+    _, ties = np.unique(ranks[0], return_counts=True)
+    orders = math.factorial(ranks.shape[1]) // math.prod(map(math.factorial, ties.tolist()))
+    return float(orders) ** (1 - len(ranks))
 
 
 def critical_difference(solvers: int, datasets: int) -> float:
