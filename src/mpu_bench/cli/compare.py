@@ -69,9 +69,9 @@ def compare(
     """Compare two results folders, or two solvers, run by run: who is better, by how much, and whether chance does it.
 
     Runs are paired by dataset, split, seed, and what varies within a dataset, such as the budget. On a dataset: the
-    mean difference (× marks a ratio, of geometric means), its 95% interval and p by the paired t test over seeds, or over splits. Over
-    datasets: the Hodges-Lehmann median, its interval and p by Wilcoxon's exact signed rank test. Seconds are those of
-    undisturbed runs on the same machine.
+    mean difference (× marks a ratio, of geometric means), its 95% interval and p by the paired t test over seeds, or
+    over splits. Over datasets: the Hodges-Lehmann median, its interval and p by Wilcoxon's exact signed rank test.
+    Seconds are those of undisturbed runs on the same machine.
 
     Of two folders that have runs in common, also which of these runs are not the same.
 

@@ -108,8 +108,9 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
     """Return the cells of several experiments by table, in the order of the papers.
 
     A printed number counts once: where several experiments measure it, for the one that is named as its table, and for
-    full runs before those of a profile; of two folders of one experiment, for the first. What one of them answers is not said to be missing in another. The sentences of
-    a paper are a table of their own, each with the points of all experiments that answer it.
+    full runs before those of a profile; of two folders of one experiment, for the first. What one of them answers is
+    not said to be missing in another. The sentences of a paper are a table of their own, each with the points of all
+    experiments that answer it.
     """
     cells: dict[tuple[str, str], list[Cell]] = {}
     seconds: dict[tuple[str, str], dict[Of, str]] = {}
