@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 import mpu_bench as package
-from command_line import Called
+from command_line import COMMAND, Called, environment
 from machines import Machines
 
 PLUGIN = Path(__file__).parents[1] / "plugins" / "slow.py"
@@ -152,3 +158,50 @@ def test_a_cluster_of_this_machine_is_started_and_ended(place: Path, mpu_bench: 
     assert done.returncode == 0, done.stderr
     assert "cluster: 2 workers on 1 machine" in done.stderr
     assert [row["status"] for row in rows()] == ["done"] * 6
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no process groups")
+def test_ctrl_c_at_a_terminal_reaches_the_command_alone(place: Path, rows: Rows) -> None:
+    """A terminal sends it to every process of the command, Dask's workers among them."""
+    (place / "slow.yaml").write_text(
+        f"name: slow\nplugins: [{PLUGIN}]\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\nrepeats: 40\n"
+        "solvers:\n  - slow: {passes: 1, nap: 0.03, log: begun}\n",
+        encoding="utf-8",
+    )
+    with subprocess.Popen(
+        [*COMMAND, "run", "slow.yaml", "--cluster", "local:2"], cwd=place, env=environment(), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    ) as process:  # fmt: skip
+        end = time.monotonic() + 120
+        begun = place / "begun"
+        while not (begun.exists() and len(begun.read_text().split()) > 4) and time.monotonic() < end:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "interrupted: finished runs are kept" in said
+    assert "Traceback" not in said
+    assert "distributed" not in said
+    statuses = [row["status"] for row in rows("slow")]
+    assert set(statuses) == {"done", "not run"}
+    assert statuses.count("done") >= 2
+    end = time.monotonic() + 30
+    while (left := _alive(process.pid)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not left
+
+
+def _alive(session: int) -> list[psutil.Process]:
+    """Return the processes of a session; zombies that wait for their reaper do not count."""
+    processes = psutil.process_iter(["status"])
+    return [
+        each for each in processes
+        if each.info["status"] != psutil.STATUS_ZOMBIE and _session_of(each.pid) == session
+    ]  # fmt: skip
+
+
+def _session_of(process: int) -> int | None:
+    try:
+        return os.getsid(process)
+    except ProcessLookupError:
+        return None

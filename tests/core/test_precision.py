@@ -6,8 +6,8 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 import mpu_bench
-from mpu_bench.core.kernels import Gaussian, Linear
-from mpu_bench.core.precision import centred, is_single_enough
+from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
+from mpu_bench.core.precision import centred, is_single_enough, is_single_enough_for_scores
 from mpu_bench.core.rows import Dense
 
 RANDOM = np.random.default_rng(0)
@@ -26,6 +26,28 @@ def test_single_precision_is_enough_near_the_origin_and_where_nothing_is_subtrac
     assert is_single_enough(Dense(NEAR.astype(np.float32)), Gaussian(0.5))
     assert not is_single_enough(Dense(FAR.astype(np.float32)), Gaussian(0.5))
     assert is_single_enough(Dense(FAR.astype(np.float32)), Linear())
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(1.0, 1.0, 2), Polynomial(1.0, 1.0, 5, normalize=True)])
+def test_scores_are_in_single_precision_where_kernel_values_are_of_ordinary_size(kernel):
+    near, far = Dense(NEAR.astype(np.float32)), Dense(FAR.astype(np.float32))
+    assert is_single_enough_for_scores(near, kernel, 10.0)
+    assert is_single_enough_for_scores(far, kernel, 10.0) == getattr(kernel, "normalize", False)
+    assert not is_single_enough_for_scores(near, kernel, 1e9)
+    assert not is_single_enough_for_scores(near, kernel, np.nan)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("parameters", [{"kernel": "linear"}, {"kernel": "poly", "degree": 2, "gamma": 1e-3}], ids=str)
+def test_scores_of_rows_far_from_the_origin_are_those_of_double_precision(parameters, classes, tmp_path):
+    random = np.random.default_rng(0)
+    far = (random.normal(size=(300, 10)) + 1000).astype(np.float32)
+    wanted = np.digitize(far[:, 0] + 0.3 * random.normal(size=300), np.linspace(999, 1001, classes + 1)[1:-1])
+    model = mpu_bench.SMOClassifier(C=1.0, **parameters).fit(far, wanted)
+    exact = model.decision_function(far.astype(np.float64))
+    np.testing.assert_allclose(model.decision_function(far), exact, rtol=1e-6, atol=1e-6)
+    model.save(tmp_path / "far.mpu")
+    np.testing.assert_allclose(mpu_bench.load(tmp_path / "far.mpu").decision_function(far), exact, rtol=1e-6, atol=1e-6)
 
 
 def test_centred_rows_have_the_same_distances():

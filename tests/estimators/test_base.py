@@ -149,6 +149,9 @@ def test_a_seed_decides_everything(name: str) -> None:
         ({"kernel": "rfb"}, "kernel is 'rfb'; it must be one of 'linear', 'poly', 'rbf'"),
         ({"kernel": "rbf", "gamma": "scaled"}, "gamma is 'scaled'; it must be 'scale', 'auto' or a number above 0"),
         ({"kernel": "rbf", "gamma": -1.0}, "gamma is -1.0; it must be above 0"),
+        ({"kernel": "poly", "degree": 1001}, "degree is 1001; it must be a whole number from 0 to 1000"),
+        ({"kernel": "poly", "coef0": np.nan}, "coef0 is nan; it must be finite"),
+        ({"kernel": "poly", "coef0": -np.inf}, "coef0 is -inf; it must be finite"),
     ],
 )
 def test_a_mistake_is_one_message(name: str, parameters: dict[str, Any], words: str) -> None:
@@ -268,6 +271,13 @@ def test_a_class_weight_that_is_none_is_refused(weight: float, message: str) -> 
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         mpu_bench.SMOClassifier(class_weight={0: weight}).fit(X, y)
+
+
+@pytest.mark.parametrize("weight", [np.ones(2), [1.0, 1.0], "equal"], ids=str)
+def test_a_class_weight_of_another_kind_is_refused(weight: Any) -> None:
+    X, y = blobs(2)
+    with pytest.raises(ValueError, match=r"class_weight is .*; it must be 'balanced', a dict or None"):
+        estimators.DCDClassifier(class_weight=weight).fit(X, y)
 
 
 def test_a_star_brings_every_classifier() -> None:

@@ -109,3 +109,34 @@ def test_a_parameter_that_decides_may_not_change_while_it_learns(name: str) -> N
     with pytest.raises(ValueError, match=r"gamma was .* when learning began, and is 7.0; set it back, or begin anew"):
         model.partial_fit(X, y)
     np.testing.assert_array_equal(model.decision_function(X), scores)
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_rows_too_long_for_kernel_values_are_refused_before_anything_is_learned(name: str) -> None:
+    X, y = blobs(2)
+    words = r"the largest \|\|x\|\| is .*; scale the features down"
+    with pytest.raises(ValueError, match=words):
+        made(name).fit(X * 1e160, y)
+    with pytest.raises(ValueError, match=words):
+        made(name).partial_fit(X * 1e160, y, classes=[0, 1])
+    model = made(name).partial_fit(X, y, classes=[0, 1])
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match=words):
+        model.partial_fit(X * 1e160, y)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "needed"),
+    [
+        ("ForgetronClassifier", {"vectors": 10**9}, "4,000,000,020,000,000,000"),
+        ("BudgetPerceptronClassifier", {"vectors": 10**20}, "40,000,000,000,000,000,002,000,000,000,000,000,000,000"),
+        ("BudgetPerceptronClassifier", {"vectors": 10**20, "removal": "oldest"}, "2,000,000,000,000,000,000,000"),
+        ("BudgetedPegasosClassifier", {"vectors": 10**20}, "2,000,000,000,000,000,000,000"),
+        ("BudgetedPegasosClassifier", {"vectors": 10**9, "maintenance": "projection"}, "16,000,000,020,000,000,000"),
+    ],
+)
+def test_a_budget_that_memory_is_too_small_for_is_told(name: str, parameters: dict[str, Any], needed: str) -> None:
+    X, y = blobs(2, d=5)
+    with pytest.raises(ValueError, match=f"^vectors is {parameters['vectors']}; memory for so many, {needed} bytes"):
+        made(name, **parameters).fit(X, y)

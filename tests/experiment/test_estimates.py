@@ -12,6 +12,7 @@ from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
 from mpu_bench.experiment import estimates, plan
 from mpu_bench.experiment.estimates import Estimate, Estimates, typical_rows
+from mpu_bench.experiment.planned import PlannedRun
 from mpu_bench.files import csv_text
 
 TEXT = """
@@ -22,8 +23,9 @@ solvers:
   - mpu
 """
 ROW: dict[str, Any] = {
-    "experiment": "estimated", "dataset": "checkerboard", "solver": "dcd", "parameters": "{}", "kernel": "linear",
-    "budget_vectors": None, "trial": None, "overridden": "", "status": "done", "train_seconds": 8.0,
+    "experiment": "estimated", "dataset": "checkerboard", "solver": "dcd", "kernel": "linear",
+    "parameters": '{"C": 5.0, "tolerance": 0.1, "stop": 0.0}', "budget_vectors": None, "trial": None, "overridden": "",
+    "status": "done", "train_seconds": 8.0, "n": 100_000, "n_test": 20_000, "d": 2,
 }  # fmt: skip
 
 
@@ -56,9 +58,59 @@ def test_runs_of_the_same_folder_tell_first_those_with_the_same_parameters(
 
 
 def runner_text(experiment: Experiment) -> str:
-    from mpu_bench.experiment.planned import PlannedRun
-
     return PlannedRun(plan.plan(experiment)[0], None, "").record()["parameters"]
+
+
+@pytest.mark.parametrize("size", [{"n": 2000}, {"d": 3}, {"trial": "hold-out 0.2", "n": 80_000, "n_test": 2000}])
+def test_runs_on_data_of_another_size_tell_nothing(
+    typical: Path, read: Callable[[str], Experiment], size: dict[str, Any]
+) -> None:
+    assert seconds(read(TEXT), ROW | size) == [None, None, None]
+    assert seconds(read(TEXT), ROW) == [8.0, 8.0, None]
+
+
+def test_a_trial_is_of_the_size_of_the_rows_that_it_was_taken_from(
+    typical: Path, read: Callable[[str], Experiment]
+) -> None:
+    text = "name: estimated\ndataset: checkerboard\nsolvers: [dcd]\ntune: {C: [1, 10], holdout: 0.2}\n"
+    runs = plan.plan(read(text))
+    trial = ROW | {"trial": "hold-out 0.2", "n": 80_000, "n_test": 20_000}
+    told = Estimates(read(text), runs, [trial]).seconds(runs)
+    assert [each for run, each in zip(runs, told, strict=True) if run.trial] == [8.0, 8.0]
+    assert [each for run, each in zip(runs, told, strict=True) if not run.trial] == [None]
+
+
+@pytest.mark.parametrize(
+    ("changed", "known"),
+    [
+        ("regularization: 0.5", 8.0), ("kernel: {gaussian: {gamma: 9}}", 8.0), ("passes: 20", None),
+        ("kernel: {polynomial: {degree: 2}}", None), ("vectors: 50", None),
+    ],
+)  # fmt: skip
+def test_runs_with_other_work_tell_nothing(
+    typical: Path, read: Callable[[str], Experiment], changed: str, known: float | None
+) -> None:
+    """Another penalty or width leaves the work about the same; more passes do not."""
+    values = {
+        "kernel": "{gaussian: {gamma: 1}}",
+        "vectors": "10",
+        "regularization": "0.1",
+        "passes": "1",
+        "maintenance": "random",
+    }
+
+    def config(**values: str) -> Experiment:
+        parameters = ", ".join(f"{name}: {value}" for name, value in values.items())
+        return read(f"name: estimated\ndataset: checkerboard\nsolvers:\n  - bpegasos: {{{parameters}}}\n")
+
+    (made,) = plan.plan(config(**values))
+    row = ROW | PlannedRun(made, None, "").record() | {"n": 100_000, "n_test": 20_000, "d": 2}
+    name, _, value = changed.partition(": ")
+    assert seconds(config(**values | {name: value}), row) == [known]
+
+
+def test_a_file_that_was_changed_is_no_reason_to_fail(typical: Path, read: Callable[[str], Experiment]) -> None:
+    assert seconds(read(TEXT), *(ROW | {"parameters": each} for each in ("{", "5", None))) == [None] * 3
 
 
 def test_no_run_is_thought_to_train_longer_than_it_may(typical: Path, read: Callable[[str], Experiment]) -> None:
@@ -72,6 +124,10 @@ def test_what_the_project_has_measured_is_known_of_its_own_settings_alone(typica
     path.write_text(TEXT, encoding="utf-8")
     assert seconds(read_config(path, repeats=2)) == [9.0] * 4 + [None] * 2
     assert seconds(read_config(path, settings=["solvers.dcd.tolerance=0.5"])) == [None] * 3
+    copied = tmp_path / "elsewhere" / "tried.yaml"
+    copied.parent.mkdir()
+    copied.write_text(TEXT, encoding="utf-8")
+    assert seconds(read_config(copied)) == [None] * 3
 
 
 def test_runs_with_changed_settings_tell_nothing_of_others(typical: Path, read: Callable[[str], Experiment]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mpu_bench.errors import DataError
@@ -15,3 +16,13 @@ def test_labels_that_are_one_number_and_two_texts_are_told_apart() -> None:
     with pytest.raises(DataError, match=r"label '1\.0' is none"):
         classes.indices(["1.0"])
     assert Classes.of(np.array([2**53, 2**53 + 1])).indices([2**53 + 1, 2**53]).tolist() == [1, 0]
+
+
+def test_truth_values_are_numbers_where_the_labels_are() -> None:
+    truths = [True, np.bool_(False), *pd.Series([True, False], dtype="boolean")]
+    for labels in ([0.0, 1.0], [0, 1], np.array([0, 1], np.uint8), [False, True]):
+        assert Classes.of(labels).indices(truths).tolist() == [1, 0, 1, 0]
+    with pytest.raises(DataError, match="row 1: its label 'True' is none"):
+        Classes.of(["0", "1"]).indices(truths)
+    with pytest.raises(DataError, match="row 1: its label 'True' is none"):
+        Classes.of([2, 3]).indices(truths)

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from mpu_bench.selection.outcome import Outcome, Row, as_csv, balanced_test, choose, mcnemar
+from mpu_bench.selection.candidates import Candidate
+from mpu_bench.selection.outcome import Outcome, Row, as_csv, balanced_test, choose, mcnemar, row_of
+from mpu_bench.selection.schedule import Course, Fit, Fitted
 
 
 def row(name: str, error: float | None = 0.1, size: int | None = 100, own: bool = True, **others: Any) -> Row:
@@ -109,6 +111,15 @@ def test_the_table_holds_every_candidate() -> None:
     assert read[0]["bytes"] == "100"
     assert float(read[0]["standard_error"]) == pytest.approx((0.1 * 0.9 / 1000) ** 0.5)
     assert read[1]["reason"] == "did not end, within 3 s"
+
+
+def test_what_was_cut_says_so() -> None:
+    candidate = Candidate("a", "linear", "X", {}, {"C": (1.0,)}, 1)
+    fit = Fit(candidate, {"C": 1.0}, 100, 2.0)
+    for is_cut, reason in ((True, "training was ended after 2 s"), (False, "")):
+        course = Course(candidate, [100], best=Fitted(fit, 0.1, 2.0, 2.1, is_cut=is_cut))
+        assert row_of(course, None).reason == reason
+        assert row_of(course, None, Fitted(fit, 0.1, 1.0, 1.1)).reason == ""
 
 
 def test_an_error_is_set_against_that_of_one_answer() -> None:

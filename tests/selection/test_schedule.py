@@ -38,6 +38,31 @@ def played(schedule: Schedule, seconds: float, takes: Any, error: Any, jobs: int
     return made, left
 
 
+@pytest.mark.parametrize("seconds", [42.0, 8.0])
+def test_one_that_does_not_converge_leaves_seconds_for_all_others(seconds: float) -> None:
+    """It ends by itself at the seconds that it is told, as the learners of this project do."""
+    others = [candidate(str(i), 1.0) for i in range(14)]
+    schedule, left = Schedule([candidate("endless"), *others], 400), seconds
+    while (fit := schedule.next(left)) is not None:
+        spent = fit.seconds if fit.candidate.name == "endless" else 0.01
+        left -= spent
+        schedule.learn(Fitted(fit, 0.2, spent, spent, is_cut=fit.candidate.name == "endless"))
+    assert all(course.best is not None for course in schedule.courses.values())
+    assert not any(schedule.courses[each.name].ended for each in others)
+
+
+def test_two_processes_begin_with_two_candidates() -> None:
+    schedule = Schedule([candidate("a"), candidate("b")], 400)
+    begun = [schedule.next(10.0), schedule.next(10.0)]
+    assert [fit.candidate.name for fit in begun if fit is not None] == ["a", "b"]
+
+
+def test_the_last_on_its_way_has_all_the_seconds() -> None:
+    fit = Schedule([candidate("a", 1.0)], 400).next(10.0)
+    assert fit is not None
+    assert fit.seconds == 10.0
+
+
 @given(
     st.lists(st.sampled_from([1.0, 1.5, 2.0]), min_size=1, max_size=5),
     st.integers(50, 200_000),

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.precision import Precision, is_single_enough
+from mpu_bench.core.precision import Precision, is_single_enough_for_scores
 from mpu_bench.core.rows import Rows, any_rows, count, dot, take, to_scipy
 from mpu_bench.core.vectors import Vectors, append, kernel_values, new_vectors, score
 
@@ -197,20 +197,29 @@ def _kernel_scores(
 ) -> NDArray[np.float64]:
     """Return ``sum_j coefficients[j] K(x_j, x)`` for every row x, some of the vectors at a time."""
     scores = np.zeros((count(rows), coefficients.shape[1]))
-    for first, block in vector_blocks(vectors, rows, kernel, features):
+    for first, block in vector_blocks(vectors, rows, kernel, features, _largest_length(coefficients)):
         _add_scores(block, kernel, any_rows(rows), coefficients[first : first + block.size[0]].T.copy(), scores)
     return scores
 
 
-def vector_blocks(vectors: Rows, rows: Rows, kernel: Kernel, features: int) -> Iterator[tuple[int, Vectors]]:
+def _largest_length(coefficients: NDArray[np.float64]) -> float:
+    """Return the largest sqrt(sum_j alpha_j^2) of a column, 0 of none."""
+    with np.errstate(over="ignore"):
+        return float(np.sqrt(np.square(coefficients).sum(axis=0)).max(initial=0.0))
+
+
+def vector_blocks(
+    vectors: Rows, rows: Rows, kernel: Kernel, features: int, length: float
+) -> Iterator[tuple[int, Vectors]]:
     """Yield the vectors that rows are to meet by columns, some at a time, with the number of the first of them.
 
     Kernel values are as precise as the rows, in single precision to 1e-6 or so; and double where single is not enough
-    to tell the vectors apart.
+    to tell the vectors apart, or for scores with coefficients of this length (`is_single_enough_for_scores`).
     """
     m = count(vectors)
-    is_double = any(part.dtype == np.float64 for part in (*rows, *vectors)) or not is_single_enough(vectors, kernel)
-    precision: Precision = "double" if is_double else "single"
+    is_double = any(part.dtype == np.float64 for part in (*rows, *vectors))
+    is_single = not is_double and is_single_enough_for_scores(vectors, kernel, length)
+    precision: Precision = "single" if is_single else "double"
     capacity = max(_FEWEST_VECTORS, min(m, _MOST_VECTORS, _MOST_VALUES // features))
     for first in range(0, m, capacity):
         block = new_vectors(features, capacity, precision)

@@ -129,10 +129,10 @@ class Solver(ABC):
         OutOfRangeError
             Naming the solver, the parameter, its value and its range.
         """
-        for name, bounds in _bounds_of(type(self)).items():
+        for name, bounds in bounds_of(type(self)).items():
             number = getattr(self, name)
             for bound in bounds:
-                if number is not None and (range_ := _missed_range(bound, number)):
+                if number is not None and (range_ := missed_range(bound, number)):
                     raise OutOfRangeError(self.name, name, number, range_)
 
     def check_kernel(self, kernel: Kernel) -> None:
@@ -258,7 +258,7 @@ Optimum = tuple[str, dict[str, Any]]
 
 
 @cache
-def _bounds_of(solver: type[Solver]) -> dict[str, list[Any]]:
+def bounds_of(solver: type[Solver]) -> dict[str, list[Any]]:
     """Return the bounds of every parameter; found once, for a sweep makes thousands of one solver."""
     hints = get_type_hints(solver, include_extras=True)
     return {field.name: _bounds(hints[field.name]) for field in fields(solver)}
@@ -281,7 +281,7 @@ _COMPARISONS: dict[type, tuple[Callable[[Any, Any], bool], str]] = {
 }
 
 
-def _missed_range(bound: Any, number: Any) -> str:
+def missed_range(bound: Any, number: Any) -> str:
     """Return the range that a bound sets, in words, if the number is outside; NaN is outside of every range."""
     if type(bound) not in _COMPARISONS:
         return ""

@@ -66,7 +66,10 @@ class SharedExpansions:
         """Return the scores of every row by every machine, shape (n, p)."""
         scores = np.tile(self.biases, (count(rows), 1))
         parts = self.starts, self.machines, self.coefficients
-        for first, block in vector_blocks(self.vectors, rows, self.kernel, self.features):
+        with np.errstate(over="ignore"):
+            squares = np.bincount(self.machines, np.square(self.coefficients), len(self.biases))
+        length = float(np.sqrt(squares.max(initial=0.0)))
+        for first, block in vector_blocks(self.vectors, rows, self.kernel, self.features, length):
             _add_scores(block, first, self.kernel, any_rows(rows), *parts, scores)
         return scores
 

@@ -382,7 +382,8 @@ class WeightedClassifier(SolverClassifier):
         ValueError
             As of `SolverClassifier.fit`, or if a weight is negative or not finite, or if all rows of a class have none.
         """
-        if self.class_weight not in (None, "balanced") and not isinstance(self.class_weight, Mapping):
+        given = self.class_weight  # arrays are compared element by element, so that `in` does not do
+        if not (given is None or isinstance(given, Mapping) or (isinstance(given, str) and given == "balanced")):
             raise ValueError(f"class_weight is {self.class_weight!r}; it must be 'balanced', a dict or None")
         X, labels = self._checked(X, y)
         if self.class_weight is None and sample_weight is None:

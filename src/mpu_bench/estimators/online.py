@@ -11,20 +11,23 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from mpu_bench.core.counters import PRESENTED
+from mpu_bench.core.gram import refuse_overflow
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, any_rows
+from mpu_bench.core.rows import Rows, any_rows, squared_norms
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.estimators.base import ROWS, KernelClassifier
 from mpu_bench.estimators.inputs import problem_of, rows_of
 from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, check_types, one_of
-from mpu_bench.solvers.online.online import OnlineSolver
+from mpu_bench.solvers.online.budget_perceptrons import BudgetPerceptron
+from mpu_bench.solvers.online.online import OnlineSolver, functions_for
 from mpu_bench.solvers.online.sparseness import Sparseness
 
 #: what may be another at each call of `partial_fit`: it decides nothing there, or nothing more
@@ -114,7 +117,8 @@ class OnlineClassifier(KernelClassifier):
         with as_value_error():
             solver, kernel, seed = self._solver(len(labels), self.max_iter), self._kernel(X), self._seed()
             problem = problem_of(rows_of(X), labels, self.n_features_in_, self.classes_)
-            state = self._started(solver, problem, kernel, seed)
+            state = self._started_in_memory(solver, problem, kernel, seed)
+            _refuse_overflow(state, problem.train)
             if self.shuffle or self._needs_all:
                 state.stream = Stream(problem, seed)
             else:
@@ -168,14 +172,18 @@ class OnlineClassifier(KernelClassifier):
         Raises
         ------
         ValueError
-            If a parameter can only be found from all rows.
+            If a parameter can only be found from all rows, or if there is no memory for so many vectors.
+        DataError
+            If a row is so long that a kernel value may not be finite.
         """
         if self._needs_all:
             raise ValueError(f"{type(self).__name__}: vectors are reached by a search over all rows; give eta")
         if self.kernel != "linear" and self.gamma == "scale":
             raise ValueError("gamma='scale' needs all rows: give a number, or gamma='auto'")
         nothing = problem_of(rows_of(X), np.zeros(X.shape[0], np.int32), self.n_features_in_, self.classes_)
-        self._state = self._started(solver, nothing, self._kernel(X), self._seed())
+        state = self._started_in_memory(solver, nothing, self._kernel(X), self._seed())
+        _refuse_overflow(state, nothing.train)
+        self._state = state
         self._let_go_of_rows()
 
     def learn(self, solver: OnlineSolver, rows: Rows, labels: NDArray[np.int32]) -> None:
@@ -187,8 +195,14 @@ class OnlineClassifier(KernelClassifier):
         rows : Rows
         labels : array of int32, shape (n,)
             Indices of ``classes_``.
+
+        Raises
+        ------
+        DataError
+            If a row is so long that a kernel value may not be finite; nothing is learned then.
         """
         state = self._state
+        _refuse_overflow(state, rows)
         state.stream = InOrder(int(state.counters[PRESENTED]))
         state.stream.give(problem_of(rows, labels, self.n_features_in_, self.classes_))
         self._train(solver, state, Until(), limited=False)
@@ -215,6 +229,20 @@ class OnlineClassifier(KernelClassifier):
     def _needs_all(self) -> bool:
         """Whether something is found by a search over all rows."""
         return False
+
+    def _started_in_memory(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
+        needed = _bytes_of(solver, problem)
+        try:
+            if needed > psutil.virtual_memory().total + psutil.swap_memory().total:
+                raise MemoryError  # before the system ends the process, or numpy raises another error
+            return self._started(solver, problem, kernel, seed)
+        except MemoryError:
+            if not needed:
+                raise
+            vectors = getattr(solver, "vectors", None)
+            raise ValueError(
+                f"vectors is {vectors}; memory for so many, {needed:,} bytes, is not free on this machine; take fewer"
+            ) from None
 
     def _started(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
         return solver.start(_InPieces(**vars(problem)), kernel, seed)
@@ -381,6 +409,32 @@ class BudgetedPegasosClassifier(OnlineClassifier):
             return self._online("pegasos-multiclass", **common)
         maintenance = one_of(("merging", "projection", "smallest", "random"), maintenance=self.maintenance)
         return self._online("bpegasos", vectors=self.vectors, maintenance=maintenance, **common)
+
+
+def _refuse_overflow(state: Any, rows: Rows) -> None:
+    """Refuse rows of which a kernel value may not be finite in the precision of a state.
+
+    Raises
+    ------
+    DataError
+        As of `core.gram.refuse_overflow`.
+    """
+    hypothesis = next(getattr(state, name) for name in ("hypothesis", "hypotheses", "w") if hasattr(state, name))
+    refuse_overflow(squared_norms(rows), state.kernel, hypothesis.vectors.squared_norms.dtype)
+
+
+def _bytes_of(solver: OnlineSolver, problem: Problem) -> int:
+    """Return about how many bytes a solver takes for its budget of vectors; 0 without one."""
+    vectors = getattr(solver, "vectors", None)
+    if vectors is None:
+        return 0
+    number = 4 if getattr(solver, "precision", "double") == "single" else 8
+    each = number * problem.features
+    if isinstance(solver, BudgetPerceptron):
+        pairs = number if solver.name in {"forgetron", "cks"} else 0
+        return int(functions_for(len(problem.classes)) * vectors * (each + pairs * vectors))
+    inverse = 8 + 8 if getattr(solver, "maintenance", "") == "projection" else 0  # and the Gram matrix
+    return int(vectors * (each + inverse * vectors))
 
 
 def _precision(precision: str) -> str:

@@ -1,8 +1,9 @@
 """About how long runs will train: as long as those that were made before of the same dataset and solver.
 
 What was made before are the finished runs of the same results folder, and what the project's own last results came to:
-``configs/seconds.csv``, which scripts/accept.py writes from results/baseline. Where neither knows of any, nothing is
-known; no number is made up.
+``configs/seconds.csv``, which scripts/accept.py writes from results/baseline. Runs on another number of rows or columns
+tell nothing, nor do those with other parameters, but for C and its like and those of the kernel. Where neither knows of
+any, nothing is known; no number is made up.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import json
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from mpu_bench.config.choices import Experiment
+from mpu_bench.config.choices import Experiment, ValidationSplit
+from mpu_bench.data.cards import catalog
+from mpu_bench.errors import UserError
 from mpu_bench.experiment.facts import marks_of
 from mpu_bench.experiment.run import Run
 from mpu_bench.files import read_csv
@@ -23,9 +27,18 @@ from mpu_bench.scaled import to_json
 
 FILE = "seconds.csv"  #: in configs/
 COLUMNS = ("experiment", "dataset", "solver", "trial", "runs", "seconds")
+_OF_THE_PROBLEM = ("C", "regularization", "nu")  # parameters that leave the work of about the same size
+_ON_TEST_SET = str(ValidationSplit(on_test_set=True))
 _CHANGING_NOTHING = ("--profile", "--seed", "--repeats")  # options, of what a run of a named experiment takes
 
 Records = Iterable[Mapping[str, Any]]
+
+
+class Size(NamedTuple):
+    """Training rows and columns of a dataset, as far as they are known."""
+
+    rows: int | None
+    columns: int | None
 
 
 class Estimate(NamedTuple):
@@ -55,15 +68,17 @@ class Estimates:
     """
 
     def __init__(self, experiment: Experiment, plan: Sequence[Run], records: Records = ()) -> None:
-        self._own: dict[tuple[Any, ...], list[float]] = {}
+        self._own: dict[tuple[Any, ...], list[tuple[Size, float]]] = {}
         for record in records:
             if _has_seconds(record):
                 for key in _keys_of_record(record):
-                    self._own.setdefault(key, []).append(record["train_seconds"])
+                    self._own.setdefault(key, []).append((_size_of_record(record), record["train_seconds"]))
+        self._sizes: dict[str, Size] = {}
         marks = marks_of(experiment, plan) if self._own else []
         self._changes = {id(run): mark["overridden"] for run, mark in zip(plan, marks, strict=False)}
         options = [each for each in experiment.options if each.startswith("--")]
-        self._is_named = all(each in _CHANGING_NOTHING for each in options) and not experiment.given
+        is_shipped = Path(experiment.source).resolve().parent == bundled("configs").resolve()
+        self._is_named = is_shipped and all(each in _CHANGING_NOTHING for each in options) and not experiment.given
 
     def seconds(self, runs: Sequence[Run]) -> list[float | None]:
         """Return the training seconds that each run will take, None where nothing is known.
@@ -77,11 +92,21 @@ class Estimates:
 
     def _bounded(self, run: Run) -> float | None:
         """Return the mean of the nearest earlier runs, but no more than the config lets a run train."""
-        keys = _keys(run, self._changes.get(id(run), ""))
-        found = next((self._own[key] for key in keys if key in self._own), None)
+        alike = (self._alike(key, run) for key in _keys(run, self._changes.get(id(run), "")))
+        found = next(filter(None, alike), None)
         typical = statistics.fmean(found) if found else self._typical(run)
         limit = run.settings.stop.seconds
         return typical if typical is None or limit is None else min(typical, limit)
+
+    def _alike(self, key: tuple[Any, ...], run: Run) -> list[float]:
+        """Return the seconds of the earlier runs that have a key, and whose data are of the size of the run's."""
+        return [seconds for size, seconds in self._own.get(key, ()) if _agree(size, self._size(run))]
+
+    def _size(self, run: Run) -> Size:
+        where = json.dumps([run.dataset.name, dict(run.dataset.options)], default=to_json)
+        if where not in self._sizes:
+            self._sizes[where] = _size_by_card(run)
+        return self._sizes[where]
 
     def _typical(self, run: Run) -> float | None:
         if not self._is_named:
@@ -92,17 +117,51 @@ class Estimates:
 def _keys(run: Run, changed: str) -> Iterable[tuple[Any, ...]]:
     """Yield by what a run is compared with earlier ones: first those that differ in nothing but their seed."""
     solver, is_trial = run.solver, run.trial is not None
-    alike = (run.dataset.label, solver.name, is_trial, changed)
-    yield *alike, json.dumps(dict(solver.parameters), default=to_json), str(solver.kernel), solver.vectors
-    yield *alike, solver.vectors
-    yield alike
+    alike = (run.dataset.label, solver.name, is_trial, changed, solver.vectors)
+    parameters = json.dumps(dict(solver.parameters), default=to_json)
+    yield *alike, parameters, str(solver.kernel)
+    yield *alike, _work(parameters), solver.kernel.name
 
 
 def _keys_of_record(record: Mapping[str, Any]) -> Iterable[tuple[Any, ...]]:
-    alike = (record["dataset"], record["solver"], bool(record["trial"]), record["overridden"] or "")
-    yield *alike, record["parameters"], record["kernel"], record["budget_vectors"]
-    yield *alike, record["budget_vectors"]
-    yield alike
+    changed = record["overridden"] or ""
+    alike = (record["dataset"], record["solver"], bool(record["trial"]), changed, record["budget_vectors"])
+    parameters, kernel = record["parameters"] or "{}", record["kernel"] or ""
+    yield *alike, parameters, kernel
+    yield *alike, _work(parameters), kernel.partition("(")[0]
+
+
+@cache
+def _work(parameters: str) -> str:
+    """Return the parameters on which the size of the work depends."""
+    try:
+        values = json.loads(parameters)
+    except ValueError:
+        return parameters
+    if not isinstance(values, dict):  # a file that another program has changed
+        return parameters
+    return json.dumps({name: values[name] for name in sorted(values) if name not in _OF_THE_PROBLEM})
+
+
+def _size_by_card(run: Run) -> Size:
+    try:
+        card = catalog.card(run.dataset.name, run.dataset.options)
+    except UserError:  # who plans or makes the run says so
+        return Size(None, None)
+    columns = card.known_features
+    return Size(card.expected_rows()[0], columns and columns + (card.augment is not None))
+
+
+def _size_of_record(record: Mapping[str, Any]) -> Size:
+    """Return the size of the data; what a trial held out was taken from the training rows."""
+    rows, held_out = record["n"], record["n_test"]
+    if record["trial"] and record["trial"] != _ON_TEST_SET and rows is not None and held_out is not None:
+        rows += held_out
+    return Size(rows, record["d"])
+
+
+def _agree(one: Size, other: Size) -> bool:
+    return all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))
 
 
 def _has_seconds(record: Mapping[str, Any]) -> bool:

@@ -106,9 +106,10 @@ class Classes:
         numbers = [(_key(word), number) for word, number in exact.items()]
         alike = dict(numbers)
         unclear = {key for key, number in numbers if alike[key] != number}  # as of '1' and '01', which differ as texts
-        found = [exact.get(str(label), -1) for label in labels]
-        for place, label in enumerate(labels):
-            if found[place] == -1 and (key := _key(str(label))) not in unclear:
+        texts = list(map(self._text, labels))
+        found = [exact.get(text, -1) for text in texts]
+        for place, text in enumerate(texts):
+            if found[place] == -1 and (key := _key(text)) not in unclear:
                 found[place] = alike.get(key, -1)
         if -1 in found:
             place = found.index(-1)
@@ -116,6 +117,11 @@ class Classes:
                 f"row {first_row + place}: its label '{labels[place]}' is none of the model's: {self._listed()}"
             )
         return np.array(found, np.int32)
+
+    def _text(self, label: Any) -> str:
+        """Return a label as text: True and False are 1 and 0 where the labels are numbers, as for a classifier."""
+        is_number = self.labels.dtype.kind in "iuf" and isinstance(label, bool | np.bool_)
+        return str(int(label) if is_number else label)
 
     def _listed(self) -> str:
         every = [word for words in self.words for word in words]

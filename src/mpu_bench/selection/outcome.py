@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.selection.schedule import Course
+from mpu_bench.selection.schedule import Course, Fitted
 from mpu_bench.selection.worker import Evaluated
 
 SIGNIFICANT = 0.05
@@ -107,18 +107,21 @@ class Outcome:
         return found
 
 
-def row_of(course: Course, evaluated: Evaluated | None) -> Row:
-    """Return what is known of a candidate."""
+def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = None) -> Row:
+    """Return what is known of a candidate; ``last`` is its training on all rows, if it is the choice."""
     row = Row(course.candidate.name, course.candidate.kind, course.candidate.is_own)
+    cut = ""
     if course.best is not None:
-        row.setting, row.rows = course.best.fit.setting, course.best.fit.rows
-        row.seconds, row.choosing_error = course.best.seconds, course.best.error
+        trained = last or course.best
+        row.setting, row.rows, row.seconds = trained.fit.setting, trained.fit.rows, trained.seconds
+        row.choosing_error = course.best.error
+        cut = f"training was ended after {trained.seconds:.3g} s" if trained.is_cut else ""
     if evaluated is not None and not evaluated.reason:
         row.error, row.balanced_error, row.tested = evaluated.error, evaluated.balanced_error, evaluated.tested
         row.right, row.truth = evaluated.right, evaluated.truth
         row.seconds_per_prediction = evaluated.seconds_per_prediction
         row.vectors, row.size = evaluated.vectors, evaluated.size
-    reasons = [course.ended, evaluated.reason if evaluated is not None else ""]
+    reasons = [cut, course.ended, evaluated.reason if evaluated is not None else ""]
     row.reason = "; ".join(filter(None, reasons))
     return row
 

@@ -2,8 +2,9 @@
 
 Every setting of a candidate is tried on a few rows; the best third of them on four times as many, and so on, up to
 all. A step is not begun where its seconds, foreseen from those of the step before, are more than are left. Steps
-that are short come first, then those of the candidate with the smallest error. What seconds are left then are for
-values beside the best ones of the best candidates.
+that are short come first, then those of the candidate with the smallest error. No fit may take the seconds of all:
+it has twice its share of those that are left, or some times as many as are foreseen. What seconds are left then are
+for values beside the best ones of the best candidates.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from mpu_bench.selection.candidates import Candidate
 _FIRST, _MORE = 1000, 4  # rows of the first step, and by how many times the next has more
 _KEPT = 3  # one setting of so many
 _SHORT = 1.0  # seconds
+_SHARES, _TIMES_FORESEEN = 2, 4  # that a fit may take: of the seconds left for each candidate, or of its own
 _REFINED = 3  # candidates, those with the smallest errors
 _FACTORS = (2.0, 1.4, 1.2)  # of the values tried beside the best ones
 
@@ -153,9 +155,16 @@ class Schedule:
         if not ready or seconds_left <= 0:
             return None
         chosen = min(ready, key=self._rank)
+        seconds = self._most_seconds(chosen, seconds_left)
         chosen.under_way += 1
         self._number += 1
-        return Fit(chosen.candidate, chosen.waiting.pop(0), chosen.sizes[chosen.step], seconds_left, self._number)
+        return Fit(chosen.candidate, chosen.waiting.pop(0), chosen.sizes[chosen.step], seconds, self._number)
+
+    def _most_seconds(self, chosen: Course, seconds_left: float) -> float:
+        """Return what a fit may take, so that one that does not end leaves seconds for the other candidates."""
+        on_the_way = sum(not each.is_done for each in self.courses.values())
+        most = max(_SHARES * seconds_left / on_the_way, _TIMES_FORESEEN * chosen.foreseen, _SHORT)
+        return min(seconds_left, most)
 
     def _refine(self, seconds_left: float) -> None:
         """Let the best candidates that have come to all rows go on, where their seconds fit."""
@@ -169,7 +178,7 @@ class Schedule:
     @staticmethod
     def _rank(course: Course) -> tuple[Any, ...]:
         if course.best is None or course.foreseen < _SHORT:
-            return 0, course.step, course.foreseen
+            return 0, course.step, course.foreseen, course.under_way  # the last: two processes begin with two of them
         return 1, course.best.error, course.foreseen
 
     def learn(self, fitted: Fitted) -> None:

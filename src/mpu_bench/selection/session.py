@@ -75,11 +75,12 @@ class Session:
             chosen = choose(rows, self.most_bytes)
         else:  # it stays the choice, whatever its size has become
             chosen = next(row for row in rows if row.name == self.last.fit.candidate.name)
-            chosen.rows, chosen.seconds = self.last.fit.rows, self.last.seconds
         return Outcome(rows, chosen, self.all_rows, self.is_rare)
 
     def _row(self, course: Course) -> Row:
-        return row_of(course, self._evaluated.get(course.candidate.name))
+        name = course.candidate.name
+        last = self.last if self.last is not None and self.last.fit.candidate.name == name else None
+        return row_of(course, self._evaluated.get(name), last)
 
     def make(self, jobs: int) -> Outcome:
         """Tune, evaluate, choose, train the choice on all rows; return what came of it.

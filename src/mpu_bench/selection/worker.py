@@ -20,7 +20,7 @@ from mpu_bench.selection.schedule import Fit, Fitted
 from mpu_bench.texts import plain
 
 _FEW_ROWS = 60  # to compile on
-_LEAST_SECONDS = 1.0  # for training on them
+_SECONDS_TO_WARM_UP = 0.2  # for training on them, compiling apart: it need not converge
 _SHARE_OF_TRAINING = 0.7  # of the seconds of a fit: the rest is for predicting
 _BYTES_OF_NUMBER, _LONGEST_REASON = 4, 200
 
@@ -103,8 +103,10 @@ def _compiled(fit: Fit, data: Data, warm: set[str]) -> float:
     """Let what a fit needs be compiled, or loaded, on a few rows, if it is not; return the seconds of compiling."""
     before = _seconds_of_compiler()
     if fit.candidate.classifier not in warm:
-        few = data.training(max(_FEW_ROWS, 2 * len(data.problem.classes)))
-        fit.candidate.made(fit.setting, data.seed, max(fit.seconds, _LEAST_SECONDS)).fit(*few).predict(few[0])
+        made = fit.candidate.made(fit.setting, data.seed, _SECONDS_TO_WARM_UP)
+        if fit.candidate.is_own:  # peers have nothing to compile, and no end that could be set
+            few = data.training(max(_FEW_ROWS, 2 * len(data.problem.classes)))
+            made.fit(*few).predict(few[0])
         warm.add(fit.candidate.classifier)
     return _seconds_of_compiler() - before
 

@@ -117,6 +117,15 @@ def test_bad_parameters_are_refused(name):
         )
 
 
+@pytest.mark.parametrize("name", ["cvm", "fw", "mfw"])
+@pytest.mark.parametrize("C", [1e-200, 1e-300, 4e-16])
+def test_too_small_a_weight_of_the_losses_is_refused(name, C):
+    problem = toys.problem(*toys.real(), "dense")
+    with pytest.raises(ConfigError, match=f"^{name}: C is {C}; it must be at least 5e-16"):
+        solvers.load(name)(C=C).start(problem, GAUSSIAN, 0)
+    assert trained(solvers.load(name)(C=1e-15), problem)[1] == Status.DONE
+
+
 #: by example: its place in the order samples are drawn from, its slot, where its row is kept, and its response when it
 #: was last computed
 PER_EXAMPLE = {"search.order": 4, "core.slots": 4, "core.lru.slot_of_row": 4, "history.sums": 8, "history.known": 8}

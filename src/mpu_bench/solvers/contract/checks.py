@@ -8,10 +8,11 @@ the project's own to the same, in more ways.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import Any, get_args, get_type_hints
+from typing import Any, NamedTuple
 
 import annotated_types
 import numpy as np
@@ -28,19 +29,21 @@ from mpu_bench.core.counters import (
     UPDATES,
 )
 from mpu_bench.core.kernels import Gaussian, Kernel, Polynomial
-from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import take
-from mpu_bench.core.solver import Solver, Status, Until
+from mpu_bench.core.solver import Measures, Solver, Status, Until, bounds_of
 from mpu_bench.errors import UserError
 from mpu_bench.solvers.contract import toys
 from mpu_bench.solvers.contract.toys import more
 
 ENOUGH = 2_000  #: presentations after which a comparison ends, done or not
 LONG, LONGER = 1_000_000, 100_000_000  #: presentations in which a solver has ended, if it ends by itself; if it says so
+SECONDS, SECONDS_OF_ENDING = 10.0, 60.0  #: after which it is not waited for longer; if it says that it ends
 _KINDS = ("dense", "sparse", "ones")
 _SLICES = (1, 2, 7, 60, 61, 131)
 _EVALUATIONS = 97  # of a slice
+_FIRST = 100  # presentations of the first slice of a long run
+_ROUNDING = 1e-9  # of a gap
 
 Answer = str | None
 
@@ -73,6 +76,36 @@ def demand_same(left: Mapping[str, NDArray[Any]], right: Mapping[str, NDArray[An
         other = right[name]
         same = array.dtype == other.dtype and array.shape == other.shape
         demand(same and np.array_equal(array, other, _has_nan(array)), f"{message}: they differ in the state's {name}")
+
+
+class _Reached(NamedTuple):
+    """What a run has come to, in copies: the numbers of its state, its counters, the scores of its model."""
+
+    numbers: dict[str, NDArray[Any]]
+    counters: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+
+def _reached(solver: Solver, state: Any, problem: Problem) -> _Reached:
+    numbers = toys.arrays_of(state)  # before the model, which may change them
+    return _Reached(numbers, np.array(state.counters), _scores(solver, state, problem).copy())
+
+
+def _demand_same_reached(left: _Reached, right: _Reached, message: str, advice: str = "") -> None:
+    """Refuse runs that come to other numbers; a state may keep some where they are not found, so models are asked."""
+    demand_same(_without_times(left.numbers), _without_times(right.numbers), message)
+    _demand_same_results(left, right, message, advice)
+
+
+def _without_times(numbers: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return all but single floats: one may be a time that was measured, and those that matter change the model."""
+    return {name: array for name, array in numbers.items() if array.ndim or array.dtype.kind != "f"}
+
+
+def _demand_same_results(left: _Reached, right: _Reached, message: str, advice: str = "") -> None:
+    demand(np.array_equal(left.counters, right.counters), f"{message}: they differ in the counters{advice}")
+    same = np.array_equal(left.scores, right.scores, equal_nan=True)
+    demand(same, f"{message}: their models give other scores{advice}")
 
 
 def _has_nan(array: NDArray[Any]) -> bool:
@@ -131,13 +164,10 @@ _OUTSIDE: dict[type, Callable[[Any], Any]] = {
 
 def refuses_parameters_out_of_range(solver: Solver, _kernel: Kernel | None = None) -> Answer:
     """Demand that a parameter outside of the range of its annotation is refused, by name."""
-    hints = get_type_hints(type(solver), include_extras=True)
     given = {field.name: getattr(solver, field.name) for field in fields(solver) if field.init}
+    bounds = bounds_of(type(solver))
     bounded = [
-        (name, _OUTSIDE[type(bound)](bound))
-        for name in given
-        for bound in _bounds(hints[name])
-        if type(bound) in _OUTSIDE
+        (name, _OUTSIDE[type(bound)](bound)) for name in given for bound in bounds[name] if type(bound) in _OUTSIDE
     ]
     for name, value in bounded:
         try:
@@ -154,20 +184,18 @@ def refuses_parameters_out_of_range(solver: Solver, _kernel: Kernel | None = Non
     return None if bounded else "no parameter has a range, such as C: Annotated[float, Gt(0)] = 1.0"
 
 
-def _bounds(hint: Any) -> list[Any]:
-    """Return the bounds of a type, and of the parts of a union."""
-    return [*getattr(hint, "__metadata__", ()), *(bound for part in get_args(hint) for bound in _bounds(part))]
-
-
 # ------------------------------------------------------------------ how it advances
 
 
 def is_a_function_of_the_seed(solver: Solver, kernel: Kernel, problem: Problem) -> Answer:
-    """Demand that two runs with one seed come to the same, bit for bit."""
-    (first, _), (again, _) = run(solver, kernel, problem), run(solver, kernel, problem)
-    demand_same(toys.arrays_of(first), toys.arrays_of(again), "two runs with one seed do not come to the same")
-    same = np.array_equal(_scores(solver, first, problem), _scores(solver, again, problem), equal_nan=True)
-    demand(same, "two runs with one seed give models with other scores; draw random numbers from the seed alone")
+    """Demand that two runs with one seed come to the same, bit for bit; of a deterministic solver with any seed."""
+    first, again = (_reached(solver, run(solver, kernel, problem)[0], problem) for _ in range(2))  # copied one by one
+    message = "two runs with one seed do not come to the same"
+    _demand_same_reached(first, again, message, "; draw random numbers from the seed alone")
+    if solver.deterministic:
+        other = _reached(solver, run(solver, kernel, problem, seed=4)[0], problem)
+        message = "it says deterministic = True, and runs with two seeds do not come to the same"
+        _demand_same_results(first, other, message)
     return None
 
 
@@ -175,7 +203,8 @@ def slices_equal_one_long_advance(solver: Solver, kernel: Kernel, problem: Probl
     """Demand that advancing in slices of any size comes to what one long advance does, bit for bit."""
     if not solver.sliceable:
         return "it runs to its end at once"
-    whole, status = run(solver, kernel, problem)
+    long, status = run(solver, kernel, problem)
+    whole = _reached(solver, long, problem)
     state = solver.start(problem, kernel, 3)
     sizes, left, sliced = np.random.default_rng(0), ENOUGH, Status.RUNNING
     while left and sliced == Status.RUNNING:
@@ -186,14 +215,15 @@ def slices_equal_one_long_advance(solver: Solver, kernel: Kernel, problem: Probl
         exact = used == size or (sliced == Status.DONE and used <= size)
         demand(exact, f"an advance by {size} examples presents {used}; it must stop where `until` says: reached()")
         left -= size
-    demand_same(toys.arrays_of(whole), toys.arrays_of(state), "slices do not come to what one long advance does")
+    message = "slices do not come to what one long advance does"
+    _demand_same_reached(whole, _reached(solver, state, problem), message)
     demand(sliced == status, f"one long advance ends with {status.name}, slices with {sliced.name}")
     return None
 
 
 def slices_by_evaluations_equal_one_long_advance(solver: Solver, kernel: Kernel, problem: Problem) -> Answer:
     """Demand the same of slices that end after some kernel evaluations."""
-    whole, _ = run(solver, kernel, problem)
+    whole = _reached(solver, run(solver, kernel, problem)[0], problem)
     if whole.counters[KERNEL_EVALUATIONS] == 0:
         return "it asks for no kernel values"
     state = solver.start(problem, kernel, 3)
@@ -207,24 +237,40 @@ def slices_by_evaluations_equal_one_long_advance(solver: Solver, kernel: Kernel,
             demand(used >= _EVALUATIONS, f"an advance by {_EVALUATIONS} kernel evaluations ends after {used}")
         demand(used or state.counters[PRESENTED] > before[1], "an advance by kernel evaluations changes no counter")
     message = "slices by kernel evaluations do not come to what one long advance does"
-    demand_same(toys.arrays_of(whole), toys.arrays_of(state), message)
+    _demand_same_reached(whole, _reached(solver, state, problem), message)
     return None
 
 
 def nothing_changes_once_done(solver: Solver, kernel: Kernel, problem: Problem) -> Answer:
     """Demand that a solver which says that it ends does so, and that nothing changes after Status.DONE."""
-    state, status = run(solver, kernel, problem, presented=LONGER if solver.ends else LONG)
+    state, status, seconds = _run_to_the_end(solver, kernel, problem)
     if status != Status.DONE:
-        presented = f"{int(state.counters[PRESENTED]):,} examples presented"
-        demand(not solver.ends, f"it says ends = True, and after {presented} it is {status.name}, not DONE")
+        after = f"{int(state.counters[PRESENTED]):,} examples presented in {seconds:.0f} seconds"
+        demand(not solver.ends, f"it says ends = True, and after {after} it is {status.name}, not DONE")
         return "it has no end of its own; a config must say when to stop"
-    before = toys.arrays_of(state)
+    before = _reached(solver, state, problem)
     again = answers.advance(solver, state, Until())
     demand(again == Status.DONE, f"after Status.DONE a further advance returns {again.name}")
-    demand_same(before, toys.arrays_of(state), "after Status.DONE a further advance changes the state")
+    message = "after Status.DONE a further advance changes the state"
+    _demand_same_reached(before, _reached(solver, state, problem), message)
     if solver.ends or not solver.sliceable:
         return None
     return "it holds; where it ends whatever the data are, ends = True in its class lets configs do without stop:"
+
+
+def _run_to_the_end(solver: Solver, kernel: Kernel, problem: Problem) -> tuple[Any, Status, float]:
+    """Return the state once a solver has ended, or has had its presentations or seconds; how it ended; the seconds."""
+    presented, most = (LONGER, SECONDS_OF_ENDING) if solver.ends else (LONG, SECONDS)
+    state, status = run(solver, kernel, problem, presented=_FIRST)
+    size, asked = _FIRST, _FIRST
+    began, seconds = time.perf_counter(), 0.0  # from here, for the first slice compiles
+    while status == Status.RUNNING and asked <= state.counters[PRESENTED] < presented and seconds < most:
+        before, until = seconds, more(state, presented=size)
+        status, asked = answers.advance(solver, state, until), until.presented  # with less it may stand still for ever
+        seconds = time.perf_counter() - began
+        if seconds - before < 1:
+            size *= 2
+    return state, status, seconds
 
 
 def counters_are_sane(solver: Solver, kernel: Kernel, problem: Problem) -> Answer:
@@ -241,13 +287,15 @@ def counters_are_sane(solver: Solver, kernel: Kernel, problem: Problem) -> Answe
     demand(counters[STEPS] <= counters[UPDATES], f"there are more steps than updates: {counts}")
     computed = counters[KERNEL_COMPUTED] <= counters[KERNEL_EVALUATIONS]
     demand(computed, f"more kernel values are computed than asked for: {counts}")
-    if isinstance(answers.model(solver, state), LinearModel):
+    size = answers.size(solver, answers.model(solver, state))
+    if size.linear:
         demand(counters[KERNEL_EVALUATIONS] == 0, f"a linear model asks for no kernel values: {counts}")
         products = counters[INNER_PRODUCTS] >= counters[PRESENTED]
         demand(products, f"there are fewer inner products than examples presented: {counts}")
     else:
         demand(counters[INNER_PRODUCTS] == 0, f"inner products are counted of linear models only: {counts}")
-        demand(counters[KERNEL_EVALUATIONS], f"no kernel evaluation was counted: {counts}")
+        evaluations = counters[KERNEL_EVALUATIONS] or not size.support_vectors
+        demand(evaluations, f"no kernel evaluation was counted of a model that keeps vectors: {counts}")
     return None
 
 
@@ -267,21 +315,38 @@ def leaves_the_problem_alone(solver: Solver, kernel: Kernel, problem: Problem) -
 
 
 def model_and_measures_change_nothing(solver: Solver, kernel: Kernel, problem: Problem) -> Answer:
-    """Demand that `model`, `measures` and `note` change no state, and scores that are finite, one row an example."""
-    state = solver.start(problem, kernel, 3)
+    """Demand that `model`, `measures` and `note` change no state, and that scores and measures are finite."""
+    state, unasked = solver.start(problem, kernel, 3), solver.start(problem, kernel, 3)
+    message = "model(), measures() or note() change the state"
     for presented in (0, 50, ENOUGH):
         answers.advance(solver, state, more(state, presented=presented))
-        before = toys.arrays_of(state)
-        scores, measures = _scores(solver, state, problem), answers.measures(solver, state)
+        answers.advance(solver, unasked, more(unasked, presented=presented))
+        before = _reached(solver, state, problem)
+        measures = answers.measures(solver, state)
         answers.note(solver, state)
-        demand_same(before, toys.arrays_of(state), "model(), measures() or note() change the state")
-        _demand_scores(scores, (problem.n_test, 1))
-        if measures.gap is not None and measures.objective is not None and measures.dual_objective is not None:
-            gap = measures.objective / measures.dual_objective - 1
-            demand(math.isclose(measures.gap, gap, rel_tol=1e-6, abs_tol=1e-12), f"gap is {measures.gap}, not {gap}")
-            above = measures.objective >= measures.dual_objective * (1 - 1e-12)
-            demand(above, f"the dual objective is above the objective, and so no lower bound: {measures}")
+        demand_same(before.numbers, toys.arrays_of(state), message)
+        demand(np.array_equal(before.counters, state.counters), f"{message}: it has other counters")
+        again = np.array_equal(before.scores, _scores(solver, state, problem), equal_nan=True)
+        demand(again, f"{message}: a second model gives other scores")
+        _demand_scores(before.scores, (problem.n_test, 1))
+        _demand_measures(measures)
+    asked, alone = _reached(solver, state, problem), _reached(solver, unasked, problem)
+    _demand_same_results(asked, alone, f"{message}: a run that is asked for them goes on otherwise")
     return None
+
+
+def _demand_measures(measures: Measures) -> None:
+    for name, value in measures._asdict().items():
+        known = value is None or math.isfinite(value)
+        demand(known, f"{name} is {value}, which is not finite; None says that it is not known")
+    if measures.gap is None:
+        return
+    demand(measures.gap >= -_ROUNDING, f"gap is {measures.gap}; it must not be below zero")
+    if measures.objective is not None and measures.dual_objective is not None:
+        gap = measures.objective / measures.dual_objective - 1
+        demand(math.isclose(measures.gap, gap, rel_tol=1e-6, abs_tol=1e-12), f"gap is {measures.gap}, not {gap}")
+        above = measures.objective >= measures.dual_objective * (1 - 1e-12)
+        demand(above, f"the dual objective is above the objective, and so no lower bound: {measures}")
 
 
 def _demand_scores(scores: NDArray[np.float64], shape: tuple[int, int]) -> None:
@@ -376,7 +441,7 @@ CHECKS = {
         Check("it ends as it says, and nothing changes after that", nothing_changes_once_done, ("dense",)),
         Check("its counters only grow, and go together", counters_are_sane, ("dense",)),
         Check("it leaves the problem as it is", leaves_the_problem_alone, _KINDS),
-        Check("model and measures change nothing; scores are finite", model_and_measures_change_nothing, ("dense",)),
+        Check("model and measures change nothing and are finite", model_and_measures_change_nothing, ("dense",)),
         Check("a model stays as it is while the solver goes on", model_is_no_view_of_the_state),
         Check("it separates as many classes as it says", separates_three_classes),
         Check("dense, sparse and all-ones rows agree", all_kinds_of_rows_agree),

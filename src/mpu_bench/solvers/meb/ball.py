@@ -42,7 +42,7 @@ from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UPDATES, new_counters, reached
-from mpu_bench.core.gram import refuse_overflow
+from mpu_bench.core.gram import kernel_diagonal, refuse_overflow
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
@@ -76,6 +76,7 @@ from mpu_bench.solvers.meb.simplex import minimise
 MORE_ROOM = -1  # instead of a Status: the core set is full
 
 FIRST_POINTS = 20  # points whose ball is the first
+_MOST_LOSS = 1e15  # 1/C by K(x, x) + 1: beyond it, rounding leaves nothing of K(x, x) beside 1/C
 _FIRST_CAPACITY = 256  # slots of the core set at the start
 _FIRST_TOLERANCE = 1e-13  # of the first ball's responses, relative to the mean k~_ii
 _HISTORY_WINDOWS = 16  # the history has room for so many times the steps after which a point is drawn again
@@ -151,9 +152,13 @@ class BallSolver(Solver):
             )
 
     def check(self, problem: Problem, kernel: Kernel) -> None:
-        """Refuse what a solver refuses, and kernel values it cannot work with."""
+        """Refuse what a solver refuses, kernel values it cannot work with, and a C beside which they count nothing."""
         super().check(problem, kernel)
-        refuse_overflow(squared_norms(problem.train), kernel, np.dtype(np.float32))
+        norms = squared_norms(problem.train)
+        refuse_overflow(norms, kernel, np.dtype(np.float32))
+        least = 1.0 / (_MOST_LOSS * (float(kernel_diagonal(kernel, norms).max(initial=0.0)) + 1.0))
+        if least > self.C:
+            raise ConfigError(f"{self.name}: C is {self.C:g}; it must be at least {least:.2g} with these rows")
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start from the minimal ball of 20 random points."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 _LOCAL = re.compile(r"local:([1-9][0-9]{0,2})")
 _ADDRESS = re.compile(r"([a-z]+://)?[^\s/]+:[0-9]{2,5}")
+_QUIET = {"distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical"}  # of the workers' own logs
 _SECONDS_TO_CONNECT = 15.0
 
 
@@ -95,20 +98,20 @@ def _silence_dask() -> None:
 
 @contextmanager
 def _connected(address: str, data: Path) -> Iterator[Client]:
+    import dask
     from distributed import Client, LocalCluster
 
     if local := _LOCAL.fullmatch(address):
-        with (
-            LocalCluster(
+        with dask.config.set(_QUIET), _without_interrupts():
+            started = LocalCluster(
                 n_workers=int(local[1]),
                 threads_per_worker=1,
                 processes=True,
                 dashboard_address=None,
                 host="127.0.0.1",
                 env={"MPU_BENCH_DATA": str(data)},
-            ) as made,
-            Client(made) as client,
-        ):
+            )
+        with started as made, Client(made) as client:
             yield client
         return
     where = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
@@ -118,3 +121,21 @@ def _connected(address: str, data: Path) -> Iterator[Client]:
         raise ClusterError(f"--cluster {address}: no scheduler answers: {fault}") from None
     with client:
         yield client
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Let what begins here never see Ctrl-C, which a terminal sends to all processes: it is for the command.
+
+    Threads and processes inherit which signals are blocked, and so do workers that Dask starts again later. One that
+    comes meanwhile is heard at the end.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # where it is not, starting it unblocks the signal for the first worker
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
