@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from pathlib import Path
 
 import pytest
 
+from mpu_bench import solvers
 from mpu_bench.config.read import read_config
 from mpu_bench.errors import ConfigError, StoreError
 from mpu_bench.solvers.plugins import scaffold
@@ -38,7 +40,9 @@ def test_files_that_are_there_are_not_overwritten(called, place: Path) -> None:
         ("off", None, "which is no text in YAML"),
         ("mpu", None, "the project has a solver 'mpu' of its own; choose another name"),
         ("mine", "mine.txt", "mine.txt: the name of the file must end in .py"),
-        ("json", None, "json.py: Python has a module 'json' of its own"),
+        ("numpy", None, "numpy.py: an installed package has a module 'numpy', in whose place"),
+        ("annotated-types", None, "an installed package has a module 'annotated_types'"),
+        ("json", None, "json.py: Python itself has a module 'json'"),
     ],
 )
 def test_names_that_cannot_be_are_refused(name: str, file: str | None, words: str, tmp_path: Path) -> None:
@@ -46,6 +50,21 @@ def test_names_that_cannot_be_are_refused(name: str, file: str | None, words: st
         scaffold.write(name, None if file is None else tmp_path / file)
     assert words in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_solver_of_an_installed_package_is_told_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solvers, "package_of", lambda name: "theirs 1.2" if name == "dcd2" else "")
+    with pytest.raises(ConfigError, match=r"the installed package theirs 1\.2 has a solver 'dcd2'; choose another"):
+        scaffold.write("dcd2")
+
+
+@pytest.mark.parametrize("name", ["STEPS", "PRESENTED", "UPDATES", "INNER_PRODUCTS", "exception", "rows", "State"])
+def test_a_class_takes_the_place_of_no_other_name(name: str) -> None:
+    tree = ast.parse(scaffold.solver_text(name))
+    made = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    imported = [each.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for each in node.names]
+    assert len(set(made + imported)) == len(made + imported)
+    assert not set(made) & set(dir(builtins))
 
 
 def test_a_folder_that_cannot_be_made_is_one_message(tmp_path: Path) -> None:
@@ -63,6 +82,4 @@ def test_any_name_gives_a_class_and_a_config(name: str, tmp_path: Path, monkeypa
     assert all(each.isidentifier() for each in classes)
     experiment = read_config(config)
     assert [choice.name for choice in experiment.solvers] == [name, "mpu", "perceptron"]
-    from mpu_bench import solvers
-
     solvers.forget_plugins()

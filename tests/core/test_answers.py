@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
@@ -12,9 +13,10 @@ import pytest
 
 from mpu_bench.core import answers
 from mpu_bench.core.counters import new_counters
-from mpu_bench.core.models import KernelModel, LinearModel
+from mpu_bench.core.models import FourierModel, KernelModel, LinearModel
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Measures, Status, Until
+from mpu_bench.core.voting import MulticlassModel
 from mpu_bench.errors import SolverError
 
 ROWS = Dense(np.eye(3, dtype=np.float32))
@@ -22,6 +24,10 @@ ROWS = Dense(np.eye(3, dtype=np.float32))
 
 def solver(**methods):
     return SimpleNamespace(name="odd", **{name: lambda *_, answer=answer: answer for name, answer in methods.items()})
+
+
+def problem(classes: int) -> SimpleNamespace:
+    return SimpleNamespace(features=3, classes=("a", "b", "c", "d")[:classes])
 
 
 class Silent:
@@ -112,6 +118,55 @@ def test_a_model_is_a_model(model) -> None:
         answers.model(solver(model=model), None)
 
 
+PAIRS = np.array([[0, 1], [0, 2], [1, 2]], np.int32)
+
+
+@pytest.mark.parametrize(
+    ("model", "classes", "words"),
+    [
+        (LinearModel(np.zeros((1, 4))), 2, "weights is an array of float64, shape (1, 4); it must be an array of"),
+        (LinearModel(np.zeros((1, 2))), 2, "float64, shape (1, 3), for 3 features, 2 classes"),
+        (LinearModel(np.zeros(3)), 2, "weights is an array of float64, shape (3,)"),
+        (LinearModel(np.zeros((3, 3))), 2, "shape (1, 3)"),
+        (LinearModel(np.zeros((1, 3))), 3, "shape (3, 3), for 3 features, 3 classes"),
+        (LinearModel(np.zeros((1, 3), int)), 2, "weights is an array of int64"),
+        (LinearModel([[0.0, 0.0, 0.0]]), 2, "weights is [[0.0, 0.0, 0.0]]"),
+        (FourierModel(np.zeros((1, 9)), np.zeros((5, 3))), 2, "shape (1, 10), for 5 frequencies"),
+        (FourierModel(np.zeros((1, 10)), np.zeros((5, 2))), 2, "frequencies is an array of float64, shape (5, 2)"),
+        (FourierModel(np.zeros((1, 10)), None), 2, "frequencies is None"),
+        (MulticlassModel(LinearModel(np.zeros((3, 4))), PAIRS, 3), 3, "machines.weights is an array of"),
+        (KernelModel(ROWS, np.zeros((2, 1)), None, 3), 2, "shape (3, 1), for 3 vectors, 2 classes"),
+        (KernelModel(ROWS, np.zeros(3), None, 3), 2, "coefficients is an array of float64, shape (3,)"),
+        (KernelModel(ROWS, np.zeros((3, 1)), None, 2), 2, "features is 2; there are 3"),
+    ],
+)
+def test_arrays_of_a_model_fit_the_problem(model, classes, words) -> None:
+    with pytest.raises(SolverError, match=re.escape(words)):
+        answers.model(solver(model=model), None, problem(classes))
+
+
+class Shifted(LinearModel):
+    def scores(self, rows):
+        return LinearModel(self.weights[:, :-1]).scores(rows) + self.weights[:, -1]
+
+
+@pytest.mark.parametrize(
+    ("model", "classes"),
+    [
+        (LinearModel(np.zeros((1, 3))), 2),
+        (LinearModel(np.zeros((2, 3), np.float32)), 2),
+        (LinearModel(np.zeros((4, 3))), 4),
+        (Shifted(np.zeros((1, 4))), 2),  # what its weights are is its own business
+        (FourierModel(np.zeros((1, 10)), np.zeros((5, 3))), 2),
+        (MulticlassModel(LinearModel(np.zeros((3, 3))), PAIRS, 3), 3),
+        (MulticlassModel(FourierModel(np.zeros((3, 10)), np.zeros((5, 3))), PAIRS, 3), 3),
+        (KernelModel(ROWS, np.zeros((3, 3)), None, 3), 3),
+    ],
+)
+def test_a_model_that_fits_passes(model, classes) -> None:
+    assert answers.model(solver(model=model), None, problem(classes)) is model
+
+
 @pytest.mark.parametrize("vectors", [None, -1, 1.5, math.nan, 2**64, "many"])
 def test_support_vectors_are_a_count(vectors) -> None:
     with pytest.raises(SolverError, match="support_vectors"):
@@ -138,6 +193,12 @@ def test_predictions_are_classes_of_every_row(labels) -> None:
 def test_scores_are_numbers_of_every_row(scores) -> None:
     with pytest.raises(SolverError, match=r"model\(\)\.scores\(\)"):
         answers.predict(solver(), Foreign(scores, np.zeros(3, int)), ROWS, 2)
+
+
+@pytest.mark.parametrize(("columns", "classes"), [(3, 2), (0, 2), (1, 3), (2, 3), (4, 3)])
+def test_scores_are_one_for_each_class(columns, classes) -> None:
+    with pytest.raises(SolverError, match=rf"shape \(3, {columns}\); it must return .* for {classes} classes"):
+        answers.predict(solver(), Foreign(np.zeros((3, columns)), np.zeros(3, int)), ROWS, classes)
 
 
 def test_a_foreign_model_is_asked_for_its_own_labels() -> None:

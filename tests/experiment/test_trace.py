@@ -48,6 +48,12 @@ def test_a_run_ends_by_the_solvers_own_rule(problem: Problem) -> None:
     assert 0 <= last["test_error"] <= 1
 
 
+def test_a_model_with_too_few_weights_is_not_evaluated(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DCD, "model", lambda _solver, _state: LinearModel(np.zeros((1, 3))))
+    with pytest.raises(SolverError, match=r"dcd: model\(\).weights is .* shape \(1, 3\); .* for 5 features, 2 classes"):
+        run(DCD(), problem)
+
+
 def test_a_peer_that_went_past_a_rule_says_so(problem: Problem) -> None:
     peer = solvers.load("liblinear")(C=1.0)
     assert run(peer, problem, Stop(seconds=1e-9)).reason == "trains in one piece, past stop: seconds 1e-09"

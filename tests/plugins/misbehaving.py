@@ -64,6 +64,8 @@ class Misbehaving(Solver):
             falsify(problem)
 
     def start(self, problem, kernel, seed):
+        if self.how == "need-many" and problem.n < 100:
+            raise ValueError("too few rows")
         return State(seed, np.zeros(problem.features), new_counters(), problem)
 
     def advance(self, state, until: Until) -> Status:
@@ -78,6 +80,18 @@ class Misbehaving(Solver):
 
     def _finish(self, state):
         return Status.DONE
+
+    def _need_many(self, state):
+        return Status.DONE
+
+    def _misspell(self, state):
+        from mpu_bench.core.rows import no_such_name  # noqa: F401
+
+    def _misplace(self, state):
+        import numpy.no_such_module  # noqa: F401
+
+    def _lack(self, state):
+        import nothing_of_this_name  # noqa: F401
 
     def _hold(self, state):
         if state.seed >= self.from_seed and Path(self.gate).exists():

@@ -14,10 +14,13 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config, read_without_plugins
+from mpu_bench.core.solver import FACTS
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import plan
 from mpu_bench.scaled import Scaled
+from mpu_bench.solvers.linear.dcd import DCD
 from mpu_bench.solvers.plugins import process, tracebacks
+from mpu_bench.solvers.plugins.description import SolverDescription
 
 HEAD = """
 import enum, math, os, signal, sys, time
@@ -117,6 +120,7 @@ def test_a_stand_in_has_the_parameters_and_the_attributes(read) -> None:
             paper = "mine"
             kernels = "any"
             version = 3
+            weighted = True
             rounding = {"updates": 0.1}
 
             needed: int
@@ -135,6 +139,7 @@ def test_a_stand_in_has_the_parameters_and_the_attributes(read) -> None:
     assert own(needed=2) == own(needed=2, C=0.5, share=None, rule="two", many=3, switch=False, word="a")
     assert (own.paper, own.kernels, own.classes, own.online, own.version) == ("mine", "any", "two", False, 3)
     assert own.rounding == {"updates": 0.1}
+    assert own.weighted
     assert (hints["needed"], hints["C"], hints["share"], hints["many"]) == (int, float, float | None, int | float)
     assert Scaled(2.0, "n") == own(needed=2, C=Scaled(2.0, "n")).C
     for wrong in ({"C": 0.0}, {"share": 1.0}, {"share": -0.1}):
@@ -142,6 +147,33 @@ def test_a_stand_in_has_the_parameters_and_the_attributes(read) -> None:
             own(needed=2, **wrong)
     with pytest.raises(NotImplementedError):
         own(needed=2).start(None, None, 0)
+
+
+def test_a_description_has_every_fact_of_a_solver() -> None:
+    assert set(FACTS) <= set(SolverDescription.model_fields)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_a_solver_says_whether_examples_may_have_weights(read, refused, weighted: bool) -> None:
+    given = "{own: {class_weight: balanced}}"
+    if weighted:
+        read(SOLVER + "    weighted = True\n", given)
+    else:
+        assert "class_weight" in refused(SOLVER, given)
+
+
+def test_a_subclass_of_the_projects_solver_has_its_facts(read) -> None:
+    text = (
+        "from mpu_bench.solvers.linear.dcd import DCD\n@dataclass(frozen=True)\nclass Mine(DCD):\n    name = 'mine'\n"
+    )
+    read(text, "{mine: {class_weight: balanced}}")
+    assert all(getattr(solvers.load("mine"), fact) == getattr(DCD, fact) for fact in FACTS if fact != "name")
+
+
+def test_types_that_a_config_can_say_are_taken(read) -> None:
+    for hint in ("Any", "object", "Annotated[int, AfterValidator(abs)]", "Literal['a', 1] | None", "int | str"):
+        solvers.forget_plugins()
+        read(with_parameter(f"C: {hint} = 1"))
 
 
 @pytest.mark.parametrize(
@@ -361,11 +393,22 @@ for descriptor in range(3, 40):
             + SOLVER.replace("Base", "Base, metaclass=M"),
             "SystemExit: 4",
         ),
-        (with_parameter("C: list = field(default_factory=list)"), "parameter 'C': its default is []"),
+        (with_parameter("C: list = field(default_factory=list)"), "parameter 'C': its type is <class 'list'>"),
+        (with_parameter("C: Any = field(default_factory=list)"), "parameter 'C': its default is []"),
         (with_parameter("C: Any = object()"), "parameter 'C': its default is <object"),
         (with_parameter("C: int = 10**5000"), "parameter 'C': its default is"),
         (with_parameter("C: float = math.nan"), "parameter 'C': its default is nan"),
         (with_parameter("C: np.ndarray = None"), "parameter 'C': its type is <class 'numpy.ndarray'>"),
+        (with_parameter("C: Path | None = None"), "parameter 'C': its type is pathlib"),
+        (
+            with_parameter("C: tuple[int, ...] | None = None"),
+            "its type is tuple[int, ...] | None; use bool, int, float",
+        ),
+        ("class How(str, enum.Enum):\n    A = 'a'\n" + with_parameter("C: How = How.A"), "its type is <enum 'How'>"),
+        (
+            "class How(enum.IntEnum):\n    A = 1\n" + with_parameter("C: Literal[How.A] = How.A"),
+            "its type is typing.Literal",
+        ),
         (with_parameter("C: 'Unknown' = None"), "NameError: name 'Unknown' is not defined"),
         (with_parameter("kernel: int = 1"), "'kernel' is a word of configs"),
         (with_parameter("model: int = 1"), "every solver has another 'model'"),

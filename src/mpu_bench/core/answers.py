@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core import counters
-from mpu_bench.core.models import Model, ScoredModel, all_finite, labels_of
+from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model, ScoredModel, all_finite, labels_of
+from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, count
 from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.core.voting import MulticlassModel
 from mpu_bench.errors import SolverError
 from mpu_bench.texts import one_line, plain
 
@@ -108,15 +110,26 @@ def note(solver: Solver, state: Any) -> str:
     return plain(found)
 
 
-def model(solver: Solver, state: Any) -> Model:
+def model(solver: Solver, state: Any, problem: Problem | None = None) -> Model:
     """Return the present hypothesis of a solver.
+
+    Parameters
+    ----------
+    solver : Solver
+    state : object
+    problem : Problem, optional
+        What it was trained on: the arrays of the project's own models must fit it, as compiled code that evaluates
+        them looks at no bounds.
 
     Raises
     ------
     SolverError
-        If it is no `Model`.
+        If it is no `Model`, or an array of it has another type or shape than the problem asks for.
     """
     found: Any = solver.model(state)
+    if problem is not None:  # before a property of the model works with them
+        classes = len(problem.classes)
+        _check_arrays(solver, found, problem.features, _columns(classes), f"{classes} classes")
     missing = [name for name in ("linear", "support_vectors", "scores", "labels") if not hasattr(found, name)]
     if missing:
         raise SolverError(
@@ -124,6 +137,56 @@ def model(solver: Solver, state: Any) -> Model:
             "core.models.Model"
         )
     return found  # type: ignore[no-any-return]
+
+
+def _check_arrays(
+    solver: Solver, found: Any, features: int, columns: Sequence[int], each: str, name: str = "model()"
+) -> None:
+    """Refuse arrays that do not fit; a class with scores of its own knows what its arrays mean.
+
+    Parameters
+    ----------
+    solver : Solver
+    found : object
+        A model, or its machines.
+    features : int
+    columns : sequence of int
+        How many scores a row may have, the most common first.
+    each : str
+        What has a score of its own, as ``2 classes``.
+    name : str
+        Of what is found.
+    """
+    scores = getattr(type(found), "scores", None)
+    if scores is LinearModel.scores:
+        of = f"{features} features, {each}"
+        _check_array(solver, f"{name}.weights", found.weights, columns, (features,), of)
+    elif scores is FourierModel.scores:
+        k = len(found.frequencies) if np.ndim(found.frequencies) else 1
+        _check_array(solver, f"{name}.frequencies", found.frequencies, (k,), (features,), f"{features} features")
+        _check_array(solver, f"{name}.weights", found.weights, columns, (2 * k,), f"{k} frequencies, {each}")
+    elif scores is MulticlassModel.scores:
+        pairs = len(found.pairs)
+        _check_arrays(solver, found.machines, features, (pairs,), f"{pairs} machines", f"{name}.machines")
+    elif scores is KernelModel.scores:
+        m = int(count(found.vectors))
+        _check_array(solver, f"{name}.coefficients", found.coefficients, (m,), columns, f"{m} vectors, {each}")
+        if found.features != features:
+            raise SolverError(f"{solver.name}: {name}.features is {_shown(found.features)}; there are {features}")
+
+
+def _columns(classes: int) -> tuple[int, ...]:
+    """Return how many scores a row may have: one tells two classes apart."""
+    return (1, 2) if classes == 2 else (classes,)
+
+
+def _check_array(solver: Solver, name: str, found: Any, rows: Sequence[int], columns: Sequence[int], of: str) -> None:
+    is_float = isinstance(found, np.ndarray) and found.dtype in (np.float32, np.float64)
+    if not is_float or found.ndim != 2 or found.shape[0] not in rows or found.shape[1] not in columns:
+        raise SolverError(
+            f"{solver.name}: {name} is {_shown(found)}; it must be an array of float64, shape "
+            f"({rows[0]}, {columns[0]}), for {of}"
+        )
 
 
 def size(solver: Solver, hypothesis: Model) -> Size:
@@ -169,6 +232,11 @@ def predict(solver: Solver, hypothesis: Model, rows: Rows, classes: int) -> NDAr
     scores = np.asarray(hypothesis.scores(rows))
     if scores.ndim not in (1, 2) or len(scores) != n or scores.dtype.kind not in "fiu":
         raise SolverError(f"{solver.name}: model().scores() returns {_array(scores)}; it must return {n} rows of float")
+    if scores.ndim == 2 and scores.shape[1] not in _columns(classes):
+        raise SolverError(
+            f"{solver.name}: model().scores() returns {_array(scores)}; it must return an array of float64, shape "
+            f"({n}, {_columns(classes)[0]}), for {classes} classes"
+        )
     if not all_finite(scores):
         return None
     # asked once where one follows from the other

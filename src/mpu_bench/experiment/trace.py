@@ -234,7 +234,7 @@ def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock, optim
     The training error of a kernel expansion costs n kernel values a vector, and that of random features makes them
     once more: more than training itself. It is left out (None) until the end.
     """
-    model = answers.model(solver, state)
+    model = answers.model(solver, state, problem)
     measures = answers.measures(solver, state)
     counts = dict(zip(counters.NAMES, answers.counts(solver, state), strict=True))
     size = answers.size(solver, model)

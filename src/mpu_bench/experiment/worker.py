@@ -139,7 +139,7 @@ class RunExecutor:
         self.send(Phase("compiling"))
         solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
         solver.check(problem, kernel)
-        compile_seconds = self._warm_up(run, problem)
+        compile_seconds, cold = self._warm_up(run, problem)
         if task.code:
             machine_code.keep_compiled(task.code)
         if task.only_compiles:
@@ -178,7 +178,7 @@ class RunExecutor:
         if matrix_seconds is not None:
             record["disturbed"] = shared_matrix.DISTURBS
         unsaved = _save_model(task, traced, problem)  # after its memory is measured
-        record["reason"] = "; ".join(filter(None, [record["reason"], lacking, unsaved]))
+        record["reason"] = "; ".join(filter(None, [record["reason"], cold, lacking, unsaved]))
         return Finished(record, traced.checkpoints, _threads_left(threads), self._memory.resident_bytes())
 
     def _known_probe(self, task: Task) -> disturbance.Probe:
@@ -231,8 +231,15 @@ class RunExecutor:
 
         event.register("numba:compile", Heard())  # type: ignore[no-untyped-call]
 
-    def _warm_up(self, run: Run, problem: Any) -> float:
-        """Compile, or load compiled code, on a small problem of the same types; return the seconds it took."""
+    def _warm_up(self, run: Run, problem: Any) -> tuple[float, str]:
+        """Compile, or load compiled code, on a small problem of the same types.
+
+        Returns
+        -------
+        (float, str)
+            The seconds it took, and what its reader must know of them: a solver of a user's own may fail on so few
+            rows and be right on all, so that only its run says what becomes of it.
+        """
         from mpu_bench.config.schema import Checkpoints, Stop
         from mpu_bench.core import gram
         from mpu_bench.core.clock import COMPILER
@@ -241,10 +248,11 @@ class RunExecutor:
         types = tuple((type(rows), *(array.dtype for array in rows)) for rows in (problem.train, problem.test))
         key = (run.solver.name, machine_code.variant(run), run.solver.kernel.name, types)
         if key in self._warm:
-            return 0.0
+            return 0.0, ""
         started, compiled = time.perf_counter(), COMPILER.seconds
         small = bind.warm_up_problem(problem)
         few = Stop(passes=_WARM_UP_EXAMPLES / small.n)
+        cold = ""
         self._is_warming_up = True
         try:
             with warnings.catch_warnings(), gram.threads(run.settings.threads):
@@ -252,14 +260,21 @@ class RunExecutor:
                 solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
                 kernel = bind.build_kernel(run.solver.kernel, small)
                 trace.train(solver, small, kernel, run.seed, few, Checkpoints())
+        except MemoryError:
+            raise
+        except Exception as fault:
+            if not run.settings.plugins:
+                raise
+            cold = f"not fully compiled before training: its warm-up on {small.n} rows raised {type(fault).__name__}"
         finally:
             self._is_warming_up = False
-        self._warm.add(key)
+        if not cold:
+            self._warm.add(key)
         if self.has_own_process:  # what the compiler leaves stays, too, and is not looked at before every run
             gc.collect()
             gc.freeze()
         self.send(Compiled(COMPILER.seconds - compiled))
-        return time.perf_counter() - started
+        return time.perf_counter() - started, cold
 
 
 def _save_model(task: Task, traced: Any, problem: Any) -> str:
@@ -283,7 +298,7 @@ def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
         return Failed("error", said)
     if isinstance(fault, MemoryError):
         return Failed("out-of-memory", f"the process could not get more memory: {said}")
-    if isinstance(fault, ImportError):
+    if _lacks_a_package(fault):
         needing = asked.name if isinstance(asked, Preparation) else asked.run.solver.name
         return Failed("skipped", f"{needing} needs a package that is not installed: {said}")
     with suppress(BaseException):
@@ -294,6 +309,11 @@ def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
     place = tracebacks.place_of(fault, files)
     traced = tracebacks.traceback_of(fault, files, said)
     return Failed("error", f"{said} ({place})" if place else said, traceback=traced)
+
+
+def _lacks_a_package(fault: BaseException) -> bool:
+    """Return whether a package is not installed; what is not found in one that is, is a mistake like any other."""
+    return type(fault) is ModuleNotFoundError and isinstance(fault.name, str) and "." not in fault.name
 
 
 def _files(asked: Task | Preparation) -> tuple[Path, ...]:

@@ -244,6 +244,8 @@ RAISED = {
     "surrogate": "ValueError: half of \\ud800 a pair, and \\x1b[31m red",
     "long": "(20,000,000 characters)",
     "seventeen": "misbehaving: advance() returns 17; it must return a Status",
+    "misspell": "ImportError: cannot import name 'no_such_name' from 'mpu_bench.core.rows'",
+    "misplace": "ModuleNotFoundError: No module named 'numpy.no_such_module' (misbehaving.py, line ",
 }
 
 
@@ -256,6 +258,20 @@ def test_whatever_is_raised_is_a_row_with_its_cause_and_the_worker_lives(
         assert len(record["reason"].encode()) <= 10_100
     (worker,) = pool._workers
     assert not worker.is_dead
+
+
+def test_only_a_package_that_is_not_installed_skips_a_run(outcomes) -> None:
+    (only,) = (each.record for each in outcomes(["lack"]))
+    assert only["status"] == "skipped"
+    assert only["reason"].startswith("misbehaving needs a package that is not installed: No module named 'nothing_of")
+
+
+def test_a_warm_up_that_fails_is_not_the_run(outcomes) -> None:
+    """A warm-up has a few rows only; a run that fails, too, says why itself."""
+    first, second = (each.record for each in outcomes(["need-many", "need-many"]))
+    assert first["status"] == second["status"] == "done"
+    assert first["reason"] == "not fully compiled before training: its warm-up on 24 rows raised ValueError"
+    assert first["reason"] == second["reason"]
 
 
 def test_a_solver_that_changes_its_inputs_changes_nothing_for_others(

@@ -66,7 +66,7 @@ def run(solver: Solver, kernel: Kernel, problem: Problem, seed: int = 3, present
 
 
 def _scores(solver: Solver, state: Any, problem: Problem) -> NDArray[np.float64]:
-    return np.asarray(answers.model(solver, state).scores(problem.test))
+    return np.asarray(answers.model(solver, state, problem).scores(problem.test))
 
 
 def demand_same(left: Mapping[str, NDArray[Any]], right: Mapping[str, NDArray[Any]], message: str) -> None:
@@ -287,7 +287,7 @@ def counters_are_sane(solver: Solver, kernel: Kernel, problem: Problem) -> Answe
     demand(counters[STEPS] <= counters[UPDATES], f"there are more steps than updates: {counts}")
     computed = counters[KERNEL_COMPUTED] <= counters[KERNEL_EVALUATIONS]
     demand(computed, f"more kernel values are computed than asked for: {counts}")
-    size = answers.size(solver, answers.model(solver, state))
+    size = answers.size(solver, answers.model(solver, state, problem))
     if size.linear:
         demand(counters[KERNEL_EVALUATIONS] == 0, f"a linear model asks for no kernel values: {counts}")
         products = counters[INNER_PRODUCTS] >= counters[PRESENTED]
@@ -370,7 +370,7 @@ def model_is_no_view_of_the_state(solver: Solver, kernel: Kernel) -> Answer:
     problem = toys.problem(*toys.binary(agree=True), "dense")
     state = solver.start(problem, kernel, 3)
     answers.advance(solver, state, more(state, presented=20))
-    model: Any = answers.model(solver, state)
+    model: Any = answers.model(solver, state, problem)
     before = np.array(model.scores(problem.test))
     answers.advance(solver, state, more(state, presented=ENOUGH))
     same = np.array_equal(model.scores(problem.test), before, equal_nan=True)

@@ -10,15 +10,17 @@ import keyword
 import math
 import types
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from enum import Enum
 from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import annotated_types
 import numpy as np
-from pydantic import Field, TypeAdapter, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
-from mpu_bench.core.solver import KERNELS, Kernels, Solver
+from mpu_bench.core.solver import FACTS, KERNELS, Kernels, Solver
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.plugins import names
@@ -45,6 +47,7 @@ _ANSWERED_BY: dict[Question, tuple[str, ...]] = {
     "objective_of": ("objective_of",),
     "optimum_solver": ("optimum_solver",),
 }
+_SCALARS: tuple[Scalar, ...] = (True, 1, 0.5, "text", None)  # one of each kind
 _LARGEST_INTEGER = 2**63 - 1
 _MOST_BYTES = 300  # of a value that is shown
 
@@ -82,6 +85,7 @@ class SolverDescription(Strict):
     paper: str
     kernels: Kernels
     classes: Literal["two", "any"]
+    weighted: bool
     online: bool
     sliceable: bool
     ends: bool
@@ -110,10 +114,8 @@ def _is_identifier(name: str) -> bool:
     return name.isidentifier() and not keyword.iskeyword(name)
 
 
-ATTRIBUTES = (
-    *("name", "paper", "kernels", "classes", "online", "sliceable", "ends", "deterministic"),
-    *("rounding", "version"),
-)
+#: those that are True or False
+_SWITCHES = tuple(name for name in FACTS if isinstance(getattr(Solver, name, None), bool))
 
 
 def describe(solver: type[Solver], path: Path) -> SolverDescription:
@@ -162,11 +164,11 @@ def _hints(solver: type[Solver], where: str) -> dict[str, Any]:
 
 def _attributes(solver: type[Solver], where: str) -> dict[str, Any]:
     """Return the class attributes; ``paper`` may be missing."""
-    found = {name: getattr(solver, name) for name in ATTRIBUTES if name not in ("paper", "rounding", "version")}
+    found = {name: getattr(solver, name) for name in FACTS if name not in ("paper", "rounding", "version")}
     for name, allowed in (("kernels", tuple(KERNELS)), ("classes", ("two", "any"))):
         if found[name] not in allowed or not isinstance(found[name], str):
             raise ConfigError(f"{where}: {name} is {_shown(found[name])}; it must be {' or '.join(map(repr, allowed))}")
-    for name in ("online", "sliceable", "ends", "deterministic"):
+    for name in _SWITCHES:
         if not isinstance(found[name], bool):
             raise ConfigError(f"{where}: {name} is {_shown(found[name])}; it must be True or False")
     version, rounding, paper = solver.version, solver.rounding, getattr(solver, "paper", "")
@@ -287,11 +289,36 @@ def _check_type(described: TypeDescription, hint: Any, where: str) -> None:
         TypeAdapter(type_of(described))
         if not is_said(hint):
             TypeAdapter(hint)
+            if not all(map(_takes_a_scalar, _alternatives(hint))):
+                raise TypeError("no config can say a value of it")
     except Exception:
         raise ConfigError(
             f"{where}: its type is {_shown(hint)}; use bool, int, float, str, a Literal of these, or Annotated with a "
             "bound such as Gt(0) for a number"
         ) from None
+
+
+def _alternatives(hint: Any) -> Iterator[Any]:
+    """Yield the types that a type is a union of, without what annotates them."""
+    if get_origin(hint) is Annotated:
+        yield from _alternatives(hint.__origin__)
+    elif get_origin(hint) in (Union, types.UnionType):
+        for part in get_args(hint):
+            yield from _alternatives(part)
+    else:
+        yield hint
+
+
+def _takes_a_scalar(hint: Any) -> bool:
+    """Return whether a value of a config can be of a type: no path, tuple or member of an enumeration can."""
+    if get_origin(hint) is Literal:
+        return all(isinstance(value, Scalar) and not isinstance(value, Enum) for value in get_args(hint))
+    adapter = TypeAdapter(hint)
+    for value in _SCALARS:
+        with suppress(ValidationError):
+            adapter.validate_python(value, strict=True)
+            return True
+    return False
 
 
 # ------------------------------------------------------------------ values

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+import importlib.util
 import os
 import re
 import sys
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from string import Template
 
@@ -14,14 +19,27 @@ from mpu_bench.files import write_all
 from mpu_bench.solvers.plugins import names
 
 _FOLDER = Path(__file__).parent
-_USED = {"Annotated", "Gt", "LinearModel", "NamedTuple", "None", "Rows", "Solver", "State", "Status"}
 
 
 def solver_text(name: str) -> str:
     """Return the Python file of a solver of this name."""
     words = "".join(part[:1].upper() + part[1:] for part in re.split("[^A-Za-z0-9]+", name))
-    class_name = f"My{words}" if words in _USED else words
+    class_name = f"My{words}" if words in _used_names() else words
     return _filled("solver", name=name, class_name=class_name)
+
+
+@cache
+def _used_names() -> frozenset[str]:
+    """Return the names that the template uses, and Python's own: a class of one of them would take its place."""
+    used = set(dir(builtins))
+    for node in ast.walk(ast.parse(_filled("solver", name="name", class_name="_"))):
+        if isinstance(node, ast.Name):
+            used.add(node.id)
+        elif isinstance(node, ast.ClassDef | ast.FunctionDef):
+            used.add(node.name)
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            used |= {each.asname or each.name for each in node.names}
+    return frozenset(used)
 
 
 def write(name: str, file: Path | None = None) -> tuple[Path, Path]:
@@ -47,15 +65,17 @@ def write(name: str, file: Path | None = None) -> tuple[Path, Path]:
         If they cannot be written.
     """
     names.check(name, "new solver")
+    if package := solvers.package_of(name):
+        raise ConfigError(f"the installed package {package} has a solver '{name}'; choose another name")
     if name in solvers.SOLVERS:
         raise ConfigError(f"the project has a solver '{name}' of its own; choose another name")
     path = file or Path(re.sub("[^A-Za-z0-9]+", "_", name) + ".py")
     if path.suffix != ".py":
         raise ConfigError(f"{path}: the name of the file must end in .py")
-    if path.stem in sys.stdlib_module_names:
+    if owner := _owner_of_module(path.stem):
         raise ConfigError(
-            f"{path}: Python has a module '{path.stem}' of its own, in whose place programs in this folder would import"
-            " the file; give another name, or another --file"
+            f"{path}: {owner} a module '{path.stem}', in whose place programs in this folder would import the file; "
+            "give another name, or another --file"
         )
     config = path.with_suffix(".yaml")
     for each in (path, config):
@@ -65,6 +85,20 @@ def write(name: str, file: Path | None = None) -> tuple[Path, Path]:
     text = _filled("config", name=name, stem=stem[:100], file=_quoted(path.name))
     write_all(path.parent, {path.name: solver_text(name), config.name: text})
     return path, config
+
+
+def _owner_of_module(stem: str) -> str:
+    """Return who has a module of this name that can be imported, in words; empty if there is none."""
+    if stem in sys.stdlib_module_names:
+        return "Python itself has"
+    if not stem.isidentifier():
+        return ""
+    with suppress(ValueError):  # what runs as a program may have no description
+        spec = importlib.util.find_spec(stem)
+        in_this_folder = spec is not None and Path(spec.origin or ".").resolve().parent == Path.cwd()
+        # a folder without __init__.py is a module of no origin
+        return "" if spec is None or spec.origin is None or in_this_folder else "an installed package has"
+    return ""
 
 
 def _quoted(word: str) -> str:

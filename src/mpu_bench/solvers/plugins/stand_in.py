@@ -13,11 +13,11 @@ from pydantic import TypeAdapter, ValidationError
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.solver import Optimum, Solver, Status, Until
+from mpu_bench.core.solver import FACTS, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
 from mpu_bench.scaled import Derived, Scaled, from_json, to_json
 from mpu_bench.solvers.plugins.answers import kernel_to
-from mpu_bench.solvers.plugins.description import ATTRIBUTES, Question, SolverDescription, type_of
+from mpu_bench.solvers.plugins.description import Question, SolverDescription, type_of
 from mpu_bench.solvers.plugins.process import INSPECTOR, FailedError
 from mpu_bench.solvers.plugins.source import PluginSource
 from mpu_bench.texts import one_line
@@ -105,7 +105,7 @@ def stand_in(described: SolverDescription, source: PluginSource) -> type[StandIn
         )
         for each in described.parameters
     ]
-    attributes = {name: getattr(described, name) for name in ATTRIBUTES}
+    attributes = {name: getattr(described, name) for name in FACTS}
     return dataclasses.make_dataclass(
         described.class_name,
         parameters,
