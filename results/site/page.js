@@ -90,17 +90,17 @@ function ticks([low, high], log) {
     const few = [];
     for (let power = first - 1; power <= last; power++)
       for (const digit of [1, 2, 5]) if (digit * 10 ** power >= low && digit * 10 ** power <= high) few.push(digit * 10 ** power);
-    return few;
+    if (few.length > 1) return few;
   }
   const rough = (high - low) / 8, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((digit) => digit * power).find((size) => size >= rough);
   const found = [];
-  for (let value = Math.ceil(low / step) * step; value <= high; value += step) found.push(value);
+  for (let value = Math.ceil(low / step) * step; value <= high; value += step) if (!log || value > 0) found.push(value);
   return found;
 }
 
 function written(value) {
-  if (value !== 0 && (Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3)) return value.toExponential(0).replace("+", "");
+  if (value !== 0 && (Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3)) return Number(value.toPrecision(4)).toExponential().replace("+", "");
   return String(Number(value.toPrecision(4)));
 }
 
