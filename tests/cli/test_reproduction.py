@@ -110,7 +110,7 @@ def test_a_run_that_fails_is_exit_code_1_and_a_verdict_never(shipped_configs: Pa
     )
     code, told = reproduce("--paper", "mpu-2010", "--out", "elsewhere")
     assert code == 1
-    assert "failed: mpu-fails-ci on checkerboard: misbehaving seed=0: crashed" in told
+    assert "failed: mpu-fails-ci on checkerboard: misbehaving kill seed=0: crashed" in told
     assert (tmp_path / "elsewhere" / "overview.md").is_file()
 
 

@@ -69,6 +69,7 @@ _DESCRIBED = {
     "paper": "",
     "kernels": "linear",
     "classes": "two",
+    "weighted": False,
     "online": False,
     "sliceable": True,
     "ends": False,

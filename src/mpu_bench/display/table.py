@@ -204,10 +204,13 @@ def remarks(
     failed = [record for record in records if record["status"] not in (*FINISHED, RunStatus.NOT_RUN)]
     varied = naming.varying(records)
     lines = [
-        f"{naming.run_text(each, varied)} seed={each['seed']}: {reason(naming.without_result(each))}" for each in failed
+        f"{each['dataset']} {naming.run_text(each, varied)} seed={each['seed']}: {reason(naming.without_result(each))}"
+        for each in failed
     ]
     done = [record for record in records if record["status"] == RunStatus.DONE and record["reason"]]
-    lines += dict.fromkeys(f"{naming.run_text(each, varied)}: {reason(each['reason'])}" for each in done)
+    lines += dict.fromkeys(
+        f"{each['dataset']} {naming.run_text(each, varied)}: {reason(each['reason'])}" for each in done
+    )
     lines += dict.fromkeys(map(_tuning_remark, filter(None, (record["tuned"] for record in records))))
     if missing := sum(record["status"] == RunStatus.NOT_RUN for record in records):
         lines.append(f"{missing} of {len(records)} runs are not done yet")

@@ -176,7 +176,7 @@ def _row(
 def _missing(records: Sequence[Mapping[str, Any]]) -> list[str]:
     varied = naming.varying(records)
     lines = [
-        f"{naming.run_text(each, varied)}: {naming.without_result(each)}"
+        f"{each['dataset']} {naming.run_text(each, varied)}: {naming.without_result(each)}"
         for each in records
         if each["status"] not in FINISHED
     ]

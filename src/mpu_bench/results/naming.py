@@ -71,9 +71,9 @@ def short_text(row: Mapping[str, Any], varied: Mapping[str, set[str]], leave_out
 
 
 def run_text(run: Mapping[str, Any], varied: Mapping[str, set[str]]) -> str:
-    """Return a run's dataset and solver, with the parameters and the kernel that tell it from the others."""
+    """Return a run's solver, with the parameters and the kernel that tell it from the others."""
     kernel = [run["kernel"]] if "kernel" in varied.get(run["solver"], ()) else []
-    return " ".join([run["dataset"], short_text(run, varied), *kernel])
+    return " ".join([short_text(run, varied), *kernel])
 
 
 def numbered(names: Sequence[str]) -> list[str]:
