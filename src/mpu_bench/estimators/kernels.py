@@ -8,9 +8,9 @@ import numpy as np
 
 from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
 from mpu_bench.estimators.inputs import is_sparse
+from mpu_bench.models.parts import MOST_DEGREE
 
 KERNELS = ("linear", "poly", "rbf")
-_MOST_DEGREE = 1000  # that a file of a model may have, too
 
 
 def kernel_named(name: str, gamma: float | str, X: Any, degree: int = 3, coef0: float = 0.0) -> Kernel:
@@ -38,8 +38,8 @@ def kernel_named(name: str, gamma: float | str, X: Any, degree: int = 3, coef0: 
     if name == "rbf":
         return Gaussian(_gamma(gamma, X))
     if name == "poly":
-        if not isinstance(degree, int | np.integer) or not 0 <= degree <= _MOST_DEGREE:
-            raise ValueError(f"degree is {degree!r}; it must be a whole number from 0 to {_MOST_DEGREE}")
+        if not isinstance(degree, int | np.integer) or not 0 <= degree <= MOST_DEGREE:
+            raise ValueError(f"degree is {degree!r}; it must be a whole number from 0 to {MOST_DEGREE}")
         if not np.isfinite(coef0):
             raise ValueError(f"coef0 is {coef0!r}; it must be finite")
         return Polynomial(_gamma(gamma, X), float(coef0), int(degree))

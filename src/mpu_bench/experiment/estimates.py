@@ -73,6 +73,7 @@ class Estimates:
             if _has_seconds(record):
                 for key in _keys_of_record(record):
                     self._own.setdefault(key, []).append((_size_of_record(record), record["train_seconds"]))
+        self._means: dict[tuple[tuple[Any, ...], Size], float | None] = {}
         self._sizes: dict[str, Size] = {}
         marks = marks_of(experiment, plan) if self._own else []
         self._changes = {id(run): mark["overridden"] for run, mark in zip(plan, marks, strict=False)}
@@ -92,15 +93,22 @@ class Estimates:
 
     def _bounded(self, run: Run) -> float | None:
         """Return the mean of the nearest earlier runs, but no more than the config lets a run train."""
-        alike = (self._alike(key, run) for key in _keys(run, self._changes.get(id(run), "")))
-        found = next(filter(None, alike), None)
-        typical = statistics.fmean(found) if found else self._typical(run)
+        size = self._size(run)
+        means = (self._mean(key, size) for key in _keys(run, self._changes.get(id(run), "")))
+        typical = next((mean for mean in means if mean is not None), None)
+        typical = self._typical(run) if typical is None else typical
         limit = run.settings.stop.seconds
         return typical if typical is None or limit is None else min(typical, limit)
 
-    def _alike(self, key: tuple[Any, ...], run: Run) -> list[float]:
-        """Return the seconds of the earlier runs that have a key, and whose data are of the size of the run's."""
-        return [seconds for size, seconds in self._own.get(key, ()) if _agree(size, self._size(run))]
+    def _mean(self, key: tuple[Any, ...], size: Size) -> float | None:
+        """Return the mean seconds of the earlier runs that have a key, and whose data are of a size.
+
+        Found once: the seeds of a sweep have the same key.
+        """
+        if (key, size) not in self._means:
+            alike = [seconds for other, seconds in self._own.get(key, ()) if _agree(other, size)]
+            self._means[key, size] = statistics.fmean(alike) if alike else None
+        return self._means[key, size]
 
     def _size(self, run: Run) -> Size:
         where = json.dumps([run.dataset.name, dict(run.dataset.options)], default=to_json)

@@ -20,6 +20,7 @@ Arrays = dict[str, NDArray[Any]]
 Count = Annotated[int, Field(ge=1, lt=2**32)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Storage = Literal["dense", "sparse", "ones"]
+MOST_DEGREE = 1000  #: of a polynomial
 _STORAGES: Mapping[type[Any], Storage] = {Dense: "dense", Sparse: "sparse", Ones: "ones"}
 
 
@@ -42,7 +43,7 @@ class PolynomialKernel(Strict):
     kind: Literal["polynomial"] = "polynomial"
     scale: Finite
     offset: Finite
-    degree: Annotated[int, Field(ge=0, le=1000)]
+    degree: Annotated[int, Field(ge=0, le=MOST_DEGREE)]
     normalize: bool = False
 
 
