@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from command_line import COMMAND, environment
-from mpu_bench.cli.app import app
+from mpu_bench.cli.app import app, call
 
 
 @pytest.mark.parametrize(
@@ -148,3 +148,36 @@ def test_a_stream_that_came_closed_changes_no_exit_code(place: Path, closed: str
         command = f"{shlex.join(map(str, COMMAND))} {verb} {closed}"
         done = subprocess.run(["sh", "-c", command], cwd=place, capture_output=True, env=environment(), check=False)
         assert (done.returncode, b"Traceback" in done.stderr) == (code, False), verb
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-"])
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell of POSIX")
+def test_runs_are_made_whatever_stream_came_closed(place: Path, closed: str) -> None:
+    (place / "tried.yaml").write_text(
+        "name: tried\ndataset: {checkerboard: {rows: 60, test_rows: 20}}\nkernel: {gaussian: {gamma: 1.0}}\n"
+        "solvers: [perceptron]\nstop: {passes: 1}\n",
+        encoding="utf-8",
+    )
+    command = f"{shlex.join(map(str, COMMAND))} run tried.yaml {closed}"
+    assert subprocess.run(["sh", "-c", command], cwd=place, env=environment(), check=False).returncode == 0
+
+
+def test_memory_that_cannot_be_had_is_one_message(monkeypatch, capsys) -> None:
+    def fail(**_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("mpu_bench.cli.app.app", fail)
+    assert call() == 2
+    assert capsys.readouterr().err.startswith("mpu-bench: out of memory; ")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a limit on address space that holds")
+def test_too_small_an_address_space_is_one_message(place: Path) -> None:
+    command = f"ulimit -v 400000; {shlex.join(map(str, COMMAND))} list configs"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=place, capture_output=True, env=environment(), text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the limit on address space (ulimit -v) is 410 MB; at least 500 MB are needed" in " ".join(
+        done.stderr.split()
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import warnings
 from contextlib import suppress
 from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
@@ -31,6 +32,7 @@ from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
 
 _LONG_WORD = re.compile(r"(\S{100})\S{200,}(\S{50})")  # such as a name that no file can have
+_LEAST_ADDRESS_SPACE = 500_000_000  # bytes: with less, imports run out of it
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -75,10 +77,14 @@ def call() -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what its encoding has no letters for is written as \\xe9 or the like
             stream.reconfigure(errors="backslashreplace")
+    warnings.formatwarning = lambda message, *_, **__: f"mpu-bench: {message}\n"
     try:
+        _check_address_space()
         return _done()
     except UserError as fault:
         _tell(str(fault))
+    except MemoryError:
+        _tell("out of memory; free some, or raise the limit (ulimit -v, a container's or a batch system's)")
     except BrokenPipeError:  # the reader of our output has gone, as with | head
         sys.stderr.close()
         return FAILED
@@ -94,6 +100,29 @@ def call() -> int:
         if words := fault.format_message():  # none where the help was asked for by saying nothing
             _tell(f"{words}{_usage(fault)}")
     return BAD_INPUT
+
+
+def _check_address_space() -> None:
+    """Refuse a limit on address space (``ulimit -v``) in which importing OpenBLAS tries for memory for ever.
+
+    Raises
+    ------
+    UserError
+        If the limit is below what the imports take.
+    """
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return
+    if limit < _LEAST_ADDRESS_SPACE:
+        raise UserError(
+            f"the limit on address space (ulimit -v) is {limit / 1e6:.0f} MB; "
+            f"at least {_LEAST_ADDRESS_SPACE / 1e6:.0f} MB are needed"
+        )
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each thread reserves some 30 MB of it
 
 
 def _done() -> int:

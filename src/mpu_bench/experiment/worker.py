@@ -242,6 +242,7 @@ class RunExecutor:
         """
         from mpu_bench.config.schema import Checkpoints, Stop
         from mpu_bench.core import gram
+        from mpu_bench.core.cache import CacheWarning
         from mpu_bench.core.clock import COMPILER
         from mpu_bench.experiment import bind, machine_code, trace
 
@@ -257,6 +258,7 @@ class RunExecutor:
         try:
             with warnings.catch_warnings(), gram.threads(run.settings.threads):
                 warnings.simplefilter("ignore")
+                warnings.simplefilter("default", CacheWarning)
                 solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
                 kernel = bind.build_kernel(run.solver.kernel, small)
                 trace.train(solver, small, kernel, run.seed, few, Checkpoints())
