@@ -184,6 +184,7 @@ def test_what_cannot_be_read_is_one_message(tmp_path):
         baseline.accept(tmp_path / "empty", tmp_path / "baseline")
 
 
+@pytest.mark.baseline
 def test_every_kept_result_is_of_a_config_of_a_paper():
     folders = baseline.folders(ROOT / "results" / "baseline")
     assert folders
