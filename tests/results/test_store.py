@@ -362,7 +362,7 @@ def test_what_is_no_file_in_the_place_of_the_database(tmp_path: Path, put) -> No
 
 def test_a_name_that_no_folder_can_have(tmp_path: Path) -> None:
     for create in (True, False):
-        with pytest.raises(StoreError, match="name too long|holds no results"):  # which, differs by Python
+        with pytest.raises(StoreError, match=r"name too long|holds no results"):  # which, differs by Python
             Store(tmp_path / ("x" * 300), create=create)
 
 
