@@ -154,6 +154,8 @@ def test_a_model_is_shown_in_a_line(name: str) -> None:
     assert shown.startswith(f"<SavedModel of mpu on adult: {FEATURES} features, classes ")
     assert len(shown) < 200
     assert "\n" not in shown
+    odd = SavedModel(MODELS[name][0], Classes.of(["a\x1b[31m", *"bc"[: MODELS[name][1] - 1]]), FEATURES)
+    assert "classes a\\x1b[31m, b" in repr(odd)
 
 
 @pytest.mark.parametrize("name", ["linear", "kernel"])

@@ -97,11 +97,9 @@ def _score_names(saved: SavedModel, count: int) -> list[str]:
 
 
 def _csv(rows: list[list[Any]]) -> str:
-    from mpu_bench.texts import cell
-
+    """Return CSV for programs: a label is as it is in the data, also where a spreadsheet takes it for a formula."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([cell(each) if isinstance(each, str) else each for each in row] for row in rows)
+    csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 
