@@ -13,6 +13,7 @@ import scipy.sparse
 
 from model_examples import FEATURES, MODELS, TABLE, VECTORS_STEPS, expansion, linear, raw_rows, saved
 from mpu_bench import load
+from mpu_bench.core.models import LinearModel
 from mpu_bench.errors import DataError
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import Origin, SavedModel
@@ -120,6 +121,14 @@ def test_tables_of_other_libraries_are_taken_by_their_names_too() -> None:
 def test_a_label_that_no_class_has_is_one_message() -> None:
     with pytest.raises(DataError, match=r"row 2: its label 'x' is none of the model's: <=50K, 0, >50K, 1"):
         table_model().score(FRAME, ["0", "x", "1"])
+
+
+def test_a_row_whose_score_is_not_finite_is_named() -> None:
+    model = SavedModel(LinearModel(np.full((1, FEATURES), 1e200)), Classes.of([0, 1]), FEATURES)
+    rows = np.zeros((3, FEATURES))
+    rows[1] = 1e200
+    with pytest.raises(DataError, match="row 2: its score is not finite"):
+        model.predict(rows)
 
 
 def test_steps_on_vectors_are_saved(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
+from mpu_bench.core.kernels import Gaussian, Kernel, Polynomial
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, squared_norms
 
@@ -23,9 +23,9 @@ _SINGLE_ROUNDING = float(np.finfo(np.float32).eps) / 2
 
 def is_single_enough(rows: Rows, kernel: Kernel) -> bool:
     """Return whether the rounding of squared norms to single precision changes kernel values by next to nothing."""
-    if isinstance(kernel, Gaussian):
-        return kernel.gamma * float(squared_norms(rows).max(initial=0.0)) <= _LARGEST_EXPONENT
-    return isinstance(kernel, Linear | Polynomial)  # of another kernel nothing is known
+    return not (
+        isinstance(kernel, Gaussian) and kernel.gamma * float(squared_norms(rows).max(initial=0.0)) > _LARGEST_EXPONENT
+    )
 
 
 def is_single_enough_for_scores(vectors: Rows, kernel: Kernel, length: float) -> bool:
@@ -39,7 +39,7 @@ def is_single_enough_for_scores(vectors: Rows, kernel: Kernel, length: float) ->
     length : float
         sqrt(sum_j alpha_j^2) of the model's coefficients, the largest of its functions.
     """
-    if not isinstance(kernel, Linear | Polynomial):
+    if isinstance(kernel, Gaussian):
         return is_single_enough(vectors, kernel)
     # The values of a linear or polynomial kernel are as large as the rows are long, and far from the origin most of
     # them cancels in a score. Each is rounded by eps / 2 of it, a power by `degree` times that; these are independent,
@@ -49,9 +49,9 @@ def is_single_enough_for_scores(vectors: Rows, kernel: Kernel, length: float) ->
     return bool(rounding <= _LARGEST_ROUNDING)  # NaN is not
 
 
-def _scaled_diagonal(kernel: Linear | Polynomial, squared_norm: float) -> float:
+def _scaled_diagonal(kernel: Kernel, squared_norm: float) -> float:
     """Return K(x, x), times the degree of a polynomial; infinite where it is too large for a float."""
-    if isinstance(kernel, Linear):
+    if not isinstance(kernel, Polynomial):
         return squared_norm
     if kernel.normalize:
         return float(kernel.degree)

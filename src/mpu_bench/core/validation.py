@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -114,7 +114,7 @@ def check_kernel(kernel: Any, name: str = "kernel") -> None:
     ------
     ValueError
     """
-    if type(kernel) not in value.bodies or type(kernel) not in values.bodies:  # type: ignore[attr-defined]
+    if type(kernel) not in value.bodies or type(kernel) not in values.bodies:
         raise ValueError(f"{name} is {shown(kernel)}; it must be a kernel, such as Gaussian(gamma=1.0)")
     if isinstance(kernel, Gaussian) and not (_is_finite(kernel.gamma) and kernel.gamma >= 0):
         raise ValueError(f"{name} is {shown(kernel)}; gamma must be finite and at least 0")
@@ -122,7 +122,7 @@ def check_kernel(kernel: Any, name: str = "kernel") -> None:
         if not (_is_finite(kernel.scale) and _is_finite(kernel.offset)):
             raise ValueError(f"{name} is {shown(kernel)}; scale and offset must be finite")
         degree: Any = kernel.degree
-        if not (isinstance(degree, Integral) and 0 <= degree <= MOST_DEGREE):
+        if not (isinstance(degree, int | np.integer) and 0 <= degree <= MOST_DEGREE):
             raise ValueError(f"{name} is {shown(kernel)}; degree must be a whole number from 0 to {MOST_DEGREE}")
 
 

@@ -71,7 +71,7 @@ class Parts(Strict):
 
     kind: Literal["linear", "fourier", "kernel", "expansions"]
     features: Count
-    constant: Finite | None = None
+    constant: Annotated[float, Field(ge=-1e38, le=1e38)] | None = None
     storage: Storage | None = None
     kernel: KernelKind | None = None
     bias: Finite = 0.0

@@ -152,7 +152,21 @@ class SavedModel:
 
     def scores(self, X: Any, first_row: int = 1) -> NDArray[np.float64]:
         """Return the scores of every raw row, shape (n, c); one for two classes."""
-        return self.model.scores(self.rows(X, first_row))
+        return self.scores_of(self.rows(X, first_row), first_row)
+
+    def scores_of(self, rows: Rows, first_row: int = 1) -> NDArray[np.float64]:
+        """Return the scores of rows as `rows` returns them, shape (n, c).
+
+        Raises
+        ------
+        DataError
+            With its row: a score is not finite.
+        """
+        scores = self.model.scores(rows)
+        if not (finite := np.isfinite(scores).all(axis=1)).all():
+            row = first_row + int(np.flatnonzero(~finite)[0])
+            raise DataError(f"row {row}: its score is not finite; a value lies far beyond those that trained the model")
+        return scores
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores: above zero for the second class, shape (n,), or of every class, shape (n, c)."""

@@ -93,11 +93,11 @@ def test_the_file_alone_says_what_its_rows_and_labels_are() -> None:
     frame = pd.DataFrame({"age": age, work: ["state", "NA", "unknown", " self\\ "], "hours": hours})
 
     def encoded(column: dict[str, Any], text: str) -> float:
-        text = text if column.get("exact") else text.strip()
-        text = "" if text in known["missing_words"] and not column.get("exact") else text
-        if column["kind"] == "word":
-            return column["codes"].get(text, -1)
-        return float(text or "nan")
+        if column["kind"] == "number":
+            return float("nan" if text in known["missing_words"] else text)
+        text = text if column["exact"] else text.strip()
+        is_missing = text in known["missing_words"] and not column["exact"]
+        return column["codes"].get(text, column["codes"].get("", -1) if is_missing else -1)
 
     rows = [[encoded(column, frame[column["name"]][i]) for column in known["columns"]] for i in range(len(frame))]
     found = runtime_answers(content, np.array(rows, np.float32))

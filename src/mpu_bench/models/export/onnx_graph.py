@@ -124,8 +124,8 @@ def _metadata(model: Portable) -> dict[str, Any]:
             columns.append({"name": column.name, "kind": "word", "codes": codes, "exact": column.exact})
         else:
             columns.append({"name": column.name, "kind": "number", "fill": column.fill})
-    rows = "one number for each column: of a word its code, -1 for any other word; of a missing number NaN"
-    rows += ", for which the fill is taken"
+    rows = "one number for each column; of a word its code, of a missing word that of '', of any other word -1; "
+    rows += "of a missing number NaN, for which the fill is taken"
     return {
         "rows": rows,
         "columns": columns,
