@@ -23,8 +23,8 @@ News20.
 
 Deviations: the small problem is solved until its own gap is a fifth of J - D, or by 10,000 moves, as exactness does not
 pay; so the run ends when J - D <= tolerance C n / 100, which with an exact solution is the author's rule, violation <=
-tolerance. It also ends when rounding keeps D from rising. The tolerance is in per cent of examples, as in the author's program
-(its error rate is a percentage, C_perf = C n / 100), whose settings mpu-2010 prints.
+tolerance. It also ends when rounding keeps D from rising. The tolerance is in per cent of examples, as in the author's
+program (its error rate is a percentage, C_perf = C n / 100), whose settings mpu-2010 prints.
 """
 
 from __future__ import annotations

@@ -277,7 +277,12 @@ class MPU(ThresholdPerceptron):
         """Certify w = a / b: its objective by the dual variables I_i / b (24), or its margin (12)."""
         if self.margin == "hard":
             return super().measures(state)
-        b, responses, multiplicities, n = state.thresholds.b, state.responses, state.multiplicities, len(state.sets[ALL])
+        b, responses, multiplicities, n = (
+            state.thresholds.b,
+            state.responses,
+            state.multiplicities,
+            len(state.sets[ALL]),
+        )
         bound = soft_update_bound(state.thresholds, float(state.squared_norms.max()), n)
         if isinstance(responses, LinearResponses):
             certified = certify(responses.rows, responses.signs, responses.a / b, multiplicities / b, self.C)
