@@ -159,6 +159,8 @@ class Solver(ABC):
             for bound in bounds:
                 if number is not None and (range_ := missed_range(bound, number)):
                     raise OutOfRangeError(self.name, name, number, range_)
+            if bounds and isinstance(number, float) and math.isinf(number):
+                raise OutOfRangeError(self.name, name, number, "finite")
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that this solver cannot train with, whatever the data and the kernel's widths and scales.

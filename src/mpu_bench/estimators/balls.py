@@ -23,6 +23,8 @@ class CoreVectorClassifier(KernelClassifier, TwoClassClassifier):
         Training ends when the objective is at most 1 + tol times the optimum, as all rows certify (``dual_gap_``).
         A config's ``eps`` is of the ball's radius instead, as in the paper: a ball may be exact to a millionth while
         the objective is many times the optimum.
+    max_iter : int or None
+        The most iterations, of each binary subproblem; None: no such bound.
     sampling : int or "all"
         How many random points the farthest is searched among.
     cache_size : float
@@ -32,10 +34,12 @@ class CoreVectorClassifier(KernelClassifier, TwoClassClassifier):
     """
 
     solvers: ClassVar = ("cvm",)
+    bounds: ClassVar = "iterations"
 
     C: float = 1.0
     _: KW_ONLY
     tol: float = 1e-3
+    max_iter: int | None = 100_000
     sampling: Any = 59
     cache_size: float = 200.0
     multi_class: str = "ovo"
@@ -54,16 +58,18 @@ class FrankWolfeClassifier(KernelClassifier, TwoClassClassifier):
         The weight of the squared losses.
     modified : bool
         Whether weight may also be taken from a point, away from it: the Modified Frank-Wolfe method.
-    tol, sampling, cache_size, kernel, gamma, degree, coef0, multi_class, max_seconds, random_state, verbose
+    tol, max_iter, sampling, cache_size, kernel, gamma, degree, coef0, multi_class, max_seconds, random_state, verbose
         As of `CoreVectorClassifier`, with rows of any length.
     """
 
     solvers: ClassVar = ("fw", "mfw")
+    bounds: ClassVar = "iterations"
 
     C: float = 1.0
     _: KW_ONLY
     modified: bool = True
     tol: float = 1e-3
+    max_iter: int | None = 1_000_000
     sampling: Any = 59
     cache_size: float = 200.0
     multi_class: str = "ovo"
