@@ -143,4 +143,5 @@ def test_a_kernel_that_overflows_is_refused():
 def test_inner_products_too_large_for_single_precision_are_refused_whatever_the_scale(value):
     rows = Dense(np.full((3, 2), value, np.float32))
     with pytest.raises(DataError, match="with which inner products or values of the kernel Polynomial"):
-        gram.build(rows, 2, Polynomial(1e-41, 0.0, 3))
+        gram.build(rows, 2, Polynomial(1e-41, 0.0, 3), precision="single")
+    assert gram.build(rows, 2, Polynomial(1e-41, 0.0, 3)).kept.dtype == np.float64  # such a scale is none in single

@@ -98,7 +98,7 @@ def precision_of_rows(
     """
     norms = squared_norms(problem.train)
     largest = float(kernel.bound(norms.max()))
-    if largest > np.finfo(np.float32).max / 4:
+    if largest > float(np.finfo(np.float32).max) / 4:
         return "single"
     if not is_single_enough(problem.train, kernel):
         return "double"

@@ -165,6 +165,19 @@ def test_values_that_overflow_are_refused():
         SMO().start(toys.problem(matrix * 1e5, labels, "dense"), Polynomial(1.0, 1.0, 5), 0)
 
 
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("scale", [1e-2, 1.0, 1e3])
+def test_it_ends_where_rounding_leaves_no_progress(scale, bias):
+    matrix, labels = toys.real()
+    problem, solver = toys.problem(scale * matrix, labels, "dense"), SMO(C=1 / scale, bias=bias, tolerance=1e-300)
+    state = solver.start(problem, Linear(), 0)
+    assert solver.advance(state, Until(presented=10**7)) == Status.DONE
+    assert state.counters[PRESENTED] <= 2 * smo._ITERATIONS_BETWEEN_LOOKS or scale > 1
+    assert solver.measures(state).gap < 1e-6
+    assert violation(solver, state) == 0 or "rounding leaves no progress" in solver.note(state)
+    assert solver.advance(state, Until()) == Status.DONE
+
+
 def compare(problem, kernel, C, tolerance):
     """Give how far LIBSVM's objective, the dual, is from ours, and the larger duality gap; relative, in double."""
     own, peer = SMO(C=C, bias=True, tolerance=tolerance), solvers.load("libsvm")(C=C, tolerance=tolerance)

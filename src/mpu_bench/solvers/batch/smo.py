@@ -72,6 +72,7 @@ _VARIABLES_AT_ONCE = 128  # of which the best is found in vector code; which of 
 _LEAST_CURVATURE = 1e-12  # of a pair, where K_ii + K_jj - 2 K_ij is not above zero
 _ITERATIONS_BETWEEN_SHRINKING = 1000
 _ITERATIONS_BETWEEN_LOOKS = 100_000  # for progress
+ACTIVE, ALL = 1, 2  # variables that rounding leaves no progress; after ACTIVE all come back, and none is shrunk again
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)  # of a sum's terms, relative to their length
 
 _PROGRESS = np.dtype(
@@ -85,7 +86,7 @@ class Work(NamedTuple):
     variables: Variables
     rows: ActiveRows
     #: the largest -y grad in I_up, the least in I_low, the variable to change next; the gains added up, now and at the
-    #: last look; whether rounding leaves no progress
+    #: last look; whether rounding leaves no progress: to no variable, or to those active when it was looked for
     progress: np.recarray[Any, Any]
 
 
@@ -189,14 +190,13 @@ class SMO(Solver):
             else:
                 reconstruct_gradient(gram, work.variables, counters)
                 _select_working_set(work, self.bias, self.tolerance)
-            if counters[PRESENTED] % period == 0 and self._violated(work):
+            if counters[PRESENTED] % period == 0 and self._violated(work) and not work.progress[0].at_rounding:
                 shrink(work.variables, work.rows, work.progress[0].up_max, work.progress[0].low_min)
                 _select_working_set(work, self.bias, self.tolerance)
         return Status.DONE
 
     def _violated(self, work: Work) -> bool:
-        p = work.progress[0]
-        return bool(p.up_max - p.low_min > self.tolerance and not p.at_rounding)
+        return bool(_violated(work.variables, work.progress[0], self.tolerance))
 
     def _has_ended(self, work: Work) -> bool:
         return not self._violated(work) and int(work.variables.active_size[0]) == len(work.variables.beta)
@@ -229,7 +229,7 @@ class SMO(Solver):
         """Return that rounding has ended it before the tolerance, where it has."""
         p = state.work.progress[0]
         violation = float(p.up_max - p.low_min)
-        if not p.at_rounding or violation <= self.tolerance:
+        if p.at_rounding != ALL or violation <= self.tolerance:
             return ""
         return f"rounding leaves no progress from a violation of {violation:.1e} on, above tolerance {self.tolerance:g}"
 
@@ -261,8 +261,7 @@ def _iterate(gram, work, counters, bias, tolerance, period, until):
         counters[UPDATES] += 1
         if counters[PRESENTED] % _ITERATIONS_BETWEEN_LOOKS == 0:
             _look_for_progress(variables, p)
-        violated = p.up_max - p.low_min > tolerance and p.at_rounding == 0
-        if not violated or counters[PRESENTED] % period == 0 or reached(counters, until):
+        if not _violated(variables, p, tolerance) or counters[PRESENTED] % period == 0 or reached(counters, until):
             return
 
 
@@ -274,8 +273,15 @@ def _look_for_progress(variables, p):
         squares += variables.beta[k] * variables.beta[k]
         largest = max(largest, variables.diagonal[k])
     if p.dual <= p.dual_before or p.up_max - p.low_min <= _ROUNDING * np.sqrt(squares) * largest:
-        p.at_rounding = 1
+        p.at_rounding = ALL if variables.active_size[0] == len(variables.beta) else ACTIVE
     p.dual_before = p.dual
+
+
+@jit(forceinline=True)
+def _violated(variables, p, tolerance):
+    """Return whether the conditions are violated by more than the tolerance, and progress can be made."""
+    is_shrunk = variables.active_size[0] < len(variables.beta)
+    return p.up_max - p.low_min > tolerance and not (p.at_rounding == ALL or (p.at_rounding == ACTIVE and is_shrunk))
 
 
 @jit(forceinline=True)
