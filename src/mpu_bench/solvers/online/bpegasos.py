@@ -118,7 +118,7 @@ class BPegasos(OnlineSolver):
 
     name = "bpegasos"
     paper = "bpegasos-2010"
-    version = 2
+    version = 3
     # projection solves with a Gram matrix that is near singular; the other ways come out the same
     rounding: ClassVar = {"kernel_evaluations": 5e-3, "updates": 0.02, "train_error": 0.02, "test_error": 0.02}
 
