@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _WINDOWS = sys.platform == "win32"
 
 _MOST_CSV_BYTES = 2**30
+_PIECE_BYTES = 2**20  # read at once: a stream without a buffer takes memory for all that is asked for
 _MOST_XZ_MEMORY = 2**28  # bytes, for the dictionary of a compressed file
 _NOT_REGULAR = (
     (stat.S_ISDIR, errno.EISDIR, "is a folder, not a file"),
@@ -106,7 +107,7 @@ def read_bounded(path: Path, most_bytes: int, error: type[UserError]) -> bytes:
     try:
         with open_regular(path) as stream:
             pieces, size = [], 0
-            while size <= most_bytes and (piece := stream.read(most_bytes + 1 - size)):
+            while size <= most_bytes and (piece := stream.read(min(most_bytes + 1 - size, _PIECE_BYTES))):
                 pieces.append(piece)
                 size += len(piece)
     except FileNotFoundError:

@@ -26,7 +26,7 @@ def test_what_is_kept(file: RemoteFile, server: Server, home: DataHome) -> None:
     expected = {"sha256": sha256(DATA), "content_sha256": sha256(DATA), "bytes": len(DATA)}
     expected |= {"content_bytes": len(DATA), "origin": server.url("w8a")}
     assert {key: kept[key] for key in expected} == expected
-    assert set(kept) - set(expected) == {"time", "modified"}
+    assert set(kept) - set(expected) == {"time", "modified", "changed", "inode"}
 
 
 def test_another_file_from_the_same_address_is_refused(file: RemoteFile, server: Server, home: DataHome) -> None:
