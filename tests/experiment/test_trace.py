@@ -56,22 +56,24 @@ def test_a_model_with_too_few_weights_is_not_evaluated(problem: Problem, monkeyp
 
 def test_a_peer_that_went_past_a_rule_says_so(problem: Problem) -> None:
     peer = solvers.load("liblinear")(C=1.0)
-    assert run(peer, problem, Stop(seconds=1e-9)).reason == "trains in one piece, past stop: seconds 1e-09"
+    past = run(peer, problem, Stop(seconds=1e-9))
+    assert past.reason == "trains in one piece, past stop: seconds 1e-09"
+    assert past.ended_by == "own rule"
     assert run(peer, problem, Stop(seconds=1e9)).reason == ""
 
 
 @pytest.mark.parametrize(
-    ("stop", "reason"),
+    ("stop", "ended_by", "reason"),
     [
-        (Stop(passes=2), "passes 2"),
-        (Stop(passes=0.5), "passes 0.5"),
-        (Stop(gap=0.05), "gap 0.05"),
-        (Stop(seconds=1e-9), "seconds 1e-09"),
+        (Stop(passes=2), "passes", "passes 2"),
+        (Stop(passes=0.5), "passes", "passes 0.5"),
+        (Stop(gap=0.05), "gap", "gap 0.05"),
+        (Stop(seconds=1e-9), "seconds", "seconds 1e-09"),
     ],
 )
-def test_each_rule_of_the_config_ends_a_run(problem: Problem, stop: Stop, reason: str) -> None:
+def test_each_rule_of_the_config_ends_a_run(problem: Problem, stop: Stop, ended_by: str, reason: str) -> None:
     traced = run(DCD(tolerance=1e-12), problem, stop)
-    assert (traced.status, traced.reason) == ("stopped", reason)
+    assert (traced.status, traced.ended_by, traced.reason) == ("stopped", ended_by, reason)
 
 
 def test_passes_are_met_to_the_example(problem: Problem) -> None:

@@ -54,4 +54,4 @@ def test_weights_of_classes_make_another_problem() -> None:
 def test_a_solver_of_the_users_own_shares_a_column_if_it_says_so() -> None:
     known, unknown = row("mine", problem="w.w/2 + C sum hinge"), row("mine")
     assert list(objectives(row("mpu"), known)) == ["objective"]
-    assert list(objectives(row("mpu"), unknown)) == ["objective: w.w/2 + C sum hinge", "objective: that of mine"]
+    assert list(objectives(row("mpu"), unknown)) == ["objective: w.w/2 + C sum hinge", "objective: mine's own"]

@@ -1,10 +1,13 @@
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mpu_bench.errors import StoreError
+from mpu_bench.files import csv_text
+from mpu_bench.quantities import RECORD_COLUMNS
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import Store
 from mpu_bench.verdict import baseline, comparison
@@ -191,3 +194,42 @@ def test_every_kept_result_is_of_a_config_of_a_paper():
         facts = json.loads((folder / "about.json").read_text())
         assert facts["paper"]
         assert (ROOT / "configs" / f"{facts['config']}.yaml").is_file()
+
+
+def copied(name, folder, change):
+    """Copy kept results, with every row changed."""
+    shutil.copytree(ROOT / "results/baseline" / name, folder / name)
+    with open_results(folder / name) as kept:
+        rows = [change(record) for record in kept.records()]
+    (folder / name / "runs.csv").write_text(csv_text(rows, RECORD_COLUMNS))
+    return folder / name
+
+
+#: every text for people says what decided something once
+WORDS = "seconds 5; past stop: seconds 5; the model is not saved: SIGKILL from outside; could not get more memory"
+
+
+def reworded(record):
+    words = {name: "largest on test set-ci seconds accuracy percent" for name in ("problem", "tuned") if record[name]}
+    return record | {"reason": WORDS} | words
+
+
+@pytest.mark.parametrize("name", ["sbp-runtime", "mpu-hard-margin", "mpu-table1-ci", "bpegasos-table1-ci"])
+def test_no_words_for_people_decide(tmp_path, name):
+    plain, worded = (
+        baseline.check(copied(name, tmp_path / change.__name__.strip("<>"), change), ROOT / "results/baseline")
+        for change in (dict, lambda record: reworded(record) | {"tuned": record["tuned"]})
+    )
+    assert not worded.has_changed
+    assert [replace(cell, remark="") for cell in worded.cells] == [replace(cell, remark="") for cell in plain.cells]
+
+
+def test_no_words_for_people_hide_a_change(tmp_path):
+    def tenfold(record):
+        return reworded(record) | {"inner_products": record["inner_products"] and 10 * record["inner_products"]}
+
+    changed = copied("mpu-hard-margin", tmp_path, tenfold)
+    found = baseline.check(changed, ROOT / "results/baseline")
+    counted = [run for run in found.runs if run.record["inner_products"]]
+    assert counted
+    assert all(run.faults for run in counted)

@@ -86,7 +86,7 @@ def test_what_a_solver_says_of_rounding_is_about_quantities_that_are_held():
 
 
 def test_a_run_that_its_seconds_ended_is_held_to_its_errors_alone():
-    ended = {"status": "stopped", "reason": "seconds >= 10"}
+    ended = {"status": "stopped", "ended_by": "seconds"}
     assert faults(ended | {"updates": 5}, ended) == []
     assert faults(ended | {"test_error": 0.5}, ended) == ["test error 50% and 15%"]
 

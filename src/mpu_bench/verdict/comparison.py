@@ -17,7 +17,7 @@ from mpu_bench import published
 from mpu_bench.config.rules import Claim, Judging, Printed, Sentence
 from mpu_bench.config.sentences import of_experiment
 from mpu_bench.config.sentences import sentences as of_paper
-from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, RunStatus
+from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, RunStatus, quantity_of
 from mpu_bench.results import matching
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.machines import located, versions_remark, why_not_comparable, with_runs
@@ -223,7 +223,8 @@ def _value_cell(cell: Cell, row: Summary, printed: Mapping[str, str], about: Tab
     assert cell.measured is not None
     assert cell.published is not None
     tolerance = rules().tolerance(cell.table, printed, cell.column)
-    is_accuracy = "accuracy" in cell.column
+    quantity = quantity_of(cell.column)
+    is_accuracy = quantity is not None and quantity.is_accuracy
     unit = judge.half_unit(printed[cell.column])
     judgement = judge.judge_value(
         Sample(cell.published, cell.published_std, cell.published_runs or 1),
@@ -231,7 +232,7 @@ def _value_cell(cell: Cell, row: Summary, printed: Mapping[str, str], about: Tab
         judge.floor_of(cell.published, tolerance, unit, about.accuracy, is_accuracy),
         tolerance,
         deterministic=is_deterministic([row]),
-        constant=_constant(row, is_accuracy) if "percent" in cell.column else None,
+        constant=_constant(row, is_accuracy) if quantity is not None and quantity.is_share else None,
     )
     partly = "" if row["count"] == row["planned"] else f"{row['count']} of {row['planned']} runs"
     return judged(cell, judgement, partly, _instead(row) if judgement.verdict == judge.UNINFORMATIVE else "")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from mpu_bench import solvers
 from mpu_bench.config.rules import Where
-from mpu_bench.quantities import FINISHED
+from mpu_bench.quantities import FINISHED, is_seconds
 from mpu_bench.results.curves import curve_identity
 from mpu_bench.results.machines import with_runs
 from mpu_bench.results.summary import is_as_published, with_derived
@@ -124,7 +124,7 @@ def is_deterministic(rows: Sequence[Row]) -> bool:
 
 def is_certain(quantity: str, rows: Sequence[Row]) -> bool:
     """Return whether a quantity of these rows comes out the same each time: seconds never do."""
-    return "seconds" not in quantity and is_deterministic(rows)
+    return not is_seconds(quantity) and is_deterministic(rows)
 
 
 class Difference(NamedTuple):

@@ -20,7 +20,7 @@ from typing import Any
 
 from mpu_bench import solvers
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import DECLARED, FINISHED, QUANTITIES, Quantity, RunStatus
+from mpu_bench.quantities import DECLARED, FINISHED, QUANTITIES, Ending, Quantity, RunStatus
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.results.machines import comparable, located
 
@@ -164,7 +164,7 @@ def _name(record: Record) -> str:
 
 def _ended_by_clock(record: Record) -> bool:
     """Return whether a run ended when its seconds did: where that was is chance."""
-    return "seconds" in (record.get("reason") or "")
+    return bool(record["ended_by"] == Ending.SECONDS)
 
 
 def _number(left: Record, right: Record, quantity: Quantity, allowed: float) -> list[str]:

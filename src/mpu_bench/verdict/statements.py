@@ -27,7 +27,7 @@ from mpu_bench.config.rules import (
     Where,
 )
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import QUANTITIES, quantity_of
+from mpu_bench.quantities import QUANTITIES, is_accuracy, quantity_of
 from mpu_bench.results.curves import along
 from mpu_bench.results.machines import runs_of, why_not_comparable
 from mpu_bench.verdict import judge, rank_tests
@@ -194,10 +194,9 @@ def _near(between: Difference | None, allowed: float) -> str:
 def _tolerance(quantity: str, value: float) -> float:
     """Return what rules.yaml allows two values of a quantity to differ by; it speaks of errors in percent."""
     declared = quantity_of(quantity)
-    is_share = declared is not None and declared.unit == "fraction"
     tolerance = rules().tolerance_of(quantity)
-    scale = 100.0 if is_share else 1.0
-    floor = judge.floor_of(scale * value, tolerance, 0.0, None, is_accuracy="accuracy" in quantity)
+    scale = 1.0 if declared is None else declared.scale
+    floor = judge.floor_of(scale * value, tolerance, 0.0, None, is_accuracy=is_accuracy(quantity))
     return floor / scale
 
 
@@ -440,7 +439,7 @@ def _tested(statement: SignificantStatement, values: Array) -> tuple[str, str]:
     """Return what a test says: not significant refutes nothing; the other direction, significant, does."""
     try:
         if statement.test == "friedman":
-            best = "highest" if "accuracy" in statement.quantity else "lowest"
+            best = "highest" if is_accuracy(statement.quantity) else "lowest"
             p, other = rank_tests.friedman(values, best, corrected=statement.corrected).p_value, 1.0  # type: ignore[arg-type]
         else:
             p = rank_tests.wilcoxon(values[:, 0], values[:, 1], statement.alternative).p_value
