@@ -18,7 +18,7 @@ from mpu_bench.experiment.run import Run, RunSettings
 from mpu_bench.experiment.runner import Todo
 from mpu_bench.quantities import RECORD_COLUMNS
 from mpu_bench.verdict.cells import Cell
-from mpu_bench.verdict.regression import Difference, Results
+from mpu_bench.verdict.regression import Difference, Fault, Results
 
 #: texts, each with what is shown of it
 ODD = [
@@ -68,10 +68,10 @@ def test_every_table_shows_names_and_reasons_as_words(text: str, shown: str) -> 
     for line in table.remarks([record], [], []):
         terminal.tell(line)
     cell = Cell("value", text, 1, text, text, column=text, verdict="differs", remark=text)
-    verdicts.print_cells({text: [cell]}, True, terminal)
+    verdicts.print_cells(text, [cell], True, terminal)
     none = Results(text, [], [])  # type: ignore[arg-type]
-    verdicts.print_differences(none, none, [Difference(text, {}, (text,), None)], terminal)
-    assert text_of(terminal).count(shown) >= 14
+    verdicts.print_differences(none, none, [Difference(text, {}, (Fault(text),), None)], terminal)
+    assert text_of(terminal).count(shown) >= 13
     assert text not in text_of(terminal) or text == shown
 
 

@@ -164,7 +164,11 @@ def _in_common(left: Results, right: Results) -> bool:
 
 
 def _json(pairs: Sequence[_Pair], differences: Sequence[Difference], unknown: Sequence[str]) -> str:
-    runs = [{"run": each.name, "differs_in": each.faults} for each in differences if each.faults]
+    runs = [
+        {"run": each.name, "differs_in": [fault.words("first", "second") for fault in each.faults]}
+        for each in differences
+        if each.faults
+    ]
     return json.dumps({"pairs": [asdict(pair) for pair in pairs], "runs": runs, "remarks": unknown}, indent=2)
 
 

@@ -24,7 +24,17 @@ from mpu_bench.results.machines import located, versions_remark, why_not_compara
 from mpu_bench.results.summary import Summary, summaries
 from mpu_bench.scaled import from_json
 from mpu_bench.verdict import judge
-from mpu_bench.verdict.cells import FACT, RATIO, SET, Cell, judged, number_in, with_difference, with_explanation
+from mpu_bench.verdict.cells import (
+    FACT,
+    NOT_PART_OF_RUN,
+    RATIO,
+    SET,
+    Cell,
+    judged,
+    number_in,
+    with_difference,
+    with_explanation,
+)
 from mpu_bench.verdict.claims import cited_by, of_claims, of_sentences
 from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, Sample
 from mpu_bench.verdict.points import Evidence, is_deterministic
@@ -36,7 +46,6 @@ _NAMES = (
     *("quantity", "test", "pair", "hypothesis", "decision", "level"),
 )
 FACTS = ("n", "n_test", "d", "classes", "largest_pair", "smallest_pair")  #: of datasets
-NOT_PART_OF_RUN = "the dataset is not part of this run"
 _ANOTHER_LENGTH = 0.05  # relative, beyond which data of another length are another experiment
 
 
@@ -263,7 +272,7 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     interval = judge.printed_ratio(printed[cell.column], named[0][cell.column])
     cell = replace(
         cell,
-        column=f"{cell.column} / {peer}'s",
+        over=peer,
         published=float(printed[cell.column]) / float(named[0][cell.column]),
         published_std=None,
         measured_std=None,
