@@ -10,7 +10,7 @@ NOT_RUN = Cell("ratio", "mpu-table1", 2, "web", "mpu", column="seconds", remark=
 
 
 def of(paper: str, name: str, *cells: Cell) -> overview.ExperimentCells:
-    config = "sbp-figure2" if name == "sbp-figure9-ci" else ""
+    config = "sbp-figure9" if name == "sbp-figure9-ci" else ""
     return overview.ExperimentCells(paper, name, cells, config)
 
 
@@ -26,7 +26,7 @@ def test_cells_of_several_experiments_come_together() -> None:
         (2, "not run", "timeout"),
     ]
     rows = {(row["paper"], row["table"]): row for row in overview.overview_rows(found)}
-    assert rows["sbp-2012", "figure2"]["refuted"] == 1
+    assert rows["sbp-2012", "figure9"]["refuted"] == 1
     assert (rows["mpu-2010", "table1"]["agrees"], rows["mpu-2010", "table1"]["not run"]) == (1, 1)
 
 

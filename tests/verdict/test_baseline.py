@@ -106,7 +106,9 @@ def test_a_folder_is_held_to_what_is_kept_of_it(tmp_path):
     other = baseline.check(made_up.results(tmp_path / "later", error=0.2), tmp_path / "baseline")
     assert other.has_changed
     assert [[fault[1:3] for fault in run.faults] for run in other.runs] == [[("20", "15")], [("21", "16")]]
-    assert [(each.cell.solver, each.words) for each in other.changes] == [("sbp", "now undecided higher, baseline agrees")]
+    assert [(each.cell.solver, each.words) for each in other.changes] == [
+        ("sbp", "now undecided higher, baseline agrees")
+    ]
 
 
 def test_what_the_baseline_does_not_keep_has_not_changed(tmp_path):
@@ -152,7 +154,9 @@ def test_a_verdict_that_is_another_is_a_fault_unless_rounding_or_fewer_runs_acco
 def test_a_claim_that_is_refuted_later_is_a_change():
     refuted = replace(CLAIM, verdict="refuted", contradicted=1)
     assert changes([refuted], [CLAIM], BROKEN) == [("now refuted, baseline holds", True)]
-    assert changes([refuted], [CLAIM], ROUNDED) == [("now refuted, baseline holds; by the other machine's rounding", False)]
+    assert changes([refuted], [CLAIM], ROUNDED) == [
+        ("now refuted, baseline holds; by the other machine's rounding", False)
+    ]
     partly = replace(refuted, points_measured=2)
     assert changes([partly], [CLAIM]) == [
         ("now refuted, baseline holds; now of 2 of 3 points, baseline of 3 of 3 points", False)
