@@ -105,3 +105,13 @@ def test_a_reason_is_a_line_of_sane_length() -> None:
 def test_only_a_yes_is_one(answer: str, yes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(answer))
     assert confirmed("Delete [/red]?") is yes
+
+
+def test_a_line_breaks_between_words_on_a_terminal_and_nowhere_in_a_file() -> None:
+    line = "a perceptron with a fraction of 0.12345 of /a/path/that-is/longer-than-the/width-of/this-terminal"
+    terminal, file = (Terminal(file=io.StringIO(), width=30, force_terminal=forced) for forced in (True, False))
+    for each in (terminal, file):
+        each.tell(line)
+    assert [word for each in text_of(terminal).splitlines() for word in each.split()] == line.split()
+    assert max(len(each) for each in text_of(terminal).splitlines()[:-1]) <= 30
+    assert text_of(file) == f"{line}\n"

@@ -17,7 +17,7 @@ from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Status
 from mpu_bench.errors import SolverError
 from mpu_bench.experiment import bind, trace
-from mpu_bench.quantities import RECORD_COLUMNS
+from mpu_bench.quantities import RECORD_COLUMNS, Ending
 from mpu_bench.solvers.batch.rff import RFF
 from mpu_bench.solvers.linear.dcd import DCD
 from mpu_bench.solvers.multiclass import Multiclass
@@ -243,9 +243,10 @@ def test_the_schedule_has_no_end_and_no_repetition() -> None:
 
 
 def test_status_words() -> None:
-    assert trace._ending(Status.DONE, "", {"objective": 1.0}) == ("done", "")
-    assert trace._ending(Status.RUNNING, "passes 3", {"objective": None}) == ("stopped", "passes 3")
-    assert trace._ending(Status.DONE, "", {"objective": float("nan")})[0] == "diverged"
+    rule = trace._at(Ending.PASSES, 3)
+    assert trace._ending(Status.DONE, None, {"objective": 1.0}) == ("done", "own rule", "")
+    assert trace._ending(Status.RUNNING, rule, {"objective": None}) == ("stopped", "passes", "passes 3")
+    assert trace._ending(Status.DONE, None, {"objective": float("nan")})[:2] == ("diverged", "fault")
 
 
 def test_classes_may_come_later_than_the_first_block():

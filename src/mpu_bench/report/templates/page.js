@@ -316,6 +316,7 @@ function drawFigure(figure, drawn, hidden) {
   const isAgain = unnamed.some((panel) => panel.series.some((series) => series.again));
   band.textContent = [
     isAgain && "dotted: after the first pass",
+    unnamed.some((panel) => panel.note && panel.entry) && "↑↓: how far curves go beyond the axis",
     levels.length && `across bars: ${levels[0].label}`,
     runs && `${plots.length ? "band" : "line"}: one standard deviation of ${runs} runs`,
   ].filter(Boolean).join("; ");
