@@ -71,6 +71,7 @@ def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], tables: S
     summary["disturbed"] = sum(bool(run["disturbed"]) for run in recorded) if recorded else None
     summary |= moments(finished, QUANTITIES)
     summary["problem"] = "" if summary["objective_mean"] is None else problems.problem_in(group)
+    summary["maximised"] = runs[0]["maximised"]
     summary["as_published"] = int(is_as_published(runs[0]))
     key = summary | {"parameters": json.loads(group["parameters"], object_hook=from_json)}
     published = matching.published_beside(tables, key)

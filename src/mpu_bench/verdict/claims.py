@@ -32,8 +32,9 @@ from mpu_bench.verdict.statements import p_value_over, points_of, verdict_of
 
 
 def of_claims(claims: Sequence[Claim], evidence: Evidence) -> list[Cell]:
-    """Return a cell for each claim of a config."""
-    return [_claim_cell("", each.claim, each.statement, evidence) for each in claims]
+    """Return a cell for each claim of a config, which its data may support by chance."""
+    sampled = evidence._replace(samples_test_rows=True)
+    return [_claim_cell("", each.claim, each.statement, sampled) for each in claims]
 
 
 def of_sentences(sentences: Sequence[Sentence], evidence: Evidence, explained: Sequence[Explained]) -> list[Cell]:

@@ -40,11 +40,13 @@ class Point:
 class Evidence(NamedTuple):
     """The runs that may be held for or against a paper: finished, as published; and the rows of their mean curves.
 
-    Their ``experiment`` is the name of the config, without that of a profile.
+    Their ``experiment`` is the name of the config, without that of a profile. Where ``samples_test_rows``, a difference
+    must be more than that other test rows would make, too: of data that no paper has fixed.
     """
 
     runs: Sequence[Row] = ()
     curves: Sequence[Row] = ()
+    samples_test_rows: bool = False
 
     @classmethod
     def of(cls, experiment: str, records: Iterable[Row], curves: Sequence[Row]) -> Evidence:
@@ -60,11 +62,11 @@ class Evidence(NamedTuple):
 
     def within(self, experiments: Collection[str]) -> Evidence:
         """Return what comes from some experiments."""
-        return Evidence(*([row for row in rows if row["experiment"] in experiments] for rows in self))
+        return Evidence(*([row for row in rows if row["experiment"] in experiments] for rows in self[:2]))
 
     def __add__(self, other: tuple[Any, ...]) -> Evidence:
         """Return all of both."""
-        return Evidence(*([*own, *others] for own, others in zip(self, other, strict=True)))
+        return Evidence(*([*own, *others] for own, others in zip(self[:2], other[:2], strict=True)))
 
 
 _COLUMNS = {name: name for name in ("dataset", "solver", "kernel", "experiment")} | {"budget": "budget_vectors"}
@@ -200,12 +202,17 @@ def p_value_of(of: Difference | None) -> float | None:
     return float(stdtr(of.pairs - 1, of.mean / of.error)) if of.error else float(of.mean >= 0)
 
 
-def outcome(of: Difference | None) -> str:
-    """Return what a point says where a difference above zero is what was stated."""
+def outcome(of: Difference | None, *, is_sampled: bool = False) -> str:
+    """Return what a point says where a difference above zero is what was stated.
+
+    Where test rows are sampled, too, it says as little within noise as against it.
+    """
     if of is None:
         return NOT_MEASURED
-    if of.mean > 0:
+    if of.mean > 0 and not is_sampled:
         return SUPPORTS
+    if of.mean > 0:
+        return UNCLEAR if of.error is None else SUPPORTS if of.least else NOISE
     if of.mean == 0:
         return NOISE
     if of.error is None:

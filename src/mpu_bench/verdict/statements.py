@@ -114,7 +114,8 @@ def _number(value: float, quantity: str) -> str:
 def _both(of: Sample, than: Sample, statement: OrderStatement | AlikeStatement, peer: str) -> str:
     is_ratio = isinstance(statement, OrderStatement) and statement.over is not None
     means = [f"{each.mean:.4g}" if is_ratio else _number(each.mean, statement.quantity) for each in (of, than)]
-    return f"{means[0]} to " + (f"{means[1]} of {peer}" if " " in peer else f"{peer}'s {means[1]}")
+    rows = f" on {of.test_rows} test rows" if of.test_rows else ""
+    return f"{means[0]} to " + (f"{means[1]} of {peer}" if " " in peer else f"{peer}'s {means[1]}") + rows
 
 
 def _peers(than: Sequence[Where]) -> list[tuple[Where, str]]:
@@ -135,7 +136,7 @@ def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
         apart = apart_of(of, than)
         signed = apart and apart._replace(mean=sign * apart.mean + statement.slack)
         words = _both(of, than, statement, peer) if apart else ""
-        found.append(Point(name, outcome(signed), words, p_value_of(signed)))
+        found.append(Point(name, outcome(signed, is_sampled=of.test_rows > 0), words, p_value_of(signed)))
     return found
 
 
