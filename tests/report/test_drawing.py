@@ -110,7 +110,9 @@ def test_titles_names_and_the_legend_are_whole_and_apart(drawn: Drawing) -> None
 
 def test_bands_are_explained_and_published_numbers_are_one_entry() -> None:
     panel = FIGURES["one curve"].panels[0]
-    marks = tuple(Series(f"{name}, published", (1e10,), (9.0,), line=False, published=True) for name in SOLVERS)
+    marks = tuple(
+        Series(f"{name}, published", (1e10,), (9.0,), line=False, published=True, about=name) for name in SOLVERS
+    )
     made = drawing.draw(Figure("", "", (replace(panel, series=(*panel.series, *marks)),)))
     words = [text.get_text() for text in made.legends[0].get_texts()]
     assert words == [*SOLVERS, "published", "band: one standard deviation of 5 runs"]
@@ -125,7 +127,7 @@ def test_curves_enter_from_above_and_a_level_has_its_word() -> None:
 
 
 def test_bars_stand_beside_each_other_and_published_numbers_on_them() -> None:
-    published = Series("mfw, published", (3,), (98.0,), line=False, published=True)
+    published = Series("mfw, published", (3,), (98.0,), line=False, published=True, about="mfw")
     made = drawing.draw(Figure("", "", (replace(BARS, series=(*BARS.series, published)),)))
     (on,) = made.axes
     middles = [bar.get_x() + bar.get_width() / 2 for bar in on.containers[1]]  # type: ignore[attr-defined]

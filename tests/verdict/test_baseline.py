@@ -267,3 +267,16 @@ def test_a_part_of_the_same_results_has_not_changed(tmp_path, name):
         part = copied(name, tmp_path / solver, lambda row: row if row["solver"] == solver else not_run(row))  # noqa: B023
         found = baseline.check(part, ROOT / "results/baseline")
         assert not found.has_changed, [change.words for change in found.changes]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("put it at /home/me/data/covtype.data.gz by hand", "put it at covtype.data.gz by hand"),
+        ("put it at ~/covtype.data.gz by hand", "put it at covtype.data.gz by hand"),
+        ("put it at ~/mirror/deep/covtype.data.gz", "put it at covtype.data.gz"),
+        ("from https://host/a/b.gz, 3/4 of w/o", "from https://host/a/b.gz, 3/4 of w/o"),
+    ],
+)
+def test_paths_of_this_machine_are_kept_as_names(text, kept):
+    assert baseline._without_paths(text) == kept

@@ -233,9 +233,9 @@ def _draw_bars(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
             _shade(drawn, look)
             _draw_deviations(on, series, off[series.label])
     for series in panel.series:
-        if series.published and (label := series.label.rpartition(",")[0]) in off:
+        if series.published and series.about in off:
             on.plot(
-                [x + off[label] for x in series.x], series.y, "x", color="#000000", markersize=3.2,
+                [x + off[series.about] for x in series.x], series.y, "x", color="#000000", markersize=3.2,
                 markeredgewidth=0.8, zorder=4,
             )  # fmt: skip
     on.set_xticks(range(len(panel.categories)), panel.categories, rotation=45, ha="right", rotation_mode="anchor")
@@ -338,12 +338,10 @@ def _add_legend(drawing: Drawing, handles: Sequence[Artist], width: float) -> No
 
 def _widths(handles: Sequence[Artist], renderer: Any) -> list[float]:
     """Return the width in inches of each entry of a legend, with the gap to the next column."""
-    of_text = FontProperties(size=TEXT_POINTS)  # type: ignore[arg-type]
-    around = TEXT_POINTS * sum(
-        rcParams[f"legend.{name}"] for name in ("handlelength", "handletextpad", "columnspacing")
-    )
+    of_text = FontProperties(size=TEXT_POINTS)
+    gaps = rcParams["legend.handlelength"] + rcParams["legend.handletextpad"] + rcParams["legend.columnspacing"]
     labels = [renderer.get_text_width_height_descent(str(each.get_label()), of_text, False)[0] for each in handles]
-    return [label / renderer.dpi + around / _POINTS_PER_INCH for label in labels]
+    return [label / renderer.dpi + gaps * TEXT_POINTS / _POINTS_PER_INCH for label in labels]
 
 
 def _legend_columns(widths: Sequence[float], width: float) -> int:

@@ -62,11 +62,12 @@ class Evidence(NamedTuple):
 
     def within(self, experiments: Collection[str]) -> Evidence:
         """Return what comes from some experiments."""
-        return Evidence(*([row for row in rows if row["experiment"] in experiments] for rows in self[:2]))
+        runs, curves = ([row for row in rows if row["experiment"] in experiments] for rows in (self.runs, self.curves))
+        return self._replace(runs=runs, curves=curves)
 
     def __add__(self, other: tuple[Any, ...]) -> Evidence:
         """Return all of both."""
-        return Evidence(*([*own, *others] for own, others in zip(self[:2], other[:2], strict=True)))
+        return Evidence([*self.runs, *other[0]], [*self.curves, *other[1]])
 
 
 _COLUMNS = {name: name for name in ("dataset", "solver", "kernel", "experiment")} | {"budget": "budget_vectors"}
