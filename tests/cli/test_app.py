@@ -33,6 +33,7 @@ from mpu_bench.cli.app import app, call
         (["frobnicate"], "No such command"),
         (["run"], "Missing argument"),
         (["run", "tried.yaml", "--jobs", "0"], "--jobs"),
+        (["run", "tried.yaml", "--jobs", "x"], "'x'"),
         (["run", "tried.yaml", "--repeats", "0"], "--repeats"),
         (["reproduce", "--paper", "mpu-2011"], "did you mean 'mpu-2010'?"),
         (["reproduce", "--profile", "cii"], "--profile cii: no config has it: did you mean 'ci'?"),
@@ -181,3 +182,32 @@ def test_too_small_an_address_space_is_one_message(place: Path) -> None:
     assert "the limit on address space (ulimit -v) is 410 MB; at least 500 MB are needed" in " ".join(
         done.stderr.split()
     )
+
+
+@pytest.mark.parametrize("verb", ["list solvers", "--help"])
+@pytest.mark.parametrize("colour", [{}, {"FORCE_COLOR": "1"}], ids=["plain", "colour"])
+def test_a_reader_who_has_gone_is_told_from_a_run_that_failed(place: Path, verb: str, colour: dict[str, str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as output:
+        done = subprocess.run(
+            [*COMMAND, *verb.split()], cwd=place, stdout=output, stderr=subprocess.PIPE, env=environment(**colour),
+            check=False, text=True,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["export", "results/tried", "--to", "xls"], "Invalid value for '--to': 'xls' is not one of"),
+        (["run", "tried.yaml", "--jobs", "x"], "Invalid value for '--jobs': must be a valid integer"),
+        (["run", "tried.yaml", "--set", "name=page"], "'page' is reserved for the folder results/page; choose another"),
+        (["run", "tried.yaml", "--set", "name=Baseline"], "'Baseline' is reserved for the folder results/baseline"),
+        (["run", "tried.yaml", "--set", "name=tables"], "'tables' is reserved for the folder results/tables"),
+    ],
+)
+def test_words_of_libraries_are_ours(called, arguments: list[str], message: str) -> None:
+    code, told = called(*arguments)
+    assert code == 2
+    assert message in " ".join(told.split())

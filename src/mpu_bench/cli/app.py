@@ -31,6 +31,7 @@ from mpu_bench.cli import (
 from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
 
+_UNREAD = 141  # exit code where nobody reads the output to its end, as of a process that SIGPIPE has ended
 _LONG_WORD = re.compile(r"(\S{100})\S{200,}(\S{50})")  # such as a name that no file can have
 _LEAST_ADDRESS_SPACE = 500_000_000  # bytes: with less, imports run out of it
 
@@ -86,8 +87,8 @@ def call() -> int:
     except MemoryError:
         _tell("out of memory; free some, or raise the limit (ulimit -v, a container's or a batch system's)")
     except BrokenPipeError:  # the reader of our output has gone, as with | head
-        sys.stderr.close()
-        return FAILED
+        _discard_output()
+        return _UNREAD
     except typer.Abort:
         return FAILED
     except OSError as fault:
@@ -97,7 +98,7 @@ def call() -> int:
     except Exception as fault:
         if not isinstance(fault, _Misuse):
             raise  # a bug keeps its traceback
-        if words := fault.format_message():  # none where the help was asked for by saying nothing
+        if words := _words(fault):  # none where the help was asked for by saying nothing
             _tell(f"{words}{_usage(fault)}")
     return BAD_INPUT
 
@@ -129,11 +130,25 @@ def _done() -> int:
     try:
         code: int | None = app(standalone_mode=False)
         sys.stdout.flush()
+    except SystemExit as end:  # by which click and rich answer a reader that has gone
+        if isinstance(end.__context__, BrokenPipeError):
+            raise end.__context__ from None
+        raise
     except Exception:
         if interruption.has_come():  # and has become this error somewhere
             return FAILED
         raise
     return code or 0
+
+
+def _words(fault: _Misuse) -> str:
+    """Return what is wrong, in the words of configs where typer passes on those of pydantic."""
+    cause = getattr(fault, "__cause__", None)
+    if cause is not None and hasattr(fault, "message") and hasattr(cause, "errors"):
+        from mpu_bench.document import words_of
+
+        fault.message = words_of(cause.errors(include_url=False)[0])
+    return fault.format_message()
 
 
 def _usage(fault: _Misuse) -> str:

@@ -191,6 +191,10 @@ class Tune(Strict):
         return self
 
 
+#: folders among results that are no experiment's: of `report`, of what `check` compares with, of `reproduce`
+RESERVED = ("page", "baseline", "tables")
+
+
 class File(Judging):
     """The keys of a config file."""
 
@@ -217,6 +221,13 @@ class File(Judging):
     figures: Annotated[list[Drawing], Field(max_length=bounds.MOST_ENTRIES)] = []
     plugins: Annotated[list[str], Field(max_length=bounds.MOST_ENTRIES)] = []
     profiles: dict[str, dict[str, Any]] = {}
+
+    @field_validator("name")
+    @classmethod
+    def _names_no_folder_of_others(cls, name: str) -> str:
+        if name.lower() in RESERVED:
+            raise ValueError(f"'{name}' is reserved for the folder results/{name.lower()}; choose another name")
+        return name
 
     @model_validator(mode="after")
     def _has_seconds_of_one_machine(self) -> File:

@@ -18,7 +18,7 @@ from pydantic import AllowInfNan, Field, TypeAdapter, ValidationError
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.experiment.run import Run
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Column
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Column, Ending
 from mpu_bench.texts import plain
 
 MOST_BYTES = 64 << 20  #: of a message: ten times what a thousand checkpoints in every decade come to
@@ -135,6 +135,11 @@ class Failed:
     reason: str
     threads_left: _Count = 0
     traceback: str = ""
+
+    @property
+    def ended_by(self) -> Ending:
+        """What ended the run: memory that the system did not give, or what the solver did."""
+        return Ending.SYSTEM if self.status == "out-of-memory" else Ending.FAULT
 
 
 #: what is told while a run is under way

@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.errors import SolverError
 from mpu_bench.experiment.messages import Progress
 from mpu_bench.models.evaluation import errors_by_class
-from mpu_bench.quantities import CHECKPOINT_COLUMNS
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, Ending, RunStatus
 
 Labels = np.ndarray[Any, Any]  #: class indices, int32
 
@@ -37,12 +37,14 @@ _MOST_CHECKPOINTS = 25_000  # more than a thousand in every decade up to 2^61 ex
 class Trace:
     """What a run leaves behind.
 
-    ``status`` is ``done`` (the solver's own rule), ``stopped`` (a rule of the config; ``reason`` names it) or
-    ``diverged``. ``checkpoints`` are mappings with the keys `CHECKPOINT_COLUMNS`; the last is the final state.
-    ``measured`` holds what is known at the end only, by column: the errors by class, and what disturbed the training.
+    ``status`` is ``done`` (the solver's own rule), ``stopped`` (a rule of the config) or ``diverged``; ``ended_by``
+    names the rule, ``reason`` says it to people. ``checkpoints`` are mappings with the keys `CHECKPOINT_COLUMNS`; the
+    last is the final state. ``measured`` holds what is known at the end only, by column: the errors by class, and what
+    disturbed the training.
     """
 
-    status: str
+    status: RunStatus
+    ended_by: Ending
     reason: str
     checkpoints: list[dict[str, Any]]
     model: Model
@@ -80,6 +82,17 @@ class _Pace:
         return max(1, int(self.rate * seconds))
 
 
+class _Rule(NamedTuple):
+    """What ended a run before its solver's own rule did, and the same in words."""
+
+    ended_by: Ending
+    words: str
+
+
+def _at(ended_by: Ending, limit: float) -> _Rule:
+    return _Rule(ended_by, f"{ended_by} {limit:g}")
+
+
 @dataclass
 class _Watch:
     """Decides what a slice may use up, and which rule of the config, if any, has ended the run."""
@@ -101,16 +114,16 @@ class _Watch:
     def _seconds_left(self) -> float:
         return math.inf if self.stop.seconds is None else self.stop.seconds - self.clock.seconds
 
-    def rule(self, counts: Sequence[int]) -> str:
-        """Return the rule that has ended the run, or nothing."""
+    def rule(self, counts: Sequence[int]) -> _Rule | None:
+        """Return the rule that has ended the run, if one has."""
         stop = self.stop
         if stop.passes is not None and counts[counters.PRESENTED] >= stop.passes * self.n:
-            return f"passes {stop.passes:g}"
+            return _at(Ending.PASSES, stop.passes)
         if stop.kernel_evaluations is not None and counts[counters.KERNEL_EVALUATIONS] >= stop.kernel_evaluations:
-            return f"kernel_evaluations {stop.kernel_evaluations:g}"
+            return _at(Ending.KERNEL_EVALUATIONS, stop.kernel_evaluations)
         if stop.seconds is not None and self.clock.seconds >= stop.seconds:
-            return f"seconds {stop.seconds:g}"
-        return ""
+            return _at(Ending.SECONDS, stop.seconds)
+        return None
 
 
 def train(
@@ -161,10 +174,10 @@ def train(
         counts = answers.counts(solver, state, counts)
         presented = counts[counters.PRESENTED]
         watch.pace.measure(presented - before, clock.seconds - seconds)
-        rule = "" if status is not Status.RUNNING else watch.rule(counts)
+        rule = watch.rule(counts) if status is Status.RUNNING else None
         if not solver.sliceable and status is Status.RUNNING:
-            rule = "the peer's own cap"
-        ended = status is not Status.RUNNING or bool(rule)
+            rule = _Rule(Ending.CAP, "the peer's own cap")
+        ended = status is not Status.RUNNING or rule is not None
         if ended:
             clock.settle()
             probes.append(probe())  # before a long evaluation
@@ -174,7 +187,7 @@ def train(
             if not evaluated.finite:
                 status = Status.DIVERGED
             due = next(count for count in due_at if count > presented)
-            rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else "")
+            rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else None)
         if time.monotonic() - told >= _SECONDS_BETWEEN_NEWS:
             progress(Progress(presented / problem.n, clock.seconds, **_latest(kept)))
             told = time.monotonic()
@@ -187,13 +200,13 @@ def train(
             if evaluated.finite and kept[-1]["train_error"] is None:
                 kept[-1]["train_error"], finite = train_error(solver, evaluated.model, problem)
                 status = status if finite else Status.DIVERGED
-            word, reason = _ending(status, rule, kept[-1])
+            word, ended_by, reason = _ending(status, rule, kept[-1])
             measured = _disturbances(clock, probes if ended else [*probes, probe()])
             measured |= errors_by_class(evaluated.predicted, problem.test_labels, len(problem.classes))
-            passed = "" if solver.sliceable else watch.rule(counts)
-            unheeded = f"trains in one piece, past stop: {passed}" if passed else ""
+            passed = None if solver.sliceable else watch.rule(counts)
+            unheeded = f"trains in one piece, past stop: {passed.words}" if passed else ""
             reason = "; ".join(filter(None, [reason, unheeded, answers.note(solver, state)]))
-            return Trace(word, reason, kept, evaluated.model, measured)
+            return Trace(word, ended_by, reason, kept, evaluated.model, measured)
 
 
 def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
@@ -210,22 +223,22 @@ def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
         yield counters.UNLIMITED
 
 
-def _accuracy_rule(stop: Stop, last: dict[str, Any]) -> str:
-    for name, limit in (("gap", stop.gap), ("suboptimality", stop.suboptimality)):
-        if limit is not None and last[name] is not None and last[name] <= limit:
-            return f"{name} {limit:g}"
-    return ""
+def _accuracy_rule(stop: Stop, last: dict[str, Any]) -> _Rule | None:
+    for rule, limit in ((Ending.GAP, stop.gap), (Ending.SUBOPTIMALITY, stop.suboptimality)):
+        if limit is not None and last[rule] is not None and last[rule] <= limit:
+            return _at(rule, limit)
+    return None
 
 
 def _latest(kept: list[dict[str, Any]]) -> dict[str, Any]:
     return {name: kept[-1][name] for name in ("objective", "gap")} if kept else {}
 
 
-def _ending(status: Status, rule: str, last: dict[str, Any]) -> tuple[str, str]:
+def _ending(status: Status, rule: _Rule | None, last: dict[str, Any]) -> tuple[RunStatus, Ending, str]:
     objective = last["objective"]
     if status is Status.DIVERGED or (objective is not None and not math.isfinite(objective)):
-        return "diverged", "the weights, the scores or the objective are no longer finite"
-    return ("stopped", rule) if rule else ("done", "")
+        return RunStatus.DIVERGED, Ending.FAULT, "the weights, the scores or the objective are no longer finite"
+    return (RunStatus.STOPPED, *rule) if rule else (RunStatus.DONE, Ending.RULE, "")
 
 
 def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock, optimum: float | None = None) -> _Evaluation:

@@ -165,6 +165,7 @@ class RunExecutor:
         record = {
             **_sizes(problem),
             "status": traced.status,
+            "ended_by": traced.ended_by,
             "reason": "; ".join(filter(None, [traced.reason, *dict.fromkeys(str(each.message) for each in caught)])),
             "model_bytes": bytes_of(traced.model, problem.features),
             "compile_seconds": compile_seconds,
@@ -177,7 +178,8 @@ class RunExecutor:
         record["disturbed"] = disturbance.why(record, probe.fastest)
         if matrix_seconds is not None:
             record["disturbed"] = shared_matrix.DISTURBS
-        unsaved = _save_model(task, traced, problem)  # after its memory is measured
+        unsaved, can_never = _save_model(task, traced, problem)  # after its memory is measured
+        record["unsavable"] = int(can_never) or None
         record["reason"] = "; ".join(filter(None, [record["reason"], cold, lacking, unsaved]))
         return Finished(record, traced.checkpoints, _threads_left(threads), self._memory.resident_bytes())
 
@@ -279,10 +281,10 @@ class RunExecutor:
         return time.perf_counter() - started, cold
 
 
-def _save_model(task: Task, traced: Any, problem: Any) -> str:
-    """Save the model of a run where that is asked for; return why it is not saved, if it is not."""
+def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
+    """Save the model of a run where that is asked for; return why it is not, if so, and whether it never can be."""
     if task.model_file is None or traced.status == "diverged":
-        return ""
+        return "", False
     from mpu_bench.data.cards import catalog
     from mpu_bench.experiment import saving
 

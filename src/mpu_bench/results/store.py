@@ -398,7 +398,7 @@ class Store:
         runs = self._runs()
         holding = self._holding(runs, {})
         return [
-            self._as_it_is_now(runs.get(run_id or ""), run_id in holding) | record
+            rows.of_before(self._as_it_is_now(runs.get(run_id or ""), run_id in holding) | record)
             for run_id, record in self._plan()
             if earlier or not record.get("earlier")
         ]
@@ -419,7 +419,7 @@ class Store:
         if not found:
             return None
         run = self._run(found[0])
-        return _with_all_columns(run.machine, run.record)
+        return rows.of_before(_with_all_columns(run.machine, run.record))
 
     def checkpoints(self) -> list[dict[str, Any]]:
         """Return the checkpoints of the planned runs, each with its run's id and ``position`` in `records`."""

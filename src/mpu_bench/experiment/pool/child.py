@@ -20,6 +20,7 @@ from mpu_bench.experiment.messages import MOST_BYTES, Message, Preparation, Prog
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.bounds import Course
 from mpu_bench.experiment.worker import LOST_CONNECTION
+from mpu_bench.quantities import Ending
 from mpu_bench.threads import variables as thread_variables
 
 _READ_BYTES, _READS_AT_ONCE = 1 << 16, 256  # between two looks at the limits
@@ -62,10 +63,11 @@ class WorkerHandle:
         with suppress(BrokenPipeError, ConnectionResetError):
             self.connection.send(asked)
 
-    def failed(self, status: str, reason: str, traceback: str = "") -> Outcome:
+    def failed(self, status: str, ended_by: Ending, reason: str, traceback: str = "") -> Outcome:
         """Return the outcome of a task that has no result, with what is known of it."""
         assert self.task is not None
-        record: dict[str, Any] = {"status": status, "reason": reason, "traceback": traceback or None}
+        record: dict[str, Any] = {"status": status, "ended_by": ended_by, "reason": reason}
+        record["traceback"] = traceback or None
         if self.progress is not None:
             record |= {"train_seconds": self.progress.seconds, "passes": self.progress.passes}
         if self.peak_memory:
@@ -137,6 +139,11 @@ class WorkerHandle:
             return _LOST if int(number) == LOST_CONNECTION else f"its process ended with exit code {number}"
         code = -int(number) if kind == "signal" else self.process.wait()
         return _ended_by(-code) if code < 0 else f"its process ended with exit code {code}"
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether SIGKILL has ended the worker, as the system does where memory runs out."""
+        return self._ended == f"signal {signal.SIGKILL.value}" or self.process.returncode == -signal.SIGKILL
 
     def end(self) -> None:
         """End the worker with all that it has started, and wait for it."""

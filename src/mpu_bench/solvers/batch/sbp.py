@@ -118,6 +118,7 @@ class SBP(Solver):
     }  # responses near the water level, single precision
     kernels: ClassVar = "any"
     ends: ClassVar = True
+    is_maximised: ClassVar = True
 
     nu: Annotated[float, Ge(0), Lt(np.inf)]
     bias: bool = False
