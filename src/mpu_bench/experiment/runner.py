@@ -154,7 +154,7 @@ def execute(
             groups = _groups(experiment, planned, done, store)
             matrices = folder.absolute() / shared_matrix.FOLDER
             shared_matrix.remove(matrices)  # of a session that was killed
-            session = _Session(experiment, home, store, pool, listener, needs, model_files, groups, matrices)
+            session = _Session(experiment, home, store, pool, listener, needs, model_files, groups, matrices, force)
             try:
                 session.make(missing)
             finally:
@@ -231,6 +231,7 @@ class _Session:
     model_files: Mapping[str, Path]
     groups: Mapping[str, _Group]
     matrices: Path
+    force: bool
     _started: dict[str, _Started] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -277,10 +278,11 @@ class _Session:
         }
         tuned = select_best(planned.run, rows)
         run, notes = with_results_of_others(tuned.run, results)
-        optimum = results["optimum"]["dual_objective"] if "optimum" in results else None
+        optimum = results.get("optimum", {})
         group = self.groups.get(planned.run_id, _Group())
         task = Task(
-            planned.run_id, run, self.home, self.experiment.limits, optimum, self._fastest_probe,
+            planned.run_id, run, self.home, self.experiment.limits, optimum.get("dual_objective"),
+            optimum.get("gap") or 0.0, self._fastest_probe,
             self.model_files.get(planned.run_id), (planned.description and planned.description.fingerprint) or "",
             group.name, group.host, self.matrices if self.experiment.kernel_matrix == "shared" else None,
             planned.code,
@@ -306,7 +308,8 @@ class _Session:
             return Outcome(task, {"status": "unavailable", "reason": planned.unavailable}, [])
         if fault:
             return Outcome(task, {"status": "error", "reason": fault}, [])
-        kept = self._cache.load(planned.run_id) if planned.run_id in self._optima else None
+        is_kept = planned.run_id in self._optima and not self.force
+        kept = self._cache.load(planned.run_id) if is_kept else None
         return None if kept is None else Outcome(task, *kept)
 
     def _pass_on(self, task: Task, news: News) -> None:
