@@ -129,11 +129,15 @@ def test_an_optimum_of_another_experiment_is_not_computed_again(execute, monkeyp
 
 
 def test_a_damaged_kept_optimum_is_computed_again(execute, tmp_path: Path) -> None:
-    execute(OPTIMUM + "solvers: [dcd]")
+    right, _ = execute(OPTIMUM + "solvers: [dcd]")
     (kept,) = (tmp_path / "home" / "optima").iterdir()
-    kept.write_text("{", encoding="utf-8")
-    records, _ = execute(OPTIMUM + "solvers: [dcd]", folder="others")
-    assert records[0]["status"] == "done"
+    whole = json.loads(kept.read_text(encoding="utf-8"))
+    whole["record"]["dual_objective"] *= 1.01
+    for number, damaged in enumerate(("{", json.dumps(whole))):
+        kept.write_text(damaged, encoding="utf-8")
+        records, _ = execute(OPTIMUM + "solvers: [dcd]", folder=f"others {number}")
+        assert records[0]["status"] == "done"
+        assert records[1]["suboptimality"] == right[1]["suboptimality"]
     assert json.loads(kept.read_text(encoding="utf-8"))["record"]["status"] == "done"
 
 
