@@ -148,3 +148,11 @@ def test_a_stream_that_came_closed_changes_no_exit_code(place: Path, closed: str
         command = f"{shlex.join(map(str, COMMAND))} {verb} {closed}"
         done = subprocess.run(["sh", "-c", command], cwd=place, capture_output=True, env=environment(), check=False)
         assert (done.returncode, b"Traceback" in done.stderr) == (code, False), verb
+
+
+def test_a_current_folder_that_was_deleted_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    command = ["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", *COMMAND, "list", "configs"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "mpu-bench: the folder you are in was deleted; change to another and try again\n"

@@ -7,6 +7,7 @@ import re
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
 
 import typer
@@ -30,6 +31,7 @@ from mpu_bench.cli import (
 from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
 
+_NOWHERE = "the folder you are in was deleted; change to another and try again"
 _LONG_WORD = re.compile(r"(\S{100})\S{200,}(\S{50})")  # such as a name that no file can have
 
 app = typer.Typer(
@@ -87,13 +89,20 @@ def call() -> int:
     except OSError as fault:
         if fault.filename is not None:  # files that cannot be had are told by those who open them: a bug
             raise
-        _tell(f"the output cannot be written: {fault.strerror}")
+        _tell(f"the output cannot be written: {fault.strerror}" if _is_in_a_folder() else _NOWHERE)
     except Exception as fault:
         if not isinstance(fault, _Misuse):
             raise  # a bug keeps its traceback
         if words := fault.format_message():  # none where the help was asked for by saying nothing
             _tell(f"{words}{_usage(fault)}")
     return BAD_INPUT
+
+
+def _is_in_a_folder() -> bool:
+    try:
+        return bool(Path.cwd())
+    except OSError:
+        return False
 
 
 def _done() -> int:
