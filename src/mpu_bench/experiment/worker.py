@@ -136,7 +136,7 @@ class RunExecutor:
         from mpu_bench.experiment import bind, machine_code, shared_matrix, trace
         from mpu_bench.models.parts import bytes_of
 
-        run, settings = task.run, task.run.settings
+        run, settings, began = task.run, task.run.settings, time.perf_counter()
         gram.set_allowance(settings.kernel_memory, self.jobs)
         gram.share(None)
         if settings.plugins:
@@ -189,6 +189,7 @@ class RunExecutor:
             record["disturbed"] = shared_matrix.DISTURBS
         unsaved = _save_model(task, traced, problem)  # after its memory is measured
         record["reason"] = "; ".join(filter(None, [record["reason"], cold, lacking, unsaved]))
+        record["overhead_seconds"] = time.perf_counter() - began - compile_seconds - record["train_seconds"]
         return Finished(record, traced.checkpoints, _threads_left(threads), self._memory.resident_bytes())
 
     def _known_probe(self, task: Task) -> disturbance.Probe:
