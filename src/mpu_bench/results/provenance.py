@@ -60,7 +60,10 @@ def is_as_sealed(text: object, *others: object) -> bool:
 
 
 def _checksum(*texts: object) -> str:
-    return hashlib.sha256(json.dumps(list(map(str, texts))).encode()).hexdigest()[:_DIGITS]
+    found = hashlib.sha256()
+    for text in map(str, texts):
+        found.update(f"{len(text)} {text}".encode(errors="surrogatepass"))
+    return found.hexdigest()[:_DIGITS]
 
 
 def checked_made_from(value: Any) -> MadeFrom | None:
