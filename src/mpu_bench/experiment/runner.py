@@ -154,7 +154,7 @@ def execute(
             groups = _groups(experiment, planned, done, store)
             matrices = folder.absolute() / shared_matrix.FOLDER
             shared_matrix.remove(matrices)  # of a session that was killed
-            session = _Session(experiment, home, store, pool, listener, needs, model_files, groups, matrices, force)
+            session = _Session(experiment, home, store, pool, listener, needs, model_files, groups, matrices)
             try:
                 session.make(missing)
             finally:
@@ -231,7 +231,6 @@ class _Session:
     model_files: Mapping[str, Path]
     groups: Mapping[str, _Group]
     matrices: Path
-    force: bool
     _started: dict[str, _Started] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -308,8 +307,7 @@ class _Session:
             return Outcome(task, {"status": "unavailable", "reason": planned.unavailable}, [])
         if fault:
             return Outcome(task, {"status": "error", "reason": fault}, [])
-        is_kept = planned.run_id in self._optima and not self.force
-        kept = self._cache.load(planned.run_id) if is_kept else None
+        kept = self._cache.load(planned.run_id) if planned.run_id in self._optima else None
         return None if kept is None else Outcome(task, *kept)
 
     def _pass_on(self, task: Task, news: News) -> None:
