@@ -248,8 +248,8 @@ def _set_against(optimum: float | None, gap: float, objective: float | None, sol
     if objective < optimum * (1 - gap - _ROUNDING):
         raise SolverError(
             f"{solver.name}: its objective {objective:.10g} is below the optimum {optimum:.10g} (gap {gap:.2g}); "
-            "one of the two is false: delete optima/ in the data directory and run again with --force; report the solver "
-            "if that repeats it"
+            "one of the two is false: delete optima/ in the data directory and run again with --force; report the "
+            "solver if that repeats it"
         )
     return {"suboptimality": max(0.0, objective / optimum - 1)}
 
