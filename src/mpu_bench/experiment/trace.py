@@ -212,8 +212,9 @@ def train(
                 kept[-1]["train_error"], finite = train_error(solver, evaluated.model, problem)
                 status = status if finite else Status.DIVERGED
             word, ended_by, reason = _ending(status, rule, kept[-1])
-            measured = _disturbances(clock, probes if ended else [*probes, probe()])
-            measured |= errors_by_class(evaluated.predicted, problem.test_labels, len(problem.classes))
+            measured = _disturbances(clock, probes if ended else [*probes, probe()]) | errors_by_class(
+                evaluated.predicted, problem.test_labels, len(problem.classes)
+            )
             passed = None if solver.sliceable else watch.rule(counts)
             unheeded = f"trains in one piece, past stop: {passed.words}" if passed else ""
             reason = "; ".join(filter(None, [reason, unheeded, answers.note(solver, state)]))
