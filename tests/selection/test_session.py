@@ -44,7 +44,7 @@ class Answers:
 def played(tmp_path: Path, grown: int, most_bytes: int | None = None, **answers: float) -> Session:
     candidates = [Candidate(name, "batch", "X", {}, {"C": (1.0,)}, 1) for name in ("small", "large")]
     source = Source("x", {}, DataHome.from_options(tmp_path))
-    session = Session(source, candidates, 80, 100, 0.0, 1e12, folder=tmp_path, most_bytes=most_bytes)
+    session = Session(source, candidates, 80, 100, 1e12, folder=tmp_path, most_bytes=most_bytes)
     pool: Any = Answers({"small": 100, "large": 150}, grown)
     vars(pool).update(answers)
     session._tune(pool)

@@ -103,11 +103,12 @@ def try_(
     name, options = _dataset(file, wishes)
     home = data_home(data_folder, mirror, offline)
     source = Source(name, options, home, seed, "" if metric is None else metric.value)
-    session = _session(source, budgets, only, began, seconds)
+    session = _session(source, budgets, only, seconds)
     session.most_bytes = most_bytes
-    raise typer.Exit(
-        _select(session, file, wishes, jobs or min(os.cpu_count() or 1, _MOST_JOBS), results / f"try-{name}")
-    )
+    code = _select(session, file, wishes, jobs or min(os.cpu_count() or 1, _MOST_JOBS), results / f"try-{name}")
+    took, working = (time.monotonic() - each for each in (began, session.began + session.preparing))
+    say(f"took {took:.0f} s: {working:.0f} s to tune and test, the rest to read the data, start processes and compile")
+    raise typer.Exit(code)
 
 
 def _budgets(text: str) -> tuple[int, ...]:
@@ -147,7 +148,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
     return options_of(Path(file), wishes_of(wishes, "try"), file, f"my-{name}" if name in catalog.names() else name)
 
 
-def _session(source: Any, budgets: tuple[int, ...], only: str | None, began: float, seconds: float) -> Session:
+def _session(source: Any, budgets: tuple[int, ...], only: str | None, seconds: float) -> Session:
     """Load the rows, and settle who is tried."""
     from mpu_bench.data.download.progress import for_console
     from mpu_bench.errors import DataError
@@ -178,7 +179,7 @@ def _session(source: Any, budgets: tuple[int, ...], only: str | None, began: flo
     tried = candidates(Facts(data.width, chosen != "accuracy", budgets))
     if only is not None:
         tried = _among(tried, only)
-    return Session(replace(source, metric=chosen), tried, data.learned_from, data.problem.n, began, seconds)
+    return Session(replace(source, metric=chosen), tried, data.learned_from, data.problem.n, seconds)
 
 
 def _among(every: list[Candidate], only: str) -> list[Candidate]:
@@ -244,8 +245,7 @@ def _keep(session: Session, file: str, wishes: Mapping[str, Any], folder: Path) 
     if (path := session.model_of_choice()) is not None:
         written += _keep_choice(pickle.loads(path.read_bytes()), session, file, wishes, folder)
     print_outcome(outcome, session.source.dataset, console())
-    seconds = f"{time.monotonic() - session.began:.0f} s, {session.preparing:.0f} s of them to start and compile"
-    say(f"in {folder}: {', '.join(written)}; took {seconds}")
+    say(f"in {folder}: {', '.join(written)}")
     return outcome.chosen is not None
 
 

@@ -110,8 +110,7 @@ def chance_of(metric: str, labels: Labels, predicted: Labels, scores: Scores) ->
         case "balanced-accuracy" | "f1":
             answers = predicted[:, np.newaxis] == (np.arange(scores.shape[1]) if scores.shape[1] > 1 else [1])
             for is_of, answer in _one_against_rest(labels, answers):
-                table = [[np.sum(is_of & answer), np.sum(is_of & ~answer)],
-                         [np.sum(~is_of & answer), np.sum(~is_of & ~answer)]]  # fmt: skip
+                table = np.array([[np.sum(kind & each) for each in (answer, ~answer)] for kind in (is_of, ~is_of)])
                 found.append(float(fisher_exact(table, alternative="greater")[1]))
         case "auc" | "average-precision":
             for is_of, marks in _one_against_rest(labels, scores):

@@ -51,7 +51,8 @@ def drawn(outcome: Outcome, name: str) -> dict[str, bytes]:
 def _draw(figure: Figure, axes: Axes, outcome: Outcome, name: str) -> None:
     front = outcome.front
     sizes, values = [_size(row) for row in front], [_value(outcome, row) for row in front]
-    line = axes.plot(sizes, values, "o-", color=GREY, markersize=9, markerfacecolor="none", linewidth=1, zorder=0)
+    line = axes.plot(sizes, values, "o-", color=GREY, markersize=9, markerfacecolor="none", linewidth=1, zorder=0,
+                     label="Pareto front")  # fmt: skip
     for row in outcome.known:
         colour, marker = _LOOKS[row.kind]
         spread = 100 * row.spread if math.isfinite(row.spread) else 0.0
@@ -61,11 +62,10 @@ def _draw(figure: Figure, axes: Axes, outcome: Outcome, name: str) -> None:
     axes.set_ylabel("error, %" if outcome.metric == "accuracy" else f"{METRICS[outcome.metric]}, %")
     axes.set_title(f"{name}: on the test set, ± standard error")
     kinds = [_sample(kind, kind) for kind in _KINDS if any(row.kind == kind for row in outcome.known)]
-    figure.legend([*kinds, *line], [*(each.get_label() for each in kinds), "Pareto front"],
-                  loc="outside upper center", ncols=3, handlelength=1.4)  # fmt: skip
+    figure.legend(handles=[*kinds, *line], loc="outside upper center", ncols=3, handlelength=1.4)  # fmt: skip
     figure.legend(handles=[_sample(row.kind, _entry(outcome, place)) for place, row in enumerate(outcome.known)],
                   loc="outside lower left", ncols=_COLUMNS, handlelength=1)  # fmt: skip
-    figure.draw_without_rendering()  # type: ignore[no-untyped-call] # where points are is known then
+    figure.draw_without_rendering()  # where points are is known then
     for places in _groups(axes, outcome):
         last = max((outcome.known[place] for place in places), key=_size)
         chosen = outcome.chosen is not None and outcome.chosen in [outcome.known[place] for place in places]
@@ -115,7 +115,7 @@ def _groups(axes: Axes, outcome: Outcome) -> list[list[int]]:
     points = [
         axes.transData.transform((_size(row), _value(outcome, row))) * 72 / figure.dpi for row in outcome.known
     ]  # in points
-    text = axes.xaxis.label.get_fontsize()
+    text = float(axes.xaxis.label.get_fontsize())
 
     def box(places: list[int]) -> tuple[float, float, float, float]:
         """Return where a label is: left, right, below, above."""

@@ -51,7 +51,7 @@ class Row:
     @property
     def error(self) -> float | None:
         """The share of wrong labels on the test set."""
-        return 1 - self.metrics["accuracy"] if self.metrics else None
+        return round((1 - self.metrics["accuracy"]) * self.tested) / self.tested if self.metrics else None
 
     @property
     def standard_error(self) -> float | None:

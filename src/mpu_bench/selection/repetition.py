@@ -19,6 +19,7 @@ from mpu_bench.estimators.online import OnlineClassifier
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import SavedModel
 from mpu_bench.selection.rows import Source
+from mpu_bench.texts import one_line
 
 _HEAD = "# The classifier chosen for {file}; `mpu-bench run` with this file trains it again on all training rows.\n"
 
@@ -87,7 +88,7 @@ def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, A
         "seed": classifier.random_state,
         **({} if passes is None else {"stop": {"passes": passes * _machines(classifier)}}),
     }
-    return _HEAD.format(file=file) + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    return _HEAD.format(file=one_line(Path(file).name)) + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
 
 
 def _plain(value: Any) -> Any:

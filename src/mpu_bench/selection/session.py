@@ -33,9 +33,10 @@ class Session:
     candidates : sequence of Candidate
     learned_from, all_rows : int
         Rows of the training part that candidates are tuned on, and all of them.
-    began, seconds : float
-        When it began, by `time.monotonic`, and how many seconds it may take; those in which processes start and compile
-        are added.
+    seconds : float
+        How many it may take; those in which processes start and compile are added.
+    began : float
+        When it began, by `time.monotonic`.
     folder : Path
         For models meanwhile.
     most_bytes : int or None
@@ -48,8 +49,8 @@ class Session:
     candidates: Sequence[Candidate]
     learned_from: int
     all_rows: int
-    began: float
     seconds: float
+    began: float = field(default_factory=time.monotonic)
     folder: Path = Path()
     most_bytes: int | None = None
     changed: Callable[[Outcome], None] = lambda _outcome: None
