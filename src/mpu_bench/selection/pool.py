@@ -23,7 +23,8 @@ from mpu_bench.threads import variables
 
 _LOOK_SECONDS = 0.05
 _SECONDS_TO_START = 600.0  # to import, to load the rows, and to compile; a machine may be busy
-_GRACE = 1.2  # times the seconds that a classifier was told
+_GRACE = 1.2  # times the seconds that a classifier was told, ...
+_GRACE_SECONDS = 1.0  # ... and so many more: it may have to be validated on many folds
 _SHARE_OF_MEMORY = 0.8  # of what is free, for all workers
 
 
@@ -148,7 +149,7 @@ class Pool:
         except (EOFError, OSError):
             _end(worker)
             return _without_result(worker.asked, "its process ended by itself")
-        most = worker.asked.seconds * _GRACE if worker.is_ready else _SECONDS_TO_START
+        most = worker.asked.seconds * _GRACE + _GRACE_SECONDS if worker.is_ready else _SECONDS_TO_START
         if worker.seconds > most:
             _end(worker)
             return _without_result(worker.asked, _why_ended(worker))

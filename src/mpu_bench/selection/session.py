@@ -20,7 +20,7 @@ _FOR_TUNING = 0.7  # of the seconds; the rest is for the test rows and the last 
 _FOR_TEST_ROWS = 0.5  # of what is left then
 _FOR_LAST_TRAINING = 0.1  # of the seconds, however many the others have taken: a machine may be busy
 _LEAST_SECONDS = 1.0
-_SECONDS_OF_GRACE = 1.0  # for what is under way at an end: a process that is ended needs two to begin anew
+_SECONDS_OF_GRACE = 2.0  # for what is under way at an end: a process that is ended needs two to begin anew
 
 
 @dataclass
