@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _WINDOWS = sys.platform == "win32"
 
 _MOST_CSV_BYTES = 2**30
+_PIECE_BYTES = 2**20  # read at once: a stream without a buffer takes memory for all that is asked for
 _MOST_XZ_MEMORY = 2**28  # bytes, for the dictionary of a compressed file
 _NOT_REGULAR = (
     (stat.S_ISDIR, errno.EISDIR, "is a folder, not a file"),
@@ -105,17 +106,23 @@ def read_bounded(path: Path, most_bytes: int, error: type[UserError]) -> bytes:
     """
     try:
         with open_regular(path) as stream:
-            pieces, size = [], 0
-            while size <= most_bytes and (piece := stream.read(most_bytes + 1 - size)):
-                pieces.append(piece)
-                size += len(piece)
+            content = read_beginning(stream, most_bytes + 1)
     except FileNotFoundError:
         raise error(f"{path}: no such file") from None
     except OSError as problem:
         words = problem.strerror or str(problem)
         raise error(f"{path}: {words if words.startswith('is a ') else f'cannot be read: {words}'}") from None
-    if size > most_bytes:
+    if len(content) > most_bytes:
         raise error(f"{path}: is larger than {most_bytes:,} bytes, the most that such a file may have")
+    return content
+
+
+def read_beginning(stream: BinaryIO, most_bytes: int) -> bytes:
+    """Return so many bytes of a stream, or all that it has, in memory for what there is, not for what there may be."""
+    pieces = []
+    while most_bytes and (piece := stream.read(min(most_bytes, _PIECE_BYTES))):
+        pieces.append(piece)
+        most_bytes -= len(piece)
     return b"".join(pieces)
 
 

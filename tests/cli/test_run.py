@@ -94,7 +94,7 @@ def test_a_dry_run_with_force_lists_what_has_a_result(place: Path, mpu_bench: Ca
 
 
 def test_a_dry_run_tells_which_solver_is_not_installed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reason = "snapml is not installed: pip install 'mpu-bench[peers]'"
+    reason = "snapml is not installed: pip install '.[peers]' in mpu-bench's source folder"
     monkeypatch.setattr("mpu_bench.solvers.not_installed", lambda name: reason if name == "snapml-svm" else "")
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.chdir(place)

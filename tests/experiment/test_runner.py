@@ -437,7 +437,7 @@ def test_runs_of_a_solver_that_is_not_installed_are_unavailable_until_it_is(
     tmp_path: Path, read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = f"{SMALL}solvers: [{{snapml-svm: {{C: [1, 2]}}}}, dcd]\n"
-    reason = "snapml is not installed: pip install 'mpu-bench[peers]'"
+    reason = "snapml is not installed: pip install '.[peers]' in mpu-bench's source folder"
     missing = {"snapml-svm": reason}
     monkeypatch.setattr("mpu_bench.solvers.not_installed", lambda name: missing.get(name, ""))
     pool = MadeUpPool(1)

@@ -9,6 +9,7 @@ import typer
 
 from mpu_bench.cli.models import Force, ModelFile, check_free
 from mpu_bench.cli.options import FAILED, DataFolder, say, write
+from mpu_bench.installed import extra
 
 if TYPE_CHECKING:
     from mpu_bench.models.export.agreement import Agreement, RowsAtHand
@@ -113,7 +114,7 @@ def _answers_alike(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -
         return True
     found = runtime_answers(content, rows.numbers)
     if found is None:
-        say("nothing was compared: onnxruntime is not installed; pip install 'mpu-bench[onnx]'")
+        say(f"nothing was compared: onnxruntime is not installed; {extra('onnx')}")
         return True
     labels = np.asarray(saved.classes.labels)[labels_of(rows.scores)]
     names, theirs = map(str, labels.tolist()), map(str, np.asarray(found[0]).tolist())

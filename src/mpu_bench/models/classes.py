@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -13,6 +12,7 @@ from pydantic import Field
 
 from mpu_bench.document import Strict
 from mpu_bench.errors import DataError
+from mpu_bench.preprocessing import label_key
 
 _MOST_NAMED = 5
 _KINDS = {"U": "text", "b": "boolean", "i": "integer", "u": "integer", "f": "number"}
@@ -103,13 +103,13 @@ class Classes:
             With its row: a label that no class has.
         """
         exact = {word: number for number, words in enumerate(self.words) for word in words}
-        numbers = [(_key(word), number) for word, number in exact.items()]
+        numbers = [(label_key(word), number) for word, number in exact.items()]
         alike = dict(numbers)
         unclear = {key for key, number in numbers if alike[key] != number}  # as of '1' and '01', which differ as texts
         texts = list(map(self._text, labels))
         found = [exact.get(text, -1) for text in texts]
         for place, text in enumerate(texts):
-            if found[place] == -1 and (key := _key(text)) not in unclear:
+            if found[place] == -1 and (key := label_key(text)) not in unclear:
                 found[place] = alike.get(key, -1)
         if -1 in found:
             place = found.index(-1)
@@ -126,13 +126,3 @@ class Classes:
     def _listed(self) -> str:
         every = [word for words in self.words for word in words]
         return ", ".join(every[:_MOST_NAMED]) + (f" and {len(every) - _MOST_NAMED} more" * (len(every) > _MOST_NAMED))
-
-
-def _key(word: str) -> float | str:
-    """Return what is equal for two words of one label."""
-    word = word.strip()
-    try:
-        number = float(word)
-    except ValueError:
-        return word
-    return number if math.isfinite(number) else word

@@ -110,7 +110,7 @@ class SavedModel:
         Raises
         ------
         DataError
-            If a column is missing, too many or elsewhere, or a value cannot be taken.
+            If a column is missing, there twice or too many, or a value cannot be taken.
         """
         X = _as_of_pandas(X)
         if isinstance(self.preprocessing, Table):
@@ -129,23 +129,23 @@ class SavedModel:
             raise DataError(f"the rows are an array of {shape}; the model takes tables of {len(names)} columns")
         return pd.DataFrame(values, columns=names)
 
-    def check_columns(self, given: Sequence[str]) -> None:
-        """Check the names of a table's columns, where the model knows them.
+    def ordered(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return a table with its columns in the order of the model's, where that knows their names.
 
         Raises
         ------
         DataError
-            If one is missing, too many or elsewhere.
+            If one is missing, there twice or too many.
         """
         if isinstance(self.preprocessing, Table):
-            self.preprocessing.check_columns(given)
-        elif self.columns is not None:
-            Table(columns=tuple(NumberColumn(name=name) for name in self.columns)).check_columns(given)
+            return self.preprocessing.ordered(table)
+        if self.columns is None:
+            return table
+        return Table(columns=tuple(NumberColumn(name=name) for name in self.columns)).ordered(table)
 
     def _vector_rows(self, X: Any, preprocessing: Vectors | None) -> Rows:
         if isinstance(X, pd.DataFrame):
-            self.check_columns([str(name) for name in X.columns])
-            X = X.to_numpy()
+            X = self.ordered(X).to_numpy()
         if preprocessing is None:
             return array_rows(X, self.raw_features)
         return preprocessing.rows(array_rows(X, preprocessing.features_in))

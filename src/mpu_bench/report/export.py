@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.files import csv_text, told_if_unwritable, written_whole
+from mpu_bench.installed import extra
 from mpu_bench.quantities import format_number
 from mpu_bench.results import naming, problems, summary
 from mpu_bench.results.folder import open_results
@@ -69,7 +70,7 @@ def _parquet(rows: Sequence[summary.Summary]) -> bytes:
     try:
         pd.DataFrame(rows).to_parquet(stream)
     except ImportError:
-        raise ConfigError("--to parquet: needs the package pyarrow: pip install pyarrow") from None
+        raise ConfigError(f"--to parquet: needs the package pyarrow: {extra('parquet')}") from None
     return stream.getvalue()
 
 

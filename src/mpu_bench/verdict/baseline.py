@@ -127,7 +127,7 @@ def missing(records: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _without_paths(text: str) -> str:
     """Return a text with the last name of every path: where a file was on this machine says nothing on another."""
-    return re.sub(r"(?<![\w.:/])/(?:[\w.+~-]+/)+", "", text)
+    return re.sub(r"(?<![\w.:/])~?/(?:[\w.+~-]+/)+", "", text)
 
 
 def about(folder: Path) -> dict[str, Any]:

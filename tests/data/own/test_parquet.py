@@ -17,7 +17,7 @@ from mpu_bench.errors import DataError
 def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.parquet").write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(DataError, match=r"mine\.parquet: is Parquet; to read it, pip install 'mpu-bench\[parquet\]'"):
+    with pytest.raises(DataError, match=r"mine\.parquet: is Parquet; to read it, pip install '\.\[parquet\]'"):
         open_table(tmp_path / "mine.parquet")
 
 

@@ -62,7 +62,7 @@ def test_steps_are_in_the_graph() -> None:
 
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(DataError, match=r"pip install 'mpu-bench\[onnx\]'"):
+    with pytest.raises(DataError, match=r"pip install '\.\[onnx\]' in mpu-bench's source folder"):
         onnx_bytes(portable(saved("linear")))
 
 

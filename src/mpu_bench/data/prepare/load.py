@@ -343,8 +343,11 @@ def _store(card: Card, home: DataHome, fetched: Mapping[str, fetch.Fetched], pro
         _remove(folder)
         temporary.rename(folder)
         sync_folder(folder.parent)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
+        if isinstance(error, DataError):
+            for file in card.remote_files:
+                fetch.forget(file, home)
         raise
     return meta
 

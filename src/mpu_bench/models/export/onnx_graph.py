@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.kernels import Gaussian, Polynomial
 from mpu_bench.core.voting import REST
 from mpu_bench.errors import DataError
+from mpu_bench.installed import extra
 from mpu_bench.models.export.portable import Portable
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table, Vectors
 
@@ -39,7 +40,7 @@ def onnx_bytes(model: Portable) -> bytes:
     try:
         import onnx
     except ImportError:
-        raise DataError("ONNX needs a package that is not installed: pip install 'mpu-bench[onnx]'") from None
+        raise DataError(f"ONNX needs a package that is not installed: {extra('onnx')}") from None
     graph = _Graph()
     features = _with_constants(graph, model, _steps(graph, model))
     scores = _scores(graph, model, _machines(graph, model, features))

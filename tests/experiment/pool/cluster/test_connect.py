@@ -43,7 +43,7 @@ def test_without_a_certificate_the_configuration_is_named(tmp_path: Path) -> Non
 def test_without_dask_it_is_said_how_to_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
-        pytest.raises(ConfigError, match=r"pip install 'mpu-bench\[cluster\]'"),
+        pytest.raises(ConfigError, match=r"pip install '\.\[cluster\]' in mpu-bench's source folder"),
         pool_of(Cluster("local:1"), tmp_path, print),
     ):
         pass

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpu_bench.errors import ClusterError, ConfigError
+from mpu_bench.installed import extra
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -79,7 +80,7 @@ def pool_of(cluster: Cluster, data: Path, say: Callable[[str], object]) -> Itera
     try:
         import distributed  # noqa: F401
     except ImportError:
-        raise ConfigError("--cluster needs Dask: pip install 'mpu-bench[cluster]'") from None
+        raise ConfigError(f"--cluster needs Dask: {extra('cluster')}") from None
     from mpu_bench.experiment.pool.cluster.client import ClusterPool
 
     _silence_dask()
