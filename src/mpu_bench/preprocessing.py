@@ -245,7 +245,7 @@ class Vectors(Strict):
     """
 
     kind: Literal["vectors"] = "vectors"
-    features_in: Annotated[int, Field(ge=1)]
+    features_in: Annotated[int, Field(ge=1, lt=2**31)]
     first_index: Literal[0, 1] = 1  #: of svmlight text
     multiply_by: Finite = 1.0
     divide_by: Width = 1.0

@@ -43,6 +43,19 @@ def test_predict_writes_a_label_for_every_row(called, place: Path, model: str) -
     assert called("predict", model, "rows.csv")[1].startswith("row,label\n1,")
 
 
+def test_a_predicted_label_is_the_label(called, place: Path) -> None:
+    """For programs: what a spreadsheet takes for a formula is not changed, nor is what a terminal obeys."""
+    names = ["=1+1", '- c\x1b[31m, "d"', "@a", "+b"]
+    SavedModel(linear(4), Classes.of(names), 5, TABLE).save(place / "m.mpu")
+    (place / "rows.csv").write_text(HEADING + ROWS, encoding="utf-8")
+    assert called("predict", "m.mpu", "rows.csv", "--out", "found.csv", "--scores")[0] == 0
+    table = pd.read_csv(place / "found.csv", dtype=str)
+    assert list(table.columns[2:]) == [f"score of {name}" for name in names]
+    expected = load(place / "m.mpu").predict(pd.read_csv(place / "rows.csv", dtype=str, keep_default_na=False))
+    assert table["label"].tolist() == expected.tolist()
+    assert set(expected) <= set(names)
+
+
 def test_evaluate_counts_what_is_predicted_for_what(called, place: Path, model: str) -> None:
     with gzip.open(place / "rows.csv.gz", "wb") as file:
         file.write((HEADING + ROWS.replace("<=50K", "0")).encode())

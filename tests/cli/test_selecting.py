@@ -69,6 +69,19 @@ def test_a_file_becomes_a_table_a_picture_a_model_and_a_config(
     assert "trained on" not in mpu_bench_command("evaluate", "results/try-mine/model.mpu", "new.csv").stderr
 
 
+def test_columns_that_are_left_out_are_named_with_the_reason(
+    table: pd.DataFrame, place: Path, mpu_bench_command: Called
+) -> None:
+    table.insert(0, "id", [f"row-{i}" for i in range(len(table))])
+    table.insert(1, "nothing", "")
+    table.to_csv(place / "mine.csv", index=False)
+    done = mpu_bench_command("try", "mine.csv", "--missing", "median", "--only", "dcd", "--jobs", "1")
+    assert done.returncode == 0, done.stderr
+    assert "column 'id' is left out: an identifier: nearly every row has a word of its own" in done.stderr
+    assert "column 'nothing' is left out: has no value" in done.stderr
+    assert "column 'age'" not in done.stderr
+
+
 def test_the_fewest_seconds_come_to_a_choice_too(table: pd.DataFrame, place: Path, mpu_bench_command: Called) -> None:
     """What seconds are for is training: processes that begin, and the compiler, are waited for."""
     done = mpu_bench_command("try", "mine.csv", "--missing", "median", "--only", "dcd,mpu", "--seconds", "1")

@@ -54,6 +54,18 @@ def test_a_model_with_too_few_weights_is_not_evaluated(problem: Problem, monkeyp
         run(DCD(), problem)
 
 
+def test_a_solver_is_given_no_test_rows(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, start = [], DCD.start
+
+    def watched(solver, problem, *more):
+        given.append(problem)
+        return start(solver, problem, *more)
+
+    monkeypatch.setattr(DCD, "start", watched)
+    assert run(DCD(), problem).checkpoints[-1]["test_error"] is not None
+    assert [(each.n_test, len(each.test_labels), each.test.values.base) for each in given] == [(0, 0, None)]
+
+
 def test_a_peer_that_went_past_a_rule_says_so(problem: Problem) -> None:
     peer = solvers.load("liblinear")(C=1.0)
     assert run(peer, problem, Stop(seconds=1e-9)).reason == "trains in one piece, past stop: seconds 1e-09"

@@ -13,6 +13,7 @@ import scipy.sparse
 
 from model_examples import FEATURES, MODELS, TABLE, VECTORS_STEPS, expansion, linear, raw_rows, saved
 from mpu_bench import load
+from mpu_bench.core.models import LinearModel
 from mpu_bench.errors import DataError
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import Origin, SavedModel
@@ -122,6 +123,14 @@ def test_a_label_that_no_class_has_is_one_message() -> None:
         table_model().score(FRAME, ["0", "x", "1"])
 
 
+def test_a_row_whose_score_is_not_finite_is_named() -> None:
+    model = SavedModel(LinearModel(np.full((1, FEATURES), 1e200)), Classes.of([0, 1]), FEATURES)
+    rows = np.zeros((3, FEATURES))
+    rows[1] = 1e200
+    with pytest.raises(DataError, match="row 2: its score is not finite"):
+        model.predict(rows)
+
+
 def test_steps_on_vectors_are_saved(tmp_path: Path) -> None:
     model = SavedModel(linear(), Classes.of([0, 1]), FEATURES, VECTORS_STEPS)
     model.save(tmp_path / "m.mpu")
@@ -154,6 +163,8 @@ def test_a_model_is_shown_in_a_line(name: str) -> None:
     assert shown.startswith(f"<SavedModel of mpu on adult: {FEATURES} features, classes ")
     assert len(shown) < 200
     assert "\n" not in shown
+    odd = SavedModel(MODELS[name][0], Classes.of(["a\x1b[31m", *"bc"[: MODELS[name][1] - 1]]), FEATURES)
+    assert "classes a\\x1b[31m, b" in repr(odd)
 
 
 @pytest.mark.parametrize("name", ["linear", "kernel"])

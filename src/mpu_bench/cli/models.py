@@ -83,7 +83,7 @@ def _predictions(
 
     begun = False
     for piece in pieces_of(saved, data, label, labelled=False, data_folder=data_folder):
-        values = saved.model.scores(piece.rows)
+        values = saved.scores_of(piece.rows, piece.first_row)
         if not begun:
             yield _csv([["row", "label", *(_score_names(saved, values.shape[1]) if scores else [])]])
             begun = True
@@ -99,11 +99,9 @@ def _score_names(saved: SavedModel, count: int) -> list[str]:
 
 
 def _csv(rows: list[list[Any]]) -> str:
-    from mpu_bench.texts import cell
-
+    """Return CSV for programs: a label is as it is in the data, also where a spreadsheet takes it for a formula."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([cell(each) if isinstance(each, str) else each for each in row] for row in rows)
+    csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 
@@ -121,7 +119,7 @@ def evaluate(model: ModelFile, data: DataFile, label: LabelColumn = None, data_f
     seen: list[tuple[Any, Any]] = []
     for piece in pieces_of(saved, data, label, labelled=True, data_folder=data_folder):
         if piece.classes is not None:
-            scores = saved.model.scores(piece.rows)
+            scores = saved.scores_of(piece.rows, piece.first_row)
             confusion.add_scores(piece.classes, scores)
             if confusion.rows * scores.shape[1] <= _MOST_SCORES:
                 seen.append((piece.classes, scores))

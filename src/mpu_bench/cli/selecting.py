@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mpu_bench.selection.session import Session
 
 _FEWEST_ROWS, _MOST_JOBS = 20, 8
+_MOST_COLUMNS = 20  # that are left out, named
 _WRITTEN = ("candidates.csv", "front.svg", "front.png", "model.mpu", "repeat.yaml")
 _SECONDS_BETWEEN_TABLES = 0.5  # that are written while it goes on
 _LARGEST_SECONDS = 7 * 24 * 3600.0
@@ -131,7 +132,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
     from mpu_bench.cli.adding import wishes_of
     from mpu_bench.data.cards import catalog
     from mpu_bench.data.own.adding import name_of
-    from mpu_bench.data.own.chosen import options_of
+    from mpu_bench.data.own.chosen import options_of, remarks
     from mpu_bench.errors import ConfigError
 
     if not Path(file).exists() and file in catalog.names():
@@ -144,8 +145,16 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
                 "and no file here"
             )
         return file, {key: wishes[key] for key in ("positive",) if key in wishes}
-    name = name_of(Path(file))
-    return options_of(Path(file), wishes_of(wishes, "try"), file, f"my-{name}" if name in catalog.names() else name)
+    name, said = name_of(Path(file)), wishes_of(wishes, "try")
+    found = options_of(Path(file), said, file, f"my-{name}" if name in catalog.names() else name)
+    left_out, notes = remarks(Path(file), said)
+    for column, why in left_out[:_MOST_COLUMNS]:
+        say(f"column '{column}' is left out: {why}")
+    if len(left_out) > _MOST_COLUMNS:
+        say(f"and {len(left_out) - _MOST_COLUMNS:,} more columns are left out; mpu-bench data add {file} lists them")
+    for note in notes:
+        say(f"warning: {note}")
+    return found
 
 
 def _session(source: Any, budgets: tuple[int, ...], only: str | None, seconds: float) -> Session:

@@ -131,8 +131,14 @@ class Solver(ABC):
         """
         for name, bounds in bounds_of(type(self)).items():
             number = getattr(self, name)
+            if not bounds or number is None or (isinstance(number, str) and _is_word(type(self), name, number)):
+                continue
             for bound in bounds:
-                if number is not None and (range_ := missed_range(bound, number)):
+                try:
+                    range_ = missed_range(bound, number)
+                except TypeError:  # it cannot be compared
+                    range_ = "a number"
+                if range_:
                     raise OutOfRangeError(self.name, name, number, range_)
 
     def check_kernel(self, kernel: Kernel) -> None:
@@ -270,6 +276,12 @@ def _bounds(hint: Any) -> list[Any]:
     for metadata in getattr(hint, "__metadata__", ()):
         bounds += list(metadata) if isinstance(metadata, GroupedMetadata) else [metadata]
     return bounds + [bound for part in get_args(hint) for bound in _bounds(part)]
+
+
+def _is_word(solver: type[Solver], name: str, word: str) -> bool:
+    """Return whether a parameter may be this word in place of a number that has bounds."""
+    hint = get_type_hints(solver)[name]
+    return any(part is str or word in get_args(part) for part in (hint, *get_args(hint)))
 
 
 #: kind of bound -> the comparison that holds, and how it is said

@@ -144,9 +144,9 @@ def train(
     -------
     Trace
     """
-    clock, probes = Clock(), [probe()]
+    clock, given, probes = Clock(), problem.without_test(), [probe()]
     with clock:
-        state = solver.start(problem, kernel, seed)
+        state = solver.start(given, kernel, seed)
     counts = answers.counts(solver, state)
     watch = _Watch(stop, clock, problem.n)
     due_at = _due(checkpoints, problem.n)

@@ -23,8 +23,9 @@ from mpu_bench.models.classes import Classes, ClassLabels
 from mpu_bench.models.inputs import array_rows, with_constant
 from mpu_bench.models.parts import Parts, put_together, taken_apart
 from mpu_bench.preprocessing import NumberColumn, Preprocessing, Table, Vectors, from_json, to_json
+from mpu_bench.texts import one_line
 
-_LABELS_SHOWN = 10
+_LABELS_SHOWN, _MOST_SHOWN_BYTES = 10, 1000
 
 
 class Origin(Strict):
@@ -80,10 +81,10 @@ class SavedModel:
 
     def __repr__(self) -> str:
         """Return what it is, in a line; its arrays may be long."""
-        labels = ", ".join(map(str, self.classes.labels[:_LABELS_SHOWN]))
+        labels = one_line(", ".join(map(str, self.classes.labels[:_LABELS_SHOWN])), _MOST_SHOWN_BYTES)
         more = ", ..." if len(self.classes.labels) > _LABELS_SHOWN else ""
         vectors = "" if self.model.linear else f", {self.model.support_vectors} vectors"
-        of = " on ".join(filter(None, [self.origin.solver or "unknown", self.origin.dataset]))
+        of = one_line(" on ".join(filter(None, [self.origin.solver or "unknown", self.origin.dataset])))
         return f"<SavedModel of {of}: {self.raw_features} features, classes {labels}{more}{vectors}>"
 
     @property
@@ -152,7 +153,21 @@ class SavedModel:
 
     def scores(self, X: Any, first_row: int = 1) -> NDArray[np.float64]:
         """Return the scores of every raw row, shape (n, c); one for two classes."""
-        return self.model.scores(self.rows(X, first_row))
+        return self.scores_of(self.rows(X, first_row), first_row)
+
+    def scores_of(self, rows: Rows, first_row: int = 1) -> NDArray[np.float64]:
+        """Return the scores of rows as `rows` returns them, shape (n, c).
+
+        Raises
+        ------
+        DataError
+            With its row: a score is not finite.
+        """
+        scores = self.model.scores(rows)
+        if not (finite := np.isfinite(scores).all(axis=1)).all():
+            row = first_row + int(np.flatnonzero(~finite)[0])
+            raise DataError(f"row {row}: its score is not finite; a value lies far beyond those that trained the model")
+        return scores
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores: above zero for the second class, shape (n,), or of every class, shape (n, c)."""
@@ -230,7 +245,7 @@ def load(path: str | Path) -> SavedModel:
     try:
         described = _Description.model_validate(data, strict=False)
         saved = _loaded(described, arrays, path)
-        _check_counts(saved, described.model)
+        _check_counts(saved)
     except ValidationError as fault:
         first = fault.errors()[0]
         words = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
@@ -241,10 +256,10 @@ def load(path: str | Path) -> SavedModel:
 
 
 def _loaded(described: _Description, arrays: Mapping[str, NDArray[Any]], path: Path) -> SavedModel:
-    preprocessing = described.preprocessing
+    preprocessing, classes = described.preprocessing, Classes.from_json(described.classes)
     return SavedModel(
-        model=put_together(described.model, arrays),
-        classes=Classes.from_json(described.classes),
+        model=put_together(described.model, arrays, len(classes)),
+        classes=classes,
         features=described.model.features,
         preprocessing=None if preprocessing is None else from_json(preprocessing, str(path)),
         columns=described.columns,
@@ -261,15 +276,8 @@ def _as_of_pandas(X: Any) -> Any:
     return pd.DataFrame({name: np.asarray(X[name]) for name in names})
 
 
-def _check_counts(saved: SavedModel, parts: Parts) -> None:
-    """Check that classes, scores and features are as many as each other."""
-    if parts.classes not in (None, len(saved.classes)):
-        raise ValueError("the classes of the vote are not those of the labels")
+def _check_counts(saved: SavedModel) -> None:
+    """Check that features and columns are as many as each other."""
     given = saved.raw_features if saved.preprocessing is None else saved.preprocessing.features
     if given != saved.raw_features or (saved.columns is not None and len(saved.columns) != saved.raw_features):
         raise ValueError("the features are not as many as the columns")
-    machines: Any = saved.model
-    scores = len(machines.weights) if hasattr(machines, "weights") else None
-    scores = machines.coefficients.shape[1] if hasattr(machines, "coefficients") else scores
-    if scores is not None and scores != len(saved.classes) and (scores, len(saved.classes)) != (1, 2):
-        raise ValueError("the scores are not as many as the classes")

@@ -9,6 +9,7 @@ import numpy as np
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels.operations import value, values
 
+MOST_DEGREE = 1000
 _VALUES_AT_ONCE = 512  # of which a power is taken; they stay in the nearest cache
 
 

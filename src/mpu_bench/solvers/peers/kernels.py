@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core import gram
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
-from mpu_bench.core.kernels import Gaussian, Kernel, Polynomial
+from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, to_scipy
@@ -75,6 +75,7 @@ class KernelPeer(Solver):
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that the peer does not take."""
         super().check_kernel(kernel)
+        _options(kernel)
         if isinstance(kernel, Polynomial) and (kernel.scale <= 0 or kernel.degree < 1 or kernel.normalize):
             raise ConfigError(f"{self.name}: wants a scale and a degree above 0 and no normalize, not {kernel}")
 
@@ -130,11 +131,13 @@ class KernelPeer(Solver):
 
 def _options(kernel: Kernel) -> dict[str, Any]:
     """Return the kernel's names in scikit-learn."""
+    if isinstance(kernel, Linear):
+        return {"kernel": "linear"}
     if isinstance(kernel, Gaussian):
         return {"kernel": "rbf", "gamma": kernel.gamma}
     if isinstance(kernel, Polynomial):
         return {"kernel": "poly", "gamma": kernel.scale, "coef0": kernel.offset, "degree": kernel.degree}
-    return {"kernel": "linear"}
+    raise ConfigError(f"scikit-learn's SVC has no kernel {kernel}; linear, Gaussian and polynomial ones it has")
 
 
 def _sparse(peer: Any) -> bool:
