@@ -32,7 +32,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, Polynomial, value, values
 from mpu_bench.core.lru import LRU, claim, full_lru, new_lru, touch
 from mpu_bench.core.precision import Precision, is_single_enough
-from mpu_bench.core.rows import Rows, add, count, dot, prefetch_row, squared_norms
+from mpu_bench.core.rows import Rows, squared_norms
 from mpu_bench.core.team import Helpers, Team, new_team, parts_are_done, take_part, wait, want, wanted
 from mpu_bench.core.vector_store import (
     CSC,
@@ -45,7 +45,6 @@ from mpu_bench.core.vector_store import (
 )
 from mpu_bench.errors import DataError
 
-_ROWS_AHEAD = 6  # rows prefetched before their inner product is taken
 _ZEROED_BYTES = 1 << 24  # of memory for rows, below which it is taken as zeros
 _OPEN_BYTES = 1 << 26  # of slots that are open at first
 _LEAST_SLOTS = 2  # a pair of rows is asked for one after the other, and used together
@@ -340,32 +339,6 @@ def add_rows(gram, coefficients, responses, counters):
             row = gram.kept[row_slot(gram, np.uint32(j), counters)]
             for i in range(len(responses)):
                 responses[i] += coefficients[j] * np.float64(row[i])
-
-
-@jit
-def kernel_row(kernel, rows, squared_norms, i, example, row):
-    """Compute K(x_i, x_j) for all j; n kernel evaluations.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    rows : Rows
-        n examples of d features.
-    squared_norms : array of float64, shape (n,)
-        ``||x_j||^2``.
-    i : uint32
-    example : array of float64, shape (d,)
-        Zero; holds x_i meanwhile, and is zero again afterwards.
-    row : array of float64, shape (n,)
-        Gets the values.
-    """
-    add(rows, i, 1.0, example)
-    last = count(rows) - 1
-    for j in range(count(rows)):
-        prefetch_row(rows, np.uint32(min(j + _ROWS_AHEAD, last)))
-        product = dot(rows, np.uint32(j), example)
-        row[j] = value(kernel, product, squared_norms[j], squared_norms[i])
-    add(rows, i, -1.0, example)  # exactly zero, at the cost of the row alone
 
 
 @jit(allocates=True)

@@ -9,7 +9,9 @@ Configs are checked against these annotations (`annotated_types`) before anythin
 
 from __future__ import annotations
 
+import math
 import operator
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -69,10 +71,33 @@ class Measures(NamedTuple):
     nu: float | None = None
 
     @classmethod
-    def certified(cls, objective: float, dual_objective: float, **others: float | None) -> Measures:
-        """Return both objectives with their gap; without one while the dual objective is not above zero."""
-        gap = objective / dual_objective - 1 if dual_objective > 0 else None
-        return cls(objective, dual_objective, gap, **others)
+    def certified(
+        cls, objective: float, dual_objective: float, rounding: float = 0.0, **others: float | None
+    ) -> Measures:
+        """Return both objectives with a gap that is not below the true one.
+
+        Parameters
+        ----------
+        objective, dual_objective : float
+            As they were computed.
+        rounding : float
+            By how much each of them may be wrong (`solvers.certificates.rounding`). The dual objective is lowered by
+            what both may be wrong, so that it stays a bound, and gap = objective / dual_objective - 1.
+        others
+            Further measures.
+
+        Returns
+        -------
+        Measures
+            Without a gap while the dual objective is not above zero, or where it is above the objective: then it is no
+            bound, as of a kernel that is not positive semi-definite.
+        """
+        rounding += 4.0 * sys.float_info.epsilon * abs(objective)
+        bound = dual_objective - rounding
+        if bound > 0.0 and objective + rounding < math.inf:
+            bound *= objective / (objective + rounding)
+        gap = objective / bound - 1 if 0.0 < bound <= objective < math.inf else None
+        return cls(objective, bound, gap, **others)
 
 
 Kernels = Literal["linear", "gaussian", "constant-diagonal", "any"]
@@ -140,6 +165,8 @@ class Solver(ABC):
                     range_ = "a number"
                 if range_:
                     raise OutOfRangeError(self.name, name, number, range_)
+            if bounds and isinstance(number, float) and math.isinf(number):
+                raise OutOfRangeError(self.name, name, number, "finite")
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that this solver cannot train with, whatever the data and the kernel's widths and scales.

@@ -22,6 +22,8 @@ class CoreVectorClassifier(KernelClassifier, TwoClassClassifier):
     tol : float
         Of the radius: it ends when no point is known farther than (1 + tol) r from the centre. The larger C is, the
         smaller is the margin beside the radius: where C is a thousand or more, give a smaller tol, such as 1e-9.
+    max_iter : int or None
+        The most iterations, of each binary subproblem; None: no such bound.
     sampling : int or "all"
         How many random points the farthest is searched among.
     cache_size : float
@@ -31,10 +33,12 @@ class CoreVectorClassifier(KernelClassifier, TwoClassClassifier):
     """
 
     solvers: ClassVar = ("cvm",)
+    bounds: ClassVar = "iterations"
 
     C: float = 1.0
     _: KW_ONLY
     tol: float = 1e-6
+    max_iter: int | None = 100_000
     sampling: Any = 59
     cache_size: float = 200.0
     multi_class: str = "ovo"
@@ -53,16 +57,18 @@ class FrankWolfeClassifier(KernelClassifier, TwoClassClassifier):
         The weight of the squared losses.
     modified : bool
         Whether weight may also be taken from a point, away from it: the Modified Frank-Wolfe method.
-    tol, sampling, cache_size, kernel, gamma, degree, coef0, multi_class, max_seconds, random_state, verbose
+    tol, max_iter, sampling, cache_size, kernel, gamma, degree, coef0, multi_class, max_seconds, random_state, verbose
         As of `CoreVectorClassifier`, with rows of any length.
     """
 
     solvers: ClassVar = ("fw", "mfw")
+    bounds: ClassVar = "iterations"
 
     C: float = 1.0
     _: KW_ONLY
     modified: bool = True
     tol: float = 1e-6
+    max_iter: int | None = 1_000_000
     sampling: Any = 59
     cache_size: float = 200.0
     multi_class: str = "ovo"
