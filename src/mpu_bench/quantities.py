@@ -307,6 +307,8 @@ _MEASURED = (
     Quantity("update_bound", "REAL", "how many updates a theorem allows", title="bound on the updates", format=".3g",
              in_curves=True),
     Quantity("nu", "REAL", "mean hinge loss / ||w||", published="nu", in_curves=True),
+    Quantity("overhead_seconds", "REAL", "wall seconds of the run beside training and compiling: to load, evaluate and "
+             "save", unit="seconds", title="seconds beside training", format=".3g", averaged=False),
     Quantity("peak_memory_mb", "REAL", "largest resident memory of the run's process, with the interpreter, and "
              "without what earlier runs in it left behind", unit="2^20 bytes", title="peak memory, MB"),
     Quantity("model_bytes", "INTEGER", "size of the numbers of the model", unit="bytes", format=".3g"),

@@ -211,3 +211,11 @@ def test_words_of_libraries_are_ours(called, arguments: list[str], message: str)
     code, told = called(*arguments)
     assert code == 2
     assert message in " ".join(told.split())
+
+
+def test_a_current_folder_that_was_deleted_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    command = ["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", *COMMAND, "list", "configs"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "mpu-bench: the folder you are in was deleted; change to another and try again\n"

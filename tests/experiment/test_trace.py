@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -86,6 +87,35 @@ def test_a_peer_that_went_past_a_rule_says_so(problem: Problem) -> None:
 def test_each_rule_of_the_config_ends_a_run(problem: Problem, stop: Stop, ended_by: str, reason: str) -> None:
     traced = run(DCD(tolerance=1e-12), problem, stop)
     assert (traced.status, traced.ended_by, traced.reason) == ("stopped", ended_by, reason)
+
+
+@pytest.mark.parametrize(("above", "gap"), [(1e-3, 0.0), (1e-3, 5e-4), (0.5, 1e-9)])
+def test_an_objective_below_its_optimum_ends_the_run_as_an_error_that_names_both(
+    problem: Problem, above: float, gap: float
+) -> None:
+    best = run(DCD(tolerance=1e-9), problem).checkpoints[-1]["objective"]
+    with pytest.raises(SolverError, match=r"dcd: its objective (\S+) is below the optimum (\S+) \(gap") as fault:
+        trace.train(
+            DCD(tolerance=1e-9),
+            problem,
+            Linear(),
+            0,
+            Stop(),
+            Checkpoints(),
+            optimum=best * (1 + above),
+            optimum_gap=gap,
+        )
+    named = [float(word) for word in re.findall(r"\d\.\d+|\d+\.\d+", str(fault.value))][:2]
+    assert named[0] < named[1] == pytest.approx(best * (1 + above), rel=1e-9)
+
+
+@pytest.mark.parametrize(("above", "gap"), [(1e-3, 2e-3), (1e-8, 0.0), (-1e-3, 0.0), (0.0, 0.0)])
+def test_no_suboptimality_is_negative(problem: Problem, above: float, gap: float) -> None:
+    best = run(DCD(tolerance=1e-9), problem).checkpoints[-1]["objective"]
+    traced = trace.train(
+        DCD(tolerance=1e-9), problem, Linear(), 0, Stop(), Checkpoints(), optimum=best * (1 + above), optimum_gap=gap
+    )
+    assert min(point["suboptimality"] for point in traced.checkpoints) == pytest.approx(max(0.0, -above), rel=1e-2)
 
 
 def test_passes_are_met_to_the_example(problem: Problem) -> None:

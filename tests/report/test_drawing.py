@@ -77,6 +77,11 @@ def test_all_text_has_eight_points_and_a_figure_is_one_column_or_two_wide(drawn:
     assert {text.get_fontsize() for text in shown(drawn.findobj(Text))} == {8.0}
 
 
+def test_no_text_is_the_source_of_a_formula(drawn: Drawing) -> None:
+    """Names may have dollars, so that formulas are not set; matplotlib's own labels of logarithmic axes are such."""
+    assert not [text.get_text() for text in shown(drawn.findobj(Text)) if "$" in text.get_text()]
+
+
 def test_labels_of_ticks_do_not_overlap_and_every_axis_has_some(drawn: Drawing) -> None:
     for on in drawn.axes:
         if not on.get_visible() or not on.axison:

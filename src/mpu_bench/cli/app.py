@@ -8,6 +8,7 @@ import sys
 import warnings
 from contextlib import suppress
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
 
 import typer
@@ -32,6 +33,7 @@ from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
 
 _UNREAD = 141  # exit code where nobody reads the output to its end, as of a process that SIGPIPE has ended
+_NOWHERE = "the folder you are in was deleted; change to another and try again"
 _LONG_WORD = re.compile(r"(\S{100})\S{200,}(\S{50})")  # such as a name that no file can have
 _LEAST_ADDRESS_SPACE = 500_000_000  # bytes: with less, imports run out of it
 
@@ -94,7 +96,7 @@ def call() -> int:
     except OSError as fault:
         if fault.filename is not None:  # files that cannot be had are told by those who open them: a bug
             raise
-        _tell(f"the output cannot be written: {fault.strerror}")
+        _tell(f"the output cannot be written: {fault.strerror}" if _is_in_a_folder() else _NOWHERE)
     except Exception as fault:
         if not isinstance(fault, _Misuse):
             raise  # a bug keeps its traceback
@@ -124,6 +126,13 @@ def _check_address_space() -> None:
             f"at least {_LEAST_ADDRESS_SPACE / 1e6:.0f} MB are needed"
         )
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each thread reserves some 30 MB of it
+
+
+def _is_in_a_folder() -> bool:
+    try:
+        return bool(Path.cwd())
+    except OSError:
+        return False
 
 
 def _done() -> int:

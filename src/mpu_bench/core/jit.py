@@ -74,7 +74,7 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
     return decorate if function is None else decorate(function)
 
 
-class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
+class _CheckedFiles(IndexDataCacheFile):
     """The files of compiled code of one function, each with a checksum: one that is damaged counts as missing."""
 
     def save(self, key: Any, data: Any) -> None:

@@ -277,10 +277,11 @@ class _Session:
         }
         tuned = select_best(planned.run, rows)
         run, notes = with_results_of_others(tuned.run, results)
-        optimum = results["optimum"]["dual_objective"] if "optimum" in results else None
+        optimum = results.get("optimum", {})
         group = self.groups.get(planned.run_id, _Group())
         task = Task(
-            planned.run_id, run, self.home, self.experiment.limits, optimum, self._fastest_probe,
+            planned.run_id, run, self.home, self.experiment.limits, optimum.get("dual_objective"),
+            optimum.get("gap") or 0.0, self._fastest_probe,
             self.model_files.get(planned.run_id), (planned.description and planned.description.fingerprint) or "",
             group.name, group.host, self.matrices if self.experiment.kernel_matrix == "shared" else None,
             planned.code,

@@ -41,7 +41,11 @@ def save_model(path: Path, model: Model, run: Run, problem: Problem, card: Card,
         if preprocessing is not None and preprocessing.features != problem.features:
             preprocessing = None
         saved = SavedModel(
-            model, Classes.of(problem.classes, card.class_words), problem.features, preprocessing, origin=_origin(run)
+            model,
+            Classes.of(problem.classes, card.class_words),
+            problem.features,
+            preprocessing,
+            origin=_origin(run, card, home),
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         saved.save(path)
@@ -58,7 +62,9 @@ def _preprocessing(card: Card, home: DataHome) -> Preprocessing | None:
     return load.preprocessing_of(card, home)
 
 
-def _origin(run: Run) -> Origin:
+def _origin(run: Run, card: Card, home: DataHome) -> Origin:
+    from mpu_bench.data.prepare.load import training_content
+
     parameters: dict[str, Any] = json.loads(json.dumps(dict(run.solver.parameters), default=to_json))
     own = {name: value for name, value in run.dataset.options.items() if name != CARD}  # which names the user's files
     options: dict[str, Any] = json.loads(json.dumps(own, default=to_json))
@@ -69,6 +75,7 @@ def _origin(run: Run) -> Origin:
             parameters=parameters | kernel,
             dataset=run.dataset.name,
             options=options,
+            trained_on=training_content(card, home),
             seed=run.seed,
         )
     )

@@ -21,7 +21,7 @@ from mpu_bench.core.models import FourierModel, Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.errors import SolverError
-from mpu_bench.experiment.messages import Progress
+from mpu_bench.experiment.messages import Evaluating, Progress
 from mpu_bench.models.evaluation import errors_by_class
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, Ending, RunStatus
 
@@ -31,6 +31,7 @@ _SLICE_SECONDS = 0.1  # a slice lasts about this long, so that limits and interr
 _SECONDS_BETWEEN_NEWS = 0.02  # of progress, at least: a run of milliseconds has many slices, and nobody sees them all
 _FIRST_SLICE = 256  # examples, while the pace is not yet known
 _MOST_CHECKPOINTS = 25_000  # more than a thousand in every decade up to 2^61 examples
+_ROUNDING = 1e-6  # of an objective out of kernel values in single precision
 
 
 @dataclass
@@ -133,9 +134,10 @@ def train(
     seed: int,
     stop: Stop,
     checkpoints: Checkpoints,
-    progress: Callable[[Progress], None] = lambda _progress: None,
+    tell: Callable[[Progress | Evaluating], None] = lambda _news: None,
     optimum: float | None = None,
     probe: Callable[[], float] = lambda: math.nan,
+    optimum_gap: float = 0.0,
 ) -> Trace:
     """Run a solver to its end or to the first rule of the config that holds.
 
@@ -146,26 +148,32 @@ def train(
     stop : Stop
         Gap and suboptimality are looked at at checkpoints; the other rules after every slice.
     checkpoints : Checkpoints
-    progress : function
-        Called after the first slice, and after others that end long enough after the last call.
-    optimum : float, optional
-        What the objective is set against.
+    tell : function
+        Told how far it is before training, after the first slice and after others that end long enough after the last,
+        and when evaluating begins and, but for the last time, ends.
+    optimum, optimum_gap : float, optional
+        What the objective is set against, and by what share this may be above what it is the dual objective of.
     probe : function
         Measures the speed of the processor; called before and after training, off the clock.
+
+    Raises
+    ------
+    SolverError
+        If an objective is below its optimum by more than the gap and rounding: one of the two is false.
 
     Returns
     -------
     Trace
     """
-    clock, given, probes = Clock(), problem.without_test(), [probe()]
+    clock, probes = Clock(), [probe()]
+    tell(_progress(0.0, clock, []))
     with clock:
-        state = solver.start(given, kernel, seed)
+        state = solver.start(problem.without_test(), kernel, seed)
     counts = answers.counts(solver, state)
     watch = _Watch(stop, clock, problem.n)
     due_at = _due(checkpoints, problem.n)
     due = next(due_at) if solver.sliceable else counters.UNLIMITED
-    kept: list[dict[str, Any]] = []
-    told = -math.inf
+    kept, told = list[dict[str, Any]](), -math.inf
     while True:
         before, seconds = counts[counters.PRESENTED], clock.seconds
         until = watch.until(counts, due) if solver.sliceable else Until()
@@ -182,14 +190,17 @@ def train(
             clock.settle()
             probes.append(probe())  # before a long evaluation
         if presented >= due or ended:
-            evaluated = checkpoint(solver, state, problem, clock, optimum)
-            kept.append(evaluated.values)
+            tell(Evaluating(begins=True))
+            evaluated = checkpoint(solver, state, problem, clock)
+            kept.append(evaluated.values | _set_against(optimum, optimum_gap, evaluated.values["objective"], solver))
             if not evaluated.finite:
                 status = Status.DIVERGED
             due = next(count for count in due_at if count > presented)
             rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else None)
+            if status is Status.RUNNING and not rule:
+                tell(Evaluating(begins=False))
         if time.monotonic() - told >= _SECONDS_BETWEEN_NEWS:
-            progress(Progress(presented / problem.n, clock.seconds, **_latest(kept)))
+            tell(_progress(presented / problem.n, clock, kept))
             told = time.monotonic()
         if len(kept) > _MOST_CHECKPOINTS:
             raise SolverError(
@@ -201,8 +212,9 @@ def train(
                 kept[-1]["train_error"], finite = train_error(solver, evaluated.model, problem)
                 status = status if finite else Status.DIVERGED
             word, ended_by, reason = _ending(status, rule, kept[-1])
-            measured = _disturbances(clock, probes if ended else [*probes, probe()])
-            measured |= errors_by_class(evaluated.predicted, problem.test_labels, len(problem.classes))
+            measured = _disturbances(clock, probes if ended else [*probes, probe()]) | errors_by_class(
+                evaluated.predicted, problem.test_labels, len(problem.classes)
+            )
             passed = None if solver.sliceable else watch.rule(counts)
             unheeded = f"trains in one piece, past stop: {passed.words}" if passed else ""
             reason = "; ".join(filter(None, [reason, unheeded, answers.note(solver, state)]))
@@ -230,8 +242,9 @@ def _accuracy_rule(stop: Stop, last: dict[str, Any]) -> _Rule | None:
     return None
 
 
-def _latest(kept: list[dict[str, Any]]) -> dict[str, Any]:
-    return {name: kept[-1][name] for name in ("objective", "gap")} if kept else {}
+def _progress(passes: float, clock: Clock, kept: list[dict[str, Any]]) -> Progress:
+    latest = {name: kept[-1][name] for name in ("objective", "gap")} if kept else {}
+    return Progress(passes, clock.seconds, **latest, cpu_seconds=clock.cpu_seconds, process_seconds=time.process_time())
 
 
 def _ending(status: Status, rule: _Rule | None, last: dict[str, Any]) -> tuple[RunStatus, Ending, str]:
@@ -241,7 +254,20 @@ def _ending(status: Status, rule: _Rule | None, last: dict[str, Any]) -> tuple[R
     return (RunStatus.STOPPED, *rule) if rule else (RunStatus.DONE, Ending.RULE, "")
 
 
-def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock, optimum: float | None = None) -> _Evaluation:
+def _set_against(optimum: float | None, gap: float, objective: float | None, solver: Solver) -> dict[str, float]:
+    """Return the suboptimality of an objective, where there is an optimum; never below 0."""
+    if optimum is None or optimum <= 0 or objective is None:
+        return {}
+    if objective < optimum * (1 - gap - _ROUNDING):
+        raise SolverError(
+            f"{solver.name}: its objective {objective:.10g} is below the optimum {optimum:.10g} (gap {gap:.2g}); "
+            "one of the two is false: delete optima/ in the data directory and run again with --force; report the "
+            "solver if that repeats it"
+        )
+    return {"suboptimality": max(0.0, objective / optimum - 1)}
+
+
+def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock) -> _Evaluation:
     """Evaluate the present state: counts, certificates, errors; keys as `CHECKPOINT_COLUMNS`.
 
     The training error of a kernel expansion costs n kernel values a vector, and that of random features makes them
@@ -264,7 +290,7 @@ def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock, optim
         "support_vectors": None if size.linear else size.support_vectors,
         "train_error": error,
         "test_error": None if predicted is None else float(np.mean(predicted != problem.test_labels)),
-        "suboptimality": None if not optimum or measures.objective is None else measures.objective / optimum - 1,
+        "suboptimality": None,
         **counts,
         **measures._asdict(),
     }

@@ -35,6 +35,7 @@ class Origin(Strict):
     parameters: Mapping[str, Any] = {}
     dataset: str = ""
     options: Mapping[str, Any] = {}  #: of the dataset
+    trained_on: tuple[str, ...] = ()  #: SHA-256 of the content of each file with training rows
     seed: int | None = None
     version: str = ""  #: of mpu-bench
     time: str = ""  #: of saving, in UTC

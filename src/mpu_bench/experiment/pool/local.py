@@ -19,6 +19,7 @@ from mpu_bench.data.download import progress
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.experiment.messages import (
     Compiler,
+    Evaluating,
     Failed,
     Finished,
     Message,
@@ -182,6 +183,7 @@ class LocalPool(Pool):
             status, ended_by, reason = "out-of-memory", Ending.MEMORY_LIMIT, _over(limit)
         if not reason:
             return None
+        busy.take_stock()
         self._discard(busy)
         return busy.failed(status, ended_by, reason)
 
@@ -218,7 +220,7 @@ def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome |
             return busy.failed(status, message.ended_by, reason, traceback)
         case Prepared() | Work():
             raise ValueError("news of a preparation")
-        case Compiler():
+        case Compiler() | Evaluating():
             return None
         case Progress():
             busy.progress = message
