@@ -1,7 +1,7 @@
 """Hold every classifier to random small problems, of which an optimum in 80 bits is known: ``make sweep``.
 
 What is done is kept in a folder, a JSON line for each classifier and problem: the same command again goes on where it
-was. A problem follows from its seed: ``scripts/sweep.py --only SMOClassifier --from-seed 17 --problems 1 --fresh``. 
+was. A problem follows from its seed: ``scripts/sweep.py --only SMOClassifier --from-seed 17 --problems 1 --fresh``. A
 fit that does not end within ten minutes is wrong, too. The exit code is 0 if nothing was wrong, else 1.
 """
 

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 import mpu_bench
 from mpu_bench.core.counters import INNER_PRODUCTS, KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED
 from mpu_bench.estimators import base
+from oracles.quadratic_programs import factor, maximum_margin
 from sweep import truth
 from sweep.problems import SmallProblem
 
@@ -178,20 +179,19 @@ def _promised(model: Any, worth: truth.Worth) -> float | None:
 
 
 def _margins(model: Any, problem: SmallProblem, found: Outcome) -> Iterator[str]:
-    from oracles.quadratic_programs import factor, maximum_margin
-
     if found.told is not None:
         yield f"dual_gap_ is {found.told:.3g} of a hard margin"
     if found.warned:
         return
-    accuracy = max(model.accuracy, getattr(model, "tol", 0.0))
+    unlearns = hasattr(model, "tol")
+    wanted = 1 / (1 + max(model.accuracy, model.tol) if unlearns else 2 + model.accuracy)
     for margin, products, signs in truth.margins(model, problem):
         patterns = factor(np.asarray(np.outer(signs, signs) * products, float))
         try:
             most = maximum_margin(patterns)
         except (AssertionError, RuntimeError):  # the reference has no answer
             continue
-        if margin < most / (1 + accuracy) * (1 - 1e-6) - 1e-7 * np.abs(patterns).max():
+        if margin < most * wanted * (1 - 1e-6) - 1e-7 * np.abs(patterns).max():
             yield f"the margin is {margin:.6g}, the maximum {most:.6g}"
 
 
