@@ -38,7 +38,7 @@ def main() -> int:
     path = options.state / _KEPT
     done = {(each["name"], each["seed"]) for each in _kept(path)}
     for name in options.only or ALL:
-        worker = _Worker()
+        worker = _Worker(tuple(options.format or problems.FORMATS))
         for seed in range(options.from_seed, options.from_seed + options.problems):
             if (name, seed) in done:
                 continue
@@ -52,7 +52,8 @@ def main() -> int:
 class _Worker:
     """A process that fits, which is ended where it does not answer, and made again."""
 
-    def __init__(self) -> None:
+    def __init__(self, formats: tuple[str, ...]) -> None:
+        self._formats = formats
         self._begin()
 
     def _begin(self) -> None:
@@ -62,7 +63,7 @@ class _Worker:
         theirs.close()
 
     def ask(self, name: str, seed: int) -> dict[str, Any]:
-        self._pipe.send((name, seed))
+        self._pipe.send((name, seed, self._formats))
         try:
             if self._pipe.poll(_MOST_SECONDS):
                 answer: dict[str, Any] = self._pipe.recv()
@@ -72,7 +73,7 @@ class _Worker:
             wrong = "the process was ended"
         self.end()
         self._begin()
-        return {"name": name, "problem": str(problems.made(seed)), "refused": "", "wrong": [wrong]}
+        return {"name": name, "problem": str(problems.made(seed, self._formats)), "refused": "", "wrong": [wrong]}
 
     def end(self) -> None:
         self._process.kill()
@@ -81,8 +82,8 @@ class _Worker:
 
 def _answer(pipe: Connection) -> None:
     while True:
-        name, seed = pipe.recv()
-        problem = problems.made(seed)
+        name, seed, formats = pipe.recv()
+        problem = problems.made(seed, formats)
         try:
             found = asdict(checks.outcome(name, problem))
         except Exception:
@@ -96,6 +97,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--problems", type=int, default=300, help="how many (%(default)s)")
     parser.add_argument("--from-seed", type=int, default=0, help="the first seed (%(default)s)")
     parser.add_argument("--only", choices=ALL, action="append", help="only this classifier (repeatable)")
+    parser.add_argument(
+        "--format", choices=problems.FORMATS, action="append", help="only rows of this kind (repeatable)"
+    )
     parser.add_argument("--state", type=Path, default=ROOT / "build" / "sweep", help="the folder of what is kept")
     parser.add_argument("--fresh", action="store_true", help="begin anew")
     return parser.parse_args()
