@@ -156,11 +156,11 @@ class Solver(ABC):
         """
         for name, bounds in bounds_of(type(self)).items():
             number = getattr(self, name)
+            if bounds and isinstance(number, float) and math.isinf(number):
+                raise OutOfRangeError(self.name, name, number, "finite")
             for bound in bounds:
                 if number is not None and (range_ := missed_range(bound, number)):
                     raise OutOfRangeError(self.name, name, number, range_)
-            if bounds and isinstance(number, float) and math.isinf(number):
-                raise OutOfRangeError(self.name, name, number, "finite")
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that this solver cannot train with, whatever the data and the kernel's widths and scales.
