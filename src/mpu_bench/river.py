@@ -132,7 +132,7 @@ class OnlineClassifier(base.Classifier):
         check_types(learner)
         learner.classes_, learner.n_features_in_ = np.arange(len(self.classes)), self.n_features
         with as_value_error():
-            self._solver = learner._solver(1)
+            self._solver = learner._solver(0)
             learner.begin(self._solver, row)
         self._learner = learner
 
@@ -246,7 +246,7 @@ class BudgetedPegasos(OnlineClassifier):
     vectors: int | None = 100
     _: KW_ONLY
     maintenance: str = "merging"
-    regularization: float = 1e-4
+    regularization: float | None = None
     average: bool = False
     precision: str = "single"
 
