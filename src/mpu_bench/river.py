@@ -1,6 +1,6 @@
 """The online solvers as classifiers of river, which learn from one mapping of features after the other.
 
-They need the package river: ``pip install 'mpu-bench[river]'``. A feature's name becomes a column: the first one that
+They need the package river: ``pip install '.[river]'``. A feature's name becomes a column: the first one that
 comes is the first, as long as there is room for ``n_features`` of them, or, with ``hashing``, the one that its hash
 names. A number is the value of its column; a word makes a feature of its own, ``name=word``, which is 1.
 
@@ -24,11 +24,12 @@ from mpu_bench.core.models import Model
 from mpu_bench.core.rows import Dense
 from mpu_bench.estimators import online
 from mpu_bench.estimators.parameters import as_value_error, check_types
+from mpu_bench.installed import extra
 
 try:
     from river import base
 except ImportError:
-    raise ImportError("mpu_bench.river needs the package river: pip install 'mpu-bench[river]'") from None
+    raise ImportError(f"mpu_bench.river needs the package river: {extra('river')}") from None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpu_bench import solvers
-from mpu_bench.core.solver import Status, Until
+from mpu_bench.core.solver import Measures, Status, Until
 from mpu_bench.solvers import certificates
 from oracles import linear_svm, toys
 from oracles.toys import train
@@ -67,3 +67,30 @@ def test_a_model_of_zero_has_neither_a_gap_nor_a_margin_nor_nu():
     kernel = certificates.certify_kernel(zero, 0.0, np.ones(len(labels)), 1.0)
     assert linear.objective == kernel.objective == len(labels)
     assert linear.gap is linear.margin is kernel.gap is kernel.nu is None
+
+
+@pytest.mark.parametrize(
+    ("objective", "dual", "rounding", "gap"),
+    [
+        (2.0, 1.0, 0.0, 1.0),
+        (1.0, 1.0, 0.0, 0.0),
+        (1.0, 1.0 + 1e-15, 0.0, 0.0),  # by the rounding of the last addition
+        (1.0, 1.0, 0.5, 2.0),  # 1.5 / 0.5 - 1
+        (1.0, 1.1, 0.1, 0.1),
+        (1.0, 1.1, 0.0, None),  # no bound
+        (1.0, 0.5, 0.5, None),
+        (1.0, -1.0, 0.0, None),
+        (np.inf, 1.0, 0.0, None),
+        (1.0, 0.5, np.inf, None),
+        (np.nan, 0.5, 0.0, None),
+    ],
+)
+def test_a_gap_is_rounded_up_and_is_that_of_the_two_objectives(objective, dual, rounding, gap):
+    measures = Measures.certified(objective, dual, rounding)
+    if gap is None:
+        assert measures.gap is None
+    else:
+        assert measures.gap == pytest.approx(gap, abs=1e-14)
+        assert measures.gap >= max(gap, 0.0)
+        assert measures.dual_objective <= dual
+        assert measures.gap == measures.objective / measures.dual_objective - 1

@@ -27,12 +27,12 @@ import psutil
 from numba import config
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, new_counters
+from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, Polynomial, value, values
 from mpu_bench.core.lru import LRU, claim, full_lru, new_lru, touch
 from mpu_bench.core.precision import Precision, is_single_enough
-from mpu_bench.core.rows import Rows, add, count, dot, prefetch_row, squared_norms
+from mpu_bench.core.rows import Rows, squared_norms
 from mpu_bench.core.team import Helpers, Team, new_team, parts_are_done, take_part, wait, want, wanted
 from mpu_bench.core.vector_store import (
     CSC,
@@ -45,9 +45,9 @@ from mpu_bench.core.vector_store import (
 )
 from mpu_bench.errors import DataError
 
-_ROWS_AHEAD = 6  # rows prefetched before their inner product is taken
 _ZEROED_BYTES = 1 << 24  # of memory for rows, below which it is taken as zeros
 _OPEN_BYTES = 1 << 26  # of slots that are open at first
+_SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)  # kernel value that keeps its digits
 _LEAST_SLOTS = 2  # a pair of rows is asked for one after the other, and used together
 _ROWS_AT_ONCE = 64  # computed by a thread before it asks for more
 #: of a row that threads compute together: enough of them to end at about the same time, of lengths at which vector
@@ -201,7 +201,7 @@ def copy_without_rows(gram: Gram) -> Gram:
 
 
 def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[Any]) -> None:
-    """Refuse examples so long that a kernel value may not be finite.
+    """Refuse kernels and examples of which a kernel value may not be finite, or all are too small for floating point.
 
     Parameters
     ----------
@@ -216,6 +216,8 @@ def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[
     DataError
         Saying how long they are, and what to do.
     """
+    if not np.isfinite(kernel).all():
+        raise DataError(f"the kernel {kernel} has a parameter that is not finite; give another, or scale the features")
     squared_norm = float(norms.max(initial=0.0))
     limit = float(np.finfo(dtype).max) / 4  # what is left is for sums on the way
     with np.errstate(over="ignore"):
@@ -224,6 +226,11 @@ def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[
         raise DataError(
             f"the largest ||x|| is {np.sqrt(squared_norm):.3g}, with which inner products or values of the kernel"
             f" {kernel} may reach {bound:.1g}; {_how_to_shrink(kernel)}"
+        )
+    if squared_norm > 0 and (bound := float(kernel.bound(squared_norm))) < _SMALLEST:
+        raise DataError(
+            f"the largest ||x|| is {np.sqrt(squared_norm):.3g}, with which values of the kernel {kernel} are at most"
+            f" {bound:.1g}, too small for floating point; scale the features up, or take a larger scale of the kernel"
         )
 
 
@@ -325,13 +332,6 @@ def compute_all(gram: Gram, rows: NDArray[np.float32], threads: int, tell: Calla
             tell()
 
 
-def expand(gram: Gram, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``sum_j coefficients_j K(x_j, x_i)`` for all i; shape (n,), counted nowhere, no row is kept."""
-    responses = np.zeros(len(coefficients))
-    add_rows(copy_without_rows(gram), coefficients, responses, new_counters())
-    return responses
-
-
 @jit
 def add_rows(gram, coefficients, responses, counters):
     """Add ``sum_j coefficients_j K(x_j, x_i)`` to response i, all of shape (n,): no row where a coefficient is 0."""
@@ -340,32 +340,6 @@ def add_rows(gram, coefficients, responses, counters):
             row = gram.kept[row_slot(gram, np.uint32(j), counters)]
             for i in range(len(responses)):
                 responses[i] += coefficients[j] * np.float64(row[i])
-
-
-@jit
-def kernel_row(kernel, rows, squared_norms, i, example, row):
-    """Compute K(x_i, x_j) for all j; n kernel evaluations.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    rows : Rows
-        n examples of d features.
-    squared_norms : array of float64, shape (n,)
-        ``||x_j||^2``.
-    i : uint32
-    example : array of float64, shape (d,)
-        Zero; holds x_i meanwhile, and is zero again afterwards.
-    row : array of float64, shape (n,)
-        Gets the values.
-    """
-    add(rows, i, 1.0, example)
-    last = count(rows) - 1
-    for j in range(count(rows)):
-        prefetch_row(rows, np.uint32(min(j + _ROWS_AHEAD, last)))
-        product = dot(rows, np.uint32(j), example)
-        row[j] = value(kernel, product, squared_norms[j], squared_norms[i])
-    add(rows, i, -1.0, example)  # exactly zero, at the cost of the row alone
 
 
 @jit(allocates=True)

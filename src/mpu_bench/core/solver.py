@@ -9,7 +9,9 @@ Configs are checked against these annotations (`annotated_types`) before anythin
 
 from __future__ import annotations
 
+import math
 import operator
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -69,10 +71,33 @@ class Measures(NamedTuple):
     nu: float | None = None
 
     @classmethod
-    def certified(cls, objective: float, dual_objective: float, **others: float | None) -> Measures:
-        """Return both objectives with their gap; without one while the dual objective is not above zero."""
-        gap = objective / dual_objective - 1 if dual_objective > 0 else None
-        return cls(objective, dual_objective, gap, **others)
+    def certified(
+        cls, objective: float, dual_objective: float, rounding: float = 0.0, **others: float | None
+    ) -> Measures:
+        """Return both objectives with a gap that is not below the true one.
+
+        Parameters
+        ----------
+        objective, dual_objective : float
+            As they were computed.
+        rounding : float
+            By how much each of them may be wrong (`solvers.certificates.rounding`). The dual objective is lowered by
+            what both may be wrong, so that it stays a bound, and gap = objective / dual_objective - 1.
+        others
+            Further measures.
+
+        Returns
+        -------
+        Measures
+            Without a gap while the dual objective is not above zero, or where it is above the objective: then it is no
+            bound, as of a kernel that is not positive semi-definite.
+        """
+        rounding += 4.0 * sys.float_info.epsilon * abs(objective)
+        bound = dual_objective - rounding
+        if bound > 0.0 and objective + rounding < math.inf:
+            bound *= objective / (objective + rounding)
+        gap = objective / bound - 1 if 0.0 < bound <= objective < math.inf else None
+        return cls(objective, bound, gap, **others)
 
 
 Kernels = Literal["linear", "gaussian", "constant-diagonal", "any"]
@@ -102,6 +127,7 @@ class Solver(ABC):
     ends : whether it stops by a rule of its own, ``Status.DONE``, whatever the data are; a config must say when any
         other ends.
     deterministic : whether nothing in it is random, so that one run on given data says all.
+    is_maximised : whether the larger objective is the better.
     rounding : by how much results may differ where a machine rounds sums otherwise, as measured between instruction
         sets: the name of a count or of ``objective`` and a relative difference, or the name of an error and a share of
         the rows. What is not named is the same, but for the last digits of an objective, and, of a solver that names
@@ -118,6 +144,7 @@ class Solver(ABC):
     sliceable: ClassVar[bool] = True
     ends: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
+    is_maximised: ClassVar[bool] = False
     rounding: ClassVar[Mapping[str, float]] = {}
     version: ClassVar[int] = 1
 
@@ -131,9 +158,17 @@ class Solver(ABC):
         """
         for name, bounds in bounds_of(type(self)).items():
             number = getattr(self, name)
+            if not bounds or number is None or (isinstance(number, str) and _is_word(type(self), name, number)):
+                continue
             for bound in bounds:
-                if number is not None and (range_ := missed_range(bound, number)):
+                try:
+                    range_ = missed_range(bound, number)
+                except TypeError:  # it cannot be compared
+                    range_ = "a number"
+                if range_:
                     raise OutOfRangeError(self.name, name, number, range_)
+            if bounds and isinstance(number, float) and math.isinf(number):
+                raise OutOfRangeError(self.name, name, number, "finite")
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that this solver cannot train with, whatever the data and the kernel's widths and scales.
@@ -220,8 +255,7 @@ class Solver(ABC):
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
         """Return the problem whose objective `measures` gives, as a short formula; empty for one without an objective.
 
-        Objectives stand in one column of a table where this text is the same. It begins with "largest" where the larger
-        objective is the better.
+        Objectives stand in one column of a table where this text is the same.
 
         Parameters
         ----------
@@ -270,6 +304,12 @@ def _bounds(hint: Any) -> list[Any]:
     for metadata in getattr(hint, "__metadata__", ()):
         bounds += list(metadata) if isinstance(metadata, GroupedMetadata) else [metadata]
     return bounds + [bound for part in get_args(hint) for bound in _bounds(part)]
+
+
+def _is_word(solver: type[Solver], name: str, word: str) -> bool:
+    """Return whether a parameter may be this word in place of a number that has bounds."""
+    hint = get_type_hints(solver)[name]
+    return any(part is str or word in get_args(part) for part in (hint, *get_args(hint)))
 
 
 #: kind of bound -> the comparison that holds, and how it is said

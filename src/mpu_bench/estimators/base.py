@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 import time
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from mpu_bench.core import answers
 from mpu_bench.core.clock import COMPILER
-from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UNLIMITED
 from mpu_bench.core.kernels import Kernel, Linear
-from mpu_bench.core.models import KernelModel, LinearModel, Model
-from mpu_bench.core.solver import Solver, Status, Until
+from mpu_bench.core.models import KernelModel, LinearModel, Model, all_finite
+from mpu_bench.core.rows import squared_norms, take
+from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.core.voting import MulticlassModel
 from mpu_bench.errors import OutOfRangeError
 from mpu_bench.estimators.expansions import coefficients_of, machines_of, weights_of
-from mpu_bench.estimators.inputs import as_array, problem_of, rows_of, with_ones
+from mpu_bench.estimators.inputs import as_array, is_sparse, problem_of, rows_of, with_ones
 from mpu_bench.estimators.kernels import kernel_named
-from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, check_types, one_of
+from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, check_types, one_of, warn
 from mpu_bench.estimators.saving import saved_model
 from mpu_bench.preprocessing import Preprocessing
-from mpu_bench.solvers import load, multiclass
+from mpu_bench.solvers import load
 from mpu_bench.solvers.multiclass import Multiclass, Reduction
 
 _SLICE_SECONDS = 0.1  # between two looks at the clock and at Ctrl-C
-_FIRST_SLICE = 1000  # examples
-_MOST_GROWTH = 8.0  # of a slice to the next
+_MOST_GROWTH = 8.0  # of a slice to the next; the first is one example
+_LONGEST_SLICE = 1e12  # examples
+_KERNEL_VALUES = 1000  # by which a slice ends as well, for each example: one may cost a row of them, or none
+_FAR = "may be far from the optimum"
+LARGE_GAP = 0.1  # `dual_gap_` above which a fit warns, however it ended
+_OF_SIMILAR_SCALE = 100.0  # the largest value of a column, and what it is in one column by what it is in another
 #: what a solver takes, for `validate_data`
 ROWS = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
 #: what `multi_class` may be -> what it is called in a config
@@ -64,16 +68,19 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     n_features_in_ : int
         d.
     n_iter_ : int
-        Passes over the training rows, rounded up.
+        Passes over the training rows, rounded up, or iterations: in the unit of ``max_iter``. Of several classes the
+        most of a binary subproblem.
     kernel_evaluations_ : int
         Kernel values the algorithm has asked for.
     dual_gap_ : float
         objective / dual objective - 1, where the solver certifies both: it bounds how far the objective is from the
-        optimum.
+        optimum. A fit that ends with one above 0.1, or before the solver's own end, warns (`ConvergenceWarning`).
     """
 
     #: names in `mpu_bench.solvers.SOLVERS` of the solvers that a class may use
     solvers: ClassVar[tuple[str, ...]]
+    #: what of a solver that comes to an end of its own ``max_iter`` bounds; None where the solver itself counts to it
+    bounds: ClassVar[Literal["passes", "iterations"] | None] = None
 
     max_seconds: float | None = None
     random_state: Any = None
@@ -135,14 +142,27 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             solver = self._for_classes(self._solver(len(labels)))
             problem = problem_of(rows_of(self._augmented(X)), labels, self._columns, self.classes_, weights)
             state = solver.start(problem, kernel, self._seed())
-            passes = None if isinstance(solver, Multiclass) else self._most_passes()
-            self._train(solver, state, Until() if passes is None else Until(presented=passes * len(labels)))
-            self._keep(solver, state, len(labels))
+            most = UNLIMITED if isinstance(solver, Multiclass) else self._most_presented(len(labels))
+            self._finish(solver, state, Until(presented=most), X)
         return self
 
-    def _most_passes(self) -> int | None:
-        """Return after how many passes of a machine training ends at the latest; None where there is no such end."""
-        return None
+    def _most_presented(self, n: int) -> int:
+        """Return how many examples a binary subproblem that has n may be presented at most."""
+        most: int | None = vars(self)["max_iter"] if self.bounds else None
+        if most is None:
+            return UNLIMITED
+        if not most >= 1:
+            raise ValueError(f"max_iter is {most!r}; it must be at least 1")
+        return min(int(most) * (n if self.bounds == "passes" else 1), UNLIMITED)
+
+    def _finish(self, solver: Solver, state: Any, end: Until, X: Any) -> None:
+        """Train to an end, and keep what is left; warn where that may not be what was wanted."""
+        stopped = self._train(solver, state, end)
+        measures = self._keep(solver, state, X.shape[0])
+        self._warn(solver, state, measures, stopped, X)
+        rows = rows_of(self._augmented(X))
+        longest = take(rows, np.argmax(squared_norms(rows), keepdims=True))
+        self._check_finite(all_finite(self.model_.scores(longest)), "its scores")
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, NDArray[np.int32]]:
         """Return X as the solvers take it and labels as indices of `classes_`, which is set."""
@@ -170,44 +190,98 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _train(self, solver: Solver, state: Any, end: Until, limited: bool = True) -> None:
-        """Advance to an end, by slices: Ctrl-C is heard and the clock looked at between them."""
+    def _train(self, solver: Solver, state: Any, end: Until, limited: bool = True) -> str:
+        """Advance to an end, by slices: Ctrl-C is heard and the clock looked at between them.
+
+        Returns
+        -------
+        str
+            The name of the parameter that ended it; empty where the solver came to its own end.
+        """
         limit = np.inf if self.max_seconds is None or not limited else float(self.max_seconds)
         if not limit > 0:
             raise ValueError(f"max_seconds is {self.max_seconds!r}; it must be above 0, or None")
-        began, compiled, step = time.perf_counter(), COMPILER.seconds, _FIRST_SLICE
+        counters, step, began, compiled = state.counters, 1.0, time.perf_counter(), COMPILER.seconds
         while True:
-            slice_began, presented = time.perf_counter() - COMPILER.seconds, int(state.counters[PRESENTED])
-            status = solver.advance(state, end._replace(presented=min(end.presented, presented + step)))
+            slice_began, presented = time.perf_counter() - COMPILER.seconds, int(counters[PRESENTED])
+            most = min(end.presented, presented + int(step))
+            values = int(counters[KERNEL_EVALUATIONS]) + int(step * _KERNEL_VALUES)
+            status = solver.advance(state, Until(most, values))
             now = time.perf_counter()
             seconds = now - began - (COMPILER.seconds - compiled)
             if self.verbose:
-                print(f"{type(self).__name__}: {state.counters[PRESENTED]:,} examples, {seconds:.1f} s")  # noqa: T201
-            if status is Status.DIVERGED:
-                raise ValueError(f"{type(self).__name__}: a number is no longer finite; scale the features down")
+                print(f"{type(self).__name__}: {counters[PRESENTED]:,} examples, {seconds:.1f} s")  # noqa: T201
+            self._check_finite(status is not Status.DIVERGED, "a number")
             if status is Status.DONE:
-                return
-            is_over = state.counters[PRESENTED] >= end.presented or _not_trained(state) == 0
-            if seconds >= limit or is_over:
-                word = "max_iter" if is_over else "max_seconds"
-                told = f"{type(self).__name__} was stopped by {word} = {getattr(self, word)}, before its own end"
-                if (left := _not_trained(state) or 0) > 1:
-                    told = f"{told}; {left - 1} of its machines did not begin, and have no vote"
-                warnings.warn(told, ConvergenceWarning, stacklevel=3)
-                return
+                return ""
+            if counters[PRESENTED] >= end.presented or (isinstance(solver, Multiclass) and state.machine is None):
+                return "max_iter"
+            if seconds >= limit:
+                return "max_seconds"
             share = _SLICE_SECONDS / max(now - COMPILER.seconds - slice_began, 1e-9)
-            step = max(1, int(step * min(_MOST_GROWTH, max(share, 1 / _MOST_GROWTH))))
+            step = min(max(1.0, step * min(_MOST_GROWTH, max(share, 1 / _MOST_GROWTH))), _LONGEST_SLICE)
 
-    def _keep(self, solver: Solver, state: Any, n: int) -> None:
-        """Set what is left of training."""
+    def _keep(self, solver: Solver, state: Any, n: int) -> Measures:
+        """Set what is left of training, and return what the solver certifies of it."""
         self.model_, self._trained_with = solver.model(state), self.get_params(deep=False)
-        self.n_iter_ = max(1, -(-int(state.counters[PRESENTED]) // max(n, 1)))
+        self._check_finite(answers.is_finite(self.model_), "its model")
+        problems = _binary_problems(solver, state, n)
+        self.n_iter_ = max(1, *(count if self.bounds == "iterations" else -(-count // of) for count, of in problems))
         self.kernel_evaluations_ = int(state.counters[KERNEL_EVALUATIONS])
-        gap = solver.measures(state).gap
-        if gap is not None:
-            self.dual_gap_ = float(gap)
+        measures = solver.measures(state)
+        if measures.gap is not None:
+            self.dual_gap_ = float(measures.gap)
         elif hasattr(self, "dual_gap_"):
             del self.dual_gap_
+        return measures
+
+    def _check_finite(self, finite: bool, what: str) -> None:
+        if not finite:
+            name = type(self).__name__
+            raise ValueError(f"{name}: {what} is no longer finite; scale the features, as with StandardScaler")
+
+    def _warn(self, solver: Solver, state: Any, measures: Measures, stopped: str, X: Any) -> None:
+        """Warn of what training did not reach, with what to do."""
+        problems = _binary_problems(solver, state, X.shape[0])
+        doubt = self._doubt(measures, bool(stopped), sum(n for _, n in problems))
+        if not stopped and not doubt:
+            return
+        how = f"was stopped by {stopped} = {getattr(self, stopped)}, before its own end" if stopped else _FAR
+        told = [f"{type(self).__name__} {how}"]
+        if isinstance(solver, Multiclass) and (left := len(state.pairs) - len(problems)):
+            told.append(f"{left} of its machines did not begin, and have no vote")
+        warn("; ".join(filter(None, [*told, doubt, self._cure(stopped, X)])))
+
+    def _doubt(self, measures: Measures, stopped: bool, n: int) -> str:  # noqa: ARG002
+        """Return what makes it doubtful that the model is near the optimum; empty where nothing does.
+
+        Parameters
+        ----------
+        measures : Measures
+        stopped : bool
+            Whether it was before the solver's own end.
+        n : int
+            The examples of all binary subproblems.
+        """
+        if measures.dual_objective is not None and measures.gap is None:
+            return "nothing bounds how far its objective is from the optimum"
+        if measures.gap is not None and (stopped or measures.gap > LARGE_GAP):
+            return f"its gap is {measures.gap:.2g} (dual_gap_), which is 0 at the optimum"
+        return ""
+
+    def _cure(self, stopped: str, X: Any) -> str:
+        """Return what to do, most likely, where training did not come near the optimum."""
+        or_C = ", or take a smaller C" if "C" in self.get_params() else ""
+        if (scales := _scales(X)) is not None:
+            scaler = "MaxAbsScaler" if is_sparse(X) else "StandardScaler"
+            least, greatest = scales
+            return (
+                f"scale the features, as with {scaler} (their largest values are {least:.2g} to {greatest:.2g}){or_C}"
+            )
+        has_tolerance = "tol" in self.get_params()
+        if stopped:
+            return f"take a larger {stopped}{' or tol' if has_tolerance else ''}{or_C}"
+        return f"take a {'smaller tol' if has_tolerance else 'larger max_iter'}{or_C}"
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores: above zero for the second class, shape (n,), or of every class, shape (n, c).
@@ -304,12 +378,19 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         return tags
 
 
-def _not_trained(state: Any) -> int | None:
-    """Return how many machines of several classes have not come to an end, with the one at work; None for one machine.
+def _binary_problems(solver: Solver, state: Any, n: int) -> list[tuple[int, int]]:
+    """Return how many examples each binary subproblem that has begun was presented, and how many it has."""
+    return solver.presented(state) if isinstance(solver, Multiclass) else [(int(state.counters[PRESENTED]), max(n, 1))]
 
-    A machine that came to its most passes has come to an end, and is not done.
-    """
-    return len(state.pairs) - len(state.trained) if isinstance(state, multiclass.State) else None
+
+def _scales(X: Any) -> tuple[float, float] | None:
+    """Return the least and the greatest of the largest values of the columns; None where they are similar."""
+    ends = [end.toarray().ravel() if is_sparse(X) else end for end in (X.max(axis=0), X.min(axis=0))]
+    largest = np.abs(ends).max(axis=0)
+    largest = largest[largest > 0]
+    if len(largest) and largest.max() > _OF_SIMILAR_SCALE * min(float(largest.min()), 1.0):
+        return float(largest.min()), float(largest.max())
+    return None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -326,10 +407,7 @@ class TwoClassClassifier(SolverClassifier):
 
     def _for_classes(self, solver: Solver) -> Solver:
         reduction = REDUCTIONS[one_of(REDUCTIONS, multi_class=self.multi_class)]
-        passes = self._most_passes()
-        if passes is not None and not passes >= 1:
-            raise ValueError(f"max_iter is {passes!r}; it must be at least 1")
-        return solver if len(self.classes_) == 2 else Multiclass(solver, reduction, passes, self._solver)
+        return solver if len(self.classes_) == 2 else Multiclass(solver, reduction, self._most_presented, self._solver)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

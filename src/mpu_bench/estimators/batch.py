@@ -89,6 +89,8 @@ class SMOClassifier(KernelClassifier, TwoClassClassifier, WeightedClassifier):
         Whether the model has an intercept, which is not regularised.
     tol : float
         Of the largest violation of the optimality conditions, in units of y f(x).
+    max_iter : int or None
+        The most iterations, each of one or two coefficients, of each binary subproblem; None: no such bound.
     class_weight : dict or "balanced", optional
         What C is multiplied by for each class.
     kernel, gamma, degree, coef0, multi_class, max_seconds, verbose
@@ -98,11 +100,13 @@ class SMOClassifier(KernelClassifier, TwoClassClassifier, WeightedClassifier):
     """
 
     solvers: ClassVar = ("smo",)
+    bounds: ClassVar = "iterations"
 
     C: float = 1.0
     _: KW_ONLY
     bias: bool = True
     tol: float = 1e-3
+    max_iter: int | None = 10_000_000
     multi_class: str = "ovo"
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
@@ -121,6 +125,8 @@ class RandomFourierClassifier(TwoClassClassifier, WeightedClassifier):
         How many frequencies; each gives two features.
     tol : float
         LIBLINEAR's epsilon, where dual coordinate descent ends.
+    max_iter : int or None
+        The most passes over the training rows, of each binary subproblem; None: no such bound.
     class_weight : dict or "balanced", optional
         What C is multiplied by for each class.
     gamma, multi_class, max_seconds, random_state, verbose
@@ -128,10 +134,13 @@ class RandomFourierClassifier(TwoClassClassifier, WeightedClassifier):
     """
 
     solvers: ClassVar = ("rff",)
+    bounds: ClassVar = "passes"
+
     C: float = 1.0
     _: KW_ONLY
     pairs: int = 1024
     tol: float = 0.01
+    max_iter: int | None = 10_000
     gamma: float | str = "scale"
 
     def _kernel(self, X: Any) -> Kernel:

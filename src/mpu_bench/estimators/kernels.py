@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
+from mpu_bench.core.kernels.polynomial import MOST_DEGREE
 from mpu_bench.estimators.inputs import is_sparse
-from mpu_bench.models.parts import MOST_DEGREE
 
 KERNELS = ("linear", "poly", "rbf")
+_LEAST_VARIANCE = float(np.finfo(np.float64).tiny)  # of X: less has few digits, and its reciprocal may be infinite
 
 
 def kernel_named(name: str, gamma: float | str, X: Any, degree: int = 3, coef0: float = 0.0) -> Kernel:
@@ -53,6 +54,10 @@ def _gamma(gamma: float | str, X: Any) -> float:
         variance = _variance(X)
         if not np.isfinite(variance):
             raise ValueError("the variance of X is too large for gamma='scale'; scale the features down")
+        if 0 < variance < _LEAST_VARIANCE:
+            raise ValueError(
+                f"the variance of X, {variance:.1g}, is too small for gamma='scale'; scale the features up"
+            )
         return 1.0 / (int(X.shape[1]) * variance) if variance > 0 else 1.0
     return float(gamma)
 

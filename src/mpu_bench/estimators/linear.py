@@ -8,13 +8,25 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from mpu_bench.core.solver import Solver
-from mpu_bench.estimators.base import AugmentedClassifier, KernelClassifier, WeightedClassifier
-from mpu_bench.estimators.parameters import one_of, regularization
+from mpu_bench.core.solver import Measures, Solver
+from mpu_bench.estimators.base import LARGE_GAP, AugmentedClassifier, KernelClassifier, WeightedClassifier
+from mpu_bench.estimators.parameters import one_of, regularization, warn
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class MarginClassifier(KernelClassifier, AugmentedClassifier):
+    """A classifier whose solver can find that data are not separable."""
+
+    bounds: ClassVar = "passes"
+
+    def _warn(self, solver: Solver, state: Any, measures: Measures, stopped: str, X: Any) -> None:
+        if note := solver.note(state):
+            warn(f"{type(self).__name__}: {note}")
+        super()._warn(solver, state, measures, stopped, X)
 
 
 @dataclass(eq=False, repr=False)
-class MPUClassifier(KernelClassifier, AugmentedClassifier):
+class MPUClassifier(MarginClassifier):
     """The margin perceptron with unlearning (mpu-2010): an L1-SVM, certified.
 
     Parameters
@@ -36,9 +48,9 @@ class MPUClassifier(KernelClassifier, AugmentedClassifier):
         Whether a feature that is 1 is added.
     multi_class : {"ovr", "ovo"}
         What several classes are told apart by: one machine a class, or one for every pair.
-    max_iter : int, optional
-        The most passes over the training rows, for each machine; ``margin="hard"`` on data that are not separable has
-        no other end.
+    max_iter : int or None
+        The most passes over the training rows, of each binary subproblem; None: no such bound, and ``margin="hard"`` on
+        data that are not separable may have no end.
     max_seconds : float, optional
         After which training ends, compiling left out.
     random_state : int, RandomState or None
@@ -55,10 +67,7 @@ class MPUClassifier(KernelClassifier, AugmentedClassifier):
     margin: str = "soft"
     tol: float = 1e-4
     accuracy: float = 1e-5
-    max_iter: int | None = None
-
-    def _most_passes(self) -> int | None:
-        return self.max_iter
+    max_iter: int | None = 10_000
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         margin = one_of(("soft", "hard"), margin=self.margin)
@@ -66,15 +75,16 @@ class MPUClassifier(KernelClassifier, AugmentedClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class MarginPerceptronClassifier(KernelClassifier, AugmentedClassifier):
+class MarginPerceptronClassifier(MarginClassifier):
     """The margin perceptron (mpu-2010): the maximum margin of separable data.
 
     Parameters
     ----------
     accuracy : float
         At convergence the margin is at least 1 / (1 + accuracy) of the maximum.
-    max_iter : int
-        The most passes over the training rows, for each machine: data that are not separable have no other end.
+    max_iter : int or None
+        The most passes over the training rows, of each binary subproblem: data that are not separable have no other
+        end.
     kernel, gamma, degree, coef0, fit_intercept, multi_class, max_seconds, random_state, verbose
         As of `MPUClassifier`.
     """
@@ -84,13 +94,10 @@ class MarginPerceptronClassifier(KernelClassifier, AugmentedClassifier):
     accuracy: float = 0.01
     _: KW_ONLY
     kernel: str = "linear"
-    max_iter: int = 1000
+    max_iter: int | None = 1000
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         return self._made("margin-perceptron", accuracy=self.accuracy)
-
-    def _most_passes(self) -> int | None:
-        return self.max_iter
 
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn must know: of data that are not separable it learns little."""
@@ -111,18 +118,23 @@ class DCDClassifier(AugmentedClassifier, WeightedClassifier):
         LIBLINEAR's epsilon: of the largest violation of the optimality conditions.
     gap : float
         Above 0, it ends when objective / dual objective - 1 is at most this, in place of ``tol``.
+    max_iter : int or None
+        The most passes over the training rows, of each binary subproblem; None: no such bound.
     class_weight : dict or "balanced", optional
-        What C is multiplied by for each class.
+        What C is multiplied by for each class. With ``multi_class="ovr"`` each row keeps the weight of its own class in
+        every binary subproblem, where LIBLINEAR weighs the positive class alone.
     fit_intercept, multi_class, max_seconds, random_state, verbose
         As of `MPUClassifier`.
     """
 
     solvers: ClassVar = ("dcd",)
+    bounds: ClassVar = "passes"
 
     C: float = 1.0
     _: KW_ONLY
     tol: float = 1e-3
     gap: float = 0.0
+    max_iter: int | None = 10_000
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         return self._made("dcd", {"tolerance": "tol", "stop": "gap"}, C=self.C, tolerance=self.tol, stop=self.gap)
@@ -138,6 +150,8 @@ class SVMPerfClassifier(AugmentedClassifier):
         The weight of the losses.
     tol : float
         In per cent: at the end the objective is at most ``tol C n / 100`` above the optimum.
+    max_iter : int or None
+        The most planes that are found, each by a pass over the training rows; None: no such bound.
     fit_intercept, multi_class, max_seconds, verbose
         As of `MPUClassifier`.
     random_state
@@ -145,10 +159,12 @@ class SVMPerfClassifier(AugmentedClassifier):
     """
 
     solvers: ClassVar = ("svmperf",)
+    bounds: ClassVar = "passes"
 
     C: float = 1.0
     _: KW_ONLY
     tol: float = 0.1
+    max_iter: int | None = 1000
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         return self._made("svmperf", {"tolerance": "tol"}, C=self.C, tolerance=self.tol)
@@ -157,6 +173,8 @@ class SVMPerfClassifier(AugmentedClassifier):
 @dataclass(eq=False, repr=False)
 class PegasosClassifier(KernelClassifier, AugmentedClassifier):
     """Pegasos (shalev-shwartz-2007): sub-gradient steps on the L1-SVM; with a kernel as sbp-2012 runs it.
+
+    There are no dual variables, and so no ``dual_gap_``: a fit warns where its objective is 10% above that of w = 0.
 
     Parameters
     ----------
@@ -181,8 +199,14 @@ class PegasosClassifier(KernelClassifier, AugmentedClassifier):
     def _solver(self, n: int) -> Solver:
         if self.kernel == "linear":
             batch = min(self.batch, n)
-            iterations = -(-self.max_iter * n // max(batch, 1))
+            iterations = self.max_iter * n // max(batch, 1)
             return self._made("pegasos", {"iterations": "max_iter"}, C=self.C, batch=batch, iterations=iterations)
         return self._made(
             "pegasos-kernel", {"passes": "max_iter"}, regularization=regularization(self.C, n), passes=self.max_iter
         )
+
+    def _doubt(self, measures: Measures, stopped: bool, n: int) -> str:  # noqa: ARG002
+        at_zero = self.C * n
+        if measures.objective is None or measures.objective <= (1 + LARGE_GAP) * at_zero:
+            return ""
+        return f"its objective is {measures.objective:.3g}, where w = 0 has {at_zero:.3g}"

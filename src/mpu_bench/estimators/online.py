@@ -129,8 +129,7 @@ class OnlineClassifier(KernelClassifier):
             else:
                 state.stream = InOrder()
                 state.stream.give(problem, solver.passes)
-            self._train(solver, state, Until())
-            self._keep(solver, state, problem.n)
+            self._finish(solver, state, Until(), X)
             self._state = state
             self._let_go_of_rows()
         return self

@@ -1,7 +1,9 @@
-"""What parameters of the classifiers may be, and how a wrong one is told."""
+"""What parameters of the classifiers may be, how a wrong one is told, and how a user is warned."""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -10,6 +12,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from mpu_bench.errors import UserError
 
@@ -93,6 +96,14 @@ def as_it_was_if_refused(method: Callable[..., _T]) -> Callable[..., _T]:
             raise
 
     return tried
+
+
+def warn(text: str) -> None:
+    """Warn of training that did not converge, at the line outside of this package that asked for it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("mpu_bench."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, ConvergenceWarning, stacklevel=level)
 
 
 @contextmanager

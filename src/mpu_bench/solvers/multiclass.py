@@ -6,8 +6,8 @@ there is one machine either way, and nothing else changes. How the machines vote
 
 The machines are trained one after the other, each to its own end. Counts and seconds are sums, so passes are the sum of
 the machines' presentations by n; objective and dual objective are the sums over the machines, known once the last
-has begun. Of a machine that is trained only its model is kept. Until all machines have begun, those that have
-not are left out of the vote.
+has begun. Of a machine that is trained only its model is kept: of small ones, which may be many, some are evaluated at
+once, off the clock. Until all machines have begun, those that have not are left out of the vote.
 
 Kernel rows are not shared between machines, though one against one computes the values within a class for every pair
 it is in: it would save little. Measured with C = 8 and gamma = 2 / (mean squared distance) on digits (usps, mnist) and
@@ -44,13 +44,21 @@ from mpu_bench.errors import DataError
 Reduction = Literal["one-against-one", "one-against-rest"]
 
 
+class Machine(NamedTuple):
+    """One that is being trained, or has come to an end and is not evaluated."""
+
+    solver: Solver
+    state: Any
+    n: int  #: of its examples
+    most: int  #: examples that it may be presented
+
+
 class Trained(NamedTuple):
     """What is left of a machine."""
 
     model: Model
     measures: Measures
     note: str
-    status: Status
 
 
 @dataclass
@@ -61,11 +69,12 @@ class State:
     kernel: Kernel
     seed: int
     pairs: NDArray[np.int32]  #: (p, 2) the classes each machine tells apart, `REST` for all others
-    trained: list[Trained]
-    solver: Solver  #: of the machine that is being trained
-    machine: Any  #: its state, None at the end
-    most: int  #: examples that the machine may be presented
-    counted: NDArray[np.int64]  #: by the machines that are trained
+    trained: list[Trained]  #: those that are evaluated
+    ended: list[Machine]  #: after these, those that are not
+    presented: list[tuple[int, int]]  #: to each of both, how many examples, and how many it has
+    status: Status  #: the least of theirs
+    machine: Machine | None  #: the one that is being trained, None at the end
+    counted: NDArray[np.int64]  #: by the machines that have come to an end
     counters: NDArray[np.int64]  #: by all
 
 
@@ -78,8 +87,8 @@ class Multiclass(Solver):
     solver : Solver
         That separates two classes.
     reduction : {"one-against-one", "one-against-rest"}
-    passes : int, optional
-        The most passes of a machine over its own examples; then the next begins.
+    most : function of int, optional
+        Returns how many examples a machine that has n may be presented at most; then the next begins.
     made_for : function of int, optional
         Makes the solver of a machine from the number of its examples, where a parameter hangs on that.
     """
@@ -88,7 +97,7 @@ class Multiclass(Solver):
 
     solver: Solver
     reduction: Reduction
-    passes: int | None = None
+    most: Callable[[int], int] | None = None
     made_for: Callable[[int], Solver] | None = None
 
     def __post_init__(self) -> None:
@@ -126,7 +135,7 @@ class Multiclass(Solver):
         self.check(problem, kernel)
         pairs = np.array(list(self._pairs(len(problem.classes))), np.int32)
         counters = new_counters(), new_counters()
-        state = State(problem, kernel, seed, pairs, [], self.solver, None, UNLIMITED, *counters)
+        state = State(problem, kernel, seed, pairs, [], [], [], Status.DONE, None, *counters)
         self._begin(state)
         return state
 
@@ -136,59 +145,59 @@ class Multiclass(Solver):
         return [(REST, c) for c in range(classes)]
 
     def _begin(self, state: State) -> None:
-        """Start the machine after those that are trained."""
+        """Start the machine after those that have come to an end."""
         state.machine = None
-        if len(state.trained) < len(state.pairs):
-            first, second = map(int, state.pairs[len(state.trained)])
+        if (number := len(state.presented)) < len(state.pairs):
+            first, second = map(int, state.pairs[number])
             part = _one_against_rest(state.problem, second) if first == REST else _pair(state.problem, first, second)
-            state.solver = self.solver if self.made_for is None else self.made_for(part.n)
-            state.machine = state.solver.start(part, state.kernel, state.seed)
-            state.most = UNLIMITED if self.passes is None else self.passes * part.n
-            state.counters[:] = state.counted + state.machine.counters
+            solver = self.solver if self.made_for is None else self.made_for(part.n)
+            most = UNLIMITED if self.most is None else self.most(part.n)
+            state.machine = Machine(solver, solver.start(part, state.kernel, state.seed), part.n, most)
+            state.counters[:] = state.counted + state.machine.state.counters
 
     def advance(self, state: State, until: Until) -> Status:
         """Go on with the machine at work, and after it with the next."""
-        while state.machine is not None:
+        while (machine := state.machine) is not None:
             if self.sliceable and reached(state.counters, until):
                 return Status.RUNNING
             its = Until(
-                min(until.presented - int(state.counted[PRESENTED]), state.most),
+                min(until.presented - int(state.counted[PRESENTED]), machine.most),
                 until.kernel_evaluations - int(state.counted[KERNEL_EVALUATIONS]),
             )
-            status = answers.advance(state.solver, state.machine, its)
-            state.counters[:] = state.counted + state.machine.counters
+            status = answers.advance(machine.solver, machine.state, its)
+            state.counters[:] = state.counted + machine.state.counters
             if status is Status.DIVERGED:
                 return status
-            if status is Status.DONE or not self.sliceable or state.machine.counters[PRESENTED] >= state.most:
-                self._end(state, status)
-        # one that came to the most passes, or a peer to its own cap, is not done
-        return min(each.status for each in state.trained)
+            if status is Status.DONE or not self.sliceable or machine.state.counters[PRESENTED] >= machine.most:
+                self._end(state, machine, status)
+        # one that was presented all it may be, or a peer that came to its own cap, is not done
+        return state.status
 
-    def _end(self, state: State, status: Status) -> None:
-        with untimed():
-            solver, machine = state.solver, state.machine
-            trained = solver.model(machine), answers.measures(solver, machine), answers.note(solver, machine)
-            state.trained.append(Trained(*trained, status))
+    def _end(self, state: State, machine: Machine, status: Status) -> None:
+        state.presented.append((int(machine.state.counters[PRESENTED]), machine.n))
+        state.status = min(state.status, status)
+        state.ended.append(machine)
         state.counted[:] = state.counters
+        if sum(ended.n for ended in state.ended) >= state.problem.n or len(state.presented) == len(state.pairs):
+            with untimed():
+                state.trained += map(_evaluated, state.ended)
+                state.ended.clear()
         self._begin(state)
 
     def model(self, state: State) -> Model:
         """Return the vote of the machines that have begun; of two classes, the one machine's model."""
-        models = [each.model for each in state.trained]
-        if state.machine is not None:
-            models.append(state.solver.model(state.machine))
+        models = [each.model for each in state.trained] + [each.solver.model(each.state) for each in _begun(state)]
         classes = len(state.problem.classes)
         return models[0] if classes == 2 else combined(models, state.pairs[: len(models)], classes)
 
     def measures(self, state: State) -> Measures:
         """Return the sums of objectives, once all machines have begun; of two classes, the one machine's measures."""
         measures = [each.measures for each in state.trained]
-        if state.machine is not None:
-            measures.append(answers.measures(state.solver, state.machine))
+        if len(measures) + len(begun := _begun(state)) < len(state.pairs):
+            return Measures()
+        measures += [answers.measures(each.solver, each.state) for each in begun]
         if len(state.pairs) == 1:
             return measures[0]
-        if len(measures) < len(state.pairs):
-            return Measures()
         objective = _sum([each.objective for each in measures])
         dual = _sum([each.dual_objective for each in measures])
         if objective is None or dual is None:
@@ -198,9 +207,24 @@ class Multiclass(Solver):
     def note(self, state: State) -> str:
         """Return every note on a machine once."""
         notes = [each.note for each in state.trained]
-        if state.machine is not None:
-            notes.append(answers.note(state.solver, state.machine))
+        notes += [answers.note(each.solver, each.state) for each in _begun(state)]
         return "; ".join(dict.fromkeys(filter(None, notes)))
+
+    def presented(self, state: State) -> list[tuple[int, int]]:
+        """Return how many examples each machine that has begun was presented, and how many it has."""
+        at_work = state.machine
+        now = [] if at_work is None else [(int(at_work.state.counters[PRESENTED]), at_work.n)]
+        return state.presented + now
+
+
+def _begun(state: State) -> list[Machine]:
+    """Return the machines that have begun and are not evaluated."""
+    return state.ended if state.machine is None else [*state.ended, state.machine]
+
+
+def _evaluated(machine: Machine) -> Trained:
+    solver, state = machine.solver, machine.state
+    return Trained(solver.model(state), answers.measures(solver, state), answers.note(solver, state))
 
 
 def _counts(problem: Problem) -> Sequence[int]:
@@ -222,14 +246,13 @@ def _pair(problem: Problem, first: int, second: int) -> Problem:
     chosen = np.flatnonzero((problem.labels == first) | (problem.labels == second))
     names = problem.classes[first], problem.classes[second]
     return replace(
-        problem,
+        problem.without_test(),
         name=f"{problem.name} ({' against '.join(names)})",
         train=take(problem.train, chosen),
         labels=(problem.labels[chosen] == second).astype(np.int32),
         weights=None if problem.weights is None else problem.weights[chosen],
         classes=names,
         fingerprint=f"{problem.fingerprint} {first} {second}",
-        **_no_test(problem),
     )
 
 
@@ -250,9 +273,4 @@ def _one_against_rest(problem: Problem, positive: int) -> Problem:
 
         counts = problem.counts
         changed |= {"make": relabeled, "counts": (sum(counts) - counts[positive], counts[positive])}
-    return replace(problem, **changed, **_no_test(problem))
-
-
-def _no_test(problem: Problem) -> dict[str, Any]:
-    none = np.arange(0)
-    return {"test": take(problem.test, none), "test_labels": problem.test_labels[none]}
+    return replace(problem.without_test(), **changed)

@@ -9,8 +9,9 @@ ICML 2008, Algorithm 3 (Algorithm 1 with shrinking and random order). One variab
 minimum. G_i = y_i w.x_i - 1 is the derivative, PG_i the projected one (zero where a bound keeps alpha_i),
 M and m the largest and smallest PG_i of a pass.
 
-Deviation: the paper ends where M - m <= tolerance, which holds as well where all PG_i are alike and far from zero, as
-at the begin of data that contradict themselves; here zero counts among the PG_i.
+Deviations: the paper ends where M - m <= tolerance, which holds as well where all PG_i are alike and far from zero, as
+at the begin of data that contradict themselves; here zero counts among the PG_i. It ends as well where M - m is no more
+than rounding: alpha_i is known to eps alpha_i, and so G_i to eps alpha_i ||x_i||^2 at best.
 
 Counted: one inner product per example presented, n per certificate. The certificate is no part of the paper's
 algorithm: with ``stop`` above zero the gap between primal and dual ends the run, instead of the tolerance. Each example
@@ -51,6 +52,7 @@ from mpu_bench.solvers.certificates import (
 
 _SHRUNK_PART = 0.7  # of the gap wanted ends a round of shrunk passes: the gap over all examples is larger
 _ROUNDING = 1e-12  # projected gradients below are zero
+_NOISE = 8 * float(np.finfo(np.float64).eps)  # of a G_i, relative to alpha_i ||x_i||^2
 _PREFETCH_EXAMPLES = np.uint32(6)  # ahead of the one presented
 
 PROGRESS = np.dtype(
@@ -65,6 +67,7 @@ PROGRESS = np.dtype(
         ("m_before", "f8"),
         ("gap", "f8"),  # primal - dual as seen in this pass
         ("dual", "f8"),
+        ("largest", "f8"),  # alpha_i ||x_i||^2 of this pass
     ]
 )
 
@@ -165,7 +168,7 @@ def _present(state, until):
     """Go on with the pass: Algorithm 3, the loop over the active examples."""
     rows, signs, norms, alphas = state.rows, state.signs, state.squared_norms, state.alphas
     weights, order, progress = state.weights, state.order, state.progress[0]
-    M, m, gap, dual = progress.M, progress.m, progress.gap, progress.dual
+    M, m, gap, dual, largest = progress.M, progress.m, progress.gap, progress.dual, progress.largest
     M_before, m_before = progress.M_before, progress.m_before
     position, active = np.uint32(progress.position), np.uint32(progress.active)
     first, presented, steps = state.counters[PRESENTED], state.counters[PRESENTED], 0
@@ -186,6 +189,7 @@ def _present(state, until):
             order[position], order[active] = order[active], i
             continue
         position += np.uint32(1)
+        largest = max(largest, alpha * norms[i])
         projected = gradient  # step (b)
         if alpha == 0.0:
             projected = min(gradient, 0.0)
@@ -198,7 +202,7 @@ def _present(state, until):
             add(rows, i, signs[i] * change, weights)
             dual -= change * (gradient + change * norms[i] / 2.0)
             steps += 1
-    progress.M, progress.m, progress.gap, progress.dual = M, m, gap, dual
+    progress.M, progress.m, progress.gap, progress.dual, progress.largest = M, m, gap, dual, largest
     progress.position, progress.active = position, active
     state.counters[PRESENTED] = presented
     state.counters[INNER_PRODUCTS] += presented - first
@@ -211,7 +215,8 @@ def _end_pass(state, tolerance, stop):
     """Stop, or choose what the next pass presents and shrinks."""
     progress, n = state.progress[0], len(state.order)
     M, m, complete = progress.M, progress.m, progress.complete == 1
-    converged = max(M, 0.0) - min(m, 0.0) <= (tolerance if stop == 0.0 else _ROUNDING)
+    least = max(tolerance if stop == 0.0 else _ROUNDING, _NOISE * progress.largest)
+    converged = max(M, 0.0) - min(m, 0.0) <= least
     near = progress.gap <= (1.0 if complete else _SHRUNK_PART) * stop * progress.dual
     if not np.isfinite(progress.dual):
         progress.status = Status.DIVERGED
@@ -223,7 +228,7 @@ def _end_pass(state, tolerance, stop):
     else:
         progress.M_before = M if M > 0.0 else np.inf
         progress.m_before = m if m < 0.0 else -np.inf
-    progress.M, progress.m, progress.gap = -np.inf, np.inf, 0.0
+    progress.M, progress.m, progress.gap, progress.largest = -np.inf, np.inf, 0.0, 0.0
     progress.position, progress.complete = 0, progress.active == n
     shuffle(state.generator, state.order, progress.active)
 

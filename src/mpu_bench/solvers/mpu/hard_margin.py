@@ -34,19 +34,20 @@ def update_bound(b: float, delta_b: float, R2: float, margin: float) -> float:
     return float(reach / margin**2 * (1.0 + reach / (4.0 * (delta_b - R2))))
 
 
-def check_shortest(name: str, accuracy: float, b: float, squared_norms: NDArray[np.float64]) -> None:
+def check_shortest(accuracy: float, b: float, squared_norms: NDArray[np.float64]) -> None:
     """Refuse an accuracy for which the shortest example would need an I_i beyond 2^53.
 
     Raises
     ------
     ConfigError
-        Naming the solver and its accuracy.
+        Naming the lengths and the accuracy.
     """
     norms = squared_norms[squared_norms > 0.0]
     if len(norms) and b / norms.min() > 2.0**53:
         raise ConfigError(
-            f"{name}: accuracy {accuracy} needs I = {b / norms.min():.1e} for the shortest training row,"
-            " beyond 2^53; take a larger accuracy"
+            f"the longest training row is {np.sqrt(norms.max() / norms.min()):.1e} times as long as the shortest, for"
+            f" which no double holds the I = {b / norms.min():.1e} of accuracy {accuracy}; scale the features so that"
+            " rows are of similar length, or take a larger accuracy"
         )
 
 

@@ -52,7 +52,6 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import (
     INNER_PRODUCTS,
-    KERNEL_COMPUTED,
     KERNEL_EVALUATIONS,
     PRESENTED,
     STEPS,
@@ -69,9 +68,10 @@ from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import rng, shuffle
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
-from mpu_bench.solvers.certificates import L1_SVM
+from mpu_bench.solvers.certificates import L1_SVM, certify, rounding
 from mpu_bench.solvers.mpu.hard_margin import check_shortest, guaranteed_fraction, obvious_cause, update_bound
 from mpu_bench.solvers.mpu.responses import (
+    LinearResponses,
     Responses,
     exact_squared_norm,
     features_of,
@@ -166,7 +166,7 @@ class ThresholdPerceptron(Solver):
         if np.isfinite(thresholds.I_max):
             multiplicities[squared_norms == 0.0] = thresholds.I_max
         else:
-            check_shortest(self.name, self.accuracy, thresholds.b, squared_norms)  # type: ignore[attr-defined]
+            check_shortest(self.accuracy, thresholds.b, squared_norms)  # type: ignore[attr-defined]
             no_margin = bool(obvious_cause(problem.train, responses.signs, squared_norms, problem.features))
         progress = new_record(
             PROGRESS,
@@ -188,7 +188,7 @@ class ThresholdPerceptron(Solver):
 
     def model(self, state: State) -> Model:
         """Return w = a / b; in hard margin, too: y_i w.x_i is above 1 for every example at convergence."""
-        return model_of(state.responses, state.multiplicities, state.thresholds.b)
+        return model_of(state.responses, state.multiplicities, state.thresholds.b or 1.0)  # 0 if all rows are zero
 
     def measures(self, state: State) -> Measures:
         """Certify the margin of w by (12); without a fraction and a bound while it is not above zero."""
@@ -267,7 +267,8 @@ class MPU(ThresholdPerceptron):
         I_max = float(self.C * delta_b * (2.0 + self.accuracy) / self.accuracy + 1.0)  # Remark 4
         if I_max > 2.0**53:
             raise ConfigError(
-                f"mpu: accuracy {self.accuracy} needs I = {I_max:.1e}, beyond 2^53; take a larger accuracy"
+                f"C ||x||^2 of the longest training row is {self.C * R2:.1e}, for which no double holds the I ="
+                f" {I_max:.1e} of accuracy {self.accuracy}; scale the features down or take a smaller C"
             )
         I_max = float(np.floor(I_max))
         return Thresholds(I_max, I_max / self.C, I_max / self.C + delta_b, self.stop, 0.0)
@@ -276,14 +277,28 @@ class MPU(ThresholdPerceptron):
         """Certify w = a / b: its objective by the dual variables I_i / b (24), or its margin (12)."""
         if self.margin == "hard":
             return super().measures(state)
-        b, responses, multiplicities = state.thresholds.b, state.responses, state.multiplicities
-        squared = float(squared_norm_of_a(responses, multiplicities))
+        b, responses, multiplicities, n = (
+            state.thresholds.b,
+            state.responses,
+            state.multiplicities,
+            len(state.sets[ALL]),
+        )
+        bound = soft_update_bound(state.thresholds, float(state.squared_norms.max()), n)
+        if isinstance(responses, LinearResponses):
+            certified = certify(responses.rows, responses.signs, responses.a / b, multiplicities / b, self.C)
+            return certified._replace(update_bound=bound)
+        squared, total = float(squared_norm_of_a(responses, multiplicities)), float(multiplicities.sum())
         loss, smallest = hinge_sum_and_min(responses, b)
-        objective = (squared / 2 / b + self.C * float(loss)) / b
-        dual = (multiplicities.sum() - exact_squared_norm(responses, multiplicities) / 2 / b) / b
-        margin = float(smallest / np.sqrt(squared)) if squared > 0 else None
-        bound = soft_update_bound(state.thresholds, float(state.squared_norms.max()), len(multiplicities))
-        return Measures.certified(objective, float(dual), margin=margin, update_bound=bound)  # (24)
+        lengths = np.sqrt(state.squared_norms)
+        added = int(state.counters[STEPS]) + n + responses.features  # to a response, by its changes and kernel values
+        off = rounding(added, float(lengths.max() * (multiplicities @ lengths))) / b
+        return Measures.certified(
+            (squared / 2 / b + self.C * float(loss)) / b,
+            (total - squared / 2 / b) / b,
+            off * (total / 2 / b + self.C * n),
+            margin=float(smallest / np.sqrt(squared)) if squared > 0 else None,
+            update_bound=bound,
+        )  # (24)
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:
@@ -318,7 +333,7 @@ def _present(state, until):
     last = min(first + until.presented - counters[PRESENTED], sizes[presented_set])
     size = np.uint32(0) if presented_set == SECOND else np.uint32(sizes[presented_set + 1])
     gap, dual, smallest = progress.gap, progress.dual, progress.smallest
-    steps, updates, evaluations = 0, 0.0, counters[KERNEL_EVALUATIONS]
+    steps, updates = 0, 0.0
     loss_weight = 0.0 if np.isinf(I_max) else I_max
     near, end = _C_BAR * b, np.uint32(len(examples) - 1)
     for position in range(np.uint32(first), np.uint32(last)):
@@ -335,7 +350,7 @@ def _present(state, until):
         elif p_i >= unlearn_at and I_i > 0.0:  # unlearn, (8)
             delta = -min(np.floor((p_i - unlearn_at) / norms[i]) + 1.0, I_i)
         if delta != 0.0:
-            evaluations += update(responses, i, delta)  # (2)
+            update(responses, i, delta, counters)  # (2)
             I_i += delta
             multiplicities[i] = I_i
             steps += 1
@@ -348,7 +363,7 @@ def _present(state, until):
         if collects:
             collected[size] = i
             size += np.uint32(1)
-        if evaluations >= until.kernel_evaluations:
+        if counters[KERNEL_EVALUATIONS] >= until.kernel_evaluations:
             last = np.int64(position) + 1
             break
     if presented_set != SECOND:
@@ -358,8 +373,6 @@ def _present(state, until):
     progress.gap, progress.dual, progress.smallest = gap, dual, smallest
     counters[PRESENTED] += last - first
     counters[INNER_PRODUCTS] += (last - first) * inner_products_per_response(responses)
-    counters[KERNEL_COMPUTED] += evaluations - counters[KERNEL_EVALUATIONS]
-    counters[KERNEL_EVALUATIONS] = evaluations
     counters[STEPS] += steps
     counters[UPDATES] += np.int64(updates)
 

@@ -2,7 +2,8 @@
 
 `LinearResponses` keeps a: a response is an inner product, and a change of I_i adds a row to a. `KernelResponses` keeps
 every p_i = sum_j I_j y_i y_j K(x_i, x_j), where a is known by its I_i only: a response is looked up, and a change of
-I_i asks for row i of the kernel matrix. Algorithms are written once, on the functions below.
+I_i asks for row i of the kernel matrix, which is kept (core/gram.py). Algorithms are written once, on the functions
+below.
 
 The responses a kernel keeps are never computed anew. Each change of an I_i rounds them once, so that after s changes
 they are wrong by about s 1e-16 of the largest response there was: the accuracy is far below the certificates'.
@@ -15,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.gram import kernel_diagonal, kernel_row
+from mpu_bench.core import gram as kernel_matrix
+from mpu_bench.core.gram import Gram, kernel_diagonal, row_slot
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import Kernel, Linear
 from mpu_bench.core.models import KernelModel, LinearModel, Model
@@ -39,11 +41,9 @@ class KernelResponses(NamedTuple):
 
     rows: Rows
     signs: NDArray[np.float64]  #: y (n,)
-    squared_norms: NDArray[np.float64]  #: ||x_i||^2 (n,)
-    kernel: Kernel
+    gram: Gram  #: in double precision
     p: NDArray[np.float64]  #: (n,)
-    kernel_row: NDArray[np.float64]  #: (n,) scratch
-    example: NDArray[np.float64]  #: (d,) scratch; zero between updates
+    features: int
 
 
 Responses = LinearResponses | KernelResponses
@@ -68,8 +68,8 @@ def responses_to_zero(problem: Problem, kernel: Kernel) -> tuple[Responses, NDAr
             f"{problem.name}: K(x, x) of training row {worst} is {diagonal[worst]:.3g}; scale the features down"
             f" or take another kernel than {kernel}"
         )
-    n, example = problem.n, np.zeros(problem.features)
-    return KernelResponses(problem.train, problem.signs(), norms, kernel, np.zeros(n), np.zeros(n), example), diagonal
+    gram = kernel_matrix.build(problem.train, problem.features, kernel, precision="double")
+    return KernelResponses(problem.train, problem.signs(), gram, np.zeros(problem.n), problem.features), diagonal
 
 
 @jit_dispatch
@@ -88,24 +88,21 @@ def _(responses, i):
 
 
 @jit_dispatch
-def update(responses, i, multiplicity):
-    """Add ``multiplicity z_i`` to a, (2); return the number of kernel values asked for."""
+def update(responses, i, multiplicity, counters):
+    """Add ``multiplicity z_i`` to a, (2); the kernel values asked for are counted."""
 
 
 @update.register(LinearResponses)
-def _(responses, i, multiplicity):
+def _(responses, i, multiplicity, counters):  # noqa: ARG001
     add(responses.rows, i, responses.signs[i] * multiplicity, responses.a)
-    return 0
 
 
 @update.register(KernelResponses)
-def _(responses, i, multiplicity):
-    row = responses.kernel_row
-    kernel_row(responses.kernel, responses.rows, responses.squared_norms, i, responses.example, row)
+def _(responses, i, multiplicity, counters):
+    row = responses.gram.kept[row_slot(responses.gram, i, counters)]
     scale = responses.signs[i] * multiplicity
     for j in range(len(row)):
         responses.p[j] += scale * responses.signs[j] * row[j]
-    return len(row)
 
 
 @jit_dispatch
@@ -179,9 +176,9 @@ def model_of(responses: Responses, multiplicities: NDArray[np.float64], b: float
     if isinstance(responses, LinearResponses):
         return LinearModel(responses.a[np.newaxis] / b)
     coefficients = responses.signs * multiplicities / b
-    return KernelModel.of_support(responses.rows, coefficients, responses.kernel, features_of(responses))
+    return KernelModel.of_support(responses.rows, coefficients, responses.gram.kernel, responses.features)
 
 
 def features_of(responses: Responses) -> int:
     """Return the number of features, d."""
-    return len(responses.a if isinstance(responses, LinearResponses) else responses.example)
+    return len(responses.a) if isinstance(responses, LinearResponses) else responses.features
