@@ -170,6 +170,11 @@ class Solver(ABC):
             if bounds and isinstance(number, float) and math.isinf(number):
                 raise OutOfRangeError(self.name, name, number, "finite")
 
+    @classmethod
+    def version_for(cls, parameters: Mapping[str, Any]) -> int:  # noqa: ARG003
+        """Return the version of results with these parameters; another where a change concerns some alone."""
+        return cls.version
+
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that this solver cannot train with, whatever the data and the kernel's widths and scales.
 
