@@ -53,7 +53,7 @@ def exact(problem, kernel, C, state):
 
 
 def least_known(products):
-    """Return the R of weights that are as near the optimum as double precision comes; infinite where it comes nowhere."""
+    """Return the R of weights as near the optimum as double precision comes; infinite where it comes nowhere."""
     for gap in (1e-10, 1e-6, 1e-2):
         with suppress(AssertionError, np.linalg.LinAlgError):
             best = meb.least_square(products.astype(float), gap, 500)[0].astype(EXACT)

@@ -66,8 +66,9 @@ def new_projection(budget: int) -> Projection:
     """Return the inverse of no vectors."""
     square, row = np.zeros((budget + 1, budget + 1)), np.zeros(budget + 1)
     scalars = new_record(SCALARS, residual_limit=_RESIDUAL_LIMIT)
-    scratch = [row.copy() for _ in range(5)]
-    return Projection(square, np.zeros((budget, budget)), *scratch, scalars)
+    solution, column, shares, residuals, correction = (row.copy() for _ in range(5))
+    inverse = np.zeros((budget, budget))
+    return Projection(square, inverse, solution, column, shares, residuals, correction, scalars)
 
 
 @maintain.register(Projection)
