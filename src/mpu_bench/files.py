@@ -52,6 +52,10 @@ def _is_there(asked: Callable[[], bool]) -> bool:
         return False
 
 
+class NotRegularError(OSError):
+    """What stands at a path is no regular file; ``strerror`` says what it is."""
+
+
 def open_regular(path: Path) -> BinaryIO:
     """Open a file for reading, and nothing but a file: a pipe would block for ever, a device never end.
 
@@ -86,7 +90,7 @@ def open_regular(path: Path) -> BinaryIO:
 def _check_regular(mode: int, path: Path) -> None:
     for is_kind, number, words in _NOT_REGULAR:
         if is_kind(mode):
-            raise OSError(number, words, str(path))
+            raise NotRegularError(number, words, str(path))
 
 
 def read_bounded(path: Path, most_bytes: int, error: type[UserError]) -> bytes:
@@ -111,7 +115,8 @@ def read_bounded(path: Path, most_bytes: int, error: type[UserError]) -> bytes:
         raise error(f"{path}: no such file") from None
     except OSError as problem:
         words = problem.strerror or str(problem)
-        raise error(f"{path}: {words if words.startswith('is a ') else f'cannot be read: {words}'}") from None
+        cannot = "" if isinstance(problem, NotRegularError) else "cannot be read: "
+        raise error(f"{path}: {cannot}{words}") from None
     if len(content) > most_bytes:
         raise error(f"{path}: is larger than {most_bytes:,} bytes, the most that such a file may have")
     return content

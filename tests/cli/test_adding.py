@@ -45,7 +45,7 @@ def test_from_a_file_to_a_result(mine: Path, place: Path, mpu_bench: Called) -> 
     for told in ("left out", "numbers", "words", "label", "'answer' (the last column)", "32 training and 8 test rows"):
         assert told in added.stdout
     command = added.stdout.splitlines()[-2]
-    assert command == "mpu-bench run quickstart --set name=mine --set 'datasets=[mine]'"
+    assert command == "mpu-bench run quickstart --set name=mine --set 'datasets=[mine]' --repeats 1"
     ran = mpu_bench(*shlex.split(command)[1:], "--only", "solver=dcd", MPU_BENCH_DATA=data)
     assert ran.returncode == 0, ran.stderr
     assert "mine: 32 x 3, 8 test rows" in ran.stdout

@@ -113,6 +113,8 @@ def test_a_dry_run_tells_how_long_the_rest_takes(mpu_bench: Called) -> None:
     assert last.split() == ["checkerboard", "mpu", "seed=2", "to", "do"]
     assert "to do: 5 runs, about 0.0" in told
     assert "of training; unknown for 3 of 5 runs" in told
+    assert "beside training, to load, evaluate and store: about " in told
+    assert "memory of a run: up to " in told
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a pseudo-terminal")

@@ -104,7 +104,7 @@ def _command(file: Path, given: Mapping[str, Any], name: str) -> str:
         for each in value if isinstance(value, list) else [value]:
             option = key.replace("_", "-")
             if isinstance(each, bool):
-                words += [f"--{option}" if each else f"--no-{option}"] if (key, each) != ("missing_words", True) else []
+                words.append(f"--{option}" if each else f"--no-{option}")
             elif (key, each) not in (("seed", 0), ("missing", "refuse")):
                 words += [f"--{option}", str(each)]
     return shlex.join([*words, "--name", name, "--force"])
@@ -173,7 +173,7 @@ def _next(name: str, added: Added) -> list[str]:
     datasets = shlex.quote(f"datasets=[{_text(name)}]")
     return [
         f"mpu-bench try {name}",
-        f"mpu-bench run quickstart --set name={_value(_of_plain_letters(name))} --set {datasets}{solvers}",
+        f"mpu-bench run quickstart --set name={_value(_of_plain_letters(name))} --set {datasets}{solvers} --repeats 1",
         f"mpu-bench data info {name}",
     ]
 

@@ -59,7 +59,7 @@ def add(
     given = {
         "label": label, "positive": positive, "test": None if test is None else str(test), "split": split, "seed": seed,
         "missing": missing, "scale": scale, "header": header, "separator": separator,
-        "missing_words": missing_words, "first_index": first_index,
+        "missing_words": None if missing_words else False, "first_index": first_index,
     }  # fmt: skip
     adding.add(file, {key: value for key, value in given.items() if value is not None}, name, force)
 

@@ -16,7 +16,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mpu_bench.cli.options import FAILED, INTERRUPTED, DataFolder, Mirror, Offline, ResultsRoot, console, data_home, say
-from mpu_bench.cli.own_options import Header, Label, MissingRule, Positive, Scale, Separator, Split, SplitSeed, TestFile
+from mpu_bench.cli.own_options import (
+    FirstIndex,
+    Header,
+    Label,
+    MissingRule,
+    MissingWords,
+    Positive,
+    Scale,
+    Separator,
+    Split,
+    SplitSeed,
+    TestFile,
+)
 
 if TYPE_CHECKING:
     from mpu_bench.data.cards.schema import Card
@@ -81,6 +93,8 @@ def try_(
     scale: Scale = None,
     header: Header = None,
     separator: Separator = None,
+    missing_words: MissingWords = True,
+    first_index: FirstIndex = None,
     results: ResultsRoot = Path("results"),
     data_folder: DataFolder = None,
     mirror: Mirror = None,
@@ -98,6 +112,7 @@ def try_(
     given: dict[str, Any] = {
         "label": label, "positive": positive, "test": None if test is None else str(test), "split": split, "seed": seed,
         "missing": missing, "scale": scale, "header": header, "separator": separator,
+        "missing_words": None if missing_words else False, "first_index": first_index,
     }  # fmt: skip
     wishes = {key: value for key, value in given.items() if value is not None}
     budgets, most_bytes = _budgets(budget), _bytes(memory)
@@ -136,7 +151,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
     from mpu_bench.errors import ConfigError
 
     if not Path(file).exists() and file in catalog.names():
-        of_files = [f"--{key}" for key in wishes if key not in ("positive", "seed", "missing")]
+        of_files = [f"--{key.replace('_', '-')}" for key in wishes if key not in ("positive", "seed", "missing")]
         if wishes["missing"] != "refuse":
             of_files.append("--missing")
         if of_files:

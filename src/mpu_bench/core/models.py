@@ -152,7 +152,19 @@ class KernelModel(ScoredModel):
 
     def scores(self, rows: Rows) -> NDArray[np.float64]:
         """Return the scores of every row, shape (n, c)."""
-        scores = _kernel_scores(rows, self.vectors, self.coefficients, self.kernel, self.features)
+        return self._scores(rows, _largest_length(self.coefficients))
+
+    def double_scores(self, rows: Rows) -> NDArray[np.float64]:
+        """Return the scores of every row, shape (n, c), from kernel values in double precision whatever they are."""
+        return self._scores(rows, np.inf)
+
+    def _scores(self, rows: Rows, length: float) -> NDArray[np.float64]:
+        """Return the scores, some of the vectors at a time, as precise as coefficients of this length need them."""
+        scores = np.zeros((count(rows), self.coefficients.shape[1]))
+        vectors, rows, features = used_columns(self.vectors, rows, self.features)
+        for first, block in vector_blocks(vectors, rows, self.kernel, features, length):
+            coefficients = self.coefficients[first : first + block.size[0]].T.copy()
+            _add_scores(block, self.kernel, any_rows(rows), coefficients, scores)
         scores += self.bias
         return scores
 
@@ -189,17 +201,6 @@ def _linear_scores(rows, weights):
     for i in range(np.uint32(count(rows))):
         for c in range(weights.shape[0]):
             scores[i, c] = dot(rows, np.uint32(i), weights[c])
-    return scores
-
-
-def _kernel_scores(
-    rows: Rows, vectors: Rows, coefficients: NDArray[np.float64], kernel: Kernel, features: int
-) -> NDArray[np.float64]:
-    """Return ``sum_j coefficients[j] K(x_j, x)`` for every row x, some of the vectors at a time."""
-    scores = np.zeros((count(rows), coefficients.shape[1]))
-    vectors, rows, features = used_columns(vectors, rows, features)
-    for first, block in vector_blocks(vectors, rows, kernel, features, _largest_length(coefficients)):
-        _add_scores(block, kernel, any_rows(rows), coefficients[first : first + block.size[0]].T.copy(), scores)
     return scores
 
 

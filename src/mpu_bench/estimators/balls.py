@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from mpu_bench.core.solver import Solver
 from mpu_bench.estimators.base import KernelClassifier, TwoClassClassifier
 
-_WORDS = {"eps": "tol", "cache_mb": "cache_size"}
+_WORDS = {"stop": "tol", "cache_mb": "cache_size"}
 
 
 @dataclass(eq=False, repr=False)
@@ -20,8 +20,9 @@ class CoreVectorClassifier(KernelClassifier, TwoClassClassifier):
     C : float
         The weight of the squared losses.
     tol : float
-        Of the radius: it ends when no point is known farther than (1 + tol) r from the centre. The larger C is, the
-        smaller is the margin beside the radius: where C is a thousand or more, give a smaller tol, such as 1e-9.
+        Training ends when the objective is at most 1 + tol times the optimum, as all rows certify (``dual_gap_``).
+        A config's ``eps`` is of the ball's radius instead, as in the paper: a ball may be exact to a millionth while
+        the objective is many times the optimum.
     max_iter : int or None
         The most iterations, of each binary subproblem; None: no such bound.
     sampling : int or "all"
@@ -37,14 +38,14 @@ class CoreVectorClassifier(KernelClassifier, TwoClassClassifier):
 
     C: float = 1.0
     _: KW_ONLY
-    tol: float = 1e-6
+    tol: float = 1e-3
     max_iter: int | None = 100_000
     sampling: Any = 59
     cache_size: float = 200.0
     multi_class: str = "ovo"
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return self._made("cvm", _WORDS, C=self.C, eps=self.tol, sampling=self.sampling, cache_mb=self.cache_size)
+        return self._made("cvm", _WORDS, C=self.C, stop=self.tol, sampling=self.sampling, cache_mb=self.cache_size)
 
 
 @dataclass(eq=False, repr=False)
@@ -67,7 +68,7 @@ class FrankWolfeClassifier(KernelClassifier, TwoClassClassifier):
     C: float = 1.0
     _: KW_ONLY
     modified: bool = True
-    tol: float = 1e-6
+    tol: float = 1e-3
     max_iter: int | None = 1_000_000
     sampling: Any = 59
     cache_size: float = 200.0
@@ -75,4 +76,4 @@ class FrankWolfeClassifier(KernelClassifier, TwoClassClassifier):
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         name = "mfw" if self.modified else "fw"
-        return self._made(name, _WORDS, C=self.C, eps=self.tol, sampling=self.sampling, cache_mb=self.cache_size)
+        return self._made(name, _WORDS, C=self.C, stop=self.tol, sampling=self.sampling, cache_mb=self.cache_size)

@@ -20,8 +20,8 @@ from mpu_bench.results.saved_models import NOT_SAVED, NOT_WRITTEN
 from mpu_bench.scaled import to_json
 
 
-def save_model(path: Path, model: Model, run: Run, problem: Problem, card: Card, home: DataHome) -> str:
-    """Write the model of a run; return why it is not saved, if it is not.
+def save_model(path: Path, model: Model, run: Run, problem: Problem, card: Card, home: DataHome) -> tuple[str, bool]:
+    """Write the model of a run; return why it is not saved, if it is not, and whether no file can hold it.
 
     Parameters
     ----------
@@ -50,10 +50,10 @@ def save_model(path: Path, model: Model, run: Run, problem: Problem, card: Card,
         path.parent.mkdir(parents=True, exist_ok=True)
         saved.save(path)
     except UserError as fault:
-        return f"{NOT_SAVED}{fault}"
+        return f"{NOT_SAVED}{fault}", True
     except OSError as fault:
-        return f"{NOT_WRITTEN}{path}: {fault.strerror}"
-    return ""
+        return f"{NOT_WRITTEN}{path}: {fault.strerror}", False
+    return "", False
 
 
 def _preprocessing(card: Card, home: DataHome) -> Preprocessing | None:

@@ -21,7 +21,7 @@ from mpu_bench.data.download.address import is_web, mirror_folder, on_mirror, sh
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.compression import chunks_of
 from mpu_bench.data.download.disk import on_disk
-from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable
+from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable, UnpinnedError
 from mpu_bench.data.download.integrity import Digest, digest_file, is_accepted, verify_digest
 from mpu_bench.data.download.own import hashes_of
 from mpu_bench.data.download.partial import PartialDownload, Validators
@@ -29,7 +29,7 @@ from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
-from mpu_bench.files import open_regular
+from mpu_bench.files import NotRegularError, open_regular
 
 if TYPE_CHECKING:
     from mpu_bench.data.download.policy import Policy
@@ -333,8 +333,8 @@ def _copy(source: Path, file: RemoteFile, partial: PartialDownload, progress: Pr
     except FileNotFoundError as error:
         raise SourceError("there is no such file") from error
     except OSError as error:
-        words = str(error.strerror)
-        raise SourceError(f"it {words}" if words.startswith("is a ") else f"it cannot be read ({words})") from error
+        words, is_other = str(error.strerror), isinstance(error, NotRegularError)
+        raise SourceError(f"it {words}" if is_other else f"it cannot be read ({words})") from error
 
 
 def _digest_partial(partial: PartialDownload, file: RemoteFile, home: DataHome, progress: Progress) -> Digest:
@@ -367,7 +367,7 @@ def _nowhere(file: RemoteFile, home: DataHome, failures: Sequence[tuple[str, Sou
     if not failures:
         return f"{name} has no address to be fetched from.{by_hand} Put it at {path} by hand."
     accept = ""
-    if not file.hashes and any("was pinned" in reason for reason in reasons):
+    if any(isinstance(error, UnpinnedError) for _address, error in failures):
         accept = f" To accept the new file deliberately, delete {home.pin_path(file)} and fetch again."
     later = any(isinstance(error, TemporarilyUnavailable) for _address, error in failures)
     again = "Check the network connection and run the same command again, name" if later else "Name"

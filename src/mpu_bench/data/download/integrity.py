@@ -15,7 +15,7 @@ from mpu_bench.data.download.compression import (
     other_file,
 )
 from mpu_bench.data.download.disk import on_disk
-from mpu_bench.data.download.errors import SourceError
+from mpu_bench.data.download.errors import SourceError, UnpinnedError
 from mpu_bench.data.download.pins import PinnedHash
 from mpu_bench.data.download.progress import Progress
 from mpu_bench.data.download.remote_file import RemoteFile
@@ -114,7 +114,7 @@ def verify_digest(file: RemoteFile, digest: Digest, pin: PinnedHash | None) -> N
         wanted = " or ".join(sorted(expected))
         raise SourceError(f"wrong hash: sha256 {digest.sha256}{content} where {wanted} is expected")
     if pin and {pin.sha256, pin.content_sha256}.isdisjoint({digest.sha256, digest.content_sha256}):
-        raise SourceError(
+        raise UnpinnedError(
             f"wrong hash: sha256 {digest.sha256} where {pin.sha256} was pinned "
             f"at first use ({one_line(pin.time, 100)}, from {shown(pin.origin)})"
         )

@@ -18,7 +18,7 @@ from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
-from mpu_bench.files import open_regular
+from mpu_bench.files import NotRegularError, open_regular
 
 SMALL_BYTES = 16 << 20  #: what is hashed within some hundredths of a second
 
@@ -92,9 +92,9 @@ def _stat(path: Path) -> Identity:
 
 
 def _unreadable(path: Path, error: OSError) -> FetchError:
-    words = error.strerror or str(error)
+    cannot = "" if isinstance(error, NotRegularError) else "cannot be read: "
     return FetchError(
-        f"{path}: {words if words.startswith('is a ') else f'cannot be read: {words}'}; a dataset reads this file "
+        f"{path}: {cannot}{error.strerror or error}; a dataset reads this file "
         "where it is: put it back, or name the new place with mpu-bench data add FILE --name NAME --force"
     )
 
