@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 from mpu_bench.core.solver import Measures, Solver
 from mpu_bench.estimators.base import KernelClassifier, TwoClassClassifier
 
+_ROUNDING = 1e-9  # gaps below are as small as rounding leaves them; a smaller tol asks for no more
+
 
 @dataclass(eq=False, repr=False)
 class _BallClassifier(KernelClassifier, TwoClassClassifier):
@@ -27,7 +29,8 @@ class _BallClassifier(KernelClassifier, TwoClassClassifier):
         return self._made(name, words, C=self.C, stop=self.tol, sampling=self.sampling, cache_mb=self.cache_size)
 
     def _doubt(self, measures: Measures, stopped: bool, n: int) -> str:
-        return super()._doubt(measures, stopped or not (measures.gap is not None and measures.gap <= self.tol), n)
+        is_near = measures.gap is not None and measures.gap <= max(self.tol, _ROUNDING)
+        return super()._doubt(measures, stopped or not is_near, n)
 
     def _cure(self, stopped: str, X: Any) -> str:
         if stopped:
