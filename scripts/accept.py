@@ -80,7 +80,7 @@ def _line(about: dict[str, Any], machines: dict[str, list[str]]) -> str:
     hours = about["hours"]
     time = f"{hours:.1f} h" if hours >= 1 else f"{60 * hours:.1f} min"
     where = "; ".join(f"{name}, commit {', '.join(dict.fromkeys(commits))}" for name, commits in machines.items())
-    without = dict.fromkeys(words.partition(",")[0] for words in about["missing"])
+    without = dict.fromkeys(f"{'part of ' * each.is_part}{each.dataset}" for each in about["missing"])
     line = (
         f"- `{about['name']}`: {about['runs']} of {about['planned']} runs, {time} of training, {about['date']}, {where}"
     )

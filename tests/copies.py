@@ -167,11 +167,16 @@ class _Subprocess:
     TimeoutExpired = subprocess.TimeoutExpired
 
     @staticmethod
-    def Popen(command: list[str], *, env: dict[str, str], pass_fds: tuple[int, ...], **more: Any) -> Any:  # noqa: N802
+    def Popen(  # noqa: N802
+        command: list[str], *, env: dict[str, str], pass_fds: tuple[int, ...], stdout: int, stderr: int, **more: Any
+    ) -> Any:
         if any(os.environ.get(name) != value for name, value in env.items() if not name.startswith(_READ_LATER)):
-            return subprocess.Popen(command, env=env, pass_fds=pass_fds, **more)  # such as other numbers of threads
+            # such as other numbers of threads
+            return subprocess.Popen(command, env=env, pass_fds=pass_fds, stdout=stdout, stderr=stderr, **more)
         pid = os.fork()
         if pid == 0:
+            os.dup2(stdout, 1)
+            os.dup2(stderr, 2)
             _be_supervisor(command, env, pass_fds)
         return _Copy(pid)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel
@@ -87,6 +88,38 @@ TABLE = Table(
     ),
     label="label",
 )
+#: columns that single precision does not tell apart: milliseconds, a constant scaled by noise, numbers beyond 2^31
+FAR_TABLE = Table(
+    columns=(
+        NumberColumn(name="t", shift=1.7e12 + 0.5, width=0.5, fill=1.7e12),
+        NumberColumn(name="k", shift=0.09999999999999999, width=1.3877787807814457e-17),
+        CategoricalColumn(name="colour", categories=("blue", "red")),
+        NumberColumn(name="id", shift=2147483648.5, width=40.0),
+    )
+)
+FAR_STEPS = Vectors(
+    features_in=5, multiply_by=3.0, shift=(2.0**40, 1.0, 0.0, 0.0, 7.0), width=(2.0**19, 1e-9, 1.0, 1.0, 3.0)
+)
+
+
+def far_rows(n: int = 60) -> pd.DataFrame:
+    random = np.random.default_rng(4)
+    return pd.DataFrame(
+        {
+            "t": (1_700_000_000_000 + random.integers(0, 2, n)).astype(str),
+            "k": "0.1",
+            "colour": random.choice(["red", "blue", "green"], n),
+            "id": (2**31 + random.integers(-50, 50, n)).astype(str),
+        }
+    )
+
+
+def far_vectors(n: int = 60) -> np.ndarray:
+    random = np.random.default_rng(4)
+    steps = random.integers(-3, 4, (n, 5)) * np.array([2.0**18, 2.0**-24, 1.0, 1.0, 1.0])
+    return (np.array([2.0**40, 1.0, 0.0, 0.0, 7.0]) + steps) / 3.0
+
+
 VECTORS_STEPS = Vectors(
     features_in=7, multiply_by=2.0, divide_by=3.0, kept=(0, 2, 3, 5), shift=(0.5, 0.0, -1.0, 2.0),
     width=(1.0, 2.0, 0.5, 4.0), augment=1.0,

@@ -113,6 +113,7 @@ def test_what_is_no_results_folder_is_one_message(tmp_path: Path) -> None:
         mpu_bench.read(tmp_path)
 
 
+@pytest.mark.baseline
 def test_kept_results_are_read_too() -> None:
     kept = mpu_bench.read(Path(__file__).parents[1] / "results" / "baseline" / "mpu-table1")
     assert len(kept.runs) > 10

@@ -31,6 +31,7 @@ def document() -> ModuleType:
     return module
 
 
+@pytest.mark.baseline
 def test_what_is_written_by_the_script_is_what_it_writes(document: ModuleType) -> None:
     written = document.pages()
     if tuple(map(int, pydantic.VERSION.split(".")[:2])) < (2, 12):  # which spell the same schema in other words

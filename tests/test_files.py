@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import socket
 import stat
+import tracemalloc
 from pathlib import Path
 
 import filelock
@@ -60,6 +61,21 @@ def test_a_socket_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         listening.bind("socket")
         with pytest.raises(StoreError, match="is a socket, not a file"):
             read_bounded(Path("socket"), 10, StoreError)
+
+
+def test_memory_is_taken_for_what_there_is(tmp_path: Path) -> None:
+    """Where an address space is limited, a gigabyte is not to be had, though a file has but some bytes."""
+    (tmp_path / "small").write_bytes(b"small")
+    tracemalloc.start()
+    try:
+        assert read_bounded(tmp_path / "small", 2**34, StoreError) == b"small"
+        assert tracemalloc.get_traced_memory()[1] < 2**22
+    finally:
+        tracemalloc.stop()
+    (tmp_path / "larger").write_bytes(b"x" * (2**21 + 1))
+    assert len(read_bounded(tmp_path / "larger", 2**21 + 1, StoreError)) == 2**21 + 1
+    with pytest.raises(StoreError, match="is larger than"):
+        read_bounded(tmp_path / "larger", 2**21, StoreError)
 
 
 def test_a_text_is_written_as_it_is(tmp_path: Path) -> None:

@@ -176,3 +176,35 @@ def test_tests_mirror_the_sources() -> None:
 
 def test_the_exceptions_are_there() -> None:
     assert [name for name in sorted(CROSS_CUTTING) if not (TESTS / name).is_file()] == []
+
+
+#: what is written for people; nothing may depend on what it says
+FOR_PEOPLE = {"reason", "remark", "problem", "tuned", "overridden", "description", "caption", "words"}
+#: where it is read: rows of before there were columns, and what libyaml says
+READS_WORDS = ("results/rows.py", "yaml_text.py")
+
+
+def _asks_of_words(node: ast.AST) -> bool:
+    """Return whether a node asks whether a text for people holds, begins or ends with some words."""
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+        return isinstance(node.left, ast.Constant) and _is_for_people(node.comparators[0])
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in ("startswith", "endswith") and _is_for_people(node.func.value)
+    return False
+
+
+def _is_for_people(node: ast.AST) -> bool:
+    named = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
+    named |= {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+    named |= {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    return bool(FOR_PEOPLE & {name for name in named if isinstance(name, str)})
+
+
+def test_no_words_for_people_decide() -> None:
+    found = [
+        f"{path.relative_to(PACKAGE).as_posix()}:{node.lineno}"
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if _asks_of_words(node)
+    ]
+    assert [each for each in found if not each.startswith(READS_WORDS)] == []

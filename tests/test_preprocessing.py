@@ -21,6 +21,8 @@ from mpu_bench.preprocessing import (
     Table,
     Vectors,
     from_json,
+    is_constant,
+    label_key,
     numbers_of,
     to_json,
     words_of,
@@ -75,12 +77,16 @@ def test_sparse_rows_are_the_dense_ones(more: dict[str, Any]) -> None:
     [
         (["age", "id"], "lacks 'color'"),
         (["age", "id", "color", "y", "z"], "also has 'z'"),
-        (["id", "age", "color"], "has 'id' as column 1, where 'age' belongs"),
+        (["age", "id", "color", "id"], "also has 'id', 'id'"),
     ],
 )
 def test_other_columns_are_refused(columns: list[str], told: str) -> None:
     with pytest.raises(DataError, match=told):
         TABLE.rows(pd.DataFrame([["1"] * len(columns)], columns=columns))
+
+
+def test_columns_in_another_order_are_found_by_their_names() -> None:
+    assert dense(TABLE.rows(RAW[["y", "color", "age", "id"]]), 4).tolist() == EXPECTED
 
 
 @pytest.mark.parametrize(
@@ -105,6 +111,43 @@ def test_numbers_in_parquet_are_those_in_text() -> None:
     assert words_of(numbers).tolist() == ["1", "", "2.5"]
     np.testing.assert_array_equal(numbers_of(numbers, "x"), [1, np.nan, 2.5])
     np.testing.assert_array_equal(numbers_of(pd.Series(["1", None, "2.5"], dtype=object), "x"), [1, np.nan, 2.5])
+
+
+@pytest.mark.parametrize("word", ["#N/A", "n/a", "-nan", "<NA>", "na", "none", "NULL", " NA "])
+def test_words_for_what_is_missing(word: str) -> None:
+    assert np.isnan(numbers_of(pd.Series([word, "1"], dtype=object), "x")).tolist() == [True, False]
+    column = CategoricalColumn(name="c", categories=("", "a"))
+    assert column.codes(pd.Series([word, "a"], dtype=object)).tolist() == [0, 1]
+    known = CategoricalColumn(name="c", categories=("a", word.strip()))  # as a model of before may have it
+    assert known.codes(pd.Series([word, "a"], dtype=object)).tolist() == [1, 0]
+
+
+@given(st.floats(-1e307, 1e307), st.integers(1, 3))
+def test_a_constant_is_one_at_any_scale_and_what_varies_is_none(number: float, ulps: int) -> None:
+    other = number
+    for _ in range(ulps):
+        other = np.nextafter(other, np.inf)
+    assert is_constant(number, number)
+    assert is_constant(number, other)
+    if 1e-300 < abs(number) < 1e300:
+        assert not is_constant(min(number, number * 1.001), max(number, number * 1.001))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_alike"),
+    [
+        ("1", "1.0", True),
+        ("+1", "1.", True),
+        ("-0", "0.0", True),
+        ("1e16", "10000000000000000", True),
+        ("10000000000000000", "10000000000000001", False),
+        ("inf", "1e999", False),
+        ("1_0", "10", False),
+        ("a", " a ", True),
+    ],
+)
+def test_texts_of_one_label(one: str, other: str, are_alike: bool) -> None:
+    assert (label_key(one) == label_key(other)) is are_alike
 
 
 def test_exact_words_stand_for_themselves() -> None:

@@ -93,6 +93,7 @@ def test_what_is_broken_is_red(solver: str, file: str, right: str, wrong: str, k
 KEPT = ("bpegasos-table1", "mpu-hard-margin", "sbp-table2")
 
 
+@pytest.mark.baseline
 @pytest.mark.parametrize(
     ("file", "right", "wrong", "red"),
     [
@@ -165,6 +166,7 @@ def judged(folder: Path) -> list[Cell]:
         return comparison.of_results(results)
 
 
+@pytest.mark.baseline
 @pytest.mark.parametrize(("name", "solver"), [("mpu-table1", "dcd"), ("fw-c-study", "cvm"), ("fw-table2", "fw")])
 def test_rows_of_another_machine_change_no_verdict_but_those_of_seconds(name: str, solver: str, tmp_path: Path) -> None:
     kept = ROOT / "results" / "baseline" / name

@@ -18,6 +18,7 @@ HEAD = """# The command line
 
 Every verb with its arguments and options; `mpu-bench VERB --help` shows the same. Exit code 0: every run has a result.
 1: some run failed. 2: bad input, with one message that says what is wrong and where. 130, 143: interrupted.
+141: nobody read the output to its end, as with `| head`.
 """
 
 

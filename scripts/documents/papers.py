@@ -24,11 +24,12 @@ from mpu_bench.config.read import read_without_plugins
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.config.sentences import sentences
 from mpu_bench.data.cards import catalog
-from mpu_bench.quantities import format_number
+from mpu_bench.quantities import RunStatus, format_number
 from mpu_bench.report import overview
 from mpu_bench.report.overview import PaperTable
 from mpu_bench.resources import config_names
 from mpu_bench.verdict import baseline
+from mpu_bench.verdict.baseline import Missing
 from mpu_bench.verdict.cells import COUNTED, VERDICTS, Cell
 from mpu_bench.verdict.folders import solver_text
 from mpu_bench.verdict.judge import DIFFERS, NOT_JUDGED, NOT_RUN, REFUTED, UNDECIDED, UNINFORMATIVE
@@ -154,7 +155,7 @@ def _differing(cell: Cell) -> tuple[str, ...]:
     numbers = format_number(cell.published), format_number(cell.measured), allowed
     way = ", ".join(filter(None, [cell.direction, cell.judged]))
     where = cell.table.partition("-")[2] or cell.table
-    return where, cell.dataset, solver_text(cell), cell.column, *numbers, way, _why(cell)
+    return where, cell.dataset, solver_text(cell), cell.what, *numbers, way, _why(cell)
 
 
 def _why(cell: Cell) -> str:
@@ -228,18 +229,16 @@ def _not_run(paper: str, found: dict[str, Experiment]) -> Iterator[str]:
 
 def _missing(name: str, experiment: Experiment) -> Iterator[tuple[object, ...]]:
     cards = {each.label: each for each in experiment.datasets}
-    for label, count, why in _unrun(name):
-        choice = cards.get(label.removeprefix("part of "))
+    for each in _unrun(name):
+        choice = cards.get(each.dataset)
         size = "" if choice is None else download(catalog.card(choice.name, _options(choice.options)))
-        yield f"`{name}`", label, count, why, size
+        why = each.reason if each.status == RunStatus.NOT_RUN else f"{each.status}: {each.reason}".removesuffix(": ")
+        yield f"`{name}`", f"{'part of ' * each.is_part}{each.dataset}", each.runs, why, size
 
 
-def _unrun(name: str) -> Iterator[tuple[str, str, str]]:
-    """Yield of what a config has no result: the dataset, how many runs, and why where it is known."""
-    for words in _abouts()[name]["missing"] if name in _abouts() else ():
-        label, _, rest = words.partition(", ")
-        count, _, why = rest.partition(": ")
-        yield label, count.split()[0], "" if why == "not run" else why
+def _unrun(name: str) -> Sequence[Missing]:
+    """Return of what a config has no result."""
+    return _abouts()[name]["missing"] if name in _abouts() else ()
 
 
 def _options(options: Any) -> dict[str, Any]:
@@ -250,7 +249,7 @@ def _commands(paper: str, found: dict[str, Experiment]) -> Iterator[str]:
     lines = [f"mpu-bench reproduce --paper {paper} --profile ci       # a part of each, in minutes"]
     lines += [f"mpu-bench reproduce --paper {paper} --data-limit 5GB   # all; what has a result is kept"]
     for name in found:
-        labels = dict.fromkeys(label.removeprefix("part of ") for label, _, _ in _unrun(name))
+        labels = dict.fromkeys(each.dataset for each in _unrun(name))
         lines += [f"mpu-bench run {name} --only dataset={','.join(labels)}"] if labels else []
     yield "## How to run it\n\nWith a network, on your machine; the third and later lines are what is missing here:\n"
     yield code("\n".join([*lines, "mpu-bench check"]), "console")

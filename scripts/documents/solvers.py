@@ -29,7 +29,7 @@ solves, the algorithm in words with the numbers of the paper's equations, its pa
 and when to choose it. `mpu-bench list solvers NAME` shows the parameters in a terminal; `mpu-bench try FILE` finds out
 which one [suits your data](../try.md).
 
-The peers `onedal-svc` and `snapml-svm` need a package more: `pip install 'mpu-bench[peers]'`. Without it their runs are
+The peers `onedal-svc` and `snapml-svm` need a package more: `pip install '.[peers]'`. Without it their runs are
 rows `unavailable`, and `make bench` skips them.
 """
 WORDS = """

@@ -282,8 +282,15 @@ def _explain_one(error: Any, node: Node, schema: Any) -> str:
         case "model_type" | "dict_type" | "model_attributes_type":
             message = f"must be a mapping (key: value), not {shown(error['input'])}"
         case _:
-            message = f"{re.sub('^[A-Z][a-z]+ should', 'must', error['msg'])}, not {shown(error['input'])}"
+            message = words_of(error)
     return _line(document, key, message)
+
+
+def words_of(error: Any) -> str:
+    """Return what one of pydantic's errors says of a value, without where that is."""
+    if error["type"] == "value_error":
+        return str(error["ctx"]["error"])
+    return f"{re.sub('^[A-Z][a-z]+ should', 'must', error['msg'])}, not {shown(error['input'])}"
 
 
 def _line(document: Document, key: Key, message: str) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _WINDOWS = sys.platform == "win32"
 
 _MOST_CSV_BYTES = 2**30
+_PIECE_BYTES = 2**20  # read at once: a stream without a buffer takes memory for all that is asked for
 _MOST_XZ_MEMORY = 2**28  # bytes, for the dictionary of a compressed file
 _NOT_REGULAR = (
     (stat.S_ISDIR, errno.EISDIR, "is a folder, not a file"),
@@ -49,6 +50,10 @@ def _is_there(asked: Callable[[], bool]) -> bool:
         return asked()
     except (OSError, ValueError):
         return False
+
+
+class NotRegularError(OSError):
+    """What stands at a path is no regular file; ``strerror`` says what it is."""
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -85,7 +90,7 @@ def open_regular(path: Path) -> BinaryIO:
 def _check_regular(mode: int, path: Path) -> None:
     for is_kind, number, words in _NOT_REGULAR:
         if is_kind(mode):
-            raise OSError(number, words, str(path))
+            raise NotRegularError(number, words, str(path))
 
 
 def read_bounded(path: Path, most_bytes: int, error: type[UserError]) -> bytes:
@@ -105,17 +110,24 @@ def read_bounded(path: Path, most_bytes: int, error: type[UserError]) -> bytes:
     """
     try:
         with open_regular(path) as stream:
-            pieces, size = [], 0
-            while size <= most_bytes and (piece := stream.read(most_bytes + 1 - size)):
-                pieces.append(piece)
-                size += len(piece)
+            content = read_beginning(stream, most_bytes + 1)
     except FileNotFoundError:
         raise error(f"{path}: no such file") from None
     except OSError as problem:
         words = problem.strerror or str(problem)
-        raise error(f"{path}: {words if words.startswith('is a ') else f'cannot be read: {words}'}") from None
-    if size > most_bytes:
+        cannot = "" if isinstance(problem, NotRegularError) else "cannot be read: "
+        raise error(f"{path}: {cannot}{words}") from None
+    if len(content) > most_bytes:
         raise error(f"{path}: is larger than {most_bytes:,} bytes, the most that such a file may have")
+    return content
+
+
+def read_beginning(stream: BinaryIO, most_bytes: int) -> bytes:
+    """Return so many bytes of a stream, or all that it has, in memory for what there is, not for what there may be."""
+    pieces = []
+    while most_bytes and (piece := stream.read(min(most_bytes, _PIECE_BYTES))):
+        pieces.append(piece)
+        most_bytes -= len(piece)
     return b"".join(pieces)
 
 

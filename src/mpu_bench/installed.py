@@ -1,4 +1,4 @@
-"""What installed packages bring: the entry points of a group, by name; no package is imported to list them."""
+"""What installed packages bring, and how an extra is installed; no package is imported to list what they bring."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from pathlib import Path
 
 SOLVERS = "mpu_bench.solvers"  #: name -> module:Class
 DATASETS = "mpu_bench.datasets"  #: any name -> package, or package.folder, whose folder holds cards
+
+
+def extra(name: str) -> str:
+    """Return the command that installs an extra, in the folder with the project's source."""
+    return f"pip install '.[{name}]' in mpu-bench's source folder"
 
 
 def brought(group: str) -> dict[str, EntryPoint]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
@@ -25,13 +26,19 @@ from mpu_bench.errors import DataError
 from mpu_bench.texts import one_line
 
 #: texts that stand for a value that is not there
-MISSING_WORDS = ("", "?", "NA", "N/A", "nan", "NaN", "null", "NULL", "None")
+MISSING_WORDS = (
+    "", "?", "NA", "N/A", "na", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null",
+    "None", "none", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
+)  # fmt: skip
 MISSING = ""  #: the word that all of them become in a categorical column
 _MISSING_WORDS = frozenset(MISSING_WORDS)
 _MOST_NAMED = 5
 _MOST_SHOWN_BYTES = 100
 _LARGEST_WHOLE = 1e15
 _LARGEST = float(np.finfo(np.float32).max)
+_ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a number that was computed in more than one way
+_SMALLEST = float(np.finfo(np.float64).tiny)
+_INTEGER = re.compile(r"[+-]?[0-9]{1,300}")
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Width = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -104,9 +111,10 @@ class CategoricalColumn(Strict):
         if isinstance(texts.dtype, pd.CategoricalDtype):
             return self.codes(_categories(texts))[texts.cat.codes.to_numpy()]
         cells = texts.to_list()
-        words = [str(each) for each in cells] if self.exact else words_of(texts)
+        words = [str(each) for each in cells] if self.exact else texts_of(texts).tolist()
         places = {word: place for place, word in enumerate(self.categories)}
-        codes = np.array([places.get(word, -1) for word in words], np.intp)
+        absent = -1 if self.exact else places.get(MISSING, -1)
+        codes = np.array([places.get(word, absent if word in _MISSING_WORDS else -1) for word in words], np.intp)
         for row in np.flatnonzero(codes < 0):
             codes[row] = next(
                 (places[word] for word in _other_words(cells[row], self.categories) if word in places), -1
@@ -181,24 +189,24 @@ class Table(Strict):
         """The names of the columns that features are made of."""
         return tuple(column.name for column in self.columns if not isinstance(column, OmittedColumn))
 
-    def check_columns(self, given: Sequence[str]) -> None:
-        """Check the columns of a file: those here, in this order; the label may be left out.
+    def ordered(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return a table with its columns as they are here, whatever their order; the label may be left out.
 
         Raises
         ------
         DataError
-            If one is missing, too many, or elsewhere.
+            If one is missing, there twice or too many.
         """
+        given = [str(name) for name in table.columns]
         expected = [column.name for column in self.columns if column.name != self.label or self.label in given]
-        if list(given) == expected:
-            return
+        if given == expected:
+            return table
         missing = [name for name in expected if name not in given]
-        extra = [name for name in given if name not in expected]
+        extra = [name for name in given if name not in expected or given.count(name) > 1]
         told = [f"{words} {_listed(names)}" for words, names in (("lacks", missing), ("also has", extra)) if names]
-        if not told:
-            place = next(i for i, name in enumerate(given) if name != expected[i])
-            told = [f"has '{given[place]}' as column {place + 1}, where '{expected[place]}' belongs"]
-        raise DataError(f"{' and '.join(told)}; the columns of the model are, in this order: {_listed(expected, 50)}")
+        if told:
+            raise DataError(f"{' and '.join(told)}; the columns of the model are: {_listed(expected, 50)}")
+        return table.iloc[:, [given.index(name) for name in expected]]
 
     def rows(self, table: pd.DataFrame, first_row: int = 1) -> Rows:
         """Return the rows of a table, as a solver sees them, in single precision.
@@ -212,9 +220,9 @@ class Table(Strict):
         Raises
         ------
         DataError
-            As of `check_columns`; with row and column, where a number is none.
+            As of `ordered`; with row and column, where a number is none.
         """
-        self.check_columns([str(name) for name in table.columns])
+        table = self.ordered(table)
         parts: list[Any] = []
         for i, column in enumerate(column for column in self.columns if column.name in table.columns):
             texts = table.iloc[:, i]
@@ -237,7 +245,7 @@ class Vectors(Strict):
     """
 
     kind: Literal["vectors"] = "vectors"
-    features_in: Annotated[int, Field(ge=1)]
+    features_in: Annotated[int, Field(ge=1, lt=2**31)]
     first_index: Literal[0, 1] = 1  #: of svmlight text
     multiply_by: Finite = 1.0
     divide_by: Width = 1.0
@@ -372,12 +380,20 @@ def words_of(texts: pd.Series[Any]) -> NDArray[Any]:
 
     Numbers are written as short as they can be: 1, not 1.0.
     """
+    words = texts_of(texts)
+    return np.array([MISSING if word in _MISSING_WORDS else word for word in words], object)
+
+
+def texts_of(texts: pd.Series[Any]) -> NDArray[Any]:
+    """Return a column as `words_of` does, with words such as NA as they stand there, shape (n,)."""
+    if pd.api.types.is_integer_dtype(texts):
+        return np.array([MISSING if each is pd.NA else str(each) for each in texts.to_list()], object)
     if pd.api.types.is_numeric_dtype(texts) and not pd.api.types.is_bool_dtype(texts):
         numbers = texts.to_numpy(np.float64, na_value=np.nan)
         return np.array([MISSING if np.isnan(each) else plain_number(each) for each in numbers], object)
     if isinstance(texts.dtype, pd.CategoricalDtype):
-        return words_of(_categories(texts))[texts.cat.codes.to_numpy()]
-    return np.array(plain_words(texts.to_list()), object)
+        return texts_of(_categories(texts))[texts.cat.codes.to_numpy()]
+    return np.array([_text(each) for each in texts.to_list()], object)
 
 
 def _categories(texts: pd.Series[Any]) -> pd.Series[Any]:
@@ -387,13 +403,32 @@ def _categories(texts: pd.Series[Any]) -> pd.Series[Any]:
 
 def plain_words(cells: Iterable[Any]) -> list[str]:
     """Return cells as words without blanks around them; `MISSING` where one is missing."""
-    words = (
-        "" if each is None or each is pd.NA
-        else plain_number(float(each)) if isinstance(each, float | np.floating) and np.isfinite(each)
-        else str(each).strip()
-        for each in cells
-    )  # fmt: skip
-    return [MISSING if word in _MISSING_WORDS else word for word in words]
+    return [MISSING if word in _MISSING_WORDS else word for word in map(_text, cells)]
+
+
+def _text(cell: Any) -> str:
+    if cell is None or cell is pd.NA:
+        return MISSING
+    if isinstance(cell, float | np.floating) and np.isfinite(cell):
+        return plain_number(float(cell))
+    return str(cell).strip()
+
+
+def is_constant(low: Any, high: Any) -> Any:
+    """Return whether numbers that lie between these differ by no more than rounding, of each pair of an array."""
+    with np.errstate(over="ignore"):
+        return np.subtract(high, low) <= np.maximum(_ROUNDING * np.maximum(np.abs(low), np.abs(high)), _SMALLEST)
+
+
+def label_key(word: str) -> str:
+    """Return what two texts of one label have in common: ``1`` for 1.0 and +1, a whole number to its last digit."""
+    word = word.strip()
+    if _INTEGER.fullmatch(word):
+        return str(int(word))
+    number = _number(word)
+    if math.isnan(number):
+        return word
+    return str(int(number)) if number.is_integer() else repr(number)
 
 
 def plain_number(number: float) -> str:

@@ -99,6 +99,27 @@ def _resident(pid: int) -> int:
     return 0
 
 
+def peak_bytes(pid: int) -> int:
+    """Return the largest memory that a process has had, as far as the system counts it (Linux); else what it has."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in (_PROC / str(pid) / "status").read_bytes().splitlines():
+            if line.startswith(b"VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return _resident(pid)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor seconds of all threads of a process; 0 if it is gone."""
+    if LINUX:
+        status = _status(pid)
+        return (int(status[11]) + int(status[12])) / os.sysconf("SC_CLK_TCK") if len(status) > 12 else 0.0
+    import psutil
+
+    with suppress(psutil.Error):
+        return sum(psutil.Process(pid).cpu_times()[:2])
+    return 0.0
+
+
 def _proportional(pid: int) -> int:
     """Return the memory of a process, of what it shares with n others one part of n."""
     with suppress(OSError, ValueError, IndexError):

@@ -28,6 +28,22 @@ class RunStatus(StrEnum):
     NOT_RUN = "not run"  #: planned, and nothing is stored of it yet
 
 
+class Ending(StrEnum):
+    """What ended a run; equal to its word, which of a rule of ``stop:`` is its key."""
+
+    RULE = "own rule"  #: of the solver
+    PASSES = "passes"
+    SECONDS = "seconds"
+    KERNEL_EVALUATIONS = "kernel_evaluations"
+    GAP = "gap"
+    SUBOPTIMALITY = "suboptimality"
+    CAP = "own cap"  #: of a solver that trains in one piece and has not converged
+    TIME_LIMIT = "time limit"  #: of the config, or of a phase
+    MEMORY_LIMIT = "memory limit"  #: of the config
+    SYSTEM = "system"  #: which killed its process or had no memory left
+    FAULT = "fault"  #: an exception, the end of its process, numbers that are not finite
+
+
 #: the two whose runs have a result; runs of the others are made again
 FINISHED = (RunStatus.DONE, RunStatus.STOPPED)
 FAILED = tuple(status for status in RunStatus if status not in (*FINISHED, RunStatus.NOT_RUN))
@@ -96,6 +112,8 @@ class Quantity(Column):
     held : {"count", "value", "error", ""}
         How it is held to earlier results: counts and values to be equal on the same kind of processor, errors by a test
         of proportions on another.
+    is_share : bool
+        Whether it is a share of wrong, or right, answers: zero says something, and a constant answer has one, too.
     rows : str
         For an error: the column with the number of rows of which it is a share.
     published : str
@@ -112,12 +130,23 @@ class Quantity(Column):
     format: str = ".4g"
     better: Literal["lower", "higher", ""] = ""
     held: Literal["count", "value", "error", ""] = ""
+    is_share: bool = False
     rows: str = ""
     published: str = ""
     in_runs: bool = True
     in_curves: bool = False
     averaged: bool = True
     derive: Callable[[Mapping[str, Any]], float | None] | None = None
+
+    @property
+    def is_seconds(self) -> bool:
+        """Whether it is a time, which no other machine or hour repeats."""
+        return self.unit == "seconds"
+
+    @property
+    def is_accuracy(self) -> bool:
+        """Whether it is a share of right answers, not of wrong ones."""
+        return self.is_share and self.better == "higher"
 
     @property
     def heading(self) -> str:
@@ -139,8 +168,8 @@ def _percent(name: str, of: str, title: str, meaning: str, **more: Any) -> Quant
     def derive(run: Mapping[str, Any]) -> float | None:
         return None if run[of] is None else 100 * run[of]
 
-    fixed: dict[str, Any] = {"unit": "percent", "format": ".2f", "in_runs": False, "better": "lower", "derive": derive}
-    return Quantity(name, "REAL", meaning, title=title, **fixed | more)
+    fixed: dict[str, Any] = {"unit": "percent", "is_share": True, "format": ".2f", "in_runs": False, "better": "lower"}
+    return Quantity(name, "REAL", meaning, title=title, **fixed | {"derive": derive} | more)
 
 
 def _accuracy_percent(run: Mapping[str, Any]) -> float | None:
@@ -177,13 +206,17 @@ _DESCRIPTION = (
     Column("seed", "INTEGER", "seed of everything random in the run"),
     Column("trial", "TEXT", "for a run that only tries values for others: which rows it is tested on"),
     Column("tuned", "TEXT", "what was tuned, over which values, and how"),
+    Column("tuned_on_test", "INTEGER", "1 if the test rows themselves chose the values, else 0"),
     Column("problem", "TEXT", "what the objective is the value of; objectives of different problems do not compare"),
+    Column("maximised", "INTEGER", "1 if the larger objective of its problem is the better, else 0"),
     Column("as_published", "INTEGER", "1 if its settings, seed aside, are those of the config as written, else 0"),
     Column("overridden", "TEXT", "what a profile or an option changed in the config, where the settings are not its"),
     Column("earlier", "INTEGER", "1 if the folder's present plan does not have the run, only an earlier one"),
     Column("chosen", "TEXT", "the values that tuning chose"),
     Column("status", "TEXT", f"how the run ended: {', '.join(RunStatus)}"),
+    Column("ended_by", "TEXT", f"what ended the run, one of: {', '.join(Ending)}"),
     Column("reason", "TEXT", "the rule that ended it, what failed, and remarks of the solver"),
+    Column("unsavable", "INTEGER", "1 if its model was to be saved and no file can hold it; the reason says why"),
     Column("traceback", "TEXT", "where an exception was raised, from the first line of the user's own file on"),
     Column("machine", "TEXT", "id of the machine and the versions, as in environment.json"),
     Column("threads", "INTEGER", "how many threads the run may use"),
@@ -236,7 +269,7 @@ _MEASURED = (
     Quantity("support_vectors", "INTEGER", "vectors of the model; none of a linear one", format=".0f", held="count",
              published="support_vectors", in_curves=True),
     _percent("support_vectors_percent", "support_vectors", "support vectors, %", "support vectors in percent of n",
-             derive=_support_vectors_percent, better=""),
+             derive=_support_vectors_percent, better="", is_share=False),
     Quantity("objective", "REAL", "primal objective of the model", format=".7g", better="lower", held="value",
              published="objective", in_curves=True),
     Quantity("dual_objective", "REAL", "dual objective, a lower bound of the optimum", format=".7g", in_curves=True),
@@ -245,23 +278,26 @@ _MEASURED = (
     Quantity("suboptimality", "REAL", "objective / optimum - 1, where the config asks for the optimum", format=".1e",
              better="lower", in_curves=True),
     Quantity("train_error", "REAL", "share of training examples with a wrong label", unit="fraction",
-             title="training error, %", scale=100.0, format=".2f", better="lower", held="error", rows="n",
-             in_curves=True),
-    Quantity("test_error", "REAL", "share of test examples with a wrong label", unit="fraction", title="test error, %",
+             is_share=True, title="training error, %", scale=100.0, format=".2f", better="lower", held="error",
+             rows="n", in_curves=True),
+    Quantity("test_error", "REAL", "share of test examples with a wrong label", unit="fraction",
+             is_share=True, title="test error, %",
              scale=100.0, format=".2f", better="lower", held="error", rows="n_test", in_curves=True),
-    _percent("test_error_percent", "test_error", "test error, %", "test_error in percent",
+    _percent("test_error_percent", "test_error", "test error, %", "test_error in percent", rows="n_test",
              published="test_error_percent"),
     _percent("test_accuracy_percent", "test_error", "test accuracy, %", "percent of test examples with the right label",
-             derive=_accuracy_percent, better="higher", published="accuracy_percent"),
+             derive=_accuracy_percent, better="higher", rows="n_test", published="accuracy_percent"),
     Quantity("constant_error", "REAL", "share of test examples that are not of the most frequent class among them",
-             unit="fraction", title="test error of a constant, %", scale=100.0, format=".2f"),
+             unit="fraction",
+             is_share=True, title="test error of a constant, %", scale=100.0, format=".2f"),
     Quantity("balanced_error", "REAL", "mean over the classes of the share of their test examples with a wrong label",
-             unit="fraction", title="balanced test error, %", scale=100.0, format=".2f", better="lower"),
+             unit="fraction",
+             is_share=True, title="balanced test error, %", scale=100.0, format=".2f", better="lower"),
     Quantity("positives_found", "REAL", "share of the positive test examples with the right label", unit="fraction",
-             title="positives found, %", scale=100.0, format=".2f"),
+             is_share=True, title="positives found, %", scale=100.0, format=".2f"),
     Quantity("online_error", "REAL", "wrong predictions / examples presented, of online solvers", unit="fraction",
-             title="online error, %", scale=100.0, format=".2f", better="lower", held="error", rows="n",
-             in_curves=True),
+             is_share=True, title="online error, %", scale=100.0, format=".2f", better="lower", held="error",
+             rows="n", in_curves=True),
     _percent("online_error_percent", "online_error", "online error, %", "online_error in percent"),
     Quantity("margin", "REAL", "smallest y w.x / ||w|| over the training examples", in_curves=True),
     Quantity("margin_fraction", "REAL", "certified lower bound of margin / maximum margin",
@@ -271,6 +307,8 @@ _MEASURED = (
     Quantity("update_bound", "REAL", "how many updates a theorem allows", title="bound on the updates", format=".3g",
              in_curves=True),
     Quantity("nu", "REAL", "mean hinge loss / ||w||", published="nu", in_curves=True),
+    Quantity("overhead_seconds", "REAL", "wall seconds of the run beside training and compiling: to load, evaluate and "
+             "save", unit="seconds", title="seconds beside training", format=".3g", averaged=False),
     Quantity("peak_memory_mb", "REAL", "largest resident memory of the run's process, with the interpreter, and "
              "without what earlier runs in it left behind", unit="2^20 bytes", title="peak memory, MB"),
     Quantity("model_bytes", "INTEGER", "size of the numbers of the model", unit="bytes", format=".3g"),
@@ -309,7 +347,13 @@ def quantity_of(column: str) -> Quantity | None:
 def is_seconds(column: str) -> bool:
     """Return whether the quantity of a column of a published table, or of a claim, is measured in seconds."""
     quantity = quantity_of(column)
-    return quantity is not None and quantity.unit == "seconds"
+    return quantity is not None and quantity.is_seconds
+
+
+def is_accuracy(column: str) -> bool:
+    """Return whether the quantity of a column, or of a claim, is a share of right answers, not of wrong ones."""
+    quantity = quantity_of(column)
+    return quantity is not None and quantity.is_accuracy
 
 
 def format_number(value: float | None) -> str:

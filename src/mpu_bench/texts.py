@@ -13,7 +13,7 @@ MOST_BYTES = 10_000  #: of a reason that is kept
 #: of an address: what stands before its host (a password may hold what no host does), and what a key opens
 _CREDENTIALS = re.compile(r"(?<=://)(?:[^/?#\s'\"]*@|[^/?#\s'\"@:]*:(?!\d+(?:[/?#\s'\"]|$))[^\s'\"]*@)")
 _KEYS = re.compile(r"([?&;][\w.-]*(?:token|key|pass|pwd|secret|sig|auth|credential)[\w.-]*=)[^&;\s'\"]+", re.IGNORECASE)
-_FORMULA = re.compile(r"'*\s*[=+\-@\t\r]")  # with what a spreadsheet takes a cell for a formula
+_FORMULA = re.compile(r"'*\s*[=+\-@\t\r＝＋－＠]")  # with what a spreadsheet takes a cell for a formula
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and format characters, halves of surrogate pairs, separators
 
 

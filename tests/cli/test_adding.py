@@ -45,13 +45,13 @@ def test_from_a_file_to_a_result(mine: Path, place: Path, mpu_bench: Called) -> 
     for told in ("left out", "numbers", "words", "label", "'answer' (the last column)", "32 training and 8 test rows"):
         assert told in added.stdout
     command = added.stdout.splitlines()[-2]
-    assert command == "mpu-bench run adult --set name=mine --set dataset=mine"
+    assert command == "mpu-bench run quickstart --set name=mine --set 'datasets=[mine]' --repeats 1"
     ran = mpu_bench(*shlex.split(command)[1:], "--only", "solver=dcd", MPU_BENCH_DATA=data)
     assert ran.returncode == 0, ran.stderr
     assert "mine: 32 x 3, 8 test rows" in ran.stdout
     mine.write_text(table().replace("u1,", "u100,"), encoding="utf-8")
     again = mpu_bench(*shlex.split(command)[1:], "--only", "solver=dcd", MPU_BENCH_DATA=data)
-    assert "other runs of this experiment, not asked for: 3" in again.stdout  # one is of the file as it was
+    assert "other runs of this experiment" in again.stdout  # of the file as it was
 
 
 @pytest.mark.parametrize("name", ["2024", "off", "größe"])
@@ -61,7 +61,7 @@ def test_the_command_that_comes_next_works_with_a_name_that_is_no_text_in_yaml(
     mine.rename(place / f"{name}.csv")
     code, said = called("data", "add", f"{name}.csv")
     assert code == 0
-    command = next(line for line in said.splitlines() if line.startswith("mpu-bench run adult"))
+    command = next(line for line in said.splitlines() if line.startswith("mpu-bench run quickstart"))
     assert called(*shlex.split(command)[1:], "--dry-run")[0] == 0
 
 
@@ -102,6 +102,30 @@ def test_the_verbs_for_a_file_of_ones_own(mine: Path, place: Path, called: Call)
     assert mine.read_text("utf-8") == table()
 
 
+def test_a_positive_class_is_told_as_the_problem_that_it_makes(mine: Path, place: Path, called: Call) -> None:
+    code, said = called("data", "add", "mine.csv", "--label", "color", "--positive", "red", "--name", "two")
+    assert (code, "against the rest" in said) == (0, False)
+    mine.write_text("x,y\n" + "".join(f"{i},{i % 3}\n" for i in range(30)), encoding="utf-8")
+    code, said = called("data", "add", "mine.csv", "--positive", "0")
+    assert code == 0
+    assert "3 classes: 0 (10), 1 (10), 2 (10); 0 against the rest" in " ".join(said.split())
+    assert "one-against-rest" not in said
+
+
+def test_a_command_of_a_card_repeats_all_options(place: Path, called: Call) -> None:
+    (place / "mine.csv").write_text("2019,country\n1,NA\n2,FR\n3,NA\n4,FR\n", encoding="utf-8")
+    assert "'NA' stands for a label that is missing" in refused(called, "mine.csv", "--header")
+    assert called("data", "add", "mine.csv", "--header", "--no-missing-words")[0] == 0
+    card = place / "datasets" / "mine.yaml"
+    assert "--header --no-missing-words --name mine" in card.read_text("utf-8").splitlines()[1]
+    (place / "m.svm").write_text("1 1:1 2:5000\n-1 1:2 2:3\n", encoding="utf-8")
+    code, said = called("data", "add", "m.svm", "--first-index", "0")
+    assert code == 0
+    assert "3 features, counted from 0" in said
+    assert "warning: the largest values of its columns differ by a factor of 2e+03" in " ".join(said.split())
+    assert "--first-index 0 --name m" in (place / "datasets" / "m.yaml").read_text("utf-8").splitlines()[1]
+
+
 def test_a_card_is_not_replaced_unasked(mine: Path, place: Path, called: Call) -> None:
     assert called("data", "add", "mine.csv")[0] == 0
     assert "datasets/mine.yaml: is there already; call yours otherwise: --name NAME" in refused(called, "mine.csv")
@@ -131,6 +155,7 @@ def test_names_of_the_project_are_its_own(mine: Path, called: Call) -> None:
         (["--test", "mine.csv", "--split", "0.5"], "the test part comes from a file of its own"),
         (["--label", "age"], "different numbers are those of a regression"),
         (["--separator", "||"], "--separator: separator: "),
+        (["--first-index", "0"], "is a table, to which 'first_index' does not apply"),
     ],
 )
 def test_options_that_cannot_be(options: list[str], told: str, place: Path, mine: Path, called: Call) -> None:

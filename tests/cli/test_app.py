@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from command_line import COMMAND, environment
-from mpu_bench.cli.app import app
+from mpu_bench.cli.app import app, call
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,7 @@ from mpu_bench.cli.app import app
         (["frobnicate"], "No such command"),
         (["run"], "Missing argument"),
         (["run", "tried.yaml", "--jobs", "0"], "--jobs"),
+        (["run", "tried.yaml", "--jobs", "x"], "'x'"),
         (["run", "tried.yaml", "--repeats", "0"], "--repeats"),
         (["reproduce", "--paper", "mpu-2011"], "did you mean 'mpu-2010'?"),
         (["reproduce", "--profile", "cii"], "--profile cii: no config has it: did you mean 'ci'?"),
@@ -148,3 +149,73 @@ def test_a_stream_that_came_closed_changes_no_exit_code(place: Path, closed: str
         command = f"{shlex.join(map(str, COMMAND))} {verb} {closed}"
         done = subprocess.run(["sh", "-c", command], cwd=place, capture_output=True, env=environment(), check=False)
         assert (done.returncode, b"Traceback" in done.stderr) == (code, False), verb
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-"])
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell of POSIX")
+def test_runs_are_made_whatever_stream_came_closed(place: Path, closed: str) -> None:
+    (place / "tried.yaml").write_text(
+        "name: tried\ndataset: {checkerboard: {rows: 60, test_rows: 20}}\nkernel: {gaussian: {gamma: 1.0}}\n"
+        "solvers: [perceptron]\nstop: {passes: 1}\n",
+        encoding="utf-8",
+    )
+    command = f"{shlex.join(map(str, COMMAND))} run tried.yaml {closed}"
+    assert subprocess.run(["sh", "-c", command], cwd=place, env=environment(), check=False).returncode == 0
+
+
+def test_memory_that_cannot_be_had_is_one_message(monkeypatch, capsys) -> None:
+    def fail(**_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("mpu_bench.cli.app.app", fail)
+    assert call() == 2
+    assert capsys.readouterr().err.startswith("mpu-bench: out of memory; ")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a limit on address space that holds")
+def test_too_small_an_address_space_is_one_message(place: Path) -> None:
+    command = f"ulimit -v 400000; {shlex.join(map(str, COMMAND))} list configs"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=place, capture_output=True, env=environment(), text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the limit on address space (ulimit -v) is 410 MB; at least 500 MB are needed" in " ".join(
+        done.stderr.split()
+    )
+
+
+@pytest.mark.parametrize("verb", ["list solvers", "--help"])
+@pytest.mark.parametrize("colour", [{}, {"FORCE_COLOR": "1"}], ids=["plain", "colour"])
+def test_a_reader_who_has_gone_is_told_from_a_run_that_failed(place: Path, verb: str, colour: dict[str, str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as output:
+        done = subprocess.run(
+            [*COMMAND, *verb.split()], cwd=place, stdout=output, stderr=subprocess.PIPE, env=environment(**colour),
+            check=False, text=True,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["export", "results/tried", "--to", "xls"], "Invalid value for '--to': 'xls' is not one of"),
+        (["run", "tried.yaml", "--jobs", "x"], "Invalid value for '--jobs': must be a valid integer"),
+        (["run", "tried.yaml", "--set", "name=page"], "'page' is reserved for the folder results/page; choose another"),
+        (["run", "tried.yaml", "--set", "name=Baseline"], "'Baseline' is reserved for the folder results/baseline"),
+        (["run", "tried.yaml", "--set", "name=tables"], "'tables' is reserved for the folder results/tables"),
+    ],
+)
+def test_words_of_libraries_are_ours(called, arguments: list[str], message: str) -> None:
+    code, told = called(*arguments)
+    assert code == 2
+    assert message in " ".join(told.split())
+
+
+def test_a_current_folder_that_was_deleted_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    command = ["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", *COMMAND, "list", "configs"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "mpu-bench: the folder you are in was deleted; change to another and try again\n"

@@ -12,7 +12,9 @@ from typer.testing import CliRunner, Result
 
 from mpu_bench.cli.app import app
 from mpu_bench.errors import ConfigError, StoreError
-from mpu_bench.verdict import baseline
+from mpu_bench.report import checked, overview
+from mpu_bench.verdict import baseline, folders, regression
+from mpu_bench.verdict.cells import VERDICTS
 from oracles import made_up
 
 
@@ -46,8 +48,8 @@ def test_a_change_is_a_failure(results: Path) -> None:
     done = check(changed(results))
     assert done.exit_code == 1
     words = " ".join(done.output.split())
-    assert "adult sbp seed=0 test error 20% and 15%" in words
-    assert "undecided higher, was: agrees" in words
+    assert "adult sbp seed=0 test error, %: now 20, baseline 15, +5 points" in words
+    assert "now undecided higher, baseline agrees" in words
     assert "2 runs and 1 verdict have changed" in words
 
 
@@ -63,7 +65,7 @@ def test_results_without_a_baseline_are_no_failure(results: Path) -> None:
     other = made_up.results(Path("results"), "other")
     done = check(other)
     assert done.exit_code == 0
-    assert "other: no baseline keeps anything of it" in done.output
+    assert "the baseline keeps nothing of other" in done.output
     Path("results/baseline").rename("kept")
     assert check(other).exit_code == 0
     assert check(results, "--baseline", "kept").exit_code == 0
@@ -104,5 +106,29 @@ def test_junit_is_a_case_for_each_run_and_verdict(results: Path) -> None:
         "sbp-runtime row 1, adult, libsvm, test_error_percent": "differs (higher, worse): published 14.9, measured 16"
     }
     _, failures = suite(changed(results))
-    assert failures["adult sbp seed=0"] == "test error 20% and 15%"
+    assert failures["adult sbp seed=0"] == "test error, %: now 20, baseline 15, +5 points"
     assert len(failures) == 3
+
+
+@pytest.mark.parametrize("name", ["mpu-hard-margin-ci", "fw-table2-ci", "bpegasos-table1-ci"])
+def test_no_two_cases_have_one_name(name: str) -> None:
+    folder = Path(__file__).parents[2] / "results/baseline" / name
+    copy = [baseline.check(folder, None)]
+    (suite,) = ET.fromstring(checked.junit_text(copy, strict=False))
+    cases = [(case.get("classname"), case.get("name")) for case in suite]
+    runs = regression.read(folder)
+    names = [each.name for each in regression.compare(runs, runs)]
+    assert (len(set(cases)), len(set(names))) == (len(cases), len(names))
+
+
+def test_a_fresh_clone_is_checked_on_one_screen_with_the_counts_of_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    done = check()
+    lines = done.output.splitlines()
+    assert done.exit_code == 0
+    assert len(lines) < 40
+    assert lines[-1].endswith("experiments, judged by today's rules: nothing has changed")
+    site = overview.by_table(map(overview.of_folder, folders.results_folders(Path("results"), profiles=False)))
+    counts = overview.by_paper(site)[-1]
+    (all_of_it,) = (line.split() for line in lines if line.split()[:2] == ["all", "all"])
+    assert list(map(int, all_of_it[2:])) == [counts[verdict] for verdict in VERDICTS if counts[verdict]]

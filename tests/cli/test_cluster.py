@@ -134,7 +134,7 @@ def test_a_program_uses_a_cluster(place: Path, machines: Machines) -> None:
     [
         (
             ["--cluster", "laboratory"],
-            "--cluster laboratory: must be the address of a Dask scheduler (tcp://host:8786)",
+            "--cluster laboratory: give the address of a Dask scheduler (tcp://host:8786)",
         ),
         (["--jobs-per-worker", "2"], "--jobs-per-worker: is for a cluster; give --cluster, too"),
         (["--send-data"], "--send-data: is for a cluster; give --cluster, too"),

@@ -9,6 +9,7 @@ import pytest
 
 from model_examples import FEATURES, expansion, raw_rows, saved
 from mpu_bench.core.kernels import Gaussian
+from mpu_bench.core.models import LinearModel
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.export import compiler
 from mpu_bench.models.saved import SavedModel
@@ -65,3 +66,52 @@ def test_fixed_point_needs_rows(called, models: Path) -> None:
 def test_the_width_of_integers_needs_integers(called, models: Path) -> None:
     code, said = called("export-c", "linear.mpu", "--bits", "8")
     assert (code, "--fixed-point" in said) == (2, True)
+
+
+@needs_compiler
+def test_what_does_not_answer_alike_is_not_written(called, models: Path) -> None:
+    random = np.random.default_rng(0)
+    close = LinearModel(np.array([[1.0, -1.0, 0.002, 0.0, 0.0]]))
+    SavedModel(close, Classes.of([0, 1]), FEATURES).save(models / "close.mpu")
+    rows = np.column_stack([random.normal(size=200)] * 2 + [random.normal(size=(200, 3))])
+    np.savetxt(models / "close.csv", rows, delimiter=",")
+    for out in ((), ("--out", "close.c")):
+        code, said = called("export-c", "close.mpu", "--check", "close.csv", "--fixed-point", "--bits", "8", *out)
+        assert code == 1
+        assert "nothing is written: fewer than 99% of the labels are the same" in said
+        assert "close_predict" not in said
+    assert not (models / "close.c").exists()
+
+
+def test_an_onnx_file_that_does_not_answer_alike_is_not_written(called, models: Path, monkeypatch) -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    wrong = np.array(["a"] * 50), np.zeros((50, 1), np.float32)
+    monkeypatch.setattr("mpu_bench.models.export.onnx_graph.runtime_answers", lambda *_: wrong)
+    code, said = called("export-onnx", "linear.mpu", "--check", "rows.csv", "--out", "linear.onnx")
+    assert (code, "nothing is written: fewer than 99%" in said) == (1, True)
+    assert not (models / "linear.onnx").exists()
+
+
+def test_what_is_known_to_be_too_coarse_is_written_only_if_rows_show_that_it_agrees(called, models: Path) -> None:
+    far = LinearModel(np.array([[1.0, 1.0, 0.0, 0.0, 0.0, -2e9]]))
+    SavedModel(far, Classes.of([0, 1]), FEATURES + 1, constant=1.0).save(models / "far.mpu")
+    for verb, out in (("export-c", "far.c"), ("export-onnx", "far.onnx")):
+        code, said = called(verb, "far.mpu", "--out", out)
+        assert code == 2
+        assert "nothing is written: the intercept -2e+09 cancels against columns far from zero" in said
+        assert "--check DATA" in said
+        assert not (models / out).exists()
+    if compiler.find_compiler() is not None:
+        for offset, expected in ((1e9, 1), (5.0, 0)):
+            np.savetxt(models / "far.csv", raw_rows(200).astype(float) + offset, delimiter=",")
+            assert called("export-c", "far.mpu", "--check", "far.csv", "--out", "far.c")[0] == expected
+            assert (models / "far.c").exists() == (expected == 0)
+
+
+@needs_compiler
+def test_it_says_where_not_all_rows_are_compared(called, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mpu_bench.cli.exporting._MOST_ROWS", 50)
+    assert "compared: 50 raw rows;" in called("export-c", "linear.mpu", "--check", "rows.csv")[1]
+    monkeypatch.setattr("mpu_bench.cli.exporting._MOST_ROWS", 20)
+    said = called("export-c", "linear.mpu", "--check", "rows.csv")[1]
+    assert "compared: the first 20 raw rows (no more are taken);" in said

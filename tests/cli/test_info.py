@@ -48,7 +48,7 @@ def test_a_solver_is_listed_with_its_parameters(mpu_bench: Called) -> None:
 
 def test_a_solver_that_is_not_installed_is_listed_with_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")
-    reason = "snapml is not installed: pip install 'mpu-bench[peers]'"
+    reason = "snapml is not installed: pip install '.[peers]' in mpu-bench's source folder"
     monkeypatch.setattr("mpu_bench.solvers.not_installed", lambda name: reason if name == "snapml-svm" else "")
     for names in (["snapml-svm"], ["snapml-svm", "dcd"], []):
         listed = CliRunner().invoke(app, ["list", "solvers", *names])

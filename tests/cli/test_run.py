@@ -94,7 +94,7 @@ def test_a_dry_run_with_force_lists_what_has_a_result(place: Path, mpu_bench: Ca
 
 
 def test_a_dry_run_tells_which_solver_is_not_installed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reason = "snapml is not installed: pip install 'mpu-bench[peers]'"
+    reason = "snapml is not installed: pip install '.[peers]' in mpu-bench's source folder"
     monkeypatch.setattr("mpu_bench.solvers.not_installed", lambda name: reason if name == "snapml-svm" else "")
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.chdir(place)
@@ -113,6 +113,8 @@ def test_a_dry_run_tells_how_long_the_rest_takes(mpu_bench: Called) -> None:
     assert last.split() == ["checkerboard", "mpu", "seed=2", "to", "do"]
     assert "to do: 5 runs, about 0.0" in told
     assert "of training; unknown for 3 of 5 runs" in told
+    assert "beside training, to load, evaluate and store: about " in told
+    assert "memory of a run: up to " in told
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a pseudo-terminal")

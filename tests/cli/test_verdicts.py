@@ -7,10 +7,11 @@ from pathlib import Path
 from mpu_bench.cli import verdicts
 from mpu_bench.display.terminal import Terminal
 from mpu_bench.report.overview import PaperTable
+from mpu_bench.verdict import folders
 from mpu_bench.verdict.baseline import Change, Check
-from mpu_bench.verdict.cells import Cell
+from mpu_bench.verdict.cells import NOT_PART_OF_RUN, Cell
 from mpu_bench.verdict.folders import remark_text
-from mpu_bench.verdict.regression import Difference
+from mpu_bench.verdict.regression import Difference, Fault
 
 CELL = Cell("value", "mpu-table1", 1, "adult", "mpu", column="objective", published=0.4, measured=0.2, count=1)
 
@@ -23,23 +24,28 @@ def printed(function, *arguments: object) -> str:
 
 def test_only_what_does_not_come_out_is_listed_unless_all_is_asked_for() -> None:
     cells = [replace(CELL, verdict=verdict) for verdict in ("agrees", "differs", "not run")]
-    text = printed(verdicts.print_cells, {"mpu-table1": cells}, False)
-    assert text.count("adult") == 1
-    assert "mpu-table1: agrees 1, differs 1, not run 1" in text
-    assert printed(verdicts.print_cells, {"mpu-table1": cells}, True).count("adult") == 3
+    assert printed(verdicts.print_cells, "mpu-table1", cells, False).count("adult") == 1
+    assert folders.summarize_verdicts(cells) == "agrees 1, differs 1, not run 1"
+    assert printed(verdicts.print_cells, "mpu-table1", cells, True).count("adult") == 3
+
+
+def test_numbers_of_datasets_that_a_config_does_not_have_are_a_count() -> None:
+    cells = [replace(CELL, verdict="agrees"), replace(CELL, dataset="web", remark=NOT_PART_OF_RUN)]
+    assert folders.summarize_verdicts(cells) == "agrees 1, of other datasets 1"
+    assert "web" not in printed(verdicts.print_cells, "mpu-table1", cells, True)
 
 
 def test_what_is_counted_apart_is_told_where_there_is_nothing_else() -> None:
     cells = [replace(CELL, kind="recomputed", verdict=verdict) for verdict in ("agrees", "agrees", "differs")]
-    text = printed(verdicts.print_cells, {"tests": cells, "none": []}, False)
-    assert "tests: no value, ratio or sentence; recomputed agrees 2, recomputed differs 1" in text
-    assert "none: nothing published is set beside it" in text
+    counts = "no value, ratio or sentence; recomputed agrees 2, recomputed differs 1"
+    assert folders.summarize_verdicts(cells) == counts
+    assert folders.summarize_verdicts([]) == "nothing published is set beside it"
 
 
 def test_an_explanation_is_told_as_one() -> None:
     cell = replace(CELL, verdict="differs", remark="a single run", explained="why", evidence="adult")
     assert remark_text(cell) == "a single run; explained: why (adult)"
-    assert "explained: why (adult)" in printed(verdicts.print_cells, {"mpu-table1": [cell]}, False)
+    assert "explained: why (adult)" in printed(verdicts.print_cells, "mpu-table1", [cell], False)
 
 
 def test_the_overview_counts_verdicts_by_table() -> None:
@@ -49,17 +55,18 @@ def test_the_overview_counts_verdicts_by_table() -> None:
 
 
 def test_what_has_changed_from_the_baseline_is_listed() -> None:
-    run = Difference("adult mpu seed=0", {}, ("updates 5 and 6",), 1.0, is_other=True)
-    changes = [Change(CELL, "differs, was: agrees", True), Change(CELL, "holds, was: refuted; by rounding", False)]
-    check = Check(Path("results/tried"), "tried", [CELL], Path("kept/tried"), False, [run], changes, [("a", "slower")])
+    run = Difference("adult mpu seed=0", {}, (Fault("updates", "5", "6", "-16.7%"),), 1.0, is_other=True)
+    changes = [Change(CELL, "now differs, baseline agrees", True), Change(CELL, "by rounding", False)]
+    kept, slower = Path("kept/tried"), [("a", "slower")]
+    check = Check(Path("results/tried"), "tried", [CELL], kept=kept, runs=[run], changes=changes, slower=slower)
     text = printed(verdicts.print_changes, [check, Check(Path("results/new"), "new", [])])
     for words in (
-        "updates 5 and 6",
-        "differs, was: agrees",
-        "holds, was: refuted; by rounding",
+        "updates: now 5, baseline 6, -16.7%",
+        "now differs, baseline agrees",
+        "by rounding",
         "slower",
         "tried: 1 run held to kept/tried (by other instructions or libraries, or not recorded): 1 run and",
         "1 verdict have changed",
-        "new: no baseline keeps anything of it",
+        "the baseline keeps nothing of new",
     ):
         assert words in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
@@ -13,10 +14,11 @@ import pytest
 
 from mpu_bench.core import answers
 from mpu_bench.core.counters import new_counters
+from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel
-from mpu_bench.core.rows import Dense
+from mpu_bench.core.rows import Dense, Ones, Sparse
 from mpu_bench.core.solver import Measures, Status, Until
-from mpu_bench.core.voting import MulticlassModel
+from mpu_bench.core.voting import MulticlassModel, SharedExpansions
 from mpu_bench.errors import SolverError
 
 ROWS = Dense(np.eye(3, dtype=np.float32))
@@ -121,6 +123,29 @@ def test_a_model_is_a_model(model) -> None:
 PAIRS = np.array([[0, 1], [0, 2], [1, 2]], np.int32)
 
 
+class Lying(np.ndarray):
+    shape = property(lambda _self: (1, 3))
+
+
+def unsigned(*numbers: int) -> np.ndarray:
+    return np.array(numbers, np.uint32)
+
+
+def kernel_model(vectors=ROWS, kernel=Gaussian(1.0), **changed):  # noqa: B008
+    rows = 3 if vectors is ROWS else 2
+    return replace(KernelModel(vectors, np.zeros((rows, 1)), kernel, 3), **changed)
+
+
+def vote(pairs=PAIRS, classes=3, **changed):
+    """Return a vote of three expansions over the same two vectors."""
+    starts, machines = np.array([0, 2, 3]), np.arange(3, dtype=np.int32)
+    machines = SharedExpansions(Dense(np.eye(3)[:2]), starts, machines, np.ones(3), np.zeros(3), Gaussian(1.0), 3)
+    return MulticlassModel(replace(machines, **changed), pairs, classes)
+
+
+ONE, TWO = unsigned(0, 1, 2), np.ones(2, np.float32)
+
+
 @pytest.mark.parametrize(
     ("model", "classes", "words"),
     [
@@ -135,9 +160,52 @@ PAIRS = np.array([[0, 1], [0, 2], [1, 2]], np.int32)
         (FourierModel(np.zeros((1, 10)), np.zeros((5, 2))), 2, "frequencies is an array of float64, shape (5, 2)"),
         (FourierModel(np.zeros((1, 10)), None), 2, "frequencies is None"),
         (MulticlassModel(LinearModel(np.zeros((3, 4))), PAIRS, 3), 3, "machines.weights is an array of"),
-        (KernelModel(ROWS, np.zeros((2, 1)), None, 3), 2, "shape (3, 1), for 3 vectors, 2 classes"),
-        (KernelModel(ROWS, np.zeros(3), None, 3), 2, "coefficients is an array of float64, shape (3,)"),
-        (KernelModel(ROWS, np.zeros((3, 1)), None, 2), 2, "features is 2; there are 3"),
+        (KernelModel(ROWS, np.zeros((2, 1)), Linear(), 3), 2, "shape (3, 1), for 3 vectors, 2 classes"),
+        (KernelModel(ROWS, np.zeros(3), Linear(), 3), 2, "coefficients is an array of float64, shape (3,)"),
+        (KernelModel(ROWS, np.zeros((3, 1)), Linear(), 2), 2, "features is 2; there are 3"),
+        (
+            LinearModel(np.zeros((1, 2)).view(Lying)),
+            2,
+            "weights is a Lying, a subclass of ndarray; it must be an array",
+        ),
+        (kernel_model(Dense(np.ones((2, 2)))), 2, "vectors.values is an array of float64, shape (2, 2); it must be"),
+        (kernel_model(Dense(np.ones((2, 4)))), 2, "shape (2, 3), for 3 features"),
+        (kernel_model(Dense(np.ones((2, 3), int))), 2, "vectors.values is an array of int64"),
+        (kernel_model(Dense(np.ones((2, 3), ">f8"))), 2, "vectors.values is an array of >f8"),
+        (kernel_model(Dense([[1.0] * 3])), 2, "vectors.values is [[1.0, 1.0, 1.0]]"),
+        (kernel_model(np.ones((2, 3))), 2, "vectors is an array of float64, shape (2, 3); it must be Dense, Sparse or"),
+        (kernel_model(Sparse(TWO, unsigned(0, 3), ONE)), 2, "vectors.indices holds 3; it must be from 0 to 2"),
+        (kernel_model(Ones(unsigned(0, 100_000), ONE)), 2, "vectors.indices holds 100000; it must be from 0 to 2"),
+        (kernel_model(Ones(np.array([0, -1]), ONE)), 2, "vectors.indices is an array of int64"),
+        (kernel_model(Ones(unsigned(0, 1), unsigned(0, 9, 2))), 2, "vectors.starts is [0, 9, 2]; it must begin with 0"),
+        (kernel_model(Ones(unsigned(0, 1), unsigned(1, 1, 2))), 2, "vectors.starts is [1, 1, 2]; it must begin with 0"),
+        (kernel_model(Ones(unsigned(0, 1), unsigned(0, 1, 9))), 2, "vectors.indices is an array of uint32, shape (2,)"),
+        (kernel_model(Ones(unsigned(), unsigned())), 2, "vectors.starts is an array of uint32, shape (0,)"),
+        (kernel_model(Sparse(TWO[:1], unsigned(0, 1), ONE)), 2, "vectors.values is an array of float32, shape (1,)"),
+        (kernel_model(bias=np.arange(5.0)), 2, "bias is an array of float64, shape (5,); it must be a number"),
+        (kernel_model(kernel=None), 2, "kernel is None; it must be a kernel, such as Gaussian(gamma=1.0)"),
+        (
+            kernel_model(kernel=Gaussian(-1e6)),
+            2,
+            "kernel is Gaussian(gamma=-1000000.0); gamma must be finite and at le",
+        ),
+        (kernel_model(kernel=Gaussian("1")), 2, "gamma must be finite"),
+        (kernel_model(kernel=Polynomial(1.0, math.inf, 2)), 2, "scale and offset must be finite"),
+        (kernel_model(kernel=Polynomial(1.0, 1.0, 10**9)), 2, "degree must be a whole number from 0 to 1000"),
+        (kernel_model(kernel=Polynomial(1.0, 1.0, 1.5)), 2, "degree must be a whole number"),
+        (vote(classes=10**6), 3, "classes is 1000000; there are 3"),
+        (vote(PAIRS + np.int32(9)), 3, "pairs is [[9, 10], [9, 11], [10, 11]]; it must hold classes from 0 to 2"),
+        (vote(PAIRS - np.int32(7)), 3, "pairs is [[-7, -6]"),
+        (vote(PAIRS[:, ::-1] - np.int32(1)), 3, "pairs is [[0, -1]"),
+        (vote(PAIRS[:0]), 3, "pairs is []"),
+        (vote(PAIRS[:2]), 3, "machines.biases is an array of float64, shape (3,); it must be an array of float64"),
+        (vote(PAIRS.tolist()), 3, "pairs is [[0, 1], [0, 2], [1, 2]]; it must be an array of int32, shape (3, 2)"),
+        (vote(vectors=Dense(np.ones((2, 4)))), 3, "machines.vectors.values is an array of float64, shape (2, 4)"),
+        (vote(machines=np.array([0, 1, 50_000], np.int32)), 3, "machines.machines holds 50000; it must be from 0 to 2"),
+        (vote(machines=np.array([0, -1, 2], np.int32)), 3, "machines.machines holds -1"),
+        (vote(starts=np.array([0, 10**7, 3])), 3, "machines.starts is [0, 10000000, 3]; it must begin with 0"),
+        (vote(starts=np.array([0, 1, 2])), 3, "machines.coefficients is an array of float64, shape (3,)"),
+        (MulticlassModel(kernel_model(), PAIRS, 3), 3, "machines is KernelModel("),
     ],
 )
 def test_arrays_of_a_model_fit_the_problem(model, classes, words) -> None:
@@ -160,7 +228,10 @@ class Shifted(LinearModel):
         (FourierModel(np.zeros((1, 10)), np.zeros((5, 3))), 2),
         (MulticlassModel(LinearModel(np.zeros((3, 3))), PAIRS, 3), 3),
         (MulticlassModel(FourierModel(np.zeros((3, 10)), np.zeros((5, 3))), PAIRS, 3), 3),
-        (KernelModel(ROWS, np.zeros((3, 3)), None, 3), 3),
+        (KernelModel(ROWS, np.zeros((3, 3)), Linear(), 3), 3),
+        (kernel_model(Sparse(TWO, unsigned(0, 2), ONE)), 2),
+        (kernel_model(Ones(unsigned(), unsigned(0, 0, 0))), 2),
+        (vote(), 3),
     ],
 )
 def test_a_model_that_fits_passes(model, classes) -> None:
@@ -212,7 +283,7 @@ def test_a_foreign_model_is_asked_for_its_own_labels() -> None:
 def test_a_model_that_is_not_finite(number) -> None:
     coefficients = np.array([[1.0], [number], [0.0]])
     assert not answers.is_finite(LinearModel(coefficients.T))
-    assert not answers.is_finite(KernelModel(ROWS, coefficients, None, 3))
-    assert not answers.is_finite(KernelModel(ROWS, np.ones((3, 1)), None, 3, bias=number))
-    assert answers.is_finite(KernelModel(ROWS, np.ones((3, 1)), None, 3, bias=1.0))
+    assert not answers.is_finite(KernelModel(ROWS, coefficients, Linear(), 3))
+    assert not answers.is_finite(KernelModel(ROWS, np.ones((3, 1)), Linear(), 3, bias=number))
+    assert answers.is_finite(KernelModel(ROWS, np.ones((3, 1)), Linear(), 3, bias=1.0))
     assert answers.predict(solver(), LinearModel(np.full((1, 3), 1e308) * [[1, 1, 1]]), ROWS, 2) is not None

@@ -67,3 +67,23 @@ def test_a_model_without_vectors_scores_zero():
 def test_labels():
     np.testing.assert_array_equal(labels_of(np.array([[-1.0], [0.0], [1.0]])), [0, 0, 1])
     np.testing.assert_array_equal(labels_of(np.array([[1.0, 3.0, 3.0], [0.0, -1.0, -2.0]])), [1, 0])
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.3), Polynomial(0.5, 1.0, 3), Linear()])
+@pytest.mark.parametrize("kind", ["sparse", "ones"])
+def test_very_many_columns_take_no_more_memory_than_those_used(kind, kernel):
+    """Scores are the same to the bit as those of the columns that there are, of rows longer than the vectors, too."""
+    rows, vectors = (toys.KINDS[kind](toys.binary(n, 40, seed)[0]) for n, seed in ((30, 1), (9, 2)))
+    far = np.sort(np.random.default_rng(0).choice(2**32 - 1, 40, replace=False)).astype(np.uint32)
+    coefficients = np.random.default_rng(1).normal(size=(9, 3))
+    expected = KernelModel(vectors, coefficients, kernel, 40).scores(rows)
+    spread = [each._replace(indices=far[each.indices]) for each in (rows, vectors)]
+    assert np.array_equal(KernelModel(spread[1], coefficients, kernel, 2**32 - 1).scores(spread[0]), expected)
+    empty = spread[1]._replace(indices=far[:0], starts=np.zeros(10, np.uint32), **_no_values(spread[1]))
+    small = vectors._replace(indices=far[:0], starts=np.zeros(10, np.uint32), **_no_values(vectors))
+    expected = KernelModel(small, coefficients, kernel, 40).scores(rows)
+    assert np.array_equal(KernelModel(empty, coefficients, kernel, 2**32 - 1).scores(spread[0]), expected)
+
+
+def _no_values(rows):
+    return {"values": rows.values[:0]} if hasattr(rows, "values") else {}

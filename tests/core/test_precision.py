@@ -7,8 +7,11 @@ from sklearn.svm import SVC
 
 import mpu_bench
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
-from mpu_bench.core.precision import centred, is_single_enough, is_single_enough_for_scores
+from mpu_bench.core.models import KernelModel
+from mpu_bench.core.precision import centred, is_single_enough, is_single_enough_for_scores, precision_of_rows
 from mpu_bench.core.rows import Dense
+from mpu_bench.errors import DataError
+from oracles import toys
 
 RANDOM = np.random.default_rng(0)
 NEAR = RANDOM.standard_normal((300, 3))
@@ -35,6 +38,65 @@ def test_scores_are_in_single_precision_where_kernel_values_are_of_ordinary_size
     assert is_single_enough_for_scores(far, kernel, 10.0) == getattr(kernel, "normalize", False)
     assert not is_single_enough_for_scores(near, kernel, 1e9)
     assert not is_single_enough_for_scores(near, kernel, np.nan)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "scale"),
+    [
+        (Polynomial(1e-5, 0.0, 5), 1e-4),
+        (Polynomial(1.0, 0.0, 5), 1e-4),
+        (Linear(), 1e-20),
+        (Gaussian(1e40), 1e-20),
+        (Polynomial(1e-35, 1.0, 1), 1e15),
+    ],
+    ids=str,
+)
+def test_values_that_single_precision_loses_are_double(kernel, scale):
+    """All that is tiny: values, squared norms, parameters."""
+    rows = Dense((scale * NEAR[:40]).astype(np.float32))
+    assert not is_single_enough(rows, kernel)
+    assert not is_single_enough_for_scores(rows, kernel, 1.0)
+    exact = KernelModel(rows, np.ones((40, 1)), kernel, 3).double_scores(rows)
+    coefficients = np.full((40, 1), 1.0 / np.abs(exact).max())
+    scores = KernelModel(rows, coefficients, kernel, 3).scores(rows)
+    np.testing.assert_array_equal(scores > 0, exact > 0)
+    np.testing.assert_allclose(scores, exact * coefficients[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(1.0, 0.0, 5), Gaussian(np.inf)], ids=str)
+def test_values_that_no_precision_holds_are_refused(kernel):
+    for name in ("smo", "sdca", "sbp"):
+        solver = toys.solver_named(name)
+        with pytest.raises(DataError, match="scale the features"):
+            solver.start(toys.problem(1e-155 * NEAR, LABELS.astype(np.int32), "dense64"), kernel, 0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "coefficient", "precision"),
+    [
+        (Linear(), 1.0, "single"),
+        (Linear(), 1e4, "double"),
+        (Linear(), None, "double"),
+        (Gaussian(0.5), 1.0, "single"),
+        (Gaussian(0.5), 1e6, "double"),
+        (Gaussian(0.5), None, "single"),
+        (Polynomial(1.0, 1.0, 3, normalize=True), None, "single"),
+        (Polynomial(1.0, 0.0, 40), 1.0, "single"),  # is refused
+    ],
+    ids=str,
+)
+def test_one_rule_says_the_precision_of_kept_rows(kernel, coefficient, precision):
+    problem = toys.problem(NEAR, LABELS.astype(np.int32), "dense")
+    assert precision_of_rows(problem, kernel, coefficient) == precision
+
+
+@pytest.mark.parametrize("name", ["smo", "sdca", "pegasos-kernel", "sbp"])
+def test_no_row_of_a_matrix_in_single_precision_is_shared_where_double_is_needed(name):
+    solver, far = toys.solver_named(name), 1e4 * NEAR
+    for matrix, kernel in ((NEAR, Gaussian(0.5)), (far, Gaussian(0.5)), (far, Linear()), (far, Polynomial(1, 1, 2))):
+        problem = toys.problem(matrix, LABELS.astype(np.int32), "dense")
+        kept = solver.start(problem, kernel, 0).gram.kept
+        assert solver.shares_kernel_rows(problem, kernel) == (kept.dtype == np.float32) == (matrix is NEAR)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

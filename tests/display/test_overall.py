@@ -56,7 +56,7 @@ def test_a_group_adds_up_its_runs(clock: Clock) -> None:
     tried.has_ended(RUNS[1], "", {"status": "done", "train_seconds": 2.0, "test_error": 0.1, "trial": "hold-out"})
     tried.has_ended(RUNS[2], "", {"status": "crashed", "reason": "why"})
     (tally,) = tried.tallies.values()
-    assert (tally.total, tally.done, tally.failed, tally.seconds) == (8, 2, 1, 3.0)
+    assert (tally.total, tally.done, tally.failed, tally.seconds, tally.trained) == (8, 2, 1, 1.0, 1)
     assert (tally.errors, tally.measured) == (0.5, 1)
     assert tried.summary() == "8 runs: 2 done, 1 failed, 5 not made, in 0 s"
 
@@ -64,3 +64,15 @@ def test_a_group_adds_up_its_runs(clock: Clock) -> None:
 @pytest.mark.parametrize(("seconds", "words"), [(0.4, "0 s"), (99, "99 s"), (720, "12 min"), (12_600, "3.5 h")])
 def test_seconds_have_the_unit_that_people_use(seconds: float, words: str) -> None:
     assert duration(seconds) == words
+
+
+def test_nothing_is_said_of_the_time_left_before_a_run_of_each_solver_has_ended(clock: Clock) -> None:
+    slow = [replace(run, solver=replace(run.solver, name="smo")) for run in RUNS[:2]]
+    tried = Overall([*RUNS[:6], *slow], [None] * 8)
+    clock.now = 6.0
+    for run in RUNS[:6]:
+        tried.has_ended(run, "", {"status": "done", "train_seconds": 1.0})
+    assert tried.seconds_left() is None
+    clock.now = 66.0
+    tried.has_ended(slow[0], "", {"status": "done", "train_seconds": 60.0})
+    assert tried.seconds_left() == pytest.approx(60.0, rel=0.3)

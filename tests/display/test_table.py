@@ -23,6 +23,7 @@ def record(**values: object) -> dict[str, object]:
         "seed": 0,
         "status": "done",
         "reason": "",
+        "as_published": 1,
         "objective": 11434.4,
         "gap": 1e-5,
         "test_error": 0.15,

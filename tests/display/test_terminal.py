@@ -18,7 +18,7 @@ from mpu_bench.experiment.run import Run, RunSettings
 from mpu_bench.experiment.runner import Todo
 from mpu_bench.quantities import RECORD_COLUMNS
 from mpu_bench.verdict.cells import Cell
-from mpu_bench.verdict.regression import Difference, Results
+from mpu_bench.verdict.regression import Difference, Fault, Results
 
 #: texts, each with what is shown of it
 ODD = [
@@ -68,10 +68,10 @@ def test_every_table_shows_names_and_reasons_as_words(text: str, shown: str) -> 
     for line in table.remarks([record], [], []):
         terminal.tell(line)
     cell = Cell("value", text, 1, text, text, column=text, verdict="differs", remark=text)
-    verdicts.print_cells({text: [cell]}, True, terminal)
+    verdicts.print_cells(text, [cell], True, terminal)
     none = Results(text, [], [])  # type: ignore[arg-type]
-    verdicts.print_differences(none, none, [Difference(text, {}, (text,), None)], terminal)
-    assert text_of(terminal).count(shown) >= 14
+    verdicts.print_differences(none, none, [Difference(text, {}, (Fault(text),), None)], terminal)
+    assert text_of(terminal).count(shown) >= 13
     assert text not in text_of(terminal) or text == shown
 
 
@@ -105,3 +105,13 @@ def test_a_reason_is_a_line_of_sane_length() -> None:
 def test_only_a_yes_is_one(answer: str, yes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(answer))
     assert confirmed("Delete [/red]?") is yes
+
+
+def test_a_line_breaks_between_words_on_a_terminal_and_nowhere_in_a_file() -> None:
+    line = "a perceptron with a fraction of 0.12345 of /a/path/that-is/longer-than-the/width-of/this-terminal"
+    terminal, file = (Terminal(file=io.StringIO(), width=30, force_terminal=forced) for forced in (True, False))
+    for each in (terminal, file):
+        each.tell(line)
+    assert [word for each in text_of(terminal).splitlines() for word in each.split()] == line.split()
+    assert max(len(each) for each in text_of(terminal).splitlines()[:-1]) <= 30
+    assert text_of(file) == f"{line}\n"

@@ -11,9 +11,10 @@ import pytest
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
 from mpu_bench.experiment import estimates, plan
-from mpu_bench.experiment.estimates import Estimate, Estimates, typical_rows
+from mpu_bench.experiment.estimates import Estimate, Estimates, Expected, typical_rows
 from mpu_bench.experiment.planned import PlannedRun
 from mpu_bench.files import csv_text
+from mpu_bench.resources import bundled
 
 TEXT = """
 name: estimated
@@ -46,7 +47,40 @@ def seconds(experiment: Experiment, *records: dict[str, Any]) -> list[float | No
 def test_nothing_is_known_of_what_was_never_made(typical: Path, read: Callable[[str], Experiment]) -> None:
     assert seconds(read(TEXT)) == [None, None, None]
     assert seconds(read(TEXT), ROW | {"status": "timeout"}, ROW | {"dataset": "web"}) == [None, None, None]
-    assert Estimate.of([1.0, None, 2.0]) == Estimate(3.0, 3, 1)
+    runs = [Expected(1.0, 0.5, 200.0), Expected(None, 0.25, None, 3600.0), Expected(2.0, 0.25, 100.0)]
+    assert Estimate.of(runs) == Estimate(3.0, 3, 1, 1.0, 200.0, 3600.0, 1)
+
+
+def test_what_a_run_takes_beside_its_training_is_told_of_earlier_ones(
+    typical: Path, read: Callable[[str], Experiment]
+) -> None:
+    used = [
+        {"overhead_seconds": 3.0, "peak_memory_mb": 100.0},
+        {"overhead_seconds": 1.0, "peak_memory_mb": 300.0},
+        {"overhead_seconds": None},
+    ]
+    experiment = read(TEXT)
+    runs = plan.plan(experiment)
+    first, _, unknown = Estimates(experiment, runs, [ROW | each for each in used]).expected(runs)
+    assert first == Expected(8.0, 2.0, 300.0)
+    assert unknown == Expected(None, estimates._OVERHEAD_SECONDS)
+
+
+def test_processor_seconds_stand_for_disturbed_ones(typical: Path, read: Callable[[str], Experiment]) -> None:
+    disturbed = ROW | {"disturbed": "waited", "train_seconds": 120.0, "cpu_seconds": 51.0, "threads": 1}
+    assert seconds(read(TEXT), disturbed) == [51.0, 51.0, None]
+    assert seconds(read(TEXT), disturbed | {"threads": 2}) == [120.0, 120.0, None]
+    assert seconds(read(TEXT), disturbed | {"disturbed": ""}) == [120.0, 120.0, None]
+    assert typical_rows([disturbed])[0]["seconds"] == "51"
+
+
+def test_the_papers_seconds_stand_beside_runs_of_which_nothing_is_known(typical: Path) -> None:
+    experiment = read_config(bundled("configs") / "mpu-table1.yaml")
+    runs = plan.plan(experiment)
+    found = [each for each in Estimates(experiment, runs).expected(runs) if each.seconds is None]
+    reported = {each.reported for each in found}
+    assert {0.4, 0.3} <= reported  # of adult
+    assert all(each is None or each > 0 for each in reported)
 
 
 def test_runs_of_the_same_folder_tell_first_those_with_the_same_parameters(

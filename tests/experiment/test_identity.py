@@ -12,6 +12,7 @@ from mpu_bench import solvers
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import Checkpoints, Stop
+from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import identity, plan, planned
 from mpu_bench.experiment.identity import run_id
 from mpu_bench.experiment.plan import Sources
@@ -105,6 +106,35 @@ def test_keys_do_not_depend_on_the_order_in_the_config(tmp_path: Path, read) -> 
     path.write_text(lines, encoding="utf-8")
     keys = [{run_id(run, run.dataset.label) for run in plan.plan(each)} for each in (read(TEXT), read_config(path))]
     assert keys[0] == keys[1]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "kernel: {{gaussian: {{gamma: {0}}}}}\nsolvers: [perceptron]",
+        "kernel: {{gaussian: {{gamma: {{over-features: {0}}}}}}}\nsolvers: [perceptron]",
+        "kernel: {{gaussian: {{gamma: {{over-mean-squared-distance: {0}}}}}}}\nsolvers: [perceptron]",
+        "kernel: {{gaussian: {{sigma2: {0}}}}}\nsolvers: [perceptron]",
+        "kernel: {{polynomial: {{degree: 2, scale: {0}, offset: {0}}}}}\nsolvers: [perceptron]",
+        "solvers: [{{smo: {{C: {0}, kernel: {{gaussian: {{gamma: {0}}}}}}}}}]",
+        "solvers: [{{smo: {{C: {0}}}}}, {{sdca: {{regularization: {{over-examples: {0}}}}}}}]",
+        "solvers: [{{smo: {{tune: {{kernel.gamma: [{0}, 4], holdout: 0.5}}, kernel: {{gaussian: {{}}}}}}}}]",
+        "solvers: [{{sbp: {{nu: {{from-regularization: {0}}}, passes: 1}}}}]",
+        "solvers: [{{sbp: {{nu: {{from-regularization: {{over-examples: {0}}}}}, passes: 1}}}}]",
+        "solvers: [perceptron]\nstop: {{passes: {0}, seconds: {0}, gap: {0}}}\ncheckpoints: {{first: {0}}}",
+    ],
+)
+def test_a_number_has_one_key_however_it_is_written(read: Callable[[str], Experiment], written: str) -> None:
+    forms = [[run_id(run, "data") for run in plan.plan(read(written.format(form)))] for form in ("2", "2.0", "+2.0e0")]
+    assert forms[0] == forms[1] == forms[2]
+
+
+def test_the_whole_width_of_a_kernel_keeps_its_key(read: Callable[[str], Experiment]) -> None:
+    """Baselines hold what was kept under it."""
+    (run,) = plan.plan(read("kernel: {gaussian: {gamma: {over-features: 4.0}}}\nsolvers: [perceptron]\n"))
+    assert repr(run.solver.kernel.parameters["gamma"].factor) == "4"
+    with pytest.raises(ConfigError, match="must be greater than 0 and finite"):
+        read("kernel: {gaussian: {gamma: 1.0e+400}}\nsolvers: [perceptron]\n")
 
 
 def test_keys_depend_on_what_settles_a_run(read, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,16 @@ import pytest
 from mpu_bench.experiment.optima import OptimaCache
 from mpu_bench.quantities import CHECKPOINT_COLUMNS
 
-RECORD = {"status": "done", "reason": "", "objective": 1.5, "involuntary_switches": 3.0, "nu": None}
-POINT = dict.fromkeys(CHECKPOINT_COLUMNS) | {"presented": 7, "objective": 1.5}
+RECORD = {
+    "status": "done",
+    "reason": "",
+    "objective": 378.81556,
+    "dual_objective": 378.81555,
+    "gap": 378.81556 / 378.81555 - 1,
+    "involuntary_switches": 3.0,
+    "nu": None,
+}
+POINT = dict.fromkeys(CHECKPOINT_COLUMNS) | {"presented": 7, "objective": 378.81556}
 
 
 @pytest.fixture
@@ -87,3 +95,38 @@ def test_what_cannot_be_written_is_a_remark_and_leaves_nothing(
     (remark,) = remarks
     assert f"cannot be written ({os.strerror(number)})" in remark
     assert list((tmp_path / "optima").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [
+        ("378.81555", "388.81555"),
+        ("378.81555", "378.81556"),
+        ('"presented": 7', '"presented": 8'),
+        ('"done"', '"stopped"'),
+    ],
+)
+def test_what_was_changed_by_one_digit_is_found_again(
+    cache: OptimaCache, remarks: list[str], tmp_path: Path, was: str, becomes: str
+) -> None:
+    cache.save("key", (RECORD, [POINT]))
+    path = tmp_path / "optima" / "key.json"
+    path.write_text(path.read_text(encoding="utf-8").replace(was, becomes, 1), encoding="utf-8")
+    assert cache.load("key") is None
+    assert "does not fit its checksum" in remarks[0]
+
+
+def test_what_an_earlier_version_wrote_is_found_again(cache: OptimaCache, remarks: list[str], tmp_path: Path) -> None:
+    (tmp_path / "optima").mkdir()
+    written({"record": RECORD, "checkpoints": [POINT]})(tmp_path / "optima" / "key.json")
+    assert cache.load("key") is None
+    assert "it has no checksum: an earlier version wrote it" in remarks[0]
+
+
+@pytest.mark.parametrize("wrong", [{"dual_objective": 388.81555}, {"objective": 300.0}, {"gap": 0.5}, {"gap": -1e-2}])
+def test_an_optimum_that_does_not_certify_itself_is_found_again(
+    cache: OptimaCache, remarks: list[str], wrong: dict[str, float]
+) -> None:
+    cache.save("key", (RECORD | wrong, [POINT]))
+    assert cache.load("key") is None
+    assert "do not give its gap" in remarks[0]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Status
 from mpu_bench.errors import SolverError
 from mpu_bench.experiment import bind, trace
-from mpu_bench.quantities import RECORD_COLUMNS
+from mpu_bench.quantities import RECORD_COLUMNS, Ending
 from mpu_bench.solvers.batch.rff import RFF
 from mpu_bench.solvers.linear.dcd import DCD
 from mpu_bench.solvers.multiclass import Multiclass
@@ -54,24 +55,67 @@ def test_a_model_with_too_few_weights_is_not_evaluated(problem: Problem, monkeyp
         run(DCD(), problem)
 
 
+def test_a_solver_is_given_no_test_rows(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, start = [], DCD.start
+
+    def watched(solver, problem, *more):
+        given.append(problem)
+        return start(solver, problem, *more)
+
+    monkeypatch.setattr(DCD, "start", watched)
+    assert run(DCD(), problem).checkpoints[-1]["test_error"] is not None
+    assert [(each.n_test, len(each.test_labels), each.test.values.base) for each in given] == [(0, 0, None)]
+
+
 def test_a_peer_that_went_past_a_rule_says_so(problem: Problem) -> None:
     peer = solvers.load("liblinear")(C=1.0)
-    assert run(peer, problem, Stop(seconds=1e-9)).reason == "trains in one piece, past stop: seconds 1e-09"
+    past = run(peer, problem, Stop(seconds=1e-9))
+    assert past.reason == "trains in one piece, past stop: seconds 1e-09"
+    assert past.ended_by == "own rule"
     assert run(peer, problem, Stop(seconds=1e9)).reason == ""
 
 
 @pytest.mark.parametrize(
-    ("stop", "reason"),
+    ("stop", "ended_by", "reason"),
     [
-        (Stop(passes=2), "passes 2"),
-        (Stop(passes=0.5), "passes 0.5"),
-        (Stop(gap=0.05), "gap 0.05"),
-        (Stop(seconds=1e-9), "seconds 1e-09"),
+        (Stop(passes=2), "passes", "passes 2"),
+        (Stop(passes=0.5), "passes", "passes 0.5"),
+        (Stop(gap=0.05), "gap", "gap 0.05"),
+        (Stop(seconds=1e-9), "seconds", "seconds 1e-09"),
     ],
 )
-def test_each_rule_of_the_config_ends_a_run(problem: Problem, stop: Stop, reason: str) -> None:
+def test_each_rule_of_the_config_ends_a_run(problem: Problem, stop: Stop, ended_by: str, reason: str) -> None:
     traced = run(DCD(tolerance=1e-12), problem, stop)
-    assert (traced.status, traced.reason) == ("stopped", reason)
+    assert (traced.status, traced.ended_by, traced.reason) == ("stopped", ended_by, reason)
+
+
+@pytest.mark.parametrize(("above", "gap"), [(1e-3, 0.0), (1e-3, 5e-4), (0.5, 1e-9)])
+def test_an_objective_below_its_optimum_ends_the_run_as_an_error_that_names_both(
+    problem: Problem, above: float, gap: float
+) -> None:
+    best = run(DCD(tolerance=1e-9), problem).checkpoints[-1]["objective"]
+    with pytest.raises(SolverError, match=r"dcd: its objective (\S+) is below the optimum (\S+) \(gap") as fault:
+        trace.train(
+            DCD(tolerance=1e-9),
+            problem,
+            Linear(),
+            0,
+            Stop(),
+            Checkpoints(),
+            optimum=best * (1 + above),
+            optimum_gap=gap,
+        )
+    named = [float(word) for word in re.findall(r"\d\.\d+|\d+\.\d+", str(fault.value))][:2]
+    assert named[0] < named[1] == pytest.approx(best * (1 + above), rel=1e-9)
+
+
+@pytest.mark.parametrize(("above", "gap"), [(1e-3, 2e-3), (1e-8, 0.0), (-1e-3, 0.0), (0.0, 0.0)])
+def test_no_suboptimality_is_negative(problem: Problem, above: float, gap: float) -> None:
+    best = run(DCD(tolerance=1e-9), problem).checkpoints[-1]["objective"]
+    traced = trace.train(
+        DCD(tolerance=1e-9), problem, Linear(), 0, Stop(), Checkpoints(), optimum=best * (1 + above), optimum_gap=gap
+    )
+    assert min(point["suboptimality"] for point in traced.checkpoints) == pytest.approx(max(0.0, -above), rel=1e-2)
 
 
 def test_passes_are_met_to_the_example(problem: Problem) -> None:
@@ -241,9 +285,10 @@ def test_the_schedule_has_no_end_and_no_repetition() -> None:
 
 
 def test_status_words() -> None:
-    assert trace._ending(Status.DONE, "", {"objective": 1.0}) == ("done", "")
-    assert trace._ending(Status.RUNNING, "passes 3", {"objective": None}) == ("stopped", "passes 3")
-    assert trace._ending(Status.DONE, "", {"objective": float("nan")})[0] == "diverged"
+    rule = trace._at(Ending.PASSES, 3)
+    assert trace._ending(Status.DONE, None, {"objective": 1.0}) == ("done", "own rule", "")
+    assert trace._ending(Status.RUNNING, rule, {"objective": None}) == ("stopped", "passes", "passes 3")
+    assert trace._ending(Status.DONE, None, {"objective": float("nan")})[:2] == ("diverged", "fault")
 
 
 def test_classes_may_come_later_than_the_first_block():

@@ -31,6 +31,7 @@ _POINTS = [dict.fromkeys(CHECKPOINT_COLUMNS), dict.fromkeys(CHECKPOINT_COLUMNS, 
 MESSAGES = (
     messages.Phase("training"),
     messages.Compiler(True),
+    messages.Evaluating(True),
     messages.Compiled(0.5),
     messages.Progress(1.0, 0.5, 2.0, None),
     messages.Work("begin", 1, "prepare digits", 100, 0),

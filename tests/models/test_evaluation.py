@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mpu_bench.core.models import labels_of
 from mpu_bench.models import evaluation
-from mpu_bench.models.evaluation import Confusion
+from mpu_bench.models.evaluation import (
+    METRICS,
+    Confusion,
+    chance_of,
+    constant_score,
+    score_of,
+    standard_error_of,
+)
 
 
 def test_errors_by_class() -> None:
@@ -38,3 +50,59 @@ def test_a_confusion_is_counted_piece_by_piece() -> None:
     assert confusion.by_class() == pytest.approx(
         {"constant_error": 0.25, "balanced_error": 1 / 3, "positives_found": 1 / 3}
     )
+
+
+def labelled(n: int, classes: int, shares: list[float], signal: float, seed: int) -> tuple[Any, Any, Any]:
+    """Return labels, predictions and scores that know so much of them."""
+    random = np.random.default_rng(seed)
+    labels = random.choice(classes, n, p=shares).astype(np.int32)
+    labels[:classes] = np.arange(classes)
+    scores = random.normal(size=(n, classes)) + signal * (labels[:, np.newaxis] == np.arange(classes))
+    if classes == 2:
+        scores = scores[:, 1:] - scores[:, :1]
+    return labels, labels_of(scores), scores
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@given(classes=st.integers(2, 4), seed=st.integers(0, 1000), constant=st.integers(0, 3), shares=st.floats(0.02, 0.9))
+def test_no_constant_is_better_than_the_best_one(
+    metric: str, classes: int, seed: int, constant: int, shares: float
+) -> None:
+    of_class = [1 - shares] + [shares / (classes - 1)] * (classes - 1)
+    labels, _, scores = labelled(60, classes, of_class, 0.0, seed)
+    answer = np.full(60, constant % classes, np.int32)
+    ties = np.zeros_like(scores)
+    best = constant_score(metric, labels, classes)
+    assert score_of(metric, labels, answer, ties) <= best + 1e-12
+    assert chance_of(metric, labels, answer, ties) > 0.05
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("metric", METRICS)
+def test_chance_is_seldom_taken_for_more_and_a_signal_is_seen(metric: str, classes: int) -> None:
+    shares = [0.5, 0.5] if classes == 2 else [0.4, 0.3, 0.3]
+    found = [chance_of(metric, *labelled(100, classes, shares, 0.0, seed)) < 0.05 for seed in range(200)]
+    assert np.mean(found) < 0.09
+    assert chance_of(metric, *labelled(100, classes, shares, 3.0, 0)) < 1e-6
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_standard_error_is_the_spread_over_test_sets(metric: str) -> None:
+    drawn = [labelled(300, 2, [0.7, 0.3], 1.0, seed) for seed in range(60)]
+    spread = np.std([score_of(metric, *each) for each in drawn])
+    assert standard_error_of(metric, *drawn[0]) == pytest.approx(spread, rel=0.6)
+
+
+def test_metrics_are_those_of_two_and_of_several_classes() -> None:
+    labels = np.array([0, 0, 0, 1, 1], np.int32)
+    scores = np.array([[-2.0], [-1.0], [0.5], [0.2], [1.0]])
+    found = {name: score_of(name, labels, labels_of(scores), scores) for name in METRICS}
+    assert found == pytest.approx(
+        {"accuracy": 0.8, "balanced-accuracy": (2 / 3 + 1) / 2, "f1": 0.8, "auc": 5 / 6,
+         "average-precision": (1 + 2 / 3) / 2}
+    )  # fmt: skip
+    both = np.hstack([-scores, scores])  # as of several classes: the mean over one and the other
+    assert score_of("auc", labels, labels_of(both), both) == pytest.approx(5 / 6)
+    assert np.isnan(score_of("auc", np.ones(5, np.int32), labels_of(scores), scores))
+    with pytest.raises(ValueError, match="no metric is called 'recall'"):
+        score_of("recall", labels, labels_of(scores), scores)

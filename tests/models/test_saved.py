@@ -13,6 +13,7 @@ import scipy.sparse
 
 from model_examples import FEATURES, MODELS, TABLE, VECTORS_STEPS, expansion, linear, raw_rows, saved
 from mpu_bench import load
+from mpu_bench.core.models import LinearModel
 from mpu_bench.errors import DataError
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import Origin, SavedModel
@@ -83,7 +84,7 @@ def test_a_saved_model_takes_raw_rows(tmp_path: Path) -> None:
     [
         (lambda frame: frame.drop(columns="age"), "lacks 'age'"),
         (lambda frame: frame.assign(more="1"), "also has 'more'"),
-        (lambda frame: frame[list(frame.columns[::-1])], "where 'age' belongs"),
+        (lambda frame: frame[[*frame.columns, "age"]], "also has 'age', 'age'"),
         (lambda frame: frame.assign(hours="many"), "row 1, column 'hours': 'many' is not a finite number"),
     ],
 )
@@ -106,20 +107,28 @@ class Frame:
 def test_tables_of_other_libraries_are_taken_by_their_names_too() -> None:
     table = Frame({name: FRAME[name].to_numpy() for name in FRAME.columns})
     assert np.array_equal(table_model().scores(table), table_model().scores(FRAME))
-    with pytest.raises(DataError, match="where 'age' belongs"):
-        table_model().predict(Frame({name: table[name] for name in reversed(table.columns)}))
+    turned = Frame({name: table[name] for name in reversed(table.columns)})
+    for given in (turned, FRAME[FRAME.columns[::-1]]):
+        assert np.array_equal(table_model().scores(given), table_model().scores(FRAME))
     names = tuple(f"c{number}" for number in range(FEATURES))
     model = SavedModel(linear(), Classes.of([0, 1]), FEATURES, columns=names)
     values = np.random.default_rng(0).normal(size=(5, FEATURES))
     named = Frame(dict(zip(names, values.T, strict=True)))
     assert np.array_equal(model.scores(named), model.scores(values))
-    with pytest.raises(DataError, match="as column 1, where 'c0' belongs"):
-        model.predict(Frame({name: named[name] for name in reversed(names)}))
+    assert np.array_equal(model.scores(Frame({name: named[name] for name in names[::-1]})), model.scores(values))
 
 
 def test_a_label_that_no_class_has_is_one_message() -> None:
     with pytest.raises(DataError, match=r"row 2: its label 'x' is none of the model's: <=50K, 0, >50K, 1"):
         table_model().score(FRAME, ["0", "x", "1"])
+
+
+def test_a_row_whose_score_is_not_finite_is_named() -> None:
+    model = SavedModel(LinearModel(np.full((1, FEATURES), 1e200)), Classes.of([0, 1]), FEATURES)
+    rows = np.zeros((3, FEATURES))
+    rows[1] = 1e200
+    with pytest.raises(DataError, match="row 2: its score is not finite"):
+        model.predict(rows)
 
 
 def test_steps_on_vectors_are_saved(tmp_path: Path) -> None:
@@ -154,6 +163,8 @@ def test_a_model_is_shown_in_a_line(name: str) -> None:
     assert shown.startswith(f"<SavedModel of mpu on adult: {FEATURES} features, classes ")
     assert len(shown) < 200
     assert "\n" not in shown
+    odd = SavedModel(MODELS[name][0], Classes.of(["a\x1b[31m", *"bc"[: MODELS[name][1] - 1]]), FEATURES)
+    assert "classes a\\x1b[31m, b" in repr(odd)
 
 
 @pytest.mark.parametrize("name", ["linear", "kernel"])

@@ -7,13 +7,16 @@ from mpu_bench.core.kernels import Gaussian, Linear
 
 def gram(kernel, matrix):
     """Return the kernel matrix of the rows of a matrix."""
-    products = matrix @ matrix.T
+    return values(kernel, matrix, matrix)
+
+
+def values(kernel, left, right):
+    """Return the kernel values of all rows of one matrix with those of another, as precise as they are."""
     if isinstance(kernel, Linear):
-        return products
+        return left @ right.T
     if isinstance(kernel, Gaussian):
-        norms = np.diag(products)
-        return np.exp(-kernel.gamma * np.maximum(norms[:, None] + norms - 2 * products, 0))
-    return (kernel.scale * products + kernel.offset) ** kernel.degree
+        return np.exp(-left.dtype.type(kernel.gamma) * np.square(left[:, None] - right).sum(axis=2))
+    return (left.dtype.type(kernel.scale) * (left @ right.T) + left.dtype.type(kernel.offset)) ** kernel.degree
 
 
 def certificate(gram, signs, coefficients, bias, C):

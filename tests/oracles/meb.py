@@ -6,7 +6,7 @@ from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.rows import any_rows
 from mpu_bench.core.solver import Until
 from mpu_bench.solvers.meb.core_set import Examples, add_slot, new_core_set
-from oracles import kernel_svm
+from oracles import kernel_svm, toys
 
 
 def products(kernel, matrix, signs, C):
@@ -106,6 +106,14 @@ def full_core_set(problem, kernel, C, cache_mb=1.0):
 def products_of(problem, kernel, C):
     """Return the matrix of k~_ij of a problem's dense rows."""
     return products(kernel, problem.train.values.astype(float), problem.signs(), C)
+
+
+def one_feature(n=44, scale=30.0):
+    """Return a problem whose kernel matrix has rank 2 and, with a large C, is nearly singular for its size."""
+    random = np.random.default_rng(6)
+    matrix = random.normal(size=(n, 1))
+    labels = (matrix[:, 0] + 0.3 * random.normal(size=n) > 0).astype(np.int32)
+    return toys.problem(matrix * scale, labels, "dense")
 
 
 def trained(solver, problem, kernel=None, seed=0, presented=200_000):

@@ -124,6 +124,29 @@ class Misbehaving(Solver):
             kept.append(np.ones(10_000_000))
             time.sleep(0.02)
 
+    def _turn(self, state):
+        while True:
+            pass
+
+    def _wait(self, state):
+        if not Path(self.gate).exists():
+            time.sleep(0.01)
+            return Status.RUNNING
+        return Status.DONE
+
+    def _print(self, state):
+        sys.stdout.write("printed without an end")
+        return Status.DONE
+
+    def _print_and_crash(self, state):
+        sys.stdout.write("printed before a crash\n")
+        self._kill(state)
+
+    def _print_much(self, state):
+        for _ in range(40):
+            sys.stdout.write("x" * 100_000 + "\n")
+        return Status.DONE
+
     def _run_on(self, state):
         time.sleep(0.01)
         return Status.RUNNING

@@ -77,6 +77,11 @@ def test_all_text_has_eight_points_and_a_figure_is_one_column_or_two_wide(drawn:
     assert {text.get_fontsize() for text in shown(drawn.findobj(Text))} == {8.0}
 
 
+def test_no_text_is_the_source_of_a_formula(drawn: Drawing) -> None:
+    """Names may have dollars, so that formulas are not set; matplotlib's own labels of logarithmic axes are such."""
+    assert not [text.get_text() for text in shown(drawn.findobj(Text)) if "$" in text.get_text()]
+
+
 def test_labels_of_ticks_do_not_overlap_and_every_axis_has_some(drawn: Drawing) -> None:
     for on in drawn.axes:
         if not on.get_visible() or not on.axison:
@@ -110,7 +115,9 @@ def test_titles_names_and_the_legend_are_whole_and_apart(drawn: Drawing) -> None
 
 def test_bands_are_explained_and_published_numbers_are_one_entry() -> None:
     panel = FIGURES["one curve"].panels[0]
-    marks = tuple(Series(f"{name}, published", (1e10,), (9.0,), line=False, published=True) for name in SOLVERS)
+    marks = tuple(
+        Series(f"{name}, published", (1e10,), (9.0,), line=False, published=True, about=name) for name in SOLVERS
+    )
     made = drawing.draw(Figure("", "", (replace(panel, series=(*panel.series, *marks)),)))
     words = [text.get_text() for text in made.legends[0].get_texts()]
     assert words == [*SOLVERS, "published", "band: one standard deviation of 5 runs"]
@@ -125,7 +132,7 @@ def test_curves_enter_from_above_and_a_level_has_its_word() -> None:
 
 
 def test_bars_stand_beside_each_other_and_published_numbers_on_them() -> None:
-    published = Series("mfw, published", (3,), (98.0,), line=False, published=True)
+    published = Series("mfw, published", (3,), (98.0,), line=False, published=True, about="mfw")
     made = drawing.draw(Figure("", "", (replace(BARS, series=(*BARS.series, published)),)))
     (on,) = made.axes
     middles = [bar.get_x() + bar.get_width() / 2 for bar in on.containers[1]]  # type: ignore[attr-defined]
@@ -172,3 +179,28 @@ def test_the_same_figure_has_the_same_bytes_whatever_a_user_has_set() -> None:
         assert drawing.files(FIGURES["one curve"], ("svg", "pdf", "png")) == files
     assert b"Date" not in files["pdf"]
     assert b"<dc:date>" not in files["svg"]
+
+
+def test_what_lies_beyond_the_axis_is_explained() -> None:
+    made = drawing.draw(FIGURES["limits"])
+    assert drawing.BEYOND in [text.get_text() for text in made.legends[0].get_texts()]
+    assert drawing.BEYOND not in [text.get_text() for text in drawing.draw(FIGURES["bars"]).legends[0].get_texts()]
+
+
+@pytest.mark.parametrize("count", [4, 7, 12])
+def test_a_legend_is_smaller_than_the_plot(count: int) -> None:
+    first = FIGURES["one curve"].panels[0].series[0]
+    series = tuple(replace(first, label=f"a solver of some length {k}", solver=f"s{k}") for k in range(count))
+    made = drawing.draw(Figure("", "", (replace(FIGURES["one curve"].panels[0], series=series),)))
+    FigureCanvasAgg(made).draw()
+    assert made.legends[0].get_window_extent().height < made.axes[0].get_window_extent().height
+
+
+def test_a_legend_of_any_length_is_laid_out_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    whole = Drawing.legend
+    monkeypatch.setattr(Drawing, "legend", lambda *of, **how: (made.append(1), whole(*of, **how))[1])
+    first = FIGURES["one curve"].panels[0].series[0]
+    series = tuple(replace(first, label=f"solver {k}", solver=f"s{k}") for k in range(60))
+    drawing.draw(Figure("", "", (replace(FIGURES["one curve"].panels[0], series=series),)))
+    assert len(made) <= 2

@@ -122,3 +122,32 @@ def test_a_file_that_cannot_be_written_is_one_message(tmp_path, made_up_folder, 
 @pytest.fixture(scope="module")
 def made_up_folder(tmp_path_factory):
     return made_up.results(tmp_path_factory.mktemp("results"))
+
+
+def test_numbers_in_latex_are_numbers():
+    cells = ["1.16e+08 ±7.6e+04", "2.3e-05", "-1e+100", "12 ±3", "e", "sbp e", "11434.5"]
+    assert [export.latex_text(cell) for cell in cells] == [
+        r"$1.16 \times 10^{8} \pm 7.6 \times 10^{4}$",
+        r"$2.3 \times 10^{-5}$",
+        r"$-1 \times 10^{100}$",
+        r"12 $\pm$3",
+        "e",
+        "sbp e",
+        "11434.5",
+    ]
+
+
+def test_a_table_for_a_paper(tmp_path):
+    folder = made_up.results(tmp_path, disturbed="waited")
+    shape = export.Shape(("test_error_percent", "train_seconds"), "100% of it", "tab:mine", bold=True)
+    tex = export.export(folder, "tex", None, shape)
+    assert tex.startswith("\\begin{table}\n\\centering\n\\caption{100\\% of it}\\label{tab:mine}\n\\begin{tabular}")
+    assert tex.endswith("\\end{tabular}\n\\end{table}\n")
+    markdown = export.export(folder, "md", None, shape)
+    assert "| **15.00** |" in markdown
+    assert markdown.count("**") == 2  # disturbed seconds are of no best
+    assert "kernel" not in markdown
+    with pytest.raises(ConfigError, match="--columns test_eror"):
+        export.export(folder, "md", None, export.Shape(("test_eror",)))
+    with pytest.raises(ConfigError, match="--to csv: holds every column"):
+        export.export(folder, "csv", None, shape)

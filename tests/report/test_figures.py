@@ -220,6 +220,7 @@ def test_a_config_names_the_figures_that_are_drawn():
     assert [each.name for each in figure_data.figures([], CURVES, elsewhere)] == ["test-error", "objective"]
 
 
+@pytest.mark.baseline
 @pytest.mark.parametrize(
     ("experiment", "names", "x_label"),
     [

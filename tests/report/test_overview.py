@@ -3,30 +3,30 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mpu_bench.report import overview
-from mpu_bench.verdict.cells import Cell
-from mpu_bench.verdict.comparison import NOT_PART_OF_RUN
+from mpu_bench.verdict.cells import NOT_PART_OF_RUN, Cell
 
-RATIO = Cell("ratio", "mpu-table1", 1, "adult", "mpu", column="seconds / dcd's", verdict="agrees", count=1)
+RATIO = Cell("ratio", "mpu-table1", 1, "adult", "mpu", column="seconds", over="dcd", verdict="agrees", count=1)
 NOT_RUN = Cell("ratio", "mpu-table1", 2, "web", "mpu", column="seconds", remark=NOT_PART_OF_RUN)
 
 
 def of(paper: str, name: str, *cells: Cell) -> overview.ExperimentCells:
-    return overview.ExperimentCells(paper, name, cells)
+    config = "sbp-figure9" if name == "sbp-figure9-ci" else ""
+    return overview.ExperimentCells(paper, name, cells, config)
 
 
 def test_cells_of_several_experiments_come_together() -> None:
     found = overview.by_table([
-        of("sbp-2012", "sbp-figure2-ci", Cell("claim", column="SBP is below", verdict="refuted")),
+        of("sbp-2012", "sbp-figure9-ci", Cell("claim", column="SBP is below", verdict="refuted")),
         of("mpu-2010", "mpu-table1", RATIO, NOT_RUN),
         of("mpu-2010", "mpu-else", replace(NOT_RUN, row=1), replace(NOT_RUN, remark="timeout")),
     ])  # fmt: skip
-    assert [each.file for each in found] == ["mpu-2010-table1", "sbp-2012-figure2"]
+    assert [each.file for each in found] == ["mpu-2010-table1", "sbp-2012-figure9"]
     assert [(each.row, each.verdict, each.remark) for each in found[0].cells] == [
         (1, "agrees", ""),
         (2, "not run", "timeout"),
     ]
     rows = {(row["paper"], row["table"]): row for row in overview.overview_rows(found)}
-    assert rows["sbp-2012", "figure2"]["refuted"] == 1
+    assert rows["sbp-2012", "figure9"]["refuted"] == 1
     assert (rows["mpu-2010", "table1"]["agrees"], rows["mpu-2010", "table1"]["not run"]) == (1, 1)
 
 

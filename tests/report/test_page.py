@@ -128,6 +128,7 @@ def test_nothing_that_is_published_names_the_user_or_a_secret(tmp_path, monkeypa
         assert [word for word in (b"secretuser", b"alice", b"hunter2", b"opensesame") if word in content] == [], path
 
 
+@pytest.mark.baseline
 def test_numbers_that_differ_are_as_many_as_are_counted(tmp_path):
     kept = [BASELINE / "sbp-table2", BASELINE / "sbp-table2-ci", BASELINE / "sbp-runtime"]
     text = page.write(kept, tmp_path / "page").read_text()
@@ -254,6 +255,7 @@ def test_text_can_be_read(browser, scheme):
     assert [each for each in contrasts if each[0] < CONTRAST] == []
 
 
+@pytest.mark.baseline
 @pytest.mark.parametrize("width", [320, 375, 768, 1280])
 def test_no_page_is_wider_than_the_window(browser, tmp_path, width):
     phone = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": True}
@@ -266,6 +268,7 @@ def test_no_page_is_wider_than_the_window(browser, tmp_path, width):
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.baseline
 def test_each_paper_has_a_page_with_its_tables_as_they_are_printed(tmp_path):
     kept = [BASELINE / "mpu-table2", BASELINE / "forgetron-figure2-census"]
     first = page.write([*kept, made_up.results(tmp_path)], tmp_path / "page", "docs/index.html")
@@ -284,6 +287,7 @@ def test_each_paper_has_a_page_with_its_tables_as_they_are_printed(tmp_path):
     assert again.with_name("mpu-2010.html").read_text() == paper
 
 
+@pytest.mark.baseline
 def test_the_day_of_kept_results_is_that_of_the_page(tmp_path):
     kept = BASELINE / "mpu-table2"
     day = json.loads((kept / "about.json").read_text())["date"]

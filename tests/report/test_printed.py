@@ -51,7 +51,7 @@ def test_a_cell_has_the_measured_number_with_its_verdict():
 
 
 def test_seconds_stand_beside_their_ratio():
-    ratio = Cell("ratio", "mpu-table2", 1, "adult", "mpu", column="seconds / dcd's", published=0.5, measured=0.94,
+    ratio = Cell("ratio", "mpu-table2", 1, "adult", "mpu", column="seconds", over="dcd", published=0.5, measured=0.94,
                  count=5, verdict="agrees")  # fmt: skip
     table = printed.table("mpu-table2", [ratio], lambda _cell: "0.021")
     assert table.lines[0][1].measured == (printed.Measured("0.021", "agrees", "agrees: 0.94 of dcd's, printed 0.5"),)

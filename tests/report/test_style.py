@@ -30,13 +30,26 @@ def test_solvers_of_one_config_differ_in_colour_and_in_dashes_or_marker() -> Non
 
 
 @given(st.lists(st.sampled_from([*_FIXED, "mine", "yours", "a third"]), min_size=1, max_size=24))
-def test_styles_are_distinct_within_a_figure_and_keep_the_colour_of_the_solver(names: list[str]) -> None:
+def test_styles_are_distinct_within_a_figure(names: list[str]) -> None:
     labels = {f"{name} {place}": name for place, name in enumerate(names)}
     looks = {label: style.of(number) for label, number in style.numbers(labels).items()}
     for name in _FIXED:
         of_solver = [looks[label] for label in labels if labels[label] == name]
         assert len(set(of_solver)) == len(of_solver)
-        assert {look.colour for look in of_solver[: len(style.MARKERS)]} <= {style.of(style.number_of(name)).colour}
+        assert len({look.colour for look in of_solver[: len(style.MARKERS)]}) <= 1
+    solvers = dict.fromkeys(names)
+    first = [style.of(style.numbers({name: name for name in solvers})[name]) for name in solvers]
+    assert len({look.colour for look in first}) == min(len(first), len(style.COLOURS))
+    assert all(len(of) == len(set(of)) for of in [[(look.marker, look.dashes, look.colour) for look in first]])
+
+
+def test_a_solver_keeps_its_colour_where_no_other_has_it() -> None:
+    for names in (["mpu", "dcd", "sdca"], ["fw", "mfw", "cvm", "perceptron"]):
+        assert style.numbers({name: name for name in names}) == {name: style.number_of(name) for name in names}
+
+
+def test_no_solver_is_dotted_for_dots_are_what_is_after_the_first_pass() -> None:
+    assert all(max(dashes[::2]) > 2 for dashes in style.DASHES[1:])
 
 
 def test_a_solver_of_a_user_takes_a_free_colour() -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from mpu_bench import solvers
+from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import RECORD_COLUMNS
 from mpu_bench.results import problems, summary
 
@@ -54,4 +58,13 @@ def test_weights_of_classes_make_another_problem() -> None:
 def test_a_solver_of_the_users_own_shares_a_column_if_it_says_so() -> None:
     known, unknown = row("mine", problem="w.w/2 + C sum hinge"), row("mine")
     assert list(objectives(row("mpu"), known)) == ["objective"]
-    assert list(objectives(row("mpu"), unknown)) == ["objective: w.w/2 + C sum hinge", "objective: that of mine"]
+    assert list(objectives(row("mpu"), unknown)) == ["objective: w.w/2 + C sum hinge", "objective: mine's own"]
+
+
+def test_a_solver_that_says_its_objective_is_maximised_as_for_0_2_0_is_told_how_to_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert problems.problem_of("sbp", {}) == "largest f(w)"
+    monkeypatch.setattr(solvers.load("sbp"), "is_maximised", False)
+    with pytest.raises(ConfigError, match="say is_maximised = True"):
+        problems.problem_of("sbp", {})

@@ -16,15 +16,16 @@ from mpu_bench.selection.schedule import Course, Fit, Fitted
 
 
 def row(name: str, error: float | None = 0.1, size: int | None = 100, own: bool = True, **others: Any) -> Row:
-    values = {"choosing_error": error, "error": error, "size": size, "tested": 1000, "balanced_error": error}
+    metrics = {} if error is None else {"accuracy": 1 - error, "balanced-accuracy": 1 - error, "auc": 1 - error}
+    values = {"choosing_error": error, "metrics": metrics, "size": size, "tested": 1000}
     return Row(name, "batch" if own else "scikit-learn", own, **(values | others))
 
 
-def test_the_least_error_on_held_out_rows_is_chosen_and_the_smaller_of_equals() -> None:
+def test_the_best_on_the_validation_set_is_chosen_and_the_smaller_of_equals() -> None:
     rows = [
         row("small", 0.10, 50),
         row("large", 0.10, 500),
-        row("lucky", choosing_error=0.2, error=0.01),
+        row("lucky", 0.01, choosing_error=0.2),
         row("peer", 0.05, own=False),
         row("unknown", None),
         row("untested", 0.01, None),
@@ -122,8 +123,22 @@ def test_what_was_cut_says_so() -> None:
         assert row_of(course, None, Fitted(fit, 0.1, 1.0, 1.1)).reason == ""
 
 
-def test_an_error_is_set_against_that_of_one_answer() -> None:
-    truth = np.array([0] * 70 + [1] * 20 + [2] * 10, np.uint16)
-    chosen = row("a", truth=truth.tobytes(), tested=100)
-    assert Outcome([chosen], chosen, 100).constant_error == pytest.approx(0.3)
-    assert Outcome([chosen], chosen, 100, is_rare=True).constant_error == pytest.approx(2 / 3)
+@pytest.mark.parametrize(
+    ("error", "chance", "validation_chance", "is_better"),
+    [
+        (0.2, 0.001, 1.0, True),
+        (0.2, 0.2, 1e-6, True),  # a small test set, and a validation set that leaves no doubt
+        (0.2, 0.2, 0.01, False),  # the best of 100 looks is often as good as that by chance
+        (0.3, 0.001, 1e-6, False),  # no better than a constant on the test set
+    ],
+)
+def test_a_choice_is_set_against_a_constant(
+    error: float, chance: float, validation_chance: float, is_better: bool
+) -> None:
+    found = row("a", error, constant=0.7, chance=chance, validation_chance=validation_chance)
+    assert Outcome([found], found, 100).is_better_than_constant(found, looks=100) == is_better
+
+
+def test_nothing_is_tested_by_metrics_of_a_ranking() -> None:
+    chosen, better = row("chosen", 0.3), row("better", 0.0)
+    assert Outcome([chosen, better], chosen, 100, "auc").significantly_better() == []

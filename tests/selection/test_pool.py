@@ -60,10 +60,10 @@ def test_a_process_that_has_died_with_nothing_to_do_is_replaced(source: Source, 
         assert not answer(pool, quick).reason
 
 
-def test_seconds_of_compiling_count_once_where_two_compile(source: Source, tmp_path: Path) -> None:
+def test_seconds_in_which_two_get_ready_count_once(source: Source, tmp_path: Path) -> None:
     with Pool(source, tmp_path, 1) as pool:
-        pool._compiling += [(5.0, 6.0), (0.0, 2.0), (1.0, 4.0), (5.2, 5.5)]
-        assert pool.compiled == 5.0
+        pool._preparing += [(5.0, 6.0), (0.0, 2.0), (1.0, 4.0), (5.2, 5.5)]
+        assert pool.preparing == 5.0
 
 
 def test_a_process_that_gets_ready_is_waited_for_whatever_the_seconds(source: Source, tmp_path: Path) -> None:

@@ -1,25 +1,119 @@
+"""``repeat.yaml`` trains the very model again: of every candidate, two and several classes, with weights or not."""
+
 from __future__ import annotations
 
+import pickle
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
+from sklearn.exceptions import ConvergenceWarning
 
 import mpu_bench
-from classifiers import blobs
+from mpu_bench.config.read import read_config
+from mpu_bench.core.models import labels_of
+from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.own.adding import Wishes
+from mpu_bench.data.own.chosen import options_of
+from mpu_bench.data.prepare.load import load_problem
+from mpu_bench.experiment import bind, trace
+from mpu_bench.experiment.plan import plan
+from mpu_bench.selection.candidates import Candidate, Facts, candidates
 from mpu_bench.selection.repetition import config_of
 from mpu_bench.selection.rows import Source
+from mpu_bench.selection.schedule import Fit, Fitted
+from mpu_bench.selection.worker import Evaluated, Evaluation, _scores, answer, model_path
+
+OWN = [each for each in candidates(Facts(0.5, balanced=False, budgets=(5,))) if each.is_own]
+WEIGHTED = candidates(Facts(0.5, balanced=True, budgets=(5,)))
+BALANCED = [each for each in WEIGHTED if each.is_own and "class_weight" in each.fixed]
 
 
-@pytest.mark.parametrize("weight", [None, "balanced"])
-def test_the_config_names_solver_options_and_weights(tmp_path: Path, weight: str | None) -> None:
-    X, y = blobs(2, n=40)
-    chosen = mpu_bench.DCDClassifier(C=0.5, tol=0.01, class_weight=weight).fit(X, y)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a file of two classes and one of three, whose classes overlap."""
+    folder, random = tmp_path_factory.mktemp("data"), np.random.default_rng(0)
+    for classes in (2, 3):
+        y = random.integers(0, classes, 90)
+        X = (random.normal(size=(90, 3)) + 1.2 * y[:, np.newaxis] ** [1, 2, 0]).round(3)
+        lines = [",".join(map(str, [*row, "abc"[label]])) for row, label in zip(X.tolist(), y, strict=True)]
+        (folder / f"of{classes}.csv").write_text("\n".join(["p,q,r,label", *lines]) + "\n", encoding="utf-8")
+    return folder
+
+
+def source_of(file: Path, **wishes: Any) -> Source:
+    name, options = options_of(file, Wishes(**wishes), str(file), None)
+    return Source(name, options, DataHome.from_options(file.parent / "home"), wishes.get("seed", 0))
+
+
+def repeated(config: Path, home: DataHome) -> tuple[Any, Any]:
+    """Return the trace of a config's only run, made in this process, and its problem."""
+    (run,) = plan(read_config(config))
+    problem = load_problem(catalog.card(run.dataset.name, run.dataset.options), home)
+    if weight := run.solver.parameters.get("class_weight"):
+        problem = problem.weighted(weight)
+    solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
+    kernel = bind.build_kernel(run.solver.kernel, problem)
+    settings = run.settings
+    return trace.train(solver, problem, kernel, run.seed, settings.stop, settings.checkpoints), problem
+
+
+@pytest.mark.parametrize(("classes", "seed"), [(2, 0), (3, 3)])
+@pytest.mark.parametrize("candidate", [*OWN, *BALANCED], ids=lambda each: each.name + "-balanced" * (each in BALANCED))
+def test_a_run_of_the_config_gives_the_very_model(
+    candidate: Candidate, classes: int, seed: int, folder: Path, tmp_path: Path
+) -> None:
+    source = source_of(folder / f"of{classes}.csv", seed=seed)
+    data = source.load()
+    fit = Fit(candidate, candidate.settings()[0], data.problem.n, 1000.0, 1)
+    fitted = answer(fit, data, tmp_path, {candidate.classifier}, lambda _ready: None)
+    evaluated = answer(Evaluation(candidate.name, 1, 1000.0), data, tmp_path, set(), lambda _ready: None)
+    assert isinstance(fitted, Fitted)
+    assert isinstance(evaluated, Evaluated)
+    assert (fitted.reason, fitted.is_cut, evaluated.reason) == ("", False, "")
+
+    classifier = pickle.loads(model_path(tmp_path, 1).read_bytes())
+    made = tmp_path / "results" / "try-it"
+    made.mkdir(parents=True)
+    text = config_of(classifier, source, str(folder / f"of{classes}.csv"), {"seed": seed}, data.problem.n, made)
+    assert str(folder) not in text  # it may be carried elsewhere, with its file
+    (made / "repeat.yaml").write_text(text, encoding="utf-8")
+    run, problem = repeated(made / "repeat.yaml", source.home)
+    assert run.checkpoints[-1]["test_error"] == pytest.approx(1 - evaluated.metrics["accuracy"])
+    scores = run.model.scores(problem.test)
+    theirs = _scores(classifier, data.test[0], classes)
+    assert (labels_of(scores) == labels_of(theirs)).all()
+    np.testing.assert_allclose(scores, theirs, rtol=1e-6, atol=1e-9)
+
+
+def test_the_config_names_solver_options_and_weights(folder: Path, tmp_path: Path) -> None:
+    data = source_of(folder / "of2.csv").load()
+    chosen = mpu_bench.DCDClassifier(C=0.5, tol=0.01, class_weight="balanced", random_state=7).fit(data.X, data.y)
     source = Source("digits", {"positive": ["8"]}, DataHome.from_options(tmp_path))
-    text = config_of(chosen, source, "digits", {}, len(np.asarray(y)))
-    content = yaml.safe_load(text)
-    weights = {} if weight is None else {"class_weight": weight}
-    assert content["solvers"] == [{"dcd": {"C": 0.5, "tolerance": 0.01, "stop": 0.0, **weights}}]
+    content = yaml.safe_load(config_of(chosen, source, "digits", {}, data.problem.n, tmp_path))
+    ((solver, parameters),) = content["solvers"][0].items()
+    assert solver == "dcd"
+    assert parameters.items() >= {"C": 0.5, "tolerance": 0.01, "class_weight": "balanced"}.items()
     assert content["dataset"] == {"digits": {"positive": ["8"], "augment": 1}}
+    assert content["seed"] == 7
+
+
+def test_what_ends_a_classifier_ends_the_run(folder: Path, tmp_path: Path) -> None:
+    source = source_of(folder / "of2.csv")
+    data = source.load()
+    for chosen in (
+        mpu_bench.MPUClassifier(max_iter=3, random_state=0),
+        mpu_bench.ForgetronClassifier(vectors=9, gamma=0.3, max_iter=3, shuffle=True, random_state=0),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            chosen.fit(data.X, data.y)
+        text = config_of(chosen, source, str(folder / "of2.csv"), {}, data.problem.n, tmp_path)
+        (tmp_path / "repeat.yaml").write_text(text, encoding="utf-8")
+        run, problem = repeated(tmp_path / "repeat.yaml", source.home)
+        assert run.checkpoints[-1]["passes"] == 3
+        np.testing.assert_allclose(run.model.scores(problem.test), chosen.model_.scores(problem.test), rtol=1e-6)

@@ -5,7 +5,7 @@ import pytest
 
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense
-from mpu_bench.selection.rows import Data, errors
+from mpu_bench.selection.rows import Data
 from oracles import toys
 
 
@@ -18,23 +18,49 @@ def data(n: int, classes: int, seed: int = 0, share: float = 0.5) -> Data:
     return Data(Problem("x", rows, y, few, y[:5], 2, tuple(map(str, range(classes))), ""), seed)
 
 
-@pytest.mark.parametrize(("n", "classes"), [(20, 2), (333, 3), (5000, 10)])
-def test_rows_that_choose_are_not_learned_from(n: int, classes: int) -> None:
+@pytest.mark.parametrize(("n", "classes"), [(2000, 2), (2501, 3), (5000, 10)])
+def test_the_validation_set_is_not_learned_from(n: int, classes: int) -> None:
     parts = data(n, classes)
-    learned, held_out = parts.training(parts.learned_from)[0][:, 0], parts.validation[0][:, 0]
-    assert set(learned) | set(held_out) == set(range(n))
-    assert not set(learned) & set(held_out)
+    for rows in (n // 2, parts.learned_from):
+        ((trained, validated),) = parts.splits(rows)
+        assert not set(trained) & set(validated)
+        assert len(validated) == parts.validation_rows == n - parts.learned_from
+    assert set(trained) | set(validated) == set(range(n))
     for rows in (2 * classes, n // 2, parts.learned_from):
         assert set(parts.training(rows)[1]) == set(range(classes))
+    assert parts.splits(n) == []
     assert len(parts.training(n)[0]) == n
     assert set(parts.training(n // 2)[0][:, 0]) <= set(parts.training(parts.learned_from)[0][:, 0])
 
 
-def test_a_rare_class_makes_the_balanced_error_choose() -> None:
-    assert data(1000, 2, share=0.05).is_rare
-    assert not data(1000, 2, share=0.3).is_rare
-    y, always = np.array([0] * 90 + [1] * 10, np.int32), np.zeros(100, np.int32)
-    assert errors(y, always, 2) == (0.1, 0.5)
+@pytest.mark.parametrize(("n", "classes", "times"), [(20, 2, 3), (100, 30, 3), (399, 3, 3), (400, 2, 1), (1999, 5, 1)])
+def test_few_rows_are_cross_validated(n: int, classes: int, times: int) -> None:
+    parts = data(n, classes)
+    splits = parts.splits(parts.learned_from)
+    assert parts.learned_from == n
+    assert len(splits) == times * parts.folds
+    for first in range(0, len(splits), parts.folds):  # each row is validated once a time
+        validated = np.concatenate([rows for _, rows in splits[first : first + parts.folds]])
+        assert sorted(validated) == list(range(n))
+    for trained, validated in splits:
+        assert not set(trained) & set(validated)
+
+
+@pytest.mark.parametrize(
+    ("share", "signal", "metric"),
+    [
+        (0.05, 1.0, "balanced-accuracy"),
+        (0.15, 1.0, "balanced-accuracy"),
+        (0.3, 1.0, "accuracy"),
+        (0.3, 0.0, "balanced-accuracy"),  # nothing beats a constant on accuracy
+        (0.5, 1.0, "accuracy"),
+    ],
+)
+def test_balanced_accuracy_chooses_where_a_constant_is_hard_to_beat(share: float, signal: float, metric: str) -> None:
+    random = np.random.default_rng(0)
+    y = (random.random(1000) < share).astype(np.int32)
+    rows = Dense(random.normal(size=(1000, 2)).astype(np.float32) + np.float32(2 * signal) * y[:, np.newaxis])
+    assert Data(Problem("x", rows, y, rows, y, 2, ("no", "yes"), "")).fitting_metric()[0] == metric
 
 
 def test_the_width_is_that_of_the_distances() -> None:

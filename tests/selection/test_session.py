@@ -16,7 +16,9 @@ from mpu_bench.selection.worker import Evaluated, model_path
 class Answers:
     """Stands for a pool: models are as large as said, larger when trained on all rows, and all as good."""
 
-    has_room, is_getting_ready, compiled = True, False, 0.0
+    has_room, is_getting_ready, preparing = True, False, 0.0
+
+    accuracy, chance, seconds = 0.9, 0.001, 0.001
 
     def __init__(self, sizes: dict[str, int], grown: int) -> None:
         self.sizes, self.grown, self._asked = sizes, grown, list[Any]()
@@ -31,19 +33,20 @@ class Answers:
     def answers(self, _seconds: float) -> list[Any]:
         asked = self._asked.pop(0)
         if isinstance(asked, Fit):
-            return [Fitted(asked, 0.1, 0.001, 0.001)]
+            return [Fitted(asked, 0.1, self.seconds, self.seconds)]
         size = self.sizes[asked.name] * (self.grown if asked.number == 0 else 1)
-        return [Evaluated(asked, 0.1, 0.1, 8, b"\xff", size=size)]
+        return [Evaluated(asked, {"accuracy": self.accuracy}, 0.1, 0.5, self.chance, 8, b"\xff", size=size)]
 
     def drop(self) -> None:
         self._asked.clear()
 
 
-def played(tmp_path: Path, grown: int, most_bytes: int | None = None) -> Session:
+def played(tmp_path: Path, grown: int, most_bytes: int | None = None, **answers: float) -> Session:
     candidates = [Candidate(name, "batch", "X", {}, {"C": (1.0,)}, 1) for name in ("small", "large")]
     source = Source("x", {}, DataHome.from_options(tmp_path))
-    session = Session(source, candidates, 80, 100, 0.0, 1e12, folder=tmp_path, most_bytes=most_bytes)
+    session = Session(source, candidates, 80, 100, 1e12, folder=tmp_path, most_bytes=most_bytes)
     pool: Any = Answers({"small": 100, "large": 150}, grown)
+    vars(pool).update(answers)
     session._tune(pool)
     session._evaluate(pool, [each.best for each in session.schedule.courses.values() if each.best])
     session._train_choice(pool)
@@ -78,3 +81,31 @@ def test_a_model_whose_answer_was_not_read_yet_is_kept(tmp_path: Path) -> None:
     session._forget_models(learned)
     assert not model_path(tmp_path, learned).exists()
     assert all(model_path(tmp_path, number).exists() for number in (*best, unread))
+
+
+def test_what_is_no_better_than_a_constant_is_not_chosen(tmp_path: Path) -> None:
+    session = played(tmp_path, grown=1, chance=0.3)
+    outcome = session.outcome
+    assert outcome.chosen is None
+    assert outcome.refused is not None
+    assert (outcome.refused.name, outcome.refused.rows) == ("small", 100)  # all rows did not help
+    assert session.model_of_choice() is None
+
+
+def test_the_choice_is_trained_on_all_rows_though_the_seconds_are_over(tmp_path: Path) -> None:
+    """On a busy machine the others may have taken them all."""
+    session = played(tmp_path, grown=1)
+    session.last, session.began, session.seconds = None, float("-inf"), 10.0
+    session._train_choice(Answers({"small": 100, "large": 150}, 1))  # type: ignore[arg-type]
+    assert session.outcome.chosen is not None
+    assert session.outcome.chosen.rows == 100
+    assert session.outcome.note == ""
+
+
+def test_it_is_said_why_the_choice_is_not_trained_on_all_rows(tmp_path: Path) -> None:
+    session = played(tmp_path, grown=1, seconds=30.0)
+    session.last, session.began, session.seconds = None, float("-inf"), 10.0
+    session._train_choice(Answers({"small": 100, "large": 150}, 1))  # type: ignore[arg-type]
+    assert session.outcome.chosen is not None
+    assert session.outcome.chosen.rows == 80
+    assert session.outcome.note.startswith("that would take about 37.5 s, and 3 s were left")

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mpu_bench.core.models import labels_of
 from mpu_bench.selection.candidates import Candidate, Kind
 from mpu_bench.selection.schedule import Fit
-from mpu_bench.selection.worker import _compiled
+from mpu_bench.selection.worker import _compile, _scores
 
 
 @dataclass
@@ -59,6 +60,30 @@ def test_the_warm_up_is_short_whatever_the_seconds_of_the_fit(kind: Kind, traine
     data: Any = Few()
     warm = set[str]()
     for _ in range(2):
-        _compiled(Fit(candidate, {"C": 1.0}, 1000, 600.0), data, warm)
-    assert max(candidate.told) <= 0.2
+        _compile(Fit(candidate, {"C": 1.0}, 1000, 600.0), data, warm)
+    assert max(candidate.told, default=0.0) <= 0.2
     assert candidate.classified.rows == trained
+
+
+class Ranks:
+    """Stands for a classifier that was trained on some classes of many."""
+
+    def __init__(self, classes: list[int], scores: list[Any]) -> None:
+        self.classes_, self.scores = np.array(classes), np.array(scores, float)
+
+    def decision_function(self, _X: Any) -> Any:
+        return self.scores
+
+
+@pytest.mark.parametrize(
+    ("model", "classes", "labels"),
+    [
+        (Ranks([0, 1], [-1.0, 2.0]), 2, [0, 1]),
+        (Ranks([0, 2], [-1.0, 2.0]), 3, [0, 2]),
+        (Ranks([1, 2, 3], [[0, 1, 2], [2, 1, 0]]), 4, [3, 1]),
+    ],
+)
+def test_a_class_that_a_fold_lacks_is_never_predicted(model: Ranks, classes: int, labels: list[int]) -> None:
+    scores = _scores(model, np.zeros((2, 1)), classes)
+    assert scores.shape == (2, 1 if classes == 2 else classes)
+    assert labels_of(scores).tolist() == labels

@@ -112,6 +112,10 @@ def test_objective_and_nu_are_those_of_the_model(solver, kernel, problem):
     assert measures.nu == pytest.approx(losses.mean() / np.sqrt(squared), rel=1e-4)
 
 
+def test_test_rows_change_nothing(solver, kernel):
+    holds(checks.test_rows_change_nothing(solver, kernel, toys.problem(*toys.binary(agree=True), "dense")))
+
+
 def test_the_model_is_not_a_view_of_the_state(solver, kernel):
     holds(checks.model_is_no_view_of_the_state(solver, kernel))
 

@@ -414,7 +414,7 @@ for descriptor in range(3, 40):
         (with_parameter("model: int = 1"), "every solver has another 'model'"),
         (with_parameter("_hidden: int = 1"), "parameter '_hidden'"),
         (with_parameter("C: Annotated[float, Gt(0)] = -1.0"), "own: C is -1.0; it must be above 0"),
-        (with_parameter("C: Annotated[float, Gt(0)] = 'x'"), "not supported between"),
+        (with_parameter("C: Annotated[float, Gt(0)] = 'x'"), "own: C is 'x'; it must be a number"),
         (with_parameter("C: Annotated[float, Gt('x')] = 1.0"), "parameter 'C': its type is"),
         (with_method("version = '3'"), "version is '3'"),
         (with_method("kernels = 'all'"), "kernels is 'all'"),

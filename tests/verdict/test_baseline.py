@@ -1,15 +1,18 @@
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mpu_bench.errors import StoreError
+from mpu_bench.files import csv_text
+from mpu_bench.quantities import RECORD_COLUMNS
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import Store
 from mpu_bench.verdict import baseline, comparison
 from mpu_bench.verdict.cells import Cell
-from mpu_bench.verdict.regression import Difference
+from mpu_bench.verdict.regression import Difference, Fault
 from oracles import made_up
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +25,7 @@ CLAIM = Cell(
 )
 SAME = Difference("adult sbp seed=0", {"dataset": "adult", "solver": "sbp"}, (), 1.0)
 ROUNDED = replace(SAME, is_other=True)
-BROKEN = replace(SAME, faults=("updates 5 and 6",), is_other=True)
+BROKEN = replace(SAME, faults=(Fault("updates", "5", "6"),), is_other=True)
 
 
 def changes(now, kept, run=SAME, exact=False):
@@ -39,7 +42,11 @@ def test_what_is_accepted_is_all_that_judging_needs(tmp_path):
         assert kept.records() == now.records()
         assert comparison.of_results(kept) == comparison.of_results(now) == baseline.cells(place)
     about = baseline.about(place)
-    assert (about["runs"], about["planned"], about["missing"]) == (2, 3, ["part of adult, 1 run: not run"])
+    assert (about["runs"], about["planned"], list(map(str, about["missing"]))) == (
+        2,
+        3,
+        ["part of adult, 1 run: not run"],
+    )
 
 
 def test_the_same_results_are_kept_in_the_same_bytes(tmp_path):
@@ -98,8 +105,10 @@ def test_a_folder_is_held_to_what_is_kept_of_it(tmp_path):
         assert (same.has_changed, len(same.runs), same.kept) == (False, runs, place)
     other = baseline.check(made_up.results(tmp_path / "later", error=0.2), tmp_path / "baseline")
     assert other.has_changed
-    assert [run.faults for run in other.runs] == [("test error 20% and 15%",), ("test error 21% and 16%",)]
-    assert [(each.cell.solver, each.words) for each in other.changes] == [("sbp", "undecided higher, was: agrees")]
+    assert [[fault[1:3] for fault in run.faults] for run in other.runs] == [[("20", "15")], [("21", "16")]]
+    assert [(each.cell.solver, each.words) for each in other.changes] == [
+        ("sbp", "now undecided higher, baseline agrees")
+    ]
 
 
 def test_what_the_baseline_does_not_keep_has_not_changed(tmp_path):
@@ -116,7 +125,7 @@ def test_a_run_that_breaks_is_a_change(tmp_path):
         record = store.records()[0]
         store.save(record | {"status": "crashed", "reason": "a signal", "test_error": None}, [], {"id": "x"})
     found = baseline.check(folder, tmp_path / "baseline")
-    assert [run.faults for run in found.runs if run.faults] == [("crashed: a signal",)]
+    assert [run.faults for run in found.runs if run.faults] == [(Fault("crashed: a signal"),)]
 
 
 def test_equal_verdicts_are_no_change():
@@ -144,22 +153,24 @@ def test_a_verdict_that_is_another_is_a_fault_unless_rounding_or_fewer_runs_acco
 
 def test_a_claim_that_is_refuted_later_is_a_change():
     refuted = replace(CLAIM, verdict="refuted", contradicted=1)
-    assert changes([refuted], [CLAIM], BROKEN) == [("refuted, was: holds", True)]
-    assert changes([refuted], [CLAIM], ROUNDED) == [("refuted, was: holds; by the other machine's rounding", False)]
+    assert changes([refuted], [CLAIM], BROKEN) == [("now refuted, baseline holds", True)]
+    assert changes([refuted], [CLAIM], ROUNDED) == [
+        ("now refuted, baseline holds; by the other machine's rounding", False)
+    ]
     partly = replace(refuted, points_measured=2)
     assert changes([partly], [CLAIM]) == [
-        ("refuted, was: holds; from 2 of 3 points, was from 3 of 3 points", False)
+        ("now refuted, baseline holds; now of 2 of 3 points, baseline of 3 of 3 points", False)
     ]  # fmt: skip
 
 
 def test_seconds_change_with_the_machine_and_the_hour():
-    ratio, timed = replace(KEPT, kind="ratio", column="seconds / dcd's"), replace(CLAIM, timed=1)
+    ratio, timed = replace(KEPT, kind="ratio", column="seconds", over="dcd"), replace(CLAIM, timed=1)
     assert changes([replace(ratio, verdict="differs"), replace(timed, verdict="refuted")], [ratio, timed]) == []
 
 
 def test_what_is_judged_for_the_first_time_or_no_more_is_a_change():
     assert changes([KEPT, CLAIM], [KEPT]) == [("the baseline has no verdict on it", True)]
-    assert changes([KEPT], [KEPT, CLAIM]) == [("is judged no more; was: holds", True)]
+    assert changes([KEPT], [KEPT, CLAIM]) == [("now without a verdict, baseline holds", True)]
     not_run = replace(KEPT, verdict="not run", measured=None, count=0)
     assert changes([not_run], [KEPT]) == changes([KEPT], [not_run]) == []  # a part of the runs is no change
     assert changes([replace(KEPT, parameters='{"C": 2}')], [not_run]) == []
@@ -184,6 +195,7 @@ def test_what_cannot_be_read_is_one_message(tmp_path):
         baseline.accept(tmp_path / "empty", tmp_path / "baseline")
 
 
+@pytest.mark.baseline
 def test_every_kept_result_is_of_a_config_of_a_paper():
     folders = baseline.folders(ROOT / "results" / "baseline")
     assert folders
@@ -191,3 +203,81 @@ def test_every_kept_result_is_of_a_config_of_a_paper():
         facts = json.loads((folder / "about.json").read_text())
         assert facts["paper"]
         assert (ROOT / "configs" / f"{facts['config']}.yaml").is_file()
+
+
+def copied(name, folder, change):
+    """Copy kept results, with every row changed."""
+    shutil.copytree(ROOT / "results/baseline" / name, folder / name)
+    with open_results(folder / name) as kept:
+        rows = [change(record) for record in kept.records()]
+    (folder / name / "runs.csv").write_text(csv_text(rows, RECORD_COLUMNS))
+    return folder / name
+
+
+#: what is known of a run before it is made
+PLANNED = ("experiment", "dataset", "split", "n", "d", "n_test", "classes", "solver", "parameters", "kernel", "seed",
+           "budget_vectors", "trial", "tuned", "problem", "as_published", "overridden", "run_id")  # fmt: skip
+
+#: every text for people says what decided something once
+WORDS = "seconds 5; past stop: seconds 5; the model is not saved: SIGKILL from outside; could not get more memory"
+
+
+def reworded(record):
+    words = {name: "largest on test set-ci seconds accuracy percent" for name in ("problem", "tuned") if record[name]}
+    return record | {"reason": WORDS} | words
+
+
+@pytest.mark.parametrize("name", ["sbp-runtime", "mpu-hard-margin", "mpu-table1-ci", "bpegasos-table1-ci"])
+def test_no_words_for_people_decide(tmp_path, name):
+    plain, worded = (
+        baseline.check(copied(name, tmp_path / change.__name__.strip("<>"), change), ROOT / "results/baseline")
+        for change in (dict, lambda record: reworded(record) | {"tuned": record["tuned"]})
+    )
+    assert not worded.has_changed
+    assert [replace(cell, remark="") for cell in worded.cells] == [replace(cell, remark="") for cell in plain.cells]
+
+
+def test_no_words_for_people_hide_a_change(tmp_path):
+    def tenfold(record):
+        return reworded(record) | {"inner_products": record["inner_products"] and 10 * record["inner_products"]}
+
+    changed = copied("mpu-hard-margin", tmp_path, tenfold)
+    found = baseline.check(changed, ROOT / "results/baseline")
+    counted = [run for run in found.runs if run.record["inner_products"]]
+    assert counted
+    assert all(run.faults for run in counted)
+
+
+def solvers_of(folder):
+    with open_results(folder) as results:
+        return {record["solver"] for record in results.finished()}
+
+
+CI = sorted(path.parent.name for path in (ROOT / "results/baseline").glob("*-ci/runs.csv"))
+
+
+@pytest.mark.parametrize("name", CI)
+def test_a_part_of_the_same_results_has_not_changed(tmp_path, name):
+    """As `run --only solver=X` leaves it; that of another solver is not run."""
+
+    def not_run(record):
+        planned = dict.fromkeys(RECORD_COLUMNS) | {name: record[name] for name in PLANNED}
+        return planned | {"status": "not run", "reason": ""}
+
+    for solver in solvers_of(ROOT / "results/baseline" / name):
+        part = copied(name, tmp_path / solver, lambda row: row if row["solver"] == solver else not_run(row))  # noqa: B023
+        found = baseline.check(part, ROOT / "results/baseline")
+        assert not found.has_changed, [change.words for change in found.changes]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("put it at /home/me/data/covtype.data.gz by hand", "put it at covtype.data.gz by hand"),
+        ("put it at ~/covtype.data.gz by hand", "put it at covtype.data.gz by hand"),
+        ("put it at ~/mirror/deep/covtype.data.gz", "put it at covtype.data.gz"),
+        ("from https://host/a/b.gz, 3/4 of w/o", "from https://host/a/b.gz, 3/4 of w/o"),
+    ],
+)
+def test_paths_of_this_machine_are_kept_as_names(text, kept):
+    assert baseline._without_paths(text) == kept

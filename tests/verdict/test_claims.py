@@ -50,3 +50,33 @@ def test_counts_are_of_any_version() -> None:
     rows = [run(name, solver, 0, solver) for name in "ab" for solver in ("fw", "cvm")]
     (cell,) = of_claims([Claim.model_validate({"claim": "as many", "statement": statement})], Evidence(rows, []))
     assert "versions" not in cell.remark
+
+
+def errors(solver: str, wrong: int, rows: int) -> list[dict[str, Any]]:
+    measured = {"test_error": wrong / rows, "test_error_percent": 100 * wrong / rows, "n_test": rows}
+    return [run("a", solver, seed, None) | measured for seed in range(2)]
+
+
+@pytest.mark.parametrize("quantity", ["test_error", "test_error_percent"])
+@pytest.mark.parametrize(
+    ("fewer", "more", "rows", "verdicts"),
+    [
+        (0, 1, 36, ("undecided", "undecided")),  # one row is no difference
+        (0, 1, 100_000, ("undecided", "undecided")),
+        (100, 110, 1000, ("undecided", "undecided")),
+        (100, 200, 1000, ("holds", "refuted")),
+        (5, 5, 36, ("undecided", "undecided")),
+    ],
+)
+def test_what_other_test_rows_could_turn_round_is_undecided(
+    quantity: str, fewer: int, more: int, rows: int, verdicts: tuple[str, str]
+) -> None:
+    """All seeds come to the same, so that they say nothing of chance."""
+    found = []
+    for of, than in (("fw", "cvm"), ("cvm", "fw")):
+        named = {"quantity": quantity, "of": {"solver": of}, "than": {"solver": than}}
+        statement = {"kind": "lower", "each": {"dataset": ["a"]}, **named}
+        claim = Claim.model_validate({"claim": "errs less", "statement": statement})
+        (cell,) = of_claims([claim], Evidence(errors("fw", fewer, rows) + errors("cvm", more, rows)))
+        found.append(cell.verdict)
+    assert tuple(found) == verdicts

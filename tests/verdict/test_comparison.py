@@ -30,7 +30,7 @@ def row(dataset, solver, budget=None, n=32561, count=1, parameters=None, **means
 
 def judged(rows, **judging):
     cells = comparison.compare(rows, Evidence(), Judging.model_validate(judging))
-    return {(cell.dataset, cell.solver, cell.column): cell for cell in cells}
+    return {(cell.dataset, cell.solver, cell.what): cell for cell in cells}
 
 
 def test_every_printed_number_has_a_row_whatever_was_run():

@@ -64,7 +64,7 @@ def test_the_larger_objective_wins_where_the_problem_is_to_find_the_largest():
         for solver, value in (("sbp", 0.3), ("sbp-less", 0.2)) for seed in range(6)
     ]  # fmt: skip
     for record in records:
-        record["problem"] = "largest f(w)"
+        record |= {"problem": "f(w)", "maximised": 1}
     (row,) = compared(records, "sbp", "sbp-less", ("objective",))
     assert (row.wins, row.losses) == (6, 0)
 

@@ -28,7 +28,7 @@ def results(*changes, machine=HERE):
 
 def faults(now, kept, machine=HERE, solver="mpu"):
     left, right = results(now | {"solver": solver}), results(kept | {"solver": solver}, machine=machine)
-    return [fault for each in regression.compare(left, right) for fault in each.faults]
+    return [fault.words("now", "baseline") for each in regression.compare(left, right) for fault in each.faults]
 
 
 ELSEWHERE = HERE | {"instruction_set": "haswell 2"}
@@ -57,9 +57,9 @@ def test_on_one_machine_all_is_equal_or_it_is_a_fault(change):
 
 def test_elsewhere_most_solvers_count_the_same():
     assert faults({"objective": 2.0 + 1e-9}, {}, ELSEWHERE) == []
-    assert faults({"updates": 1001}, {}, ELSEWHERE) == ["updates 1001 and 1000"]
-    assert faults({"test_error": 0.1501}, {}, ELSEWHERE) == ["test error 15.01% and 15%"]
-    assert faults({"objective": 2.00001}, {}, ELSEWHERE) == ["objective 2.00001 and 2"]
+    assert faults({"updates": 1001}, {}, ELSEWHERE) == ["updates: now 1001, baseline 1000, +0.1%"]
+    assert faults({"test_error": 0.1501}, {}, ELSEWHERE) == ["test error, %: now 15.01, baseline 15, +0.01 points"]
+    assert faults({"objective": 2.00001}, {}, ELSEWHERE) == ["objective: now 2.00001, baseline 2, +0.0005%"]
 
 
 def test_elsewhere_a_count_may_differ_by_what_its_solver_says():
@@ -86,9 +86,9 @@ def test_what_a_solver_says_of_rounding_is_about_quantities_that_are_held():
 
 
 def test_a_run_that_its_seconds_ended_is_held_to_its_errors_alone():
-    ended = {"status": "stopped", "reason": "seconds >= 10"}
+    ended = {"status": "stopped", "ended_by": "seconds"}
     assert faults(ended | {"updates": 5}, ended) == []
-    assert faults(ended | {"test_error": 0.5}, ended) == ["test error 50% and 15%"]
+    assert faults(ended | {"test_error": 0.5}, ended) == ["test error, %: now 50, baseline 15, +35 points"]
 
 
 @pytest.mark.parametrize(

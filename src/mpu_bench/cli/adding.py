@@ -68,7 +68,7 @@ def wishes_of(given: Mapping[str, Any], verb: str) -> Wishes:
     from mpu_bench.errors import ConfigError
     from mpu_bench.yaml_text import Locations
 
-    steps: dict[str | int, Locations] = {key: Locations(f"--{key}") for key in given}
+    steps: dict[str | int, Locations] = {key: Locations(f"--{key.replace('_', '-')}") for key in given}
     wishes: Wishes = Document(dict(given), verb, ConfigError, Locations(steps=steps)).root.validated(Wishes)
     return wishes
 
@@ -102,10 +102,11 @@ def _command(file: Path, given: Mapping[str, Any], name: str) -> str:
     words = ["mpu-bench", "data", "add", str(file)]
     for key, value in given.items():
         for each in value if isinstance(value, list) else [value]:
-            if key == "header":
-                words.append("--header" if each else "--no-header")
+            option = key.replace("_", "-")
+            if isinstance(each, bool):
+                words.append(f"--{option}" if each else f"--no-{option}")
             elif (key, each) not in (("seed", 0), ("missing", "refuse")):
-                words += [f"--{key}", str(each)]
+                words += [f"--{option}", str(each)]
     return shlex.join([*words, "--name", name, "--force"])
 
 
@@ -124,7 +125,12 @@ def _show(name: str, added: Added) -> None:
     shown = ", ".join(f"{each} ({count:,})" for each, count in [*counts.items()][:_MOST_CLASSES])
     more = f" and {len(counts) - _MOST_CLASSES} more" if len(counts) > _MOST_CLASSES else ""
     train, test = _parts(added)
-    out.tell(f"{name}: {added.format}, {train:,} training and {test:,} test rows; {len(counts)} classes: {shown}{more}")
+    positive = added.card.get("positive", ())
+    against = f"; {' and '.join(positive)} against the rest" if positive and len(counts) > 2 else ""
+    parts = f"{train:,} training and {test:,} test rows"
+    out.tell(f"{name}: {added.format}, {parts}; {len(counts)} classes: {shown}{more}{against}")
+    for note in added.notes:
+        say(f"warning: {note}")
 
 
 def _parts(added: Added) -> tuple[int, int]:
@@ -163,17 +169,22 @@ def _rest(columns: Sequence[Looked], label: str) -> str:
 def _next(name: str, added: Added) -> list[str]:
     """Return the commands that come next."""
     several = len(added.counted.classes) > 2 and "positive" not in added.card
-    solvers = " --set 'solvers=[{mpu: {multiclass: one-against-rest}}]'" if several else ""
+    solvers = " --set 'solvers=[{dcd: {multiclass: one-against-rest}}]'" if several else ""
+    datasets = shlex.quote(f"datasets=[{_text(name)}]")
     return [
         f"mpu-bench try {name}",
-        f"mpu-bench run adult --set name={_value(_of_plain_letters(name))} --set dataset={_value(name)}{solvers}",
+        f"mpu-bench run quickstart --set name={_value(_of_plain_letters(name))} --set {datasets}{solvers} --repeats 1",
         f"mpu-bench data info {name}",
     ]
 
 
 def _value(name: str) -> str:
     """Return a name as an option gives it: 2024 and no are a number and a false in YAML."""
-    return name if load(name, name, DataError)[0] == name else shlex.quote(f'"{name}"')
+    return shlex.quote(_text(name))
+
+
+def _text(name: str) -> str:
+    return name if load(name, name, DataError)[0] == name else f'"{name}"'
 
 
 def _of_plain_letters(name: str) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
+import warnings
 from contextlib import suppress
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
 
 import typer
@@ -30,7 +32,10 @@ from mpu_bench.cli import (
 from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
 
+_UNREAD = 141  # exit code where nobody reads the output to its end, as of a process that SIGPIPE has ended
+_NOWHERE = "the folder you are in was deleted; change to another and try again"
 _LONG_WORD = re.compile(r"(\S{100})\S{200,}(\S{50})")  # such as a name that no file can have
+_LEAST_ADDRESS_SPACE = 500_000_000  # bytes: with less, imports run out of it
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -75,36 +80,84 @@ def call() -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what its encoding has no letters for is written as \\xe9 or the like
             stream.reconfigure(errors="backslashreplace")
+    warnings.formatwarning = lambda message, *_, **__: f"mpu-bench: {message}\n"
     try:
+        _check_address_space()
         return _done()
     except UserError as fault:
         _tell(str(fault))
+    except MemoryError:
+        _tell("out of memory; free some, or raise the limit (ulimit -v, a container's or a batch system's)")
     except BrokenPipeError:  # the reader of our output has gone, as with | head
-        sys.stderr.close()
-        return FAILED
+        _discard_output()
+        return _UNREAD
     except typer.Abort:
         return FAILED
     except OSError as fault:
         if fault.filename is not None:  # files that cannot be had are told by those who open them: a bug
             raise
-        _tell(f"the output cannot be written: {fault.strerror}")
+        _tell(f"the output cannot be written: {fault.strerror}" if _is_in_a_folder() else _NOWHERE)
     except Exception as fault:
         if not isinstance(fault, _Misuse):
             raise  # a bug keeps its traceback
-        if words := fault.format_message():  # none where the help was asked for by saying nothing
+        if words := _words(fault):  # none where the help was asked for by saying nothing
             _tell(f"{words}{_usage(fault)}")
     return BAD_INPUT
+
+
+def _check_address_space() -> None:
+    """Refuse a limit on address space (``ulimit -v``) in which importing OpenBLAS tries for memory for ever.
+
+    Raises
+    ------
+    UserError
+        If the limit is below what the imports take.
+    """
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return
+    if limit < _LEAST_ADDRESS_SPACE:
+        raise UserError(
+            f"the limit on address space (ulimit -v) is {limit / 1e6:.0f} MB; "
+            f"at least {_LEAST_ADDRESS_SPACE / 1e6:.0f} MB are needed"
+        )
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each thread reserves some 30 MB of it
+
+
+def _is_in_a_folder() -> bool:
+    try:
+        return bool(Path.cwd())
+    except OSError:
+        return False
 
 
 def _done() -> int:
     try:
         code: int | None = app(standalone_mode=False)
         sys.stdout.flush()
+    except SystemExit as end:  # by which click and rich answer a reader that has gone
+        if isinstance(end.__context__, BrokenPipeError):
+            raise end.__context__ from None
+        raise
     except Exception:
         if interruption.has_come():  # and has become this error somewhere
             return FAILED
         raise
     return code or 0
+
+
+def _words(fault: _Misuse) -> str:
+    """Return what is wrong, in the words of configs where typer passes on those of pydantic."""
+    cause = getattr(fault, "__cause__", None)
+    if cause is not None and hasattr(fault, "message") and hasattr(cause, "errors"):
+        from mpu_bench.document import words_of
+
+        fault.message = words_of(cause.errors(include_url=False)[0])
+    return fault.format_message()
 
 
 def _usage(fault: _Misuse) -> str:

@@ -45,11 +45,11 @@ def check(
 ) -> None:
     """Compare results with what the papers print, and with what this project measured before.
 
-    Lists the numbers that differ from print and the claims that are refuted: they are results, and no failure. What
-    fails is a change: a run that counts otherwise, or comes to another error or objective, than the one that the
-    baseline keeps, or a verdict that is another. Where the machine rounds otherwise, counts may differ as far as each
-    solver says. Verdicts of seconds are never held to earlier ones. Without RESULTS and where nothing was run, the
-    kept results themselves are judged again.
+    Lists the numbers that differ from print and the claims that are refuted: they are results, and no failure. Without
+    RESULTS it counts the verdicts of all results by table, as report does. What fails is a change: a run that counts
+    otherwise, or comes to another error or objective, than the one that the baseline keeps, or a verdict that is
+    another. Where the machine rounds otherwise, counts may differ as far as each solver says. Verdicts of seconds are
+    never held to earlier ones. Without RESULTS and where nothing was run, the kept results themselves are judged again.
 
     Exit codes: 0, nothing has changed; 1, something has, or with --strict something differs; 2, bad input.
     """
@@ -66,18 +66,26 @@ def check(
     kept = baseline or (_BASELINE if _BASELINE.is_dir() else None)
     checks = [check_folder(folder, kept) for folder in results or folders.results_folders(Path("results"))]
     if form is CheckFormat.TABLE:
-        _print(checks, everything, console())
+        _print(checks, bool(results) or everything, everything, console())
     else:
         write((checked.json_text(checks) if form is CheckFormat.JSON else checked.junit_text(checks, strict)) + "\n")
     failed = any(each.has_changed or (strict and each.differs) for each in checks)
     raise typer.Exit(FAILED if failed else 0)
 
 
-def _print(checks: Sequence[Check], everything: bool, terminal: Terminal) -> None:
+def _print(checks: Sequence[Check], listed: bool, everything: bool, terminal: Terminal) -> None:
     from mpu_bench.cli import verdicts
-    from mpu_bench.results import naming
+    from mpu_bench.report import overview
+    from mpu_bench.verdict import folders
 
-    names = naming.numbered([each.name for each in checks])
-    cells = {name: each.cells for name, each in zip(names, checks, strict=True)}
-    verdicts.print_cells(cells, everything, terminal)
+    if len(checks) == 1:
+        (check,) = checks
+        verdicts.print_cells(check.name, check.cells, everything, terminal)
+        terminal.tell(f"{check.name}: {folders.summarize_verdicts(check.cells)}")
+    else:
+        names = {check.name for check in checks}
+        whole = [check for check in checks if check.config == check.name or check.config not in names]
+        verdicts.print_overview(overview.by_table(map(overview.of_check, whole)), terminal, listed, everything)
+        if not listed:
+            terminal.tell(f"what differs in an experiment: mpu-bench check {checks[0].folder}; in all of them: --all")
     verdicts.print_changes(checks, terminal)

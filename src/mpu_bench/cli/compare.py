@@ -164,7 +164,11 @@ def _in_common(left: Results, right: Results) -> bool:
 
 
 def _json(pairs: Sequence[_Pair], differences: Sequence[Difference], unknown: Sequence[str]) -> str:
-    runs = [{"run": each.name, "differs_in": each.faults} for each in differences if each.faults]
+    runs = [
+        {"run": each.name, "differs_in": [fault.words("first", "second") for fault in each.faults]}
+        for each in differences
+        if each.faults
+    ]
     return json.dumps({"pairs": [asdict(pair) for pair in pairs], "runs": runs, "remarks": unknown}, indent=2)
 
 
@@ -178,7 +182,6 @@ def _csv(pairs: Sequence[_Pair]) -> str:
 
 def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -> None:
     from mpu_bench.quantities import QUANTITIES
-    from mpu_bench.verdict.paired import FEW
     from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL
 
     line = terminal.tell
@@ -199,8 +202,8 @@ def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -
                 line(f"only {name} has {', '.join(runs)}")
     for text in unknown:
         line(text)
-    if any(row.remark.startswith(FEW) for rows in telling for row in rows):
-        line(f"{FEW}: below {LEAST_PAIRS} pairs a rank test cannot reach p < {LEVEL:g}, whatever the differences are")
+    if any(not row.dataset and row.pairs < LEAST_PAIRS for rows in telling for row in rows):
+        line(f"too few: below {LEAST_PAIRS} pairs a rank test cannot reach p < {LEVEL:g}, whatever the differences are")
     every, without = sum(pair.runs for pair in pairs), sum(pair.without_seconds for pair in pairs)
     if without:
         line(f"{without} of {every} runs have no seconds to compare: disturbed, or not recorded")

@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mpu_bench.cli.options import DataFolder, DatasetNames, Mirror, Offline, console, data_home, say, write
-from mpu_bench.cli.own_options import Header, Label, MissingRule, Positive, Scale, Separator, Split, SplitSeed, TestFile
+from mpu_bench.cli.own_options import (
+    FirstIndex,
+    Header,
+    Label,
+    MissingRule,
+    MissingWords,
+    Positive,
+    Scale,
+    Separator,
+    Split,
+    SplitSeed,
+    TestFile,
+)
 
 if TYPE_CHECKING:
     from mpu_bench.data.cards.schema import Card
@@ -37,6 +49,8 @@ def add(
     scale: Scale = None,
     header: Header = None,
     separator: Separator = None,
+    missing_words: MissingWords = True,
+    first_index: FirstIndex = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the card that is there.")] = False,
 ) -> None:
     """Make a dataset of your own file: look at it, count it, write its card. The file stays where it is."""
@@ -45,6 +59,7 @@ def add(
     given = {
         "label": label, "positive": positive, "test": None if test is None else str(test), "split": split, "seed": seed,
         "missing": missing, "scale": scale, "header": header, "separator": separator,
+        "missing_words": None if missing_words else False, "first_index": first_index,
     }  # fmt: skip
     adding.add(file, {key: value for key, value in given.items() if value is not None}, name, force)
 

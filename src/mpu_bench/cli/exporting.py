@@ -9,9 +9,10 @@ import typer
 
 from mpu_bench.cli.models import Force, ModelFile, check_free
 from mpu_bench.cli.options import FAILED, DataFolder, say, write
+from mpu_bench.installed import extra
 
 if TYPE_CHECKING:
-    from mpu_bench.models.export.agreement import Agreement, RowsAtHand
+    from mpu_bench.models.export.agreement import RowsAtHand
     from mpu_bench.models.export.c_fixed_machines import FixedPoint
     from mpu_bench.models.export.c_float import Source
     from mpu_bench.models.export.portable import Portable
@@ -44,7 +45,7 @@ def export_c(
 ) -> None:
     """Write a saved model as one C file for a small device, and compare its labels with Python's.
 
-    Exit code 1: less than 99% of the labels are the same.
+    Exit code 1: less than 99% of the labels are the same, and nothing is written.
     """
     from mpu_bench import load
     from mpu_bench.errors import UserError
@@ -60,7 +61,7 @@ def export_c(
     source, how = _source(
         portable_model, name or (out or model).stem, rows, (bits or _MOST_BITS) if fixed_point else None
     )
-    agreement = _compared(portable_model, source, rows, how, check)
+    _check_alike(portable_model, _compared(portable_model, source, rows, how, check), rows)
     if out is None:
         write(source.text)
     else:
@@ -70,8 +71,6 @@ def export_c(
             write_text(out, source.text)
         say(f"written: {out}: int {source.name}_predict(row) and void {source.name}_scores(row, scores)")
     _tell_sizes(source)
-    if agreement is not None and agreement.share < _LEAST_AGREEMENT:
-        raise typer.Exit(FAILED)
 
 
 def export_onnx(
@@ -84,7 +83,7 @@ def export_onnx(
 ) -> None:
     """Write a saved model as an ONNX file, and compare its labels with Python's where onnxruntime is installed.
 
-    Exit code 1: less than 99% of the labels are the same.
+    Exit code 1: less than 99% of the labels are the same, and nothing is written.
     """
     from mpu_bench import load
     from mpu_bench.models.export import onnx_graph
@@ -95,14 +94,25 @@ def export_onnx(
     portable_model = portable(saved)
     content = onnx_graph.onnx_bytes(portable_model)
     rows = None if check is None else _rows_at_hand(saved, portable_model, check)
+    _check_alike(portable_model, _onnx_compared(saved, content, rows), rows)
     onnx_graph.write_onnx(out, content)
     say(f"written: {out}: rows of {len(portable_model.columns)} numbers in, label and scores out")
-    if not _answers_alike(saved, content, rows):
+
+
+def _check_alike(model: Portable, share: float | None, rows: RowsAtHand | None) -> None:
+    """Refuse to write what does not answer as Python does, or what nobody has seen to and cannot be expected to."""
+    from mpu_bench.errors import DataError
+    from mpu_bench.models.export.portable import too_coarse
+
+    if share is not None and share < _LEAST_AGREEMENT:
+        say(f"nothing is written: fewer than {100 * _LEAST_AGREEMENT:.0f}% of the labels are the same")
         raise typer.Exit(FAILED)
+    if (share is None or rows is None or rows.numbers is None) and (why := too_coarse(model)):
+        raise DataError(f"nothing is written: {why}; or show that labels agree on raw rows: --check DATA")
 
 
-def _answers_alike(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -> bool:
-    """Return whether nearly all labels are the same, and print how many, or why nothing was compared."""
+def _onnx_compared(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -> float | None:
+    """Return the share of labels that are the same, and print it, or why nothing was compared."""
     import numpy as np
 
     from mpu_bench.core.models import labels_of
@@ -110,21 +120,26 @@ def _answers_alike(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -
 
     if rows is None or rows.numbers is None:
         say("nothing was compared: there are no raw rows; name a file with --check DATA")
-        return True
+        return None
     found = runtime_answers(content, rows.numbers)
     if found is None:
-        say("nothing was compared: onnxruntime is not installed; pip install 'mpu-bench[onnx]'")
-        return True
+        say(f"nothing was compared: onnxruntime is not installed; {extra('onnx')}")
+        return None
     labels = np.asarray(saved.classes.labels)[labels_of(rows.scores)]
     names, theirs = map(str, labels.tolist()), map(str, np.asarray(found[0]).tolist())
     differ = sum(one != other for one, other in zip(names, theirs, strict=True))
     largest = float(np.abs(found[1] - rows.scores).max(initial=0.0))
     share = 1 - differ / max(len(labels), 1)
     say(
-        f"compared: {len(labels):,} raw rows; labels that differ: {differ:,} ({100 * share:.2f}% agree); "
+        f"compared: {_counted(rows, 'raw rows')}; labels that differ: {differ:,} ({100 * share:.2f}% agree); "
         f"largest difference of a score: {largest:.2g}"
     )
-    return share >= _LEAST_AGREEMENT
+    return share
+
+
+def _counted(rows: RowsAtHand, which: str) -> str:
+    counted = f"{len(rows.scores):,} {which}"
+    return counted if rows.whole else f"the first {counted} (no more are taken)"
 
 
 def _rows_at_hand(
@@ -147,18 +162,20 @@ def _rows_at_hand(
     numbers: list[Any] = []
     features_of: list[Any] = []
     scores: list[Any] = []
-    found = 0
+    found, whole = 0, True
     for piece in pieces_of(saved, data, None, labelled=False, data_folder=data_folder):
+        if found >= most:
+            whole = False
+            break
         numbers.append(None if piece.raw is None else model.numbers(piece.raw))
         features_of.append(dense_features(piece.rows, saved.features))
         scores.append(saved.model.scores(piece.rows))
         found += len(piece)
-        if found >= most:
-            break
     if not found:
         return None
     raw = None if numbers[0] is None else np.concatenate(numbers)[:most]
-    return RowsAtHand(raw, np.concatenate(features_of)[:most], np.concatenate(scores)[:most])
+    whole = whole and found <= most
+    return RowsAtHand(raw, np.concatenate(features_of)[:most], np.concatenate(scores)[:most], whole)
 
 
 def _source(model: Portable, name: str, rows: RowsAtHand | None, bits: int | None) -> tuple[Source, FixedPoint | None]:
@@ -175,8 +192,8 @@ def _source(model: Portable, name: str, rows: RowsAtHand | None, bits: int | Non
 
 def _compared(
     model: Portable, source: Source, rows: RowsAtHand | None, how: FixedPoint | None, data: str | None
-) -> Agreement | None:
-    """Compare, and print what came of it, or why nothing was compared."""
+) -> float | None:
+    """Return the share of labels that are the same, and print it, or why nothing was compared."""
     from mpu_bench.models.export import agreement, compiler
 
     if rows is None:
@@ -188,11 +205,12 @@ def _compared(
     found = agreement.compared(model, source, rows, how)
     which = "raw rows" if rows.numbers is not None else "prepared rows" if data else "of the model's own vectors"
     without = "" if rows.numbers is not None else "; the steps before were not: name a file of raw rows with --check"
-    words = f"compared: {found.rows:,} {which}; labels that differ: {found.differ:,} ({100 * found.share:.2f}% agree)"
+    words = f"compared: {_counted(rows, which)}; labels that differ: {found.differ:,}"
+    words += f" ({100 * found.share:.2f}% agree)"
     if found.largest_difference is not None:
         words += f"; largest difference of a score: {found.largest_difference:.2g}"
     say(words + without)
-    return found
+    return found.share
 
 
 def _tell_sizes(source: Source) -> None:

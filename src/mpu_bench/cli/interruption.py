@@ -74,7 +74,16 @@ def _come_again(lost: sys.UnraisableHookArgs) -> None:
 
 
 def _open_what_is_closed() -> None:
-    """Let what is written to a stream that came closed, as by ``>&-``, go nowhere, and an input be empty."""
+    """Let what is written to a stream that came closed, as by ``>&-``, go nowhere, and an input be empty.
+
+    Its descriptor is opened as well: else the next pipe or file takes that number, and children take it for the stream.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free, which is this one
+            os.set_inheritable(descriptor, True)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - to the end

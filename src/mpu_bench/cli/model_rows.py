@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from mpu_bench.cli.options import data_home
 from mpu_bench.core.rows import Rows, count
-from mpu_bench.data.own.looking import LABELS
+from mpu_bench.data.own.formats import LABELS
 from mpu_bench.data.own.tables import OwnFile, open_table
 from mpu_bench.errors import DataError
 from mpu_bench.files import is_file
 from mpu_bench.models.saved import SavedModel
-from mpu_bench.preprocessing import Table, Vectors, numbers_of, plain_number, words_of
+from mpu_bench.preprocessing import Table, Vectors, numbers_of, plain_number, texts_of
 
 _ROWS_AT_ONCE = 4096
 
@@ -63,7 +63,9 @@ def pieces_of(
         yield from _prepared(saved, data, data_folder)
         return
     try:
-        yield from _of_file(saved, open_table(path), label, labelled)
+        yield from _of_file(
+            saved, open_table(path, known=(*_names(saved), *([label] if label else ()))), label, labelled
+        )
     except _InFileError as fault:
         raise DataError(f"{path}: {fault}") from None
 
@@ -126,6 +128,13 @@ def _of_vectors(saved: SavedModel, file: OwnFile) -> Iterator[tuple[Any, list[st
         yield vectors.rows, [plain_number(number) for number in vectors.labels.tolist()]
 
 
+def _names(saved: SavedModel) -> tuple[str, ...]:
+    """Return what a header may hold."""
+    if isinstance(saved.preprocessing, Table):
+        return tuple(column.name for column in saved.preprocessing.columns)
+    return saved.columns or ()
+
+
 def _columns(saved: SavedModel) -> int:
     return saved.preprocessing.features_in if isinstance(saved.preprocessing, Vectors) else saved.raw_features
 
@@ -156,25 +165,26 @@ def _of_table(
         raise _InFileError(f"'{label}' cannot be the label: the model takes this column as a feature")
     first = 1
     for frame in file.pieces():
-        labels = None if label not in frame.columns else words_of(frame[label]).tolist()
+        labels = None if label not in frame.columns else texts_of(frame[label]).tolist()
         yield _raw(saved, frame, label, first), labels
         first += len(frame)
 
 
 def _raw(saved: SavedModel, frame: pd.DataFrame, label: str | None, first_row: int) -> Any:
     """Return a piece of a table as the model takes raw rows: as it is, or as numbers."""
-    if isinstance(saved.preprocessing, Table):
-        others = label != saved.preprocessing.label and label in frame.columns
-        return frame.drop(columns=[label]) if others else frame
     given = frame.drop(columns=[label]) if label in frame.columns else frame
+    if isinstance(saved.preprocessing, Table):
+        try:
+            return saved.ordered(frame if label == saved.preprocessing.label else given)
+        except DataError as fault:
+            raise _InFileError(str(fault)) from None
     if saved.columns is None and given.shape[1] != _columns(saved):
         raise _InFileError(
             f"has {given.shape[1]:,} columns besides the label; the model takes {_columns(saved):,}; "
             "name the label with --label"
         )
     try:
-        saved.check_columns([str(name) for name in given.columns])
-        numbers = {name: _complete(given[name], str(name), first_row) for name in given.columns}
+        numbers = {name: _complete(texts, str(name), first_row) for name, texts in saved.ordered(given).items()}
     except DataError as fault:
         raise _InFileError(str(fault)) from None
     values = pd.DataFrame(numbers)

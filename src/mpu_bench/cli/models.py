@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from mpu_bench.models.evaluation import Confusion
     from mpu_bench.models.saved import SavedModel
 
+_MOST_SCORES = 10_000_000  # that are kept to be ranked
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A saved model, such as results/adult/models/....mpu.")
 ]
@@ -81,7 +83,7 @@ def _predictions(
 
     begun = False
     for piece in pieces_of(saved, data, label, labelled=False, data_folder=data_folder):
-        values = saved.model.scores(piece.rows)
+        values = saved.scores_of(piece.rows, piece.first_row)
         if not begun:
             yield _csv([["row", "label", *(_score_names(saved, values.shape[1]) if scores else [])]])
             begun = True
@@ -97,16 +99,16 @@ def _score_names(saved: SavedModel, count: int) -> list[str]:
 
 
 def _csv(rows: list[list[Any]]) -> str:
-    from mpu_bench.texts import cell
-
+    """Return CSV for programs: a label is as it is in the data, also where a spreadsheet takes it for a formula."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([cell(each) if isinstance(each, str) else each for each in row] for row in rows)
+    csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 
 def evaluate(model: ModelFile, data: DataFile, label: LabelColumn = None, data_folder: DataFolder = None) -> None:
-    """Compare the labels that a saved model predicts with those of the rows: errors, and a table of counts."""
+    """Compare the labels that a saved model predicts with those of the rows: errors, metrics, and a table of counts."""
+    import numpy as np
+
     from mpu_bench import load
     from mpu_bench.cli.model_rows import pieces_of
     from mpu_bench.errors import DataError
@@ -114,15 +116,41 @@ def evaluate(model: ModelFile, data: DataFile, label: LabelColumn = None, data_f
 
     saved = load(model)
     confusion = Confusion.of(len(saved.classes))
+    seen: list[tuple[Any, Any]] = []
     for piece in pieces_of(saved, data, label, labelled=True, data_folder=data_folder):
         if piece.classes is not None:
-            confusion.add_scores(piece.classes, saved.model.scores(piece.rows))
+            scores = saved.scores_of(piece.rows, piece.first_row)
+            confusion.add_scores(piece.classes, scores)
+            if confusion.rows * scores.shape[1] <= _MOST_SCORES:
+                seen.append((piece.classes, scores))
     if not confusion.rows:
         raise DataError(f"{data}: has no rows")
-    _print_evaluation(saved, confusion)
+    labels, scores = (np.concatenate(each) for each in zip(*seen, strict=True)) if seen else (np.zeros(0), np.zeros(0))
+    _print_evaluation(saved, confusion, _ranked(labels, scores) if len(labels) == confusion.rows else None)
+    if _is_trained_on(saved, data):
+        say(f"{data}: holds the rows that this model was trained on, so that it is worse on new ones than shown here")
 
 
-def _print_evaluation(saved: SavedModel, confusion: Confusion) -> None:
+def _ranked(labels: Any, scores: Any) -> dict[str, float]:
+    from mpu_bench.core.models import labels_of
+    from mpu_bench.models.evaluation import METRICS, score_of
+
+    predicted = labels_of(scores)
+    return {METRICS[name]: score_of(name, labels, predicted, scores) for name in ("f1", "auc", "average-precision")}
+
+
+def _is_trained_on(saved: SavedModel, data: str) -> bool:
+    """Return whether a file has the content of one that the model was trained on."""
+    from mpu_bench.data.download.compression import digest_stream, open_content
+    from mpu_bench.files import is_file
+
+    if not saved.origin.trained_on or not is_file(Path(data)):
+        return False
+    with open_content(Path(data)) as content:
+        return digest_stream(content, lambda _count: None)[0] in saved.origin.trained_on
+
+
+def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str, float] | None) -> None:
     from mpu_bench.quantities import DECLARED
 
     shown, values = console(), confusion.by_class()
@@ -135,6 +163,11 @@ def _print_evaluation(saved: SavedModel, confusion: Confusion) -> None:
     ):
         if (value := values[name]) is not None:
             shown.tell(f"{words}: {100 * value:.2f}")
+    if ranked is None:
+        shown.tell(f"F1, AUC and average precision are not computed: there are more than {_MOST_SCORES:,} scores")
+    for words, score in (ranked or {}).items():
+        if not math.isnan(score):
+            shown.tell(f"{words}, %: {100 * score:.2f}")
     shown.print(_confusion_table(saved.classes.names, confusion.counts.tolist()))
 
 

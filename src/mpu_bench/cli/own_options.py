@@ -31,6 +31,14 @@ Scale = Annotated[
     ),
 ]
 Header = Annotated[bool | None, typer.Option("--header/--no-header", help="Whether the first line names the columns.")]
+MissingWords = Annotated[
+    bool,
+    typer.Option("--missing-words/--no-missing-words", help="Whether NA and the like are missing labels, or classes."),
+]
+FirstIndex = Annotated[
+    int | None,
+    typer.Option(min=0, max=1, help="Of svmlight's columns.  [default: 0 if there is an index 0]", show_default=False),
+]
 Separator = Annotated[
     str | None, typer.Option(metavar="C", help="Between cells: a character, or tab.", show_default=False)
 ]

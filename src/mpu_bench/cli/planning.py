@@ -25,7 +25,7 @@ from mpu_bench.errors import UserError
 from mpu_bench.experiment import plan
 from mpu_bench.experiment import planned as planned_runs
 from mpu_bench.experiment.chosen import ChosenRuns
-from mpu_bench.experiment.estimates import Estimate, Estimates
+from mpu_bench.experiment.estimates import Estimate, Estimates, Expected
 from mpu_bench.experiment.facts import check_config
 from mpu_bench.experiment.names import Names
 from mpu_bench.experiment.planned import PlannedRun
@@ -50,8 +50,8 @@ class Outlook:
         The keys of those that have a result.
     obstacles : dict
         Why data cannot be had, by the place of the run in ``runs``.
-    seconds : sequence of float or None
-        About how long each run trains.
+    expected : sequence of Expected
+        What each run will take.
     stored_seconds : float
         Of training, of the results that there are.
     """
@@ -59,7 +59,7 @@ class Outlook:
     runs: Sequence[PlannedRun]
     finished: set[str]
     obstacles: dict[int, str]
-    seconds: Sequence[float | None]
+    expected: Sequence[Expected]
     stored_seconds: float
 
     @classmethod
@@ -70,9 +70,9 @@ class Outlook:
         finished = set() if force else finished
         selected = set(map(id, chosen.runs))
         planned = [each for each in every if id(each.run) in selected]
-        seconds = Estimates(chosen.experiment, chosen.plan, records).seconds([each.run for each in planned])
+        expected = Estimates(chosen.experiment, chosen.plan, records).expected([each.run for each in planned])
         stored = sum(row["train_seconds"] or 0.0 for row in records if row["status"] in FINISHED)
-        return cls(planned, finished, _obstacles(planned, finished, home), seconds, stored)
+        return cls(planned, finished, _obstacles(planned, finished, home), expected, stored)
 
     def state(self, place: int) -> str:
         """Return in words what there is of a run."""
@@ -80,7 +80,7 @@ class Outlook:
             return "has a result"
         if place in self.obstacles:
             return f"unavailable: {reason(self.obstacles[place])}"
-        seconds = self.seconds[place]
+        seconds = self.expected[place].seconds
         return "to do" if seconds is None else f"to do, about {_brief(seconds)}"
 
     @property
@@ -99,8 +99,8 @@ class Outlook:
 
     @property
     def estimate(self) -> Estimate:
-        """How long all that is to do trains."""
-        return Estimate.of([self.seconds[place] for place in self.todo])
+        """What all that is to do takes."""
+        return Estimate.of([self.expected[place] for place in self.todo])
 
     @property
     def missing(self) -> dict[str, RemoteFile]:
@@ -161,20 +161,29 @@ def print_plan(chosen: ChosenRuns, home: DataHome, folder: Path, console: Termin
         f"{number_of_runs(len(outlook.runs))}, {outlook.done} of them with a result{without}; results are kept in "
         f"{folder}"
     )
-    console.tell(_todo(outlook.estimate))
+    _tell_estimate(outlook.estimate, console)
     if files := outlook.missing:
         console.tell(f"to download and keep on disk: {_size(files.values())}; what is prepared of it comes on top")
 
 
-def _todo(estimate: Estimate) -> str:
-    """Return in words how many runs there are to be made, and how long they train together."""
+def _tell_estimate(estimate: Estimate, console: Terminal) -> None:
+    """Print how many runs there are to be made, how long they take together, and how much memory."""
     if not estimate.runs:
-        return "to do: nothing"
+        console.tell("to do: nothing")
+        return
     known = f"about {_brief(estimate.seconds)} of training"
     if estimate.unknown:
         few = f"{known}; unknown for {estimate.unknown} of {estimate.runs} runs"
         known = few if estimate.unknown < estimate.runs else "training time unknown"
-    return f"to do: {number_of_runs(estimate.runs)}, {known}"
+    console.tell(f"to do: {number_of_runs(estimate.runs)}, {known}")
+    if estimate.reported_runs:
+        console.tell(
+            f"of these unknown runs the papers report {_brief(estimate.reported)} for {estimate.reported_runs}, on the "
+            "machines of their time: an order of magnitude"
+        )
+    console.tell(f"beside training, to load, evaluate and store: about {_brief(estimate.overhead)}")
+    if estimate.memory_mb:
+        console.tell(f"memory of a run: up to {decimal(int(estimate.memory_mb * 2**20))}, as far as earlier runs tell")
 
 
 def _brief(seconds: float) -> str:
@@ -200,18 +209,18 @@ def print_reproduction(
     found = {name: outlook for name, outlook in outlooks.items() if outlook is not None}
     headings = ("config", "runs", "with a result", "to do", "hours", "to download", "unavailable here")
     console.print(columns(headings, [(name, *_cells(outlook)) for name, outlook in found.items()]))
-    seconds = [each.seconds[place] for each in found.values() for place in each.todo]
+    every = Estimate.of([each.expected[place] for each in found.values() for place in each.todo])
     at_once = [
-        outlook.seconds[place]
+        outlook.expected[place]
         for each in experiments
         if not each.is_timed and (outlook := found.get(each.name)) is not None
         for place in outlook.todo
     ]
     files = {name: file for each in found.values() for name, file in each.missing.items()}
-    console.tell(_todo(Estimate.of(seconds)))
+    _tell_estimate(every, console)
     if jobs > 1 and at_once:
         saved = Estimate.of(at_once).seconds * (1 - 1 / jobs)
-        least = Estimate.of(seconds).seconds - saved
+        least = every.seconds - saved
         console.tell(f"with {jobs} runs at once where seconds are not judged: {_brief(least)} or more")
     console.tell(f"to download: {_size(files.values())}" if files else "to download: nothing")
     stored = sum(each.stored_seconds for each in found.values())

@@ -121,7 +121,7 @@ def steps(found: Sequence[Experiment], whole: bool = False) -> list[Step]:
         labels = dict.fromkeys(run.dataset.label for run in runs)
         for part in [[*labels]] if whole else [[label] for label in labels]:
             chosen = [run for run in runs if run.dataset.label in part]
-            estimate = Estimate.of(estimates.seconds(chosen))
+            estimate = Estimate.of(estimates.expected(chosen))
             found_steps.append(Step(experiment, runs, chosen, sum(map(_products, chosen)), estimate))
     return sorted(found_steps, key=_cost(found_steps))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -76,11 +77,22 @@ def export(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The file to write. By default the text is printed.")
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="The quantities to show in md and tex, such as objective,train_seconds."),
+    ] = None,
+    caption: Annotated[str, typer.Option(metavar="TEXT", help="The caption of a LaTeX table.")] = "",
+    label: Annotated[str, typer.Option(metavar="NAME", help="The label of a LaTeX table.")] = "",
+    bold: Annotated[bool, typer.Option("--bold", help="Set the best of each dataset in bold: md, tex.")] = False,
 ) -> None:
     """Export the results table as CSV, Markdown, LaTeX or Parquet."""
+    from mpu_bench.report.export import Shape
     from mpu_bench.report.export import export as exported
 
-    text = exported(results, to.value, out)
+    shape = Shape(caption=caption, label=label, bold=bold)
+    if columns is not None:
+        shape = replace(shape, columns=tuple(columns.split(",")))
+    text = exported(results, to.value, out, shape)
     if text is not None:
         write(text)
 

@@ -1,4 +1,4 @@
-"""``mpu-bench try``: which of the learners suits a file of the user's own."""
+"""``mpu-bench try``: which of the classifiers suits a user file."""
 
 from __future__ import annotations
 
@@ -8,13 +8,27 @@ import pickle
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mpu_bench.cli.options import INTERRUPTED, DataFolder, Mirror, Offline, ResultsRoot, console, data_home, say
-from mpu_bench.cli.own_options import Header, Label, MissingRule, Positive, Scale, Separator, Split, SplitSeed, TestFile
+from mpu_bench.cli.options import FAILED, INTERRUPTED, DataFolder, Mirror, Offline, ResultsRoot, console, data_home, say
+from mpu_bench.cli.own_options import (
+    FirstIndex,
+    Header,
+    Label,
+    MissingRule,
+    MissingWords,
+    Positive,
+    Scale,
+    Separator,
+    Split,
+    SplitSeed,
+    TestFile,
+)
 
 if TYPE_CHECKING:
     from mpu_bench.data.cards.schema import Card
@@ -23,9 +37,20 @@ if TYPE_CHECKING:
     from mpu_bench.selection.session import Session
 
 _FEWEST_ROWS, _MOST_JOBS = 20, 8
+_MOST_COLUMNS = 20  # that are left out, named
 _WRITTEN = ("candidates.csv", "front.svg", "front.png", "model.mpu", "repeat.yaml")
 _SECONDS_BETWEEN_TABLES = 0.5  # that are written while it goes on
 _LARGEST_SECONDS = 7 * 24 * 3600.0
+
+
+class Metric(StrEnum):
+    """Those of `models.evaluation.METRICS`."""
+
+    ACCURACY = "accuracy"
+    BALANCED_ACCURACY = "balanced-accuracy"
+    F1 = "f1"
+    AUC = "auc"
+    AVERAGE_PRECISION = "average-precision"
 
 
 def try_(
@@ -34,14 +59,27 @@ def try_(
     ],
     seconds: Annotated[
         float,
-        typer.Option(min=1, max=_LARGEST_SECONDS, help="How long it may take in all; compiling is not counted."),
+        typer.Option(
+            min=1,
+            max=_LARGEST_SECONDS,
+            help="Time budget in seconds; starting processes, and compiling once a machine, is added.",
+        ),
     ] = 60,
-    budget: Annotated[str, typer.Option(metavar="N,N", help="Vectors that budgeted learners may keep.")] = "100,500",
+    metric: Annotated[
+        Metric | None,
+        typer.Option(
+            help="What chooses. By default accuracy, or balanced-accuracy where a class is rare or a constant is as "
+            "accurate as a linear classifier."
+        ),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(metavar="N,N", help="Support vectors that budgeted classifiers may keep.")
+    ] = "100,500",
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="The most that the chosen model may take, such as 64KB.")
     ] = None,
     only: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME", help="Try these learners only, such as smo,bpegasos-100,SVC.")
+        str | None, typer.Option(metavar="NAME,NAME", help="Try these classifiers only, such as smo,bpegasos-100,SVC.")
     ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, max=64, help="Processes.  [default: one a core, 8 at most]")
@@ -55,15 +93,18 @@ def try_(
     scale: Scale = None,
     header: Header = None,
     separator: Separator = None,
+    missing_words: MissingWords = True,
+    first_index: FirstIndex = None,
     results: ResultsRoot = Path("results"),
     data_folder: DataFolder = None,
     mirror: Mirror = None,
     offline: Offline = False,
 ) -> None:
-    """Find out which learner suits your data: tune, compare and time them all within a minute.
+    """Find the classifier that suits your data: tune, compare and time them all in about a minute.
 
-    Rows are kept apart for choosing, and others that no choice has seen for the errors that are shown. The chosen
-    model, the table, a picture and the config that repeats the choice are written to RESULTS/try-NAME.
+    A validation set (cross-validation below 2,000 training rows) chooses; errors are those of a separate test set. The
+    chosen model, the table, a picture and the config that trains it again are written to RESULTS/try-NAME. Exit code 1:
+    nothing was chosen, because nothing is better than a constant.
     """
     from mpu_bench.selection.rows import Source
 
@@ -71,17 +112,19 @@ def try_(
     given: dict[str, Any] = {
         "label": label, "positive": positive, "test": None if test is None else str(test), "split": split, "seed": seed,
         "missing": missing, "scale": scale, "header": header, "separator": separator,
+        "missing_words": None if missing_words else False, "first_index": first_index,
     }  # fmt: skip
     wishes = {key: value for key, value in given.items() if value is not None}
     budgets, most_bytes = _budgets(budget), _bytes(memory)
     name, options = _dataset(file, wishes)
     home = data_home(data_folder, mirror, offline)
-    source = Source(name, options, home, seed)
-    session = _session(source, budgets, only, began, seconds)
+    source = Source(name, options, home, seed, "" if metric is None else metric.value)
+    session = _session(source, budgets, only, seconds)
     session.most_bytes = most_bytes
-    raise typer.Exit(
-        _select(session, file, wishes, jobs or min(os.cpu_count() or 1, _MOST_JOBS), results / f"try-{name}")
-    )
+    code = _select(session, file, wishes, jobs or min(os.cpu_count() or 1, _MOST_JOBS), results / f"try-{name}")
+    took, working = (time.monotonic() - each for each in (began, session.began + session.preparing))
+    say(f"took {took:.0f} s: {working:.0f} s to tune and test, the rest to read the data, start processes and compile")
+    raise typer.Exit(code)
 
 
 def _budgets(text: str) -> tuple[int, ...]:
@@ -89,7 +132,7 @@ def _budgets(text: str) -> tuple[int, ...]:
 
     words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.isdecimal() and 2 <= int(word) <= 1_000_000 for word in words):
-        raise ConfigError(f"--budget {text}: must be numbers of vectors from 2 on, such as 100,500")
+        raise ConfigError(f"--budget {text}: must be numbers of support vectors from 2 on, such as 100,500")
     return tuple(dict.fromkeys(map(int, words)))
 
 
@@ -104,11 +147,11 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
     from mpu_bench.cli.adding import wishes_of
     from mpu_bench.data.cards import catalog
     from mpu_bench.data.own.adding import name_of
-    from mpu_bench.data.own.chosen import options_of
+    from mpu_bench.data.own.chosen import options_of, remarks
     from mpu_bench.errors import ConfigError
 
     if not Path(file).exists() and file in catalog.names():
-        of_files = [f"--{key}" for key in wishes if key not in ("positive", "seed", "missing")]
+        of_files = [f"--{key.replace('_', '-')}" for key in wishes if key not in ("positive", "seed", "missing")]
         if wishes["missing"] != "refuse":
             of_files.append("--missing")
         if of_files:
@@ -117,14 +160,23 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
                 "and no file here"
             )
         return file, {key: wishes[key] for key in ("positive",) if key in wishes}
-    name = name_of(Path(file))
-    return options_of(Path(file), wishes_of(wishes, "try"), file, f"my-{name}" if name in catalog.names() else name)
+    name, said = name_of(Path(file)), wishes_of(wishes, "try")
+    found = options_of(Path(file), said, file, f"my-{name}" if name in catalog.names() else name)
+    left_out, notes = remarks(Path(file), said)
+    for column, why in left_out[:_MOST_COLUMNS]:
+        say(f"column '{column}' is left out: {why}")
+    if len(left_out) > _MOST_COLUMNS:
+        say(f"and {len(left_out) - _MOST_COLUMNS:,} more columns are left out; mpu-bench data add {file} lists them")
+    for note in notes:
+        say(f"warning: {note}")
+    return found
 
 
-def _session(source: Any, budgets: tuple[int, ...], only: str | None, began: float, seconds: float) -> Session:
+def _session(source: Any, budgets: tuple[int, ...], only: str | None, seconds: float) -> Session:
     """Load the rows, and settle who is tried."""
     from mpu_bench.data.download.progress import for_console
     from mpu_bench.errors import DataError
+    from mpu_bench.models.evaluation import METRICS
     from mpu_bench.selection.candidates import Facts, candidates
     from mpu_bench.selection.session import Session
 
@@ -134,15 +186,24 @@ def _session(source: Any, budgets: tuple[int, ...], only: str | None, began: flo
         raise DataError(f"{name}: has no test rows; a file is split by --split 0.8, or give --test FILE")
     if data.problem.n < _FEWEST_ROWS:
         raise DataError(f"{name}: has {data.problem.n} training rows; at least {_FEWEST_ROWS} are needed to choose by")
-    kind = "balanced error" if data.is_rare else "error"
-    say(
-        f"{name}: {data.problem.n:,} training rows of {data.problem.features:,} features; the {kind} on "
-        f"{data.held_out:,} of them chooses; {data.problem.n_test:,} test rows"
+    if data.problem.n < 2 * len(data.problem.classes):
+        raise DataError(
+            f"{name}: has {len(data.problem.classes):,} classes in {data.problem.n:,} training rows, so that most have "
+            "one; name another column as the label by --label"
+        )
+    chosen, why = (source.metric, "--metric") if source.metric else data.fitting_metric()
+    draws = f", {data.repeats} times" if data.repeats > 1 else ""
+    by = (
+        f"{data.folds}-fold cross-validation{draws}" if data.is_cross_validated else f"{data.validation_rows:,} of them"
     )
-    tried = candidates(Facts(data.width, data.is_rare, budgets))
+    say(
+        f"{name}: {data.problem.n:,} training rows of {data.problem.features:,} features, {data.problem.n_test:,} test "
+        f"rows; {METRICS[chosen]} chooses ({why}), by {by}"
+    )
+    tried = candidates(Facts(data.width, chosen != "accuracy", budgets))
     if only is not None:
         tried = _among(tried, only)
-    return Session(source, tried, data.learned_from, data.problem.n, began, seconds, data.is_rare)
+    return Session(replace(source, metric=chosen), tried, data.learned_from, data.problem.n, seconds)
 
 
 def _among(every: list[Candidate], only: str) -> list[Candidate]:
@@ -152,7 +213,7 @@ def _among(every: list[Candidate], only: str) -> list[Candidate]:
     names = [name.strip() for name in only.split(",")]
     for name in names:
         if name not in known:
-            raise ConfigError(f"--only {only}: there is no learner '{name}'; {nearest(name, known)}")
+            raise ConfigError(f"--only {only}: there is no classifier '{name}'; {nearest(name, known)}")
     return [known[name] for name in dict.fromkeys(names)]
 
 
@@ -182,8 +243,8 @@ def _select(session: Session, file: str, wishes: Mapping[str, Any], jobs: int, f
                 session.make(jobs)
             except KeyboardInterrupt:
                 code = INTERRUPTED
-        _keep(session, file, wishes, folder)
-    return code
+        is_chosen = _keep(session, file, wishes, folder)
+    return code or (0 if is_chosen else FAILED)
 
 
 def _keep_table(outcome: Outcome, folder: Path) -> None:
@@ -193,8 +254,8 @@ def _keep_table(outcome: Outcome, folder: Path) -> None:
     write_all(folder, {"candidates.csv": as_csv(outcome)})
 
 
-def _keep(session: Session, file: str, wishes: Mapping[str, Any], folder: Path) -> None:
-    """Write the table, the picture, the model and the config, and say what was chosen."""
+def _keep(session: Session, file: str, wishes: Mapping[str, Any], folder: Path) -> bool:
+    """Write the table, the picture, the model and the config; say what was chosen and return whether something was."""
     from mpu_bench.display.selection import print_outcome
     from mpu_bench.files import write_all
     from mpu_bench.report import front
@@ -205,10 +266,11 @@ def _keep(session: Session, file: str, wishes: Mapping[str, Any], folder: Path) 
     if outcome.front:
         write_all(folder, front.drawn(outcome, session.source.dataset))
         written.append("front.svg and front.png")
-    if (path := session.model_of_choice()) is not None and outcome.chosen is not None:
+    if (path := session.model_of_choice()) is not None:
         written += _keep_choice(pickle.loads(path.read_bytes()), session, file, wishes, folder)
     print_outcome(outcome, session.source.dataset, console())
     say(f"in {folder}: {', '.join(written)}")
+    return outcome.chosen is not None
 
 
 def _keep_choice(classifier: Any, session: Session, file: str, wishes: Mapping[str, Any], folder: Path) -> list[str]:
@@ -220,5 +282,6 @@ def _keep_choice(classifier: Any, session: Session, file: str, wishes: Mapping[s
     source = session.source
     card: Card = catalog.card(source.dataset, source.options)
     model_of(classifier, card, source.home).save(folder / "model.mpu")
-    write_all(folder, {"repeat.yaml": config_of(classifier, source, file, wishes, session.all_rows)})
+    config = config_of(classifier, source, file, wishes, session.all_rows, folder)
+    write_all(folder, {"repeat.yaml": config})
     return ["model.mpu (mpu-bench predict)", "repeat.yaml (mpu-bench run)"]

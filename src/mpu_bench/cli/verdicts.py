@@ -15,13 +15,11 @@ from mpu_bench.report import checked
 from mpu_bench.report.overview import PaperTable, besides, by_paper, overview_rows
 from mpu_bench.verdict import judge
 from mpu_bench.verdict.baseline import Check
-from mpu_bench.verdict.cells import VERDICTS, Cell
+from mpu_bench.verdict.cells import NOT_PART_OF_RUN, VERDICTS, Cell
 from mpu_bench.verdict.folders import (
-    CellsByExperiment,
     do_not_come_out,
     remark_text,
     solver_text,
-    summarize_verdicts,
     verdict_text,
 )
 from mpu_bench.verdict.regression import Difference, Results, same_machine
@@ -35,14 +33,11 @@ _STYLES = {
 _TO_THE_RIGHT = ("published", "measured", "allowed")  # columns
 
 
-def print_cells(by_experiment: CellsByExperiment, everything: bool, console: Terminal, counted: bool = True) -> None:
-    """Print the cells that differ or are refuted, or all, and a line of counts per experiment."""
-    for experiment, cells in by_experiment.items():
-        chosen = cells if everything else do_not_come_out(cells)
-        if chosen:
-            console.print(_table(experiment, chosen))
-    for experiment, cells in by_experiment.items() if counted else ():
-        console.print(f"{experiment}: {summarize_verdicts(cells)}")
+def print_cells(name: str, cells: Sequence[Cell], everything: bool, console: Terminal) -> None:
+    """Print the cells of a table, or an experiment, that differ or are refuted; or all but those of other datasets."""
+    chosen = [cell for cell in cells if cell.remark != NOT_PART_OF_RUN] if everything else do_not_come_out(cells)
+    if chosen:
+        console.print(_table(name, chosen))
 
 
 def _table(title: str, cells: Sequence[Cell]) -> Table:
@@ -52,7 +47,7 @@ def _table(title: str, cells: Sequence[Cell]) -> Table:
         "kind": [cell.kind for cell in cells],
         "dataset": [cell.dataset for cell in cells],
         "solver": [solver_text(cell) for cell in cells],
-        "what": [cell.column for cell in cells],
+        "what": [cell.what for cell in cells],
         "published": [format_number(cell.published) for cell in cells],
         "measured": [format_number(cell.measured) for cell in cells],
         "allowed": ["" if cell.allowed is None else f"±{cell.allowed:.3g}" for cell in cells],
@@ -71,9 +66,12 @@ def _table(title: str, cells: Sequence[Cell]) -> Table:
     return table
 
 
-def print_overview(tables: Sequence[PaperTable], console: Terminal) -> None:
-    """Print the overview, after the cells that differ or are refuted."""
-    print_cells({each.file: each.cells for each in tables}, everything=False, console=console, counted=False)
+def print_overview(
+    tables: Sequence[PaperTable], console: Terminal, listed: bool = True, everything: bool = False
+) -> None:
+    """Print how many verdicts there are of each kind, after the cells that differ or are refuted, or all."""
+    for each in tables if listed else ():
+        print_cells(each.file, each.cells, everything, console)
     rows = [*overview_rows(tables), *by_paper(tables)]
     present = [verdict for verdict in VERDICTS if any(row[verdict] for row in rows)]
     printed = Table("paper", "table", box=box.SIMPLE_HEAD, pad_edge=False)
@@ -92,7 +90,8 @@ def print_differences(left: Results, right: Results, differences: Sequence[Diffe
     if faulty:
         table = Table("run", "differs in", "ratio of seconds", box=box.SIMPLE_HEAD, pad_edge=False)
         for each in faulty:
-            table.add_row(each.name, reason("; ".join(each.faults)), "" if each.ratio is None else f"{each.ratio:.2f}")
+            words = "; ".join(fault.words("first", "second") for fault in each.faults)
+            table.add_row(each.name, reason(words), "" if each.ratio is None else f"{each.ratio:.2f}")
         console.print(table)
     words = (
         "the same instructions and the same versions of libraries: counts and errors of equal runs must be equal"
@@ -116,5 +115,5 @@ def print_changes(checks: Sequence[Check], console: Terminal) -> None:
         table.add_row(name, what, styled(reason(words), _STYLES[judge.DIFFERS] if is_fault else "dim"))
     if table.row_count:
         console.print(table)
-    for each in checks:
-        console.tell(checked.summary(each))
+    for line in checked.summaries(checks):
+        console.tell(line)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mpu_bench.config.drawings import Drawing
 from mpu_bench.config.rules import Judging
 from mpu_bench.config.schema import Checkpoints, Limits, Placement, Stop
+from mpu_bench.errors import ConfigError
 from mpu_bench.scaled import short
 
 if TYPE_CHECKING:
@@ -51,11 +52,14 @@ class KernelChoice:
         from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 
         given, normalize = self.parameters, bool(self.parameters.get("normalize", False))
-        if self.name == "linear":
-            return Polynomial(1.0, 0.0, 1, normalize) if normalize else Linear()
-        if self.name == "polynomial":
-            return Polynomial(resolve(given["scale"]), float(given["offset"]), int(given["degree"]), normalize)
-        return Gaussian(0.5 / given["sigma2"] if "sigma2" in given else resolve(given["gamma"]))
+        match self.name:
+            case "linear":
+                return Polynomial(1.0, 0.0, 1, normalize) if normalize else Linear()
+            case "polynomial":
+                return Polynomial(resolve(given["scale"]), float(given["offset"]), int(given["degree"]), normalize)
+            case "gaussian":
+                return Gaussian(0.5 / given["sigma2"] if "sigma2" in given else resolve(given["gamma"]))
+        raise ConfigError(f"kernel '{self.name}' cannot be made of its options")
 
 
 @dataclass(frozen=True)

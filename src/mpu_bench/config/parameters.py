@@ -6,7 +6,7 @@ What a plugin's solver says of itself is checked here, too; where its plugin is 
 from __future__ import annotations
 
 import dataclasses
-import math
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, ConfigDict, ValidationInfo, create_model, 
 
 from mpu_bench import solvers
 from mpu_bench.config.choices import KernelChoice, SolverChoice
+from mpu_bench.config.schema import in_one_form
 from mpu_bench.core.solver import Optimum, Solver
 from mpu_bench.document import Node, Positive, Strict
 from mpu_bench.errors import ConfigError
@@ -61,18 +62,18 @@ class Parameters(Strict):
                 raise ValueError("only a real number can be given over the examples")
             return Scaled(factor, "n")
         if isinstance(value, Derived):
-            _check_derived(info.field_name, value.regularization)
-            return value
+            return _derived(info.field_name, value.regularization)
         return check(given)
 
 
-def _check_derived(parameter: str | None, regularization: Any) -> None:
+def _derived(parameter: str | None, regularization: Any) -> Derived:
     if parameter != "nu":
         raise ValueError("only nu can be derived from-regularization")
     over_n = isinstance(regularization, Scaled) and regularization.by == "n"
     number = regularization.factor if over_n else regularization
-    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < math.inf:
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= sys.float_info.max:
         raise ValueError(f"from-regularization must be a number above 0 or {{over-examples: 1}}, not {shown(number)}")
+    return Derived(Scaled(in_one_form(number), "n") if over_n else in_one_form(number))
 
 
 class _AnyParameters(Strict):

@@ -29,10 +29,10 @@ def _compares_seconds(judging: Judging, paper: str | None, config: str) -> bool:
     """Return whether a published table, a claim, or a sentence of the paper is about seconds."""
     said: list[Claim | Sentence] = [*judging.claims, *of_experiment(paper or "", config)]
     columns = [column for name in judging.published for column in published.table(name)[0]]
-    return any(map(is_seconds, columns)) or any(each.statement and _is_of_seconds(each.statement) for each in said)
+    return any(map(is_seconds, columns)) or any(each.statement and is_of_seconds(each.statement) for each in said)
 
 
-def _is_of_seconds(statement: Statement) -> bool:
+def is_of_seconds(statement: Statement) -> bool:
     """Return whether a statement is about measured seconds; a test recomputed from printed ones is not."""
     if isinstance(statement, SignificantStatement) and statement.of is not None:
         return False

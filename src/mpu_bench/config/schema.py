@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal, get_args
 
@@ -44,6 +45,7 @@ Repeats = Annotated[int, Field(ge=1, le=bounds.MOST_REPEATS)]
 Seconds = Annotated[float, Field(gt=0, le=bounds.MOST_SECONDS)]
 Passes = Annotated[float, Field(gt=0, le=bounds.MOST_PASSES)]
 
+_EXACT, _LARGEST = 2**53, sys.float_info.max  # below the first every integer is a real number
 _ANY_SIZE = TypeAdapter(ByteSize)
 
 
@@ -78,14 +80,23 @@ class LinearKernel(KernelOptions):
     """K(a, b) = a.b."""
 
 
+def in_one_form(number: float) -> float:
+    """Return a number of no declared type in the form in which it is kept, 1 whether it was given as 1 or as 1.0.
+
+    Results are kept under what depends on it.
+    """
+    real = float(number)
+    return int(real) if real.is_integer() and abs(real) < _EXACT else real
+
+
 def _number_or_scaled(given: Any) -> Any:
     number = parse(given)
     factor = number.factor if isinstance(number, Scaled) and number.by != "n" else number
     if isinstance(factor, dict | Scaled | Derived):
         raise ValueError("must be a number or one of {over-features: 4}, {over-mean-squared-distance: 2}")
-    if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor < float("inf"):
+    if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor <= _LARGEST:
         raise ValueError(f"must be greater than 0 and finite, not {shown(factor)}")
-    return number
+    return Scaled(in_one_form(factor), number.by) if isinstance(number, Scaled) else in_one_form(factor)
 
 
 #: a number, or ``{over-features: g}``, g / d, or ``{over-mean-squared-distance: g}``, g over the mean squared
@@ -191,6 +202,10 @@ class Tune(Strict):
         return self
 
 
+#: folders among results that are no experiment's: of `report`, of what `check` compares with, of `reproduce`
+RESERVED = ("page", "baseline", "tables")
+
+
 class File(Judging):
     """The keys of a config file."""
 
@@ -217,6 +232,13 @@ class File(Judging):
     figures: Annotated[list[Drawing], Field(max_length=bounds.MOST_ENTRIES)] = []
     plugins: Annotated[list[str], Field(max_length=bounds.MOST_ENTRIES)] = []
     profiles: dict[str, dict[str, Any]] = {}
+
+    @field_validator("name")
+    @classmethod
+    def _names_no_folder_of_others(cls, name: str) -> str:
+        if name.lower() in RESERVED:
+            raise ValueError(f"'{name}' is reserved for the folder results/{name.lower()}; choose another name")
+        return name
 
     @model_validator(mode="after")
     def _has_seconds_of_one_machine(self) -> File:

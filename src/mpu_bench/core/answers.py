@@ -16,15 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core import counters
-from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model, ScoredModel, all_finite, labels_of
+from mpu_bench.core.models import Model, ScoredModel, all_finite, labels_of
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, count
 from mpu_bench.core.solver import Measures, Solver, Status, Until
-from mpu_bench.core.voting import MulticlassModel
+from mpu_bench.core.validation import check_model, score_counts, shown
 from mpu_bench.errors import SolverError
-from mpu_bench.texts import one_line, plain
+from mpu_bench.texts import plain
 
-_MOST_SHOWN_BYTES = 100
 _LARGEST_COUNT = 2**63 - 1
 
 
@@ -45,7 +44,7 @@ def advance(solver: Solver, state: Any, until: Until) -> Status:
     """
     status: object = solver.advance(state, until)
     if not isinstance(status, Status):
-        raise SolverError(f"{solver.name}: advance() returns {_shown(status)}; it must return a Status such as RUNNING")
+        raise SolverError(f"{solver.name}: advance() returns {shown(status)}; it must return a Status such as RUNNING")
     return status
 
 
@@ -67,7 +66,7 @@ def counts(solver: Solver, state: Any, before: Sequence[int] = (0,) * len(counte
     found: object = getattr(state, "counters", None)
     if not isinstance(found, np.ndarray) or found.shape != (len(counters.NAMES),) or found.dtype != np.int64:
         raise SolverError(
-            f"{solver.name}: the state's counters are {_shown(found)}; they must be an array of "
+            f"{solver.name}: the state's counters are {shown(found)}; they must be an array of "
             f"{len(counters.NAMES)} int64, as core.counters.new_counters() makes it"
         )
     now: tuple[int, ...] = tuple(found.tolist())
@@ -87,12 +86,12 @@ def measures(solver: Solver, state: Any) -> Measures:
     """
     found: object = solver.measures(state)
     if not isinstance(found, Measures):
-        raise SolverError(f"{solver.name}: measures() returns {_shown(found)}; it must return core.solver.Measures")
+        raise SolverError(f"{solver.name}: measures() returns {shown(found)}; it must return core.solver.Measures")
     numbers = {}
     for name, value in found._asdict().items():
         numbers[name] = _number(value)
         if numbers[name] is None and value is not None:
-            raise SolverError(f"{solver.name}: measures() gives {name} {_shown(value)}, which is no number")
+            raise SolverError(f"{solver.name}: measures() gives {name} {shown(value)}, which is no number")
     return Measures(**numbers)
 
 
@@ -106,7 +105,7 @@ def note(solver: Solver, state: Any) -> str:
     """
     found: object = solver.note(state)
     if not isinstance(found, str):
-        raise SolverError(f"{solver.name}: note() returns {_shown(found)}; it must return text")
+        raise SolverError(f"{solver.name}: note() returns {shown(found)}; it must return text")
     return plain(found)
 
 
@@ -128,65 +127,17 @@ def model(solver: Solver, state: Any, problem: Problem | None = None) -> Model:
     """
     found: Any = solver.model(state)
     if problem is not None:  # before a property of the model works with them
-        classes = len(problem.classes)
-        _check_arrays(solver, found, problem.features, _columns(classes), f"{classes} classes")
+        try:
+            check_model(found, problem.features, len(problem.classes), "model().")
+        except ValueError as fault:
+            raise SolverError(f"{solver.name}: {fault}") from None
     missing = [name for name in ("linear", "support_vectors", "scores", "labels") if not hasattr(found, name)]
     if missing:
         raise SolverError(
-            f"{solver.name}: model() returns {_shown(found)}, which has no {missing[0]}; it must return a "
+            f"{solver.name}: model() returns {shown(found)}, which has no {missing[0]}; it must return a "
             "core.models.Model"
         )
     return found  # type: ignore[no-any-return]
-
-
-def _check_arrays(
-    solver: Solver, found: Any, features: int, columns: Sequence[int], each: str, name: str = "model()"
-) -> None:
-    """Refuse arrays that do not fit; a class with scores of its own knows what its arrays mean.
-
-    Parameters
-    ----------
-    solver : Solver
-    found : object
-        A model, or its machines.
-    features : int
-    columns : sequence of int
-        How many scores a row may have, the most common first.
-    each : str
-        What has a score of its own, as ``2 classes``.
-    name : str
-        Of what is found.
-    """
-    scores = getattr(type(found), "scores", None)
-    if scores is LinearModel.scores:
-        of = f"{features} features, {each}"
-        _check_array(solver, f"{name}.weights", found.weights, columns, (features,), of)
-    elif scores is FourierModel.scores:
-        k = len(found.frequencies) if np.ndim(found.frequencies) else 1
-        _check_array(solver, f"{name}.frequencies", found.frequencies, (k,), (features,), f"{features} features")
-        _check_array(solver, f"{name}.weights", found.weights, columns, (2 * k,), f"{k} frequencies, {each}")
-    elif scores is MulticlassModel.scores:
-        pairs = len(found.pairs)
-        _check_arrays(solver, found.machines, features, (pairs,), f"{pairs} machines", f"{name}.machines")
-    elif scores is KernelModel.scores:
-        m = int(count(found.vectors))
-        _check_array(solver, f"{name}.coefficients", found.coefficients, (m,), columns, f"{m} vectors, {each}")
-        if found.features != features:
-            raise SolverError(f"{solver.name}: {name}.features is {_shown(found.features)}; there are {features}")
-
-
-def _columns(classes: int) -> tuple[int, ...]:
-    """Return how many scores a row may have: one tells two classes apart."""
-    return (1, 2) if classes == 2 else (classes,)
-
-
-def _check_array(solver: Solver, name: str, found: Any, rows: Sequence[int], columns: Sequence[int], of: str) -> None:
-    is_float = isinstance(found, np.ndarray) and found.dtype in (np.float32, np.float64)
-    if not is_float or found.ndim != 2 or found.shape[0] not in rows or found.shape[1] not in columns:
-        raise SolverError(
-            f"{solver.name}: {name} is {_shown(found)}; it must be an array of float64, shape "
-            f"({rows[0]}, {columns[0]}), for {of}"
-        )
 
 
 def size(solver: Solver, hypothesis: Model) -> Size:
@@ -200,7 +151,7 @@ def size(solver: Solver, hypothesis: Model) -> Size:
     vectors = _number(hypothesis.support_vectors)
     if vectors is None or not 0 <= vectors <= _LARGEST_COUNT or vectors != int(vectors):
         raise SolverError(
-            f"{solver.name}: model().support_vectors is {_shown(hypothesis.support_vectors)}; it must be a count"
+            f"{solver.name}: model().support_vectors is {shown(hypothesis.support_vectors)}; it must be a count"
         )
     return Size(bool(hypothesis.linear), int(vectors))
 
@@ -231,11 +182,11 @@ def predict(solver: Solver, hypothesis: Model, rows: Rows, classes: int) -> NDAr
     n = int(count(rows))
     scores = np.asarray(hypothesis.scores(rows))
     if scores.ndim not in (1, 2) or len(scores) != n or scores.dtype.kind not in "fiu":
-        raise SolverError(f"{solver.name}: model().scores() returns {_array(scores)}; it must return {n} rows of float")
-    if scores.ndim == 2 and scores.shape[1] not in _columns(classes):
+        raise SolverError(f"{solver.name}: model().scores() returns {shown(scores)}; it must return {n} rows of float")
+    if scores.ndim == 2 and scores.shape[1] not in score_counts(classes):
         raise SolverError(
-            f"{solver.name}: model().scores() returns {_array(scores)}; it must return an array of float64, shape "
-            f"({n}, {_columns(classes)[0]}), for {classes} classes"
+            f"{solver.name}: model().scores() returns {shown(scores)}; it must return an array of float64, shape "
+            f"({n}, {score_counts(classes)[0]}), for {classes} classes"
         )
     if not all_finite(scores):
         return None
@@ -243,7 +194,7 @@ def predict(solver: Solver, hypothesis: Model, rows: Rows, classes: int) -> NDAr
     follows = getattr(type(hypothesis), "labels", None) is ScoredModel.labels and scores.ndim == 2
     labels = labels_of(scores) if follows else np.asarray(hypothesis.labels(rows))
     if labels.shape != (n,) or labels.dtype.kind not in "iu":
-        raise SolverError(f"{solver.name}: model().labels() returns {_array(labels)}; it must return {n} integers")
+        raise SolverError(f"{solver.name}: model().labels() returns {shown(labels)}; it must return {n} integers")
     if n and not 0 <= labels.min() <= labels.max() < classes:
         outside = labels.min() if labels.min() < 0 else labels.max()
         raise SolverError(
@@ -263,17 +214,3 @@ def _number(value: Any) -> float | None:
         return float(value)
     except (OverflowError, ValueError):  # an integer of 400 digits; a NaN of Decimal that signals
         return math.inf if value > 0 else -math.inf if value < 0 else math.nan
-
-
-def _array(found: NDArray[Any]) -> str:
-    return f"an array of {found.dtype}, shape {found.shape}"
-
-
-def _shown(value: object) -> str:
-    """Return a value as an error names it."""
-    if isinstance(value, np.ndarray) and value.ndim:
-        return _array(value)
-    try:
-        return one_line(repr(value), _MOST_SHOWN_BYTES)
-    except Exception:
-        return f"a {type(value).__name__} whose __repr__ fails"

@@ -6,10 +6,13 @@ the cache lives in a folder named after the text of *all* jitted sources, and st
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import shutil
+import tempfile
 import time
+import warnings
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -19,6 +22,10 @@ import platformdirs
 _SOURCES = Path(__file__).resolve().parents[1]
 _KEPT_FOLDERS = 4
 _IN_USE_SECONDS = 86_400.0  # for which a folder is taken to be in use, perhaps by another process
+
+
+class CacheWarning(RuntimeWarning):
+    """Compiled code cannot be kept, or was damaged: everything works, but compiling takes its time again."""
 
 
 @cache
@@ -32,18 +39,60 @@ def source_hash() -> str:
 
 
 def cache_folder() -> Path:
-    """Return where compiled code is kept: a folder named after the sources, unless ``NUMBA_CACHE_DIR`` names one."""
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    if chosen:
-        return Path(chosen)
+    """Return where compiled code is kept: in ``NUMBA_CACHE_DIR`` or the user's cache, in a folder of these sources."""
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(chosen) / f"mpu-bench-{source_hash()}"
     return Path(platformdirs.user_cache_dir("mpu-bench", appauthor=False)) / "compiled" / source_hash()
 
 
-def use_cache() -> None:
-    """Point numba at `cache_folder`; numba makes it, and falls back to a choice of its own where it cannot."""
+@cache
+def use_cache() -> bool:
+    """Point numba at `cache_folder`, once; return whether compiled code can be kept at all.
+
+    Where that folder cannot be written, a temporary one does for this process and those it starts, with a warning:
+    numba's own next choice, beside the sources, does not notice a change of an inlined function.
+    """
     from numba.core import config
 
-    config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
+    folder = cache_folder()
+    if not _is_writable(folder):
+        try:
+            temporary = tempfile.mkdtemp(prefix="mpu-bench-")
+        except OSError:
+            temporary = ""
+        lasts = "until this command ends" if temporary else "nowhere"
+        warnings.warn(
+            f"{folder} is not writable; compiled code is kept {lasts}. Set NUMBA_CACHE_DIR to a writable folder.",
+            CacheWarning,
+            stacklevel=2,
+        )
+        if not temporary:
+            return False
+        atexit.register(_remove, temporary, os.getpid())
+        os.environ["NUMBA_CACHE_DIR"] = temporary
+        folder = Path(temporary)
+    config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
+    return True
+
+
+@cache
+def warn_of_damage() -> None:
+    """Warn, once a process, that some compiled code cannot be read."""
+    warnings.warn(f"{cache_folder()}: damaged compiled code is compiled again", CacheWarning, stacklevel=2)
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def _remove(folder: str, owner: int) -> None:
+    if os.getpid() == owner:  # and not a process that it forked
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def prune() -> None:

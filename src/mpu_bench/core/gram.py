@@ -27,7 +27,7 @@ import psutil
 from numba import config
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, new_counters
+from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, Polynomial, value, values
 from mpu_bench.core.lru import LRU, claim, full_lru, new_lru, touch
@@ -47,6 +47,7 @@ from mpu_bench.errors import DataError
 
 _ZEROED_BYTES = 1 << 24  # of memory for rows, below which it is taken as zeros
 _OPEN_BYTES = 1 << 26  # of slots that are open at first
+_SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)  # kernel value that keeps its digits
 _LEAST_SLOTS = 2  # a pair of rows is asked for one after the other, and used together
 _ROWS_AT_ONCE = 64  # computed by a thread before it asks for more
 #: of a row that threads compute together: enough of them to end at about the same time, of lengths at which vector
@@ -200,7 +201,7 @@ def copy_without_rows(gram: Gram) -> Gram:
 
 
 def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[Any]) -> None:
-    """Refuse examples so long that a kernel value may not be finite.
+    """Refuse kernels and examples of which a kernel value may not be finite, or all are too small for floating point.
 
     Parameters
     ----------
@@ -215,6 +216,8 @@ def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[
     DataError
         Saying how long they are, and what to do.
     """
+    if not np.isfinite(kernel).all():
+        raise DataError(f"the kernel {kernel} has a parameter that is not finite; give another, or scale the features")
     squared_norm = float(norms.max(initial=0.0))
     limit = float(np.finfo(dtype).max) / 4  # what is left is for sums on the way
     with np.errstate(over="ignore"):
@@ -223,6 +226,11 @@ def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[
         raise DataError(
             f"the largest ||x|| is {np.sqrt(squared_norm):.3g}, with which inner products or values of the kernel"
             f" {kernel} may reach {bound:.1g}; {_how_to_shrink(kernel)}"
+        )
+    if squared_norm > 0 and (bound := float(kernel.bound(squared_norm))) < _SMALLEST:
+        raise DataError(
+            f"the largest ||x|| is {np.sqrt(squared_norm):.3g}, with which values of the kernel {kernel} are at most"
+            f" {bound:.1g}, too small for floating point; scale the features up, or take a larger scale of the kernel"
         )
 
 
@@ -322,13 +330,6 @@ def compute_all(gram: Gram, rows: NDArray[np.float32], threads: int, tell: Calla
     with ThreadPoolExecutor(threads) as executor:
         for _ in executor.map(compute, range(0, len(rows), _ROWS_AT_ONCE)):
             tell()
-
-
-def expand(gram: Gram, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``sum_j coefficients_j K(x_j, x_i)`` for all i; shape (n,), counted nowhere, no row is kept."""
-    responses = np.zeros(len(coefficients))
-    add_rows(copy_without_rows(gram), coefficients, responses, new_counters())
-    return responses
 
 
 @jit

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+import hashlib
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import wraps
 from inspect import signature
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import numpy as np
+from numba import njit, types
+from numba.core.caching import IndexDataCacheFile
+from numba.core.errors import TypingError
+from numba.core.event import trigger_event
+from numba.extending import overload
+from numba.np.numpy_support import as_dtype
+
+from mpu_bench.core.cache import use_cache, warn_of_damage
 
 GETS_READY = "mpu-bench:ready"  #: numba's event around the first call with arguments of some types
 #: Nobody calls through a C function pointer: without that wrapper a solver compiles faster. The rest a function without
@@ -43,9 +54,7 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
         Raises numba's own error when a function that makes an array is compiled without ``allocates`` ("NRT required
         but not enabled").
     """
-    from numba import njit
-
-    settings: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": allocates} | _SETTINGS | options
+    settings: dict[str, Any] = {"cache": use_cache(), "nogil": True, "_nrt": allocates} | _SETTINGS | options
 
     def decorate(body: Callable[..., Any]) -> Any:
         outer = njit(**settings)(body)
@@ -57,28 +66,50 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
                 inner,
             )
             for dispatcher in (outer, inner):
-                _use_what_cannot_be_kept(dispatcher)
+                if settings["cache"]:
+                    dispatcher._cache._cache_file.__class__ = _CheckedFiles
             _tell_when_it_gets_ready(outer)
         return outer
 
     return decorate if function is None else decorate(function)
 
 
-def _use_what_cannot_be_kept(dispatcher: Any) -> None:
-    """Let code that finds no room on the disk be used all the same, and compiled again another time."""
-    save = dispatcher._cache.save_overload
+class _CheckedFiles(IndexDataCacheFile):
+    """The files of compiled code of one function, each with a checksum: one that is damaged counts as missing."""
 
-    def save_where_possible(signature: Any, compiled: Any) -> None:
-        with suppress(OSError):
-            save(signature, compiled)
+    def save(self, key: Any, data: Any) -> None:
+        with suppress(OSError):  # a full disk: it is used all the same, and compiled again another time
+            super().save(key, data)
 
-    dispatcher._cache.save_overload = save_where_possible
+    @contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
+        content = io.BytesIO()
+        yield content
+        with super()._open_for_write(filepath) as file:
+            file.write(content.getvalue() + hashlib.sha256(content.getvalue()).digest())
+
+    def _load_index(self) -> dict[Any, str]:
+        index: dict[Any, str] = super()._load_index() if _is_whole(self._index_path) else {}
+        return index
+
+    def _load_data(self, name: str) -> Any:
+        return super()._load_data(name) if _is_whole(self._data_path(name)) else None
+
+
+def _is_whole(path: str) -> bool:
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:  # for which there are other words
+        return True
+    content, digest = content[:-32], content[-32:]
+    if digest == hashlib.sha256(content).digest():
+        return True
+    warn_of_damage()
+    return False
 
 
 def _tell_when_it_gets_ready(dispatcher: Any) -> None:
     """Let an event be heard when code is loaded or compiled: of loading numba itself has none."""
-    from numba.core.event import trigger_event
-
     get_ready = dispatcher._compile_for_args
 
     def tell_and_get_ready(*arguments: Any, **named: Any) -> Any:
@@ -129,11 +160,6 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
     """
     if function is None:
         return lambda later: jit_dispatch(later, allocates=allocates, **options)
-    from numba import types
-    from numba.core.errors import TypingError
-    from numba.extending import overload
-    from numba.np.numpy_support import as_dtype
-
     name, arguments = function.__name__, len(signature(function).parameters)
     bodies: dict[type, Callable[..., Any]] = {}
 

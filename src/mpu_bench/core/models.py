@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.precision import Precision, is_single_enough_for_scores
-from mpu_bench.core.rows import Rows, any_rows, count, dot, take, to_scipy
+from mpu_bench.core.rows import Dense, Rows, any_rows, count, dot, take, to_scipy
 from mpu_bench.core.vectors import Vectors, append, kernel_values, new_vectors, score
 
 _FEWEST_VECTORS, _MOST_VECTORS = 16, 4096  # that meet a row at once ...
@@ -152,7 +152,19 @@ class KernelModel(ScoredModel):
 
     def scores(self, rows: Rows) -> NDArray[np.float64]:
         """Return the scores of every row, shape (n, c)."""
-        scores = _kernel_scores(rows, self.vectors, self.coefficients, self.kernel, self.features)
+        return self._scores(rows, _largest_length(self.coefficients))
+
+    def double_scores(self, rows: Rows) -> NDArray[np.float64]:
+        """Return the scores of every row, shape (n, c), from kernel values in double precision whatever they are."""
+        return self._scores(rows, np.inf)
+
+    def _scores(self, rows: Rows, length: float) -> NDArray[np.float64]:
+        """Return the scores, some of the vectors at a time, as precise as coefficients of this length need them."""
+        scores = np.zeros((count(rows), self.coefficients.shape[1]))
+        vectors, rows, features = used_columns(self.vectors, rows, self.features)
+        for first, block in vector_blocks(vectors, rows, self.kernel, features, length):
+            coefficients = self.coefficients[first : first + block.size[0]].T.copy()
+            _add_scores(block, self.kernel, any_rows(rows), coefficients, scores)
         scores += self.bias
         return scores
 
@@ -192,14 +204,21 @@ def _linear_scores(rows, weights):
     return scores
 
 
-def _kernel_scores(
-    rows: Rows, vectors: Rows, coefficients: NDArray[np.float64], kernel: Kernel, features: int
-) -> NDArray[np.float64]:
-    """Return ``sum_j coefficients[j] K(x_j, x)`` for every row x, some of the vectors at a time."""
-    scores = np.zeros((count(rows), coefficients.shape[1]))
-    for first, block in vector_blocks(vectors, rows, kernel, features, _largest_length(coefficients)):
-        _add_scores(block, kernel, any_rows(rows), coefficients[first : first + block.size[0]].T.copy(), scores)
-    return scores
+def used_columns(vectors: Rows, rows: Rows, features: int) -> tuple[Rows, Rows, int]:
+    """Return vectors and rows, and how many columns they have: of very many, such as hashed ones, few are used.
+
+    Sparse rows then have the columns of the vectors, in order, and one that no vector uses for all others; there are
+    columns enough for the longest row. Inner products and norms stay as they were, to the bit.
+    """
+    if features <= _MOST_VALUES // _FEWEST_VECTORS or isinstance(vectors, Dense) or isinstance(rows, Dense):
+        return vectors, rows, features
+    used = np.unique(vectors.indices)
+    found = np.minimum(np.searchsorted(used, rows.indices), max(len(used) - 1, 0))
+    is_used = used[found] == rows.indices if len(used) else np.zeros(len(found), bool)
+    renamed = rows._replace(indices=np.where(is_used, found, len(used)).astype(np.uint32))
+    longest = int((rows.starts[1:] - rows.starts[:-1]).max(initial=0))
+    vectors = vectors._replace(indices=np.searchsorted(used, vectors.indices).astype(np.uint32))
+    return vectors, renamed, max(len(used) + 1, longest)
 
 
 def _largest_length(coefficients: NDArray[np.float64]) -> float:

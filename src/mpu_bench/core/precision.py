@@ -1,7 +1,11 @@
-"""Whether kernel values in single precision tell examples apart, and whether scores of them are exact enough.
+"""Whether kernel values in single precision tell examples apart, and whether sums of them are exact enough.
 
 A Gaussian's ||a - b||^2 is taken from ||a||^2 + ||b||^2 - 2 a.b, which is as exact as its largest part: of rows that
 are far from the origin for their distances, such as years or pressures as they are, little is left of it.
+
+The values of a linear or polynomial kernel are as large as the rows are long, and far from the origin most of them
+cancels in a response or score. Each is rounded by eps / 2 of it, a power by `degree` times that; these roundings are
+independent, so that their sum grows as the length of the coefficients and not as the sum of their absolute values.
 """
 
 from __future__ import annotations
@@ -9,8 +13,9 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mpu_bench.core.kernels import Gaussian, Kernel, Polynomial
+from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, squared_norms
 
@@ -18,14 +23,40 @@ Precision = Literal["single", "double"]
 
 _LARGEST_EXPONENT = 1000.0  # gamma ||x||^2, whose rounding to single precision may change a kernel value by 1e-4 of it
 _LARGEST_ROUNDING = 0.01  # of a score: scores of support vectors on the margin are 1 apart from zero
-_SINGLE_ROUNDING = float(np.finfo(np.float32).eps) / 2
+_SMALLEST_NUMBER, _LARGEST_NUMBER = 1e-30, 1e30  # but for zero; what is smaller loses digits in single precision
+_RESPONSE_ACCURACY = 1e-3  # of y f(x), where a solver has no tolerance of its own
 
 
 def is_single_enough(rows: Rows, kernel: Kernel) -> bool:
-    """Return whether the rounding of squared norms to single precision changes kernel values by next to nothing."""
-    return not (
-        isinstance(kernel, Gaussian) and kernel.gamma * float(squared_norms(rows).max(initial=0.0)) > _LARGEST_EXPONENT
+    """Return whether single precision changes kernel values by next to nothing: squared norms, and what is tiny."""
+    largest = float(squared_norms(rows).max(initial=0.0))
+    if isinstance(kernel, Gaussian) and kernel.gamma * largest > _LARGEST_EXPONENT:
+        return False
+    parameters = [abs(float(parameter)) for parameter in kernel]
+    numbers = (*parameters, largest, float(kernel.bound(largest)))
+    return not any(0.0 < number < _SMALLEST_NUMBER for number in numbers) and max(parameters, default=0.0) < (
+        _LARGEST_NUMBER
     )
+
+
+def sum_rounding(norms: NDArray[np.float64], kernel: Kernel, length: float, dtype: np.dtype[np.floating]) -> float:
+    """Return by how much the rounding of kernel values may change a sum of them; an estimate, not a bound.
+
+    Parameters
+    ----------
+    norms : array of float64, shape (n,)
+        ``||x_j||^2`` of the rows that are summed over, as long as which the others are taken to be.
+    kernel : Kernel
+        Of a Gaussian, `is_single_enough` looks at the squared norms.
+    length : float
+        sqrt(sum_j alpha_j^2) of the coefficients.
+    dtype : dtype
+        Of the values.
+    """
+    largest = float(norms.max(initial=0.0))
+    growth = 1.0 if isinstance(kernel, Gaussian) else kernel.growth(largest)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.finfo(dtype).eps / 2 * length * growth * kernel.bound(largest))
 
 
 def is_single_enough_for_scores(vectors: Rows, kernel: Kernel, length: float) -> bool:
@@ -39,25 +70,42 @@ def is_single_enough_for_scores(vectors: Rows, kernel: Kernel, length: float) ->
     length : float
         sqrt(sum_j alpha_j^2) of the model's coefficients, the largest of its functions.
     """
-    if isinstance(kernel, Gaussian):
-        return is_single_enough(vectors, kernel)
-    # The values of a linear or polynomial kernel are as large as the rows are long, and far from the origin most of
-    # them cancels in a score. Each is rounded by eps / 2 of it, a power by `degree` times that; these are independent,
-    # so that their sum grows as the length of the coefficients and not as the sum of their absolute values. What a
-    # score is to be compared with is the margin, 1. Rows are taken to be about as long as the vectors.
-    rounding = _SINGLE_ROUNDING * length * _scaled_diagonal(kernel, float(squared_norms(vectors).max(initial=0.0)))
-    return bool(rounding <= _LARGEST_ROUNDING)  # NaN is not
+    if not is_single_enough(vectors, kernel):
+        return False
+    # what a score is to be compared with is the margin, 1; NaN is not below anything
+    return sum_rounding(squared_norms(vectors), kernel, length, np.dtype(np.float32)) <= _LARGEST_ROUNDING
 
 
-def _scaled_diagonal(kernel: Kernel, squared_norm: float) -> float:
-    """Return K(x, x), times the degree of a polynomial; infinite where it is too large for a float."""
-    if not isinstance(kernel, Polynomial):
-        return squared_norm
-    if kernel.normalize:
-        return float(kernel.degree)
-    with np.errstate(over="ignore", invalid="ignore"):
-        base = abs(kernel.scale) * np.float64(squared_norm) + abs(kernel.offset)
-        return float(kernel.degree * base**kernel.degree)
+def precision_of_rows(
+    problem: Problem, kernel: Kernel, coefficient: float | None, accuracy: float = _RESPONSE_ACCURACY
+) -> Precision:
+    """Return the precision of the kernel rows of which a solver keeps sums, the responses of all n examples.
+
+    Parameters
+    ----------
+    problem : Problem
+    kernel : Kernel
+    coefficient : float or None
+        The largest that an example may get, such as C; None where that is not known: then single precision is taken for
+        values up to 1 only.
+    accuracy : float
+        Wanted of a response, which is to be compared with 1.
+
+    Returns
+    -------
+    {"single", "double"}
+        Values that are too large for single precision are not saved by this: `gram.build` refuses them.
+    """
+    norms = squared_norms(problem.train)
+    largest = float(kernel.bound(norms.max()))
+    if largest > float(np.finfo(np.float32).max) / 4:
+        return "single"
+    if not is_single_enough(problem.train, kernel):
+        return "double"
+    if coefficient is None:
+        return "single" if largest <= 1.0 else "double"
+    length = coefficient * float(np.sqrt(problem.n))
+    return "single" if sum_rounding(norms, kernel, length, np.dtype(np.float32)) <= accuracy else "double"
 
 
 def precision_for(problem: Problem, kernel: Kernel, wanted: Precision) -> Precision:

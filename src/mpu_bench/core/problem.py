@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.rows import Ones, Rows, Sparse, count
+from mpu_bench.core.rows import Ones, Rows, Sparse, count, take
 from mpu_bench.errors import DataError
 
 #: of every class by its name, 1 for one that is not named; or n / (classes x examples of the class)
@@ -25,7 +25,7 @@ class Problem:
     name : str
         The dataset's name.
     train, test : Rows
-        n and n_test rows; their arrays may be memory-mapped (copy on write).
+        n and n_test rows; their arrays may be memory-mapped (copy on write). A solver is given no test rows.
     labels, test_labels : array of int32, shape (n,) and (n_test,)
         Class indices 0..c-1. With two classes, 1 is the positive one.
     features : int
@@ -87,6 +87,11 @@ class Problem:
                 raise DataError(f"{self.name}: there is no class '{unknown[0]}'; there are {', '.join(self.classes)}")
             of_class = np.array([float(class_weight.get(name, 1.0)) for name in self.classes])
         return replace(self, weights=of_class[self.labels])
+
+    def without_test(self) -> Self:
+        """Return this problem without test rows, as solvers get it."""
+        none = np.arange(0)
+        return replace(self, test=take(self.test, none), test_labels=self.test_labels[none])
 
     def signs(self) -> NDArray[np.float64]:
         """Return the training labels as -1.0 and +1.0, shape (n,); only for two classes."""

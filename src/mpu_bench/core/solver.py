@@ -127,6 +127,7 @@ class Solver(ABC):
     ends : whether it stops by a rule of its own, ``Status.DONE``, whatever the data are; a config must say when any
         other ends.
     deterministic : whether nothing in it is random, so that one run on given data says all.
+    is_maximised : whether the larger objective is the better.
     rounding : by how much results may differ where a machine rounds sums otherwise, as measured between instruction
         sets: the name of a count or of ``objective`` and a relative difference, or the name of an error and a share of
         the rows. What is not named is the same, but for the last digits of an objective, and, of a solver that names
@@ -143,6 +144,7 @@ class Solver(ABC):
     sliceable: ClassVar[bool] = True
     ends: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
+    is_maximised: ClassVar[bool] = False
     rounding: ClassVar[Mapping[str, float]] = {}
     version: ClassVar[int] = 1
 
@@ -156,11 +158,22 @@ class Solver(ABC):
         """
         for name, bounds in bounds_of(type(self)).items():
             number = getattr(self, name)
-            if bounds and isinstance(number, float) and math.isinf(number):
+            if not bounds or number is None or (isinstance(number, str) and _is_word(type(self), name, number)):
+                continue
+            if isinstance(number, float) and math.isinf(number):
                 raise OutOfRangeError(self.name, name, number, "finite")
             for bound in bounds:
-                if number is not None and (range_ := missed_range(bound, number)):
+                try:
+                    range_ = missed_range(bound, number)
+                except TypeError:  # it cannot be compared
+                    range_ = "a number"
+                if range_:
                     raise OutOfRangeError(self.name, name, number, range_)
+
+    @classmethod
+    def version_for(cls, parameters: Mapping[str, Any]) -> int:  # noqa: ARG003
+        """Return the version of results with these parameters; another where a change concerns some alone."""
+        return cls.version
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that this solver cannot train with, whatever the data and the kernel's widths and scales.
@@ -247,8 +260,7 @@ class Solver(ABC):
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
         """Return the problem whose objective `measures` gives, as a short formula; empty for one without an objective.
 
-        Objectives stand in one column of a table where this text is the same. It begins with "largest" where the larger
-        objective is the better.
+        Objectives stand in one column of a table where this text is the same.
 
         Parameters
         ----------
@@ -297,6 +309,12 @@ def _bounds(hint: Any) -> list[Any]:
     for metadata in getattr(hint, "__metadata__", ()):
         bounds += list(metadata) if isinstance(metadata, GroupedMetadata) else [metadata]
     return bounds + [bound for part in get_args(hint) for bound in _bounds(part)]
+
+
+def _is_word(solver: type[Solver], name: str, word: str) -> bool:
+    """Return whether a parameter may be this word in place of a number that has bounds."""
+    hint = get_type_hints(solver)[name]
+    return any(part is str or word in get_args(part) for part in (hint, *get_args(hint)))
 
 
 #: kind of bound -> the comparison that holds, and how it is said

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.models import KernelModel, LinearModel, Model, ScoredModel, all_finite, vector_blocks
+from mpu_bench.core.models import KernelModel, LinearModel, Model, ScoredModel, all_finite, used_columns, vector_blocks
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, any_rows, count, take
 from mpu_bench.core.vectors import kernel_values
 
@@ -69,7 +69,8 @@ class SharedExpansions:
         with np.errstate(over="ignore"):
             squares = np.bincount(self.machines, np.square(self.coefficients), len(self.biases))
         length = float(np.sqrt(squares.max(initial=0.0)))
-        for first, block in vector_blocks(self.vectors, rows, self.kernel, self.features, length):
+        vectors, rows, features = used_columns(self.vectors, rows, self.features)
+        for first, block in vector_blocks(vectors, rows, self.kernel, features, length):
             _add_scores(block, first, self.kernel, any_rows(rows), *parts, scores)
         return scores
 

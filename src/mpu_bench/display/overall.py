@@ -23,13 +23,17 @@ class Group(NamedTuple):
 
 @dataclass
 class Tally:
-    """What has become of runs; ``errors`` is the sum of the test errors that ``measured`` of them have."""
+    """What has become of runs; trials for others have no part in the sums of seconds and of test errors.
+
+    ``seconds`` are those of training of ``trained`` runs, ``errors`` the test errors of ``measured`` runs.
+    """
 
     total: int = 0
     done: int = 0
     failed: int = 0
     running: int = 0
-    seconds: float = 0.0  #: of training
+    seconds: float = 0.0
+    trained: int = 0
     errors: float = 0.0
     measured: int = 0
 
@@ -62,15 +66,17 @@ class Overall:
         known = [each for each in seconds if each is not None]
         typical = sum(known) / len(known) if known and any(known) else 1.0
         self._expected = {id(run): typical if each is None else each for run, each in zip(runs, seconds, strict=True)}
-        self._is_known = len(known) == len(runs)
+        self._unknown: dict[Group, list[int]] = {}
         self._left, self._ended_part = sum(self._expected.values()), 0.0
         self._began = time.monotonic()
         self._trained = 0.0
         self.total, self.ended, self.failed = len(runs), 0, 0
         self.under_way: dict[str, UnderWay] = {}
         self.tallies: dict[Group, Tally] = {}
-        for run in runs:
+        for run, each in zip(runs, seconds, strict=True):
             self.tallies.setdefault(_group(run), Tally()).total += 1
+            if each is None:
+                self._unknown.setdefault(_group(run), []).append(id(run))
 
     def is_at(self, run: Run, name: str, words: str, seconds: float = 0.0) -> None:
         """Note what a run is at."""
@@ -79,18 +85,27 @@ class Overall:
     def has_ended(self, run: Run, name: str, record: Mapping[str, Any]) -> None:
         """Note what has become of a run."""
         self.under_way.pop(name, None)
+        trained = record.get("train_seconds") or 0.0
+        if record["status"] in FINISHED:
+            for unknown in self._unknown.pop(_group(run), ()):  # all take about as long as the first of them
+                self._left += trained - self._expected[unknown]
+                self._expected[unknown] = trained
         expected, tally = self._expected.pop(id(run), 0.0), self.tallies[_group(run)]
         self._left -= expected
         self._ended_part += expected
         self.ended += 1
         if record["status"] not in FINISHED:
+            self._unknown.pop(_group(run), None)
             self.failed += 1
             tally.failed += 1
             return
         tally.done += 1
-        tally.seconds += record["train_seconds"] or 0.0
-        self._trained += record["train_seconds"] or 0.0
-        if record.get("test_error") is not None and not record.get("trial"):
+        self._trained += trained
+        if record.get("trial"):
+            return
+        tally.seconds += trained
+        tally.trained += 1
+        if record.get("test_error") is not None:
             tally.errors += record["test_error"]
             tally.measured += 1
 
@@ -100,12 +115,12 @@ class Overall:
         return done / (done + left) if done + left > 0 else self.ended / max(1, self.total)
 
     def seconds_left(self) -> float | None:
-        """Return about how long it still takes; None as long as neither earlier runs nor these tell."""
+        """Return about how long it still takes; None as long as neither earlier runs nor these tell of each solver."""
         done, left = self._work()
-        if self.ended == self.total:
+        if self.ended == self.total or self._unknown:
             return None
         if self.ended < _FEWEST_TO_ESTIMATE:
-            return left if self._is_known and left >= _WORTH_TELLING else None
+            return left if left >= _WORTH_TELLING else None
         return (time.monotonic() - self._began) * left / done if done > 0 else None
 
     def _work(self) -> tuple[float, float]:

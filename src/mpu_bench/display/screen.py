@@ -82,7 +82,7 @@ def _cell(heading: str, tally: Tally) -> str:
         case "failed":
             return str(tally.failed or "")
         case "training s":
-            return f"{tally.seconds:.4g}" if tally.done else ""
+            return f"{tally.seconds / tally.trained:.3g}" if tally.trained else ""
         case _:
             return f"{100 * tally.errors / tally.measured:.2f}" if tally.measured else ""
 

@@ -13,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from mpu_bench.display.terminal import Terminal, styled
+from mpu_bench.models.evaluation import METRICS
 
 if TYPE_CHECKING:
     from mpu_bench.selection.outcome import Outcome, Row
@@ -51,14 +52,13 @@ class Display:
         self._outcome = outcome
         if self._live is None:
             for each in outcome.rows:
-                if each.error is not None and each.name not in self._told:
+                if each.metrics and each.name not in self._told:
                     self._told.add(each.name)
-                    kind = "balanced error" if outcome.is_rare else "error"
-                    self._console.tell(f"{each.name}: {kind} {_error(outcome, each)} %, {decimal(each.size or 0)}")
+                    self._console.tell(f"{each.name}: {_scored(outcome, each)}, {decimal(each.size or 0)}")
 
     def _shown(self) -> Table:
         session = self._session
-        total, left = session.seconds + session.compiled, max(session.seconds_left, 0.0)
+        total, left = session.seconds + session.preparing, max(session.seconds_left, 0.0)
         bar = ProgressBar(total=total, completed=min(time.monotonic() - session.began, total), width=_WIDTH)
         told = styled(f"at most {left:.0f} s left; Ctrl-C ends it with what is known")
         shown = Table.grid()
@@ -68,17 +68,23 @@ class Display:
 
 
 def table(outcome: Outcome) -> Table:
-    """Return the candidates, the best first; while errors on test rows are not known, by those on held-out rows."""
-    error = "balanced error, %" if outcome.is_rare else "error, %"
+    """Return the candidates, the best on the test set first; while that is not known, on the validation set."""
+    words = METRICS[outcome.metric]
+    headings = ["classifier", *_measured(outcome, f"{words}, %", "error, %"), f"validation {words}, %", "rows",
+                "training s", "prediction", "support vectors", "bytes", "settings", ""]  # fmt: skip
     made = Table(box=None, pad_edge=False)
-    for place, heading in enumerate(
-        ("learner", error, "held out", "rows", "training s", "prediction", "vectors", "bytes", "settings", "")
-    ):
-        made.add_column(heading, justify="left" if place in (0, 8, 9) else "right", overflow="fold")
-    for row in sorted(outcome.rows, key=lambda each: (outcome.shown_error(each), _or_infinite(each.choosing_error))):
+    for heading in headings:
+        is_text = heading in ("classifier", "settings", "")
+        made.add_column(heading, justify="left" if is_text else "right", overflow="fold")
+    for row in sorted(outcome.rows, key=lambda each: (-outcome.score(each), _or_infinite(each.choosing_error))):
         style = "bold" if row is outcome.chosen else ""
         made.add_row(*(styled(cell, style) for cell in _cells(outcome, row)))
     return made
+
+
+def _measured(outcome: Outcome, score: str, error: str) -> list[str]:
+    """Return both, or the error alone where accuracy chooses."""
+    return [error] if outcome.metric == "accuracy" else [score, error]
 
 
 def _or_infinite(number: float | None) -> float:
@@ -89,8 +95,8 @@ def _cells(outcome: Outcome, row: Row) -> list[str]:
     reason = row.reason if len(row.reason) <= _LONGEST_REASON else f"{row.reason[:_LONGEST_REASON]}..."
     return [
         row.name,
-        _error(outcome, row),
-        "" if row.choosing_error is None else f"{100 * row.choosing_error:.2f}",
+        *_measured(outcome, _score(outcome, row), _error(row)),
+        "" if row.choosing_error is None else f"{100 * (1 - row.choosing_error):.2f}",
         f"{row.rows:,}" if row.rows else "",
         "" if row.seconds is None else f"{row.seconds:.3g}",
         "" if row.seconds_per_prediction is None else f"{1e6 * row.seconds_per_prediction:.3g} µs",
@@ -101,12 +107,19 @@ def _cells(outcome: Outcome, row: Row) -> list[str]:
     ]
 
 
-def _error(outcome: Outcome, row: Row) -> str:
-    error = outcome.shown_error(row)
-    if math.isinf(error):
-        return ""
-    spread = "" if outcome.is_rare or row.standard_error is None else f" ± {100 * row.standard_error:.2f}"
-    return f"{100 * error:.2f}{spread}"
+def _score(outcome: Outcome, row: Row) -> str:
+    score = outcome.score(row)
+    return "" if math.isinf(score) else f"{100 * score:.2f} ± {100 * row.spread:.2f}"
+
+
+def _error(row: Row) -> str:
+    return "" if row.error is None else f"{100 * row.error:.2f} ± {100 * (row.standard_error or 0.0):.2f}"
+
+
+def _scored(outcome: Outcome, row: Row) -> str:
+    """Return what a candidate comes to on the test set, in words."""
+    other = "" if outcome.metric == "accuracy" else f"{METRICS[outcome.metric]} {_score(outcome, row)} %, "
+    return f"{other}error {_error(row)} %"
 
 
 def print_outcome(outcome: Outcome, name: str, console: Terminal) -> None:
@@ -116,37 +129,49 @@ def print_outcome(outcome: Outcome, name: str, console: Terminal) -> None:
         console.tell(line)
 
 
-def _nothing_chosen(outcome: Outcome, name: str) -> str:
-    told = f"{name}: nothing was chosen:"
+def _nothing_chosen(outcome: Outcome, name: str) -> list[str]:
+    told = f"{name}: nothing was chosen, and no model is saved:"
     known = [each for each in outcome.rows if each.choosing_error is not None]
+    if (refused := outcome.refused) is not None:
+        words = METRICS[outcome.metric]
+        others = ", ".join(f"--metric {each}" for each in METRICS if each != outcome.metric)
+        best = (
+            f"{told} the best, {refused.name}, is not better than a constant beyond chance: {words} "
+            f"{_score(outcome, refused)} % on {refused.tested:,} test rows, where always the same answer has "
+            f"{100 * refused.constant:.2f} %"
+        )
+        advice = (
+            "the columns may not tell the classes apart: give more rows or other columns, check which column is the "
+            f"label (--label), give more --seconds, or choose by another metric ({others})"
+        )
+        return [best, advice]
     if not known:
-        return f"{told} there was no time to train; give it more --seconds"
+        return [f"{told} there was no time to train; give it more --seconds"]
     if outcome.known:
-        return f"{told} no model of this project is so small; give a larger --memory"
+        return [f"{told} no model of this project is so small; give a larger --memory"]
     ahead = min(known, key=lambda each: _or_infinite(each.choosing_error))
-    error = f"{100 * _or_infinite(ahead.choosing_error):.2f} %"
-    return f"{told} the test rows were not reached; so far {ahead.name} had the least on the rows held out, {error}"
+    score = f"{METRICS[outcome.metric]} {100 * (1 - _or_infinite(ahead.choosing_error)):.2f} %"
+    return [f"{told} the test set was not reached; so far {ahead.name} is the best on the validation set, {score}"]
 
 
 def sentences(outcome: Outcome, name: str) -> list[str]:
     """Return what a selection comes to, in words."""
-    chosen = outcome.chosen
-    if chosen is None or chosen.error is None or chosen.size is None:
-        return [_nothing_chosen(outcome, name)]
-    kind = "balanced error" if outcome.is_rare else "error"
-    every = " all" if chosen.rows == outcome.all_rows else ""
+    chosen, words = outcome.chosen, METRICS[outcome.metric]
+    if chosen is None or chosen.size is None:
+        return _nothing_chosen(outcome, name)
+    is_whole = chosen.rows == outcome.all_rows
+    rows = f"all {chosen.rows:,} rows" if is_whole else f"{chosen.rows:,} of {outcome.all_rows:,} rows"
     choice = (
-        f"{name}: take {chosen.name} ({chosen.settings}): {kind} {_error(outcome, chosen)} % on {chosen.tested:,} rows "
-        f"that no choice has seen, {decimal(chosen.size)}, trained on{every} {chosen.rows:,} rows in "
-        f"{chosen.seconds:.3g} s; it had the least {kind} of this project's learners on the rows held out"
+        f"{name}: take {chosen.name} ({chosen.settings}): {_scored(outcome, chosen)} on {chosen.tested:,} test rows, "
+        f"where always the same answer has {words} {100 * chosen.constant:.2f} %; {decimal(chosen.size)}, trained on "
+        f"{rows} in {chosen.seconds:.3g} s; its validation {words} is the best of this project's classifiers"
     )
     told = [choice]
-    constant, spread = outcome.constant_error, 2 * (chosen.standard_error or 0.0)
-    if outcome.shown_error(chosen) > constant - spread:
-        told.append(f"that is not clearly less than {100 * constant:.2f} %, the {kind} of always giving one answer")
-    test = "paired by class" if outcome.is_rare else "McNemar"
+    if not is_whole:
+        told.append(f"{chosen.name} was not trained on all rows: {outcome.note or 'you ended it before'}")
+    test = "McNemar" if outcome.metric == "accuracy" else "paired by class"
     told += [
-        f"{each.name} is better on the test rows, beyond chance ({test}, p = {p:.2g})"
+        f"{each.name} is better on the test set, beyond chance ({test}, p = {p:.2g})"
         for each, p in outcome.significantly_better()
     ]
     smaller = [each for each in outcome.front if each.size and 2 * each.size < chosen.size]
@@ -155,6 +180,6 @@ def sentences(outcome: Outcome, name: str) -> list[str]:
         assert best.size is not None
         told.append(
             f"{best.name} is {chosen.size / best.size:,.0f} times smaller ({decimal(best.size)}) with "
-            f"{_error(outcome, best)} %"
+            f"{_scored(outcome, best)}"
         )
     return told

@@ -211,7 +211,7 @@ def remarks(
     lines += dict.fromkeys(
         f"{each['dataset']} {naming.run_text(each, varied)}: {reason(each['reason'])}" for each in done
     )
-    lines += dict.fromkeys(map(_tuning_remark, filter(None, (record["tuned"] for record in records))))
+    lines += dict.fromkeys(map(_tuning_remark, (record for record in records if record["tuned"])))
     if missing := sum(record["status"] == RunStatus.NOT_RUN for record in records):
         lines.append(f"{missing} of {len(records)} runs are not done yet")
     lines += machines.remarks(records, environments)
@@ -244,8 +244,8 @@ def _changes(records: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _tuning_remark(tuned: str) -> str:
-    chosen = f"chosen: the best of {tuned}"
-    if tuned.endswith("on test set"):
+def _tuning_remark(record: Mapping[str, Any]) -> str:
+    chosen = f"chosen: the best of {record['tuned']}"
+    if record["tuned_on_test"]:
         return f"{chosen}: CHOSEN ON THE TEST SET ITSELF, so these errors are too low"
     return f"{chosen}; the seconds of tuning are not in these, but in tune_seconds of table.csv"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -33,7 +34,12 @@ class Terminal(Console):
         return Text(plain(text, _UNBOUNDED), **layout)
 
     def tell(self, text: str, style: str | None = None) -> None:
-        """Print a line that goes on beyond the edge of the screen, so that it can be copied whole."""
+        """Print a line: to a file whole, on a terminal broken between words, none of which is broken itself."""
+        if self.is_terminal:
+            text = "\n".join(
+                textwrap.fill(line, self.width, break_long_words=False, break_on_hyphens=False)
+                for line in text.split("\n")
+            )
         self.print(text, style=style, soft_wrap=True)
 
 

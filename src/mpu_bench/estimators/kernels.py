@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
+from mpu_bench.core.kernels.polynomial import MOST_DEGREE
 from mpu_bench.estimators.inputs import is_sparse
-from mpu_bench.models.parts import MOST_DEGREE
 
 KERNELS = ("linear", "poly", "rbf")
 _LEAST_VARIANCE = float(np.finfo(np.float64).tiny)  # of X: less has few digits, and its reciprocal may be infinite

@@ -18,6 +18,7 @@ from mpu_bench import usage
 
 #: a fifth of the wall seconds lost makes them a quarter longer: well below the factor of 2 that ratios are judged by
 LOST_SHARE = 0.2
+_TOLD_SHARE = 0.005  # of less, "0%" would be told
 #: a single turn of another process lasts a few milliseconds, so less says something of chance, not of the machine
 LEAST_WAITING_SECONDS = 0.01
 #: steal is counted in whole ticks, so one tick may stand for nearly none, and two for one at least
@@ -109,8 +110,9 @@ def why(run: Mapping[str, Any], fastest_probe: float) -> str:
     reasons = []
     if waited + stolen > LOST_SHARE * wall:
         share = f"{waited / wall:.0%} of its wall seconds" if waited < wall else "longer than it trained"
-        reasons += [f"waited {share}"] if waited else []
-        reasons += [f"lost {stolen / wall:.0%} of its wall seconds to other machines of the host"] if stolen else []
+        reasons += [f"waited {share}"] if waited > _TOLD_SHARE * wall else []
+        lost = f"lost {stolen / wall:.0%} of its wall seconds to other machines of the host"
+        reasons += [lost] if stolen > _TOLD_SHARE * wall else []
     elif idle > max(LOST_SHARE * wall, LEAST_WAITING_SECONDS):
         reasons.append(f"stood still for {idle / wall:.0%} of its wall seconds")
     if _known(run["probe_seconds"]) > SLOW_PROBE * fastest_probe:

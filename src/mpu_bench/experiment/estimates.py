@@ -3,7 +3,7 @@
 What was made before are the finished runs of the same results folder, and what the project's own last results came to:
 ``configs/seconds.csv``, which scripts/accept.py writes from results/baseline. Runs on another number of rows or columns
 tell nothing, nor do those with other parameters, but for C and its like and those of the kernel. Where neither knows of
-any, nothing is known; no number is made up.
+any, nothing is known; no number is made up. What the paper reports stands beside it then, as an order of magnitude.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from mpu_bench.experiment.run import Run
 from mpu_bench.files import read_csv
 from mpu_bench.quantities import FINISHED
 from mpu_bench.resources import bundled
+from mpu_bench.results.matching import published_beside
 from mpu_bench.scaled import to_json
 
 FILE = "seconds.csv"  #: in configs/
 COLUMNS = ("experiment", "dataset", "solver", "trial", "runs", "seconds")
 _OF_THE_PROBLEM = ("C", "regularization", "nu")  # parameters that leave the work of about the same size
+_OVERHEAD_SECONDS = 0.03  # of a small run, where its own are not known
 _ON_TEST_SET = str(ValidationSplit(on_test_set=True))
 _CHANGING_NOTHING = ("--profile", "--seed", "--repeats")  # options, of what a run of a named experiment takes
 
@@ -41,22 +43,45 @@ class Size(NamedTuple):
     columns: int | None
 
 
+class Expected(NamedTuple):
+    """What a run will take: seconds of training, if they are known, and beside it; MiB of memory, if known.
+
+    ``reported`` are the paper's seconds, where nothing else is known and the paper has them.
+    """
+
+    seconds: float | None
+    overhead: float = 0.0
+    memory_mb: float | None = None
+    reported: float | None = None
+
+
 class Estimate(NamedTuple):
-    """The training seconds of runs together: of those of which something is known; and of how many nothing is."""
+    """What runs will take together, ``seconds`` of training as far as is known; of how many runs nothing is known.
+
+    ``memory_mb`` is the most that is known of one; ``reported`` are the paper's seconds of ``reported_runs`` more.
+    """
 
     seconds: float
     runs: int
     unknown: int
+    overhead: float = 0.0
+    memory_mb: float = 0.0
+    reported: float = 0.0
+    reported_runs: int = 0
 
     @classmethod
-    def of(cls, seconds: Sequence[float | None]) -> Estimate:
+    def of(cls, runs: Sequence[Expected]) -> Estimate:
         """Add up what `Estimates` knows of each run."""
-        known = [each for each in seconds if each is not None]
-        return cls(sum(known), len(seconds), len(seconds) - len(known))
+        known = [each.seconds for each in runs if each.seconds is not None]
+        reported = [each.reported for each in runs if each.reported is not None]
+        return cls(
+            sum(known), len(runs), len(runs) - len(known), sum(each.overhead for each in runs),
+            max((each.memory_mb or 0.0 for each in runs), default=0.0), sum(reported), len(reported),
+        )  # fmt: skip
 
 
 class Estimates:
-    """The training seconds of the runs of an experiment, as far as earlier runs tell.
+    """What the runs of an experiment will take, as far as earlier runs tell.
 
     Parameters
     ----------
@@ -68,18 +93,19 @@ class Estimates:
     """
 
     def __init__(self, experiment: Experiment, plan: Sequence[Run], records: Records = ()) -> None:
-        self._own: dict[tuple[Any, ...], list[tuple[Size, float]]] = {}
+        self._own: dict[tuple[Any, ...], list[tuple[Size, Mapping[str, Any]]]] = {}
         for record in records:
             if _has_seconds(record):
                 for key in _keys_of_record(record):
-                    self._own.setdefault(key, []).append((_size_of_record(record), record["train_seconds"]))
-        self._means: dict[tuple[tuple[Any, ...], Size], float | None] = {}
+                    self._own.setdefault(key, []).append((_size_of_record(record), record))
+        self._means: dict[tuple[tuple[Any, ...], Size], Expected | None] = {}
         self._sizes: dict[str, Size] = {}
         marks = marks_of(experiment, plan) if self._own else []
         self._changes = {id(run): mark["overridden"] for run, mark in zip(plan, marks, strict=False)}
         options = [each for each in experiment.options if each.startswith("--")]
         is_shipped = Path(experiment.source).resolve().parent == bundled("configs").resolve()
         self._is_named = is_shipped and all(each in _CHANGING_NOTHING for each in options) and not experiment.given
+        self._tables = experiment.judging.published
 
     def seconds(self, runs: Sequence[Run]) -> list[float | None]:
         """Return the training seconds that each run will take, None where nothing is known.
@@ -89,25 +115,53 @@ class Estimates:
         runs : sequence of Run
             Of the plan.
         """
+        return [each.seconds for each in self.expected(runs)]
+
+    def expected(self, runs: Sequence[Run]) -> list[Expected]:
+        """Return what each run will take.
+
+        Parameters
+        ----------
+        runs : sequence of Run
+            Of the plan.
+        """
         return [self._bounded(run) for run in runs]
 
-    def _bounded(self, run: Run) -> float | None:
+    def _bounded(self, run: Run) -> Expected:
         """Return the mean of the nearest earlier runs, but no more than the config lets a run train."""
-        size = self._size(run)
+        size, limit = self._size(run), run.settings.stop.seconds
         means = (self._mean(key, size) for key in _keys(run, self._changes.get(id(run), "")))
-        typical = next((mean for mean in means if mean is not None), None)
-        typical = self._typical(run) if typical is None else typical
-        limit = run.settings.stop.seconds
-        return typical if typical is None or limit is None else min(typical, limit)
+        known = next((mean for mean in means if mean is not None), Expected(self._typical(run), _OVERHEAD_SECONDS))
+        if known.seconds is None:
+            known = known._replace(reported=self._reported(run))
+        return known if known.seconds is None or limit is None else known._replace(seconds=min(known.seconds, limit))
 
-    def _mean(self, key: tuple[Any, ...], size: Size) -> float | None:
-        """Return the mean seconds of the earlier runs that have a key, and whose data are of a size.
+    def _reported(self, run: Run) -> float | None:
+        """Return the seconds that the paper reports of a run, if it does."""
+        if run.trial is not None or self._changes.get(id(run)):
+            return None
+        solver = run.solver
+        row = {
+            "dataset": run.dataset.label, "solver": solver.name, "parameters": solver.parameters,
+            "kernel": str(solver.kernel), "budget_vectors": solver.vectors,
+        }  # fmt: skip
+        return published_beside(self._tables, row).get("train_seconds")
+
+    def _mean(self, key: tuple[Any, ...], size: Size) -> Expected | None:
+        """Return the means of the earlier runs that have a key, and whose data are of a size, and their most memory.
 
         Found once: the seeds of a sweep have the same key.
         """
         if (key, size) not in self._means:
-            alike = [seconds for other, seconds in self._own.get(key, ()) if _agree(other, size)]
-            self._means[key, size] = statistics.fmean(alike) if alike else None
+            alike = [record for other, record in self._own.get(key, ()) if _agree(other, size)]
+            beside = [each["overhead_seconds"] for each in alike if each.get("overhead_seconds") is not None]
+            self._means[key, size] = None
+            if alike:
+                self._means[key, size] = Expected(
+                    statistics.fmean(map(_training_seconds, alike)),
+                    statistics.fmean(beside) if beside else _OVERHEAD_SECONDS,
+                    max(each.get("peak_memory_mb") or 0.0 for each in alike) or None,
+                )
         return self._means[key, size]
 
     def _size(self, run: Run) -> Size:
@@ -172,6 +226,13 @@ def _agree(one: Size, other: Size) -> bool:
     return all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))
 
 
+def _training_seconds(record: Mapping[str, Any]) -> float:
+    """Return how long a run trained; of one that was disturbed, and has one thread, its processor seconds."""
+    undisturbed = record.get("cpu_seconds") if record.get("disturbed") and record.get("threads") == 1 else None
+    seconds: float = record["train_seconds"] if undisturbed is None else undisturbed
+    return seconds
+
+
 def _has_seconds(record: Mapping[str, Any]) -> bool:
     return record["status"] in FINISHED and record["train_seconds"] is not None
 
@@ -198,7 +259,7 @@ def typical_rows(records: Records) -> list[dict[str, Any]]:
     for record in records:
         if _has_seconds(record):
             key = (record["experiment"], record["dataset"], record["solver"], int(bool(record["trial"])))
-            found.setdefault(key, []).append(record["train_seconds"])
+            found.setdefault(key, []).append(_training_seconds(record))
     return [
         dict(zip(COLUMNS, (*key, len(seconds), f"{statistics.fmean(seconds):.3g}"), strict=True))
         for key, seconds in found.items()

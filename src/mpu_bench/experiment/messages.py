@@ -18,7 +18,7 @@ from pydantic import AllowInfNan, Field, TypeAdapter, ValidationError
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.experiment.run import Run
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Column
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Column, Ending
 from mpu_bench.texts import plain
 
 MOST_BYTES = 64 << 20  #: of a message: ten times what a thousand checkpoints in every decade come to
@@ -33,12 +33,12 @@ _Count = Annotated[int, Field(ge=0, le=_LARGEST_INTEGER)]
 class Task:
     """A run that can be made: the key of its result, what it may take, and what it needs of other runs.
 
-    ``optimum`` is what the run's objective is set against, if that is known. ``fastest_probe`` is the shortest of this
-    machine that is known, in processor seconds. ``model_file`` is where its model is saved, if it is. ``fingerprint``
-    is that of the data as the plan knows them. Runs of one ``group`` belong on one machine; ``host`` is the name of the
-    one that has made others of them before. ``matrices`` is the folder of the kernel matrices that runs share, if they
-    do. ``code`` is the key of the machine code that it needs; with ``only_compiles`` that is compiled, and no run
-    is made.
+    ``optimum`` is what the run's objective is set against, if that is known, and ``optimum_gap`` how far it may be off.
+    ``fastest_probe`` is the shortest of this machine that is known, in processor seconds. ``model_file`` is where its
+    model is saved, if it is. ``fingerprint`` is that of the data as the plan knows them. Runs of one ``group`` belong
+    on one machine; ``host`` is the name of the one that has made others of them before. ``matrices`` is the folder of
+    the kernel matrices that runs share, if they do. ``code`` is the key of the machine code that it needs; with
+    ``only_compiles`` that is compiled, and no run is made.
     """
 
     run_id: str
@@ -46,6 +46,7 @@ class Task:
     home: DataHome
     limits: Limits = field(default_factory=Limits)
     optimum: float | None = None
+    optimum_gap: float = 0.0
     fastest_probe: float = math.inf
     model_file: Path | None = None
     fingerprint: str = ""
@@ -75,7 +76,14 @@ class Phase:
 
 @dataclass(frozen=True)
 class Compiler:
-    """Whether the compiler begins, or ends, while a worker gets ready."""
+    """Whether a function begins, or ends, to be compiled or loaded while a worker gets ready."""
+
+    begins: bool
+
+
+@dataclass(frozen=True)
+class Evaluating:
+    """Whether a worker begins to evaluate a model, or goes on to train it."""
 
     begins: bool
 
@@ -89,12 +97,17 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is after a slice, with what was measured at its last checkpoint."""
+    """How far a run is after a slice, with what was measured at its last checkpoint.
+
+    ``cpu_seconds`` are those of training, ``process_seconds`` the processor seconds of all that the worker has done.
+    """
 
     passes: _Finite
     seconds: _Finite
     objective: _Finite | None = None
     gap: _Finite | None = None
+    cpu_seconds: _Finite = 0.0
+    process_seconds: _Finite = 0.0
 
 
 @dataclass(frozen=True)
@@ -136,13 +149,19 @@ class Failed:
     threads_left: _Count = 0
     traceback: str = ""
 
+    @property
+    def ended_by(self) -> Ending:
+        """What ended the run: memory that the system did not give, or what the solver did."""
+        return Ending.SYSTEM if self.status == "out-of-memory" else Ending.FAULT
+
 
 #: what is told while a run is under way
 News = Phase | Compiled | Progress
-Message = News | Compiler | Work | Prepared | Finished | Failed
+Message = News | Compiler | Evaluating | Work | Prepared | Finished | Failed
 
 _KINDS: dict[str, TypeAdapter[Any]] = {
-    kind.__name__: TypeAdapter(kind) for kind in (Phase, Compiler, Compiled, Progress, Work, Prepared, Finished, Failed)
+    kind.__name__: TypeAdapter(kind)
+    for kind in (Phase, Compiler, Evaluating, Compiled, Progress, Work, Prepared, Finished, Failed)
 }
 
 
@@ -185,8 +204,8 @@ def _plain_message(message: Message) -> Message:
             return Failed(status, plain(reason), threads_left, plain(traceback))
         case Work(step, number, text, total, done):
             return Work(step, number, plain(text), total, done)
-        case Progress(passes, seconds, objective, gap):
-            return Progress(passes, seconds, _finite(objective), _finite(gap))
+        case Progress(_, _, objective, gap):
+            return replace(message, objective=_finite(objective), gap=_finite(gap))
     return message
 
 

@@ -74,7 +74,9 @@ class PlannedRun:
             "budget_vectors": solver.vectors,
             "trial": None if run.trial is None else str(run.trial),
             "tuned": None if solver.tuning is None else str(solver.tuning),
+            "tuned_on_test": int(solver.tuning is not None and solver.tuning.trials[0].on_test_set),
             "problem": problem_of(solver.name, solver.parameters),
+            "maximised": int(solvers.load(solver.name).is_maximised),
             "seed": run.seed,
             "run_id": self.run_id or None,
         }

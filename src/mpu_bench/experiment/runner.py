@@ -36,7 +36,7 @@ from mpu_bench.experiment.tuning import select_best
 from mpu_bench.quantities import FINISHED, RunStatus
 from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.rows import DamagedError
-from mpu_bench.results.saved_models import NOT_SAVED, model_file
+from mpu_bench.results.saved_models import model_file
 from mpu_bench.results.store import LOCK, Store, refuse_kept
 
 #: what of a result is taken
@@ -197,7 +197,7 @@ def _groups(
 def _without_model(model_files: Mapping[str, Path], done: Collection[str], store: Store) -> set[str]:
     """Return the keys of runs that are done and whose model is not there, though it can be saved."""
     lacking = {key for key, path in model_files.items() if key in done and not files.is_file(path)}
-    return {key for key in lacking if NOT_SAVED not in (store.row(key) or {"reason": ""})["reason"]}
+    return {key for key in lacking if not (row := store.row(key)) or not row["unsavable"]}
 
 
 def _unwritable(folder: Path, fault: OSError) -> StoreError:
@@ -277,10 +277,11 @@ class _Session:
         }
         tuned = select_best(planned.run, rows)
         run, notes = with_results_of_others(tuned.run, results)
-        optimum = results["optimum"]["dual_objective"] if "optimum" in results else None
+        optimum = results.get("optimum", {})
         group = self.groups.get(planned.run_id, _Group())
         task = Task(
-            planned.run_id, run, self.home, self.experiment.limits, optimum, self._fastest_probe,
+            planned.run_id, run, self.home, self.experiment.limits, optimum.get("dual_objective"),
+            optimum.get("gap") or 0.0, self._fastest_probe,
             self.model_files.get(planned.run_id), (planned.description and planned.description.fingerprint) or "",
             group.name, group.host, self.matrices if self.experiment.kernel_matrix == "shared" else None,
             planned.code,

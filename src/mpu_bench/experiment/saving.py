@@ -20,8 +20,8 @@ from mpu_bench.results.saved_models import NOT_SAVED, NOT_WRITTEN
 from mpu_bench.scaled import to_json
 
 
-def save_model(path: Path, model: Model, run: Run, problem: Problem, card: Card, home: DataHome) -> str:
-    """Write the model of a run; return why it is not saved, if it is not.
+def save_model(path: Path, model: Model, run: Run, problem: Problem, card: Card, home: DataHome) -> tuple[str, bool]:
+    """Write the model of a run; return why it is not saved, if it is not, and whether no file can hold it.
 
     Parameters
     ----------
@@ -41,15 +41,19 @@ def save_model(path: Path, model: Model, run: Run, problem: Problem, card: Card,
         if preprocessing is not None and preprocessing.features != problem.features:
             preprocessing = None
         saved = SavedModel(
-            model, Classes.of(problem.classes, card.class_words), problem.features, preprocessing, origin=_origin(run)
+            model,
+            Classes.of(problem.classes, card.class_words),
+            problem.features,
+            preprocessing,
+            origin=_origin(run, card, home),
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         saved.save(path)
     except UserError as fault:
-        return f"{NOT_SAVED}{fault}"
+        return f"{NOT_SAVED}{fault}", True
     except OSError as fault:
-        return f"{NOT_WRITTEN}{path}: {fault.strerror}"
-    return ""
+        return f"{NOT_WRITTEN}{path}: {fault.strerror}", False
+    return "", False
 
 
 def _preprocessing(card: Card, home: DataHome) -> Preprocessing | None:
@@ -58,7 +62,9 @@ def _preprocessing(card: Card, home: DataHome) -> Preprocessing | None:
     return load.preprocessing_of(card, home)
 
 
-def _origin(run: Run) -> Origin:
+def _origin(run: Run, card: Card, home: DataHome) -> Origin:
+    from mpu_bench.data.prepare.load import training_content
+
     parameters: dict[str, Any] = json.loads(json.dumps(dict(run.solver.parameters), default=to_json))
     own = {name: value for name, value in run.dataset.options.items() if name != CARD}  # which names the user's files
     options: dict[str, Any] = json.loads(json.dumps(own, default=to_json))
@@ -69,6 +75,7 @@ def _origin(run: Run) -> Origin:
             parameters=parameters | kernel,
             dataset=run.dataset.name,
             options=options,
+            trained_on=training_content(card, home),
             seed=run.seed,
         )
     )

@@ -74,7 +74,8 @@ def main(connection: int, report: int, jobs: int, parent: int, group: str = "") 
     ended = ""
     while not ended:
         told = signal.sigtimedwait(heard, _LOOK_SECONDS)
-        if (told is not None and told.si_signo != signal.SIGCHLD) or os.getppid() != parent:
+        # a stop and SIGCONT end the wait, too, and CPython then returns a signal of any number
+        if (told is not None and told.si_signo in heard - {signal.SIGCHLD}) or os.getppid() != parent:
             ended = f"signal {signal.SIGKILL.value}"
         else:
             ended = _wait_for(worker)
@@ -100,11 +101,8 @@ def _wait_for(worker: int) -> str:
 
 
 def _be_worker(connection: int, jobs: int) -> NoReturn:
-    """Answer until mpu-bench closes the connection; nothing is read from the terminal, nothing mixes into tables."""
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
+    """Answer until mpu-bench closes the connection."""
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] # whatever ends the process, a line is seen
     code = 1
     try:
         from mpu_bench.experiment import worker

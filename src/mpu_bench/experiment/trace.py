@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from mpu_bench.core.models import FourierModel, Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.errors import SolverError
-from mpu_bench.experiment.messages import Progress
+from mpu_bench.experiment.messages import Evaluating, Progress
 from mpu_bench.models.evaluation import errors_by_class
-from mpu_bench.quantities import CHECKPOINT_COLUMNS
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, Ending, RunStatus
 
 Labels = np.ndarray[Any, Any]  #: class indices, int32
 
@@ -31,18 +31,21 @@ _SLICE_SECONDS = 0.1  # a slice lasts about this long, so that limits and interr
 _SECONDS_BETWEEN_NEWS = 0.02  # of progress, at least: a run of milliseconds has many slices, and nobody sees them all
 _FIRST_SLICE = 256  # examples, while the pace is not yet known
 _MOST_CHECKPOINTS = 25_000  # more than a thousand in every decade up to 2^61 examples
+_ROUNDING = 1e-6  # of an objective out of kernel values in single precision
 
 
 @dataclass
 class Trace:
     """What a run leaves behind.
 
-    ``status`` is ``done`` (the solver's own rule), ``stopped`` (a rule of the config; ``reason`` names it) or
-    ``diverged``. ``checkpoints`` are mappings with the keys `CHECKPOINT_COLUMNS`; the last is the final state.
-    ``measured`` holds what is known at the end only, by column: the errors by class, and what disturbed the training.
+    ``status`` is ``done`` (the solver's own rule), ``stopped`` (a rule of the config) or ``diverged``; ``ended_by``
+    names the rule, ``reason`` says it to people. ``checkpoints`` are mappings with the keys `CHECKPOINT_COLUMNS`; the
+    last is the final state. ``measured`` holds what is known at the end only, by column: the errors by class, and what
+    disturbed the training.
     """
 
-    status: str
+    status: RunStatus
+    ended_by: Ending
     reason: str
     checkpoints: list[dict[str, Any]]
     model: Model
@@ -80,6 +83,17 @@ class _Pace:
         return max(1, int(self.rate * seconds))
 
 
+class _Rule(NamedTuple):
+    """What ended a run before its solver's own rule did, and the same in words."""
+
+    ended_by: Ending
+    words: str
+
+
+def _at(ended_by: Ending, limit: float) -> _Rule:
+    return _Rule(ended_by, f"{ended_by} {limit:g}")
+
+
 @dataclass
 class _Watch:
     """Decides what a slice may use up, and which rule of the config, if any, has ended the run."""
@@ -101,16 +115,16 @@ class _Watch:
     def _seconds_left(self) -> float:
         return math.inf if self.stop.seconds is None else self.stop.seconds - self.clock.seconds
 
-    def rule(self, counts: Sequence[int]) -> str:
-        """Return the rule that has ended the run, or nothing."""
+    def rule(self, counts: Sequence[int]) -> _Rule | None:
+        """Return the rule that has ended the run, if one has."""
         stop = self.stop
         if stop.passes is not None and counts[counters.PRESENTED] >= stop.passes * self.n:
-            return f"passes {stop.passes:g}"
+            return _at(Ending.PASSES, stop.passes)
         if stop.kernel_evaluations is not None and counts[counters.KERNEL_EVALUATIONS] >= stop.kernel_evaluations:
-            return f"kernel_evaluations {stop.kernel_evaluations:g}"
+            return _at(Ending.KERNEL_EVALUATIONS, stop.kernel_evaluations)
         if stop.seconds is not None and self.clock.seconds >= stop.seconds:
-            return f"seconds {stop.seconds:g}"
-        return ""
+            return _at(Ending.SECONDS, stop.seconds)
+        return None
 
 
 def train(
@@ -120,9 +134,10 @@ def train(
     seed: int,
     stop: Stop,
     checkpoints: Checkpoints,
-    progress: Callable[[Progress], None] = lambda _progress: None,
+    tell: Callable[[Progress | Evaluating], None] = lambda _news: None,
     optimum: float | None = None,
     probe: Callable[[], float] = lambda: math.nan,
+    optimum_gap: float = 0.0,
 ) -> Trace:
     """Run a solver to its end or to the first rule of the config that holds.
 
@@ -133,26 +148,32 @@ def train(
     stop : Stop
         Gap and suboptimality are looked at at checkpoints; the other rules after every slice.
     checkpoints : Checkpoints
-    progress : function
-        Called after the first slice, and after others that end long enough after the last call.
-    optimum : float, optional
-        What the objective is set against.
+    tell : function
+        Told how far it is before training, after the first slice and after others that end long enough after the last,
+        and when evaluating begins and, but for the last time, ends.
+    optimum, optimum_gap : float, optional
+        What the objective is set against, and by what share this may be above what it is the dual objective of.
     probe : function
         Measures the speed of the processor; called before and after training, off the clock.
+
+    Raises
+    ------
+    SolverError
+        If an objective is below its optimum by more than the gap and rounding: one of the two is false.
 
     Returns
     -------
     Trace
     """
     clock, probes = Clock(), [probe()]
+    tell(_progress(0.0, clock, []))
     with clock:
-        state = solver.start(problem, kernel, seed)
+        state = solver.start(problem.without_test(), kernel, seed)
     counts = answers.counts(solver, state)
     watch = _Watch(stop, clock, problem.n)
     due_at = _due(checkpoints, problem.n)
     due = next(due_at) if solver.sliceable else counters.UNLIMITED
-    kept: list[dict[str, Any]] = []
-    told = -math.inf
+    kept, told = list[dict[str, Any]](), -math.inf
     while True:
         before, seconds = counts[counters.PRESENTED], clock.seconds
         until = watch.until(counts, due) if solver.sliceable else Until()
@@ -161,22 +182,25 @@ def train(
         counts = answers.counts(solver, state, counts)
         presented = counts[counters.PRESENTED]
         watch.pace.measure(presented - before, clock.seconds - seconds)
-        rule = "" if status is not Status.RUNNING else watch.rule(counts)
+        rule = watch.rule(counts) if status is Status.RUNNING else None
         if not solver.sliceable and status is Status.RUNNING:
-            rule = "the peer's own cap"
-        ended = status is not Status.RUNNING or bool(rule)
+            rule = _Rule(Ending.CAP, "the peer's own cap")
+        ended = status is not Status.RUNNING or rule is not None
         if ended:
             clock.settle()
             probes.append(probe())  # before a long evaluation
         if presented >= due or ended:
-            evaluated = checkpoint(solver, state, problem, clock, optimum)
-            kept.append(evaluated.values)
+            tell(Evaluating(begins=True))
+            evaluated = checkpoint(solver, state, problem, clock)
+            kept.append(evaluated.values | _set_against(optimum, optimum_gap, evaluated.values["objective"], solver))
             if not evaluated.finite:
                 status = Status.DIVERGED
             due = next(count for count in due_at if count > presented)
-            rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else "")
+            rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else None)
+            if status is Status.RUNNING and not rule:
+                tell(Evaluating(begins=False))
         if time.monotonic() - told >= _SECONDS_BETWEEN_NEWS:
-            progress(Progress(presented / problem.n, clock.seconds, **_latest(kept)))
+            tell(_progress(presented / problem.n, clock, kept))
             told = time.monotonic()
         if len(kept) > _MOST_CHECKPOINTS:
             raise SolverError(
@@ -187,13 +211,14 @@ def train(
             if evaluated.finite and kept[-1]["train_error"] is None:
                 kept[-1]["train_error"], finite = train_error(solver, evaluated.model, problem)
                 status = status if finite else Status.DIVERGED
-            word, reason = _ending(status, rule, kept[-1])
-            measured = _disturbances(clock, probes if ended else [*probes, probe()])
-            measured |= errors_by_class(evaluated.predicted, problem.test_labels, len(problem.classes))
-            passed = "" if solver.sliceable else watch.rule(counts)
-            unheeded = f"trains in one piece, past stop: {passed}" if passed else ""
+            word, ended_by, reason = _ending(status, rule, kept[-1])
+            measured = _disturbances(clock, probes if ended else [*probes, probe()]) | errors_by_class(
+                evaluated.predicted, problem.test_labels, len(problem.classes)
+            )
+            passed = None if solver.sliceable else watch.rule(counts)
+            unheeded = f"trains in one piece, past stop: {passed.words}" if passed else ""
             reason = "; ".join(filter(None, [reason, unheeded, answers.note(solver, state)]))
-            return Trace(word, reason, kept, evaluated.model, measured)
+            return Trace(word, ended_by, reason, kept, evaluated.model, measured)
 
 
 def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
@@ -210,25 +235,39 @@ def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
         yield counters.UNLIMITED
 
 
-def _accuracy_rule(stop: Stop, last: dict[str, Any]) -> str:
-    for name, limit in (("gap", stop.gap), ("suboptimality", stop.suboptimality)):
-        if limit is not None and last[name] is not None and last[name] <= limit:
-            return f"{name} {limit:g}"
-    return ""
+def _accuracy_rule(stop: Stop, last: dict[str, Any]) -> _Rule | None:
+    for rule, limit in ((Ending.GAP, stop.gap), (Ending.SUBOPTIMALITY, stop.suboptimality)):
+        if limit is not None and last[rule] is not None and last[rule] <= limit:
+            return _at(rule, limit)
+    return None
 
 
-def _latest(kept: list[dict[str, Any]]) -> dict[str, Any]:
-    return {name: kept[-1][name] for name in ("objective", "gap")} if kept else {}
+def _progress(passes: float, clock: Clock, kept: list[dict[str, Any]]) -> Progress:
+    latest = {name: kept[-1][name] for name in ("objective", "gap")} if kept else {}
+    return Progress(passes, clock.seconds, **latest, cpu_seconds=clock.cpu_seconds, process_seconds=time.process_time())
 
 
-def _ending(status: Status, rule: str, last: dict[str, Any]) -> tuple[str, str]:
+def _ending(status: Status, rule: _Rule | None, last: dict[str, Any]) -> tuple[RunStatus, Ending, str]:
     objective = last["objective"]
     if status is Status.DIVERGED or (objective is not None and not math.isfinite(objective)):
-        return "diverged", "the weights, the scores or the objective are no longer finite"
-    return ("stopped", rule) if rule else ("done", "")
+        return RunStatus.DIVERGED, Ending.FAULT, "the weights, the scores or the objective are no longer finite"
+    return (RunStatus.STOPPED, *rule) if rule else (RunStatus.DONE, Ending.RULE, "")
 
 
-def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock, optimum: float | None = None) -> _Evaluation:
+def _set_against(optimum: float | None, gap: float, objective: float | None, solver: Solver) -> dict[str, float]:
+    """Return the suboptimality of an objective, where there is an optimum; never below 0."""
+    if optimum is None or optimum <= 0 or objective is None:
+        return {}
+    if objective < optimum * (1 - gap - _ROUNDING):
+        raise SolverError(
+            f"{solver.name}: its objective {objective:.10g} is below the optimum {optimum:.10g} (gap {gap:.2g}); "
+            "one of the two is false: delete optima/ in the data directory and run again with --force; report the "
+            "solver if that repeats it"
+        )
+    return {"suboptimality": max(0.0, objective / optimum - 1)}
+
+
+def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock) -> _Evaluation:
     """Evaluate the present state: counts, certificates, errors; keys as `CHECKPOINT_COLUMNS`.
 
     The training error of a kernel expansion costs n kernel values a vector, and that of random features makes them
@@ -251,7 +290,7 @@ def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock, optim
         "support_vectors": None if size.linear else size.support_vectors,
         "train_error": error,
         "test_error": None if predicted is None else float(np.mean(predicted != problem.test_labels)),
-        "suboptimality": None if not optimum or measures.objective is None else measures.objective / optimum - 1,
+        "suboptimality": None,
         **counts,
         **measures._asdict(),
     }

@@ -43,7 +43,7 @@ from mpu_bench.experiment.run import Run
 from mpu_bench.texts import MOST_BYTES, plain
 
 LOST_CONNECTION = 76  #: exit code of a worker that cannot answer: a solver has closed what is not its own
-_WARM_UP_EXAMPLES = 200
+_WARM_UP_EXAMPLES, _WARM_UP_SECONDS = 200, 5.0  # whichever comes first
 _BYTES_OF_NAME = 200  # of an exception, and of what is said of it
 _NEEDED_BY_EVERY_RUN = ("mpu_bench.data.prepare.load", "mpu_bench.experiment.bind", "mpu_bench.experiment.trace",
                         "mpu_bench.models.parts")  # fmt: skip
@@ -79,6 +79,13 @@ def _send(descriptor: int, line: bytes) -> None:
         os._exit(LOST_CONNECTION)
 
 
+def _flush() -> None:
+    """Let what a solver has printed be seen before what came of its run, a line without its end, too."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(BaseException):  # a solver may have closed or replaced it
+            stream.flush()
+
+
 def _prune_compiled_code() -> None:
     """Remove what earlier versions have compiled; here, because importing `core` must write and delete nothing."""
     from mpu_bench.core import cache
@@ -105,13 +112,16 @@ class RunExecutor:
         before = set(threading.enumerate())
         try:
             try:
-                self.send(self._prepare_data(asked) if isinstance(asked, Preparation) else self._execute(asked, before))
+                last = self._prepare_data(asked) if isinstance(asked, Preparation) else self._execute(asked, before)
+                _flush()
+                self.send(last)
             finally:
                 if isinstance(asked, Preparation) or asked.run.settings.plugins:
                     self._problem = None
         except BaseException as fault:  # whatever a solver raises to end its process, too
             failed = replace(_failure(asked, fault), threads_left=_threads_left(before))
             self.at_fault(fault)
+            _flush()
             self.send(failed)
 
     def _prepare_data(self, preparation: Preparation) -> Prepared:
@@ -126,7 +136,7 @@ class RunExecutor:
         from mpu_bench.experiment import bind, machine_code, shared_matrix, trace
         from mpu_bench.models.parts import bytes_of
 
-        run, settings = task.run, task.run.settings
+        run, settings, began = task.run, task.run.settings, time.perf_counter()
         gram.set_allowance(settings.kernel_memory, self.jobs)
         gram.share(None)
         if settings.plugins:
@@ -160,11 +170,12 @@ class RunExecutor:
             warnings.simplefilter("always")
             traced = trace.train(
                 solver, problem, kernel, run.seed, settings.stop, settings.checkpoints, self.send, task.optimum,
-                probe.measure,
+                probe.measure, task.optimum_gap,
             )  # fmt: skip
         record = {
             **_sizes(problem),
             "status": traced.status,
+            "ended_by": traced.ended_by,
             "reason": "; ".join(filter(None, [traced.reason, *dict.fromkeys(str(each.message) for each in caught)])),
             "model_bytes": bytes_of(traced.model, problem.features),
             "compile_seconds": compile_seconds,
@@ -177,8 +188,10 @@ class RunExecutor:
         record["disturbed"] = disturbance.why(record, probe.fastest)
         if matrix_seconds is not None:
             record["disturbed"] = shared_matrix.DISTURBS
-        unsaved = _save_model(task, traced, problem)  # after its memory is measured
+        unsaved, can_never = _save_model(task, traced, problem)  # after its memory is measured
+        record["unsavable"] = int(can_never) or None
         record["reason"] = "; ".join(filter(None, [record["reason"], cold, lacking, unsaved]))
+        record["overhead_seconds"] = time.perf_counter() - began - compile_seconds - record["train_seconds"]
         return Finished(record, traced.checkpoints, _threads_left(threads), self._memory.resident_bytes())
 
     def _known_probe(self, task: Task) -> disturbance.Probe:
@@ -213,23 +226,28 @@ class RunExecutor:
         return problem, bind.build_kernel(task.run.solver.kernel, problem)
 
     def tell_when_compiling(self) -> None:
-        """Send from now on when the compiler begins and ends, while a run gets ready: these seconds have no limit."""
+        """Send from now on when code begins and ends to be compiled or loaded, while a run gets ready.
+
+        These seconds have a limit of their own.
+        """
         from numba.core import event
 
-        from mpu_bench.core.clock import COMPILER  # hears it first
+        from mpu_bench.core.clock import GETTING_READY  # hears it first
+        from mpu_bench.core.jit import GETS_READY
 
         executor = self
 
         class Heard(event.Listener):
             def on_start(self, event: Any) -> None:  # noqa: ARG002
-                if executor._is_warming_up and COMPILER.depth == 1:
+                if executor._is_warming_up and GETTING_READY.depth == 1:
                     executor.send(Compiler(begins=True))
 
             def on_end(self, event: Any) -> None:  # noqa: ARG002
-                if executor._is_warming_up and COMPILER.depth == 0:
+                if executor._is_warming_up and GETTING_READY.depth == 0:
                     executor.send(Compiler(begins=False))
 
-        event.register("numba:compile", Heard())  # type: ignore[no-untyped-call]
+        for kind in ("numba:compile", GETS_READY):
+            event.register(kind, Heard())  # type: ignore[no-untyped-call]
 
     def _warm_up(self, run: Run, problem: Any) -> tuple[float, str]:
         """Compile, or load compiled code, on a small problem of the same types.
@@ -242,6 +260,7 @@ class RunExecutor:
         """
         from mpu_bench.config.schema import Checkpoints, Stop
         from mpu_bench.core import gram
+        from mpu_bench.core.cache import CacheWarning
         from mpu_bench.core.clock import COMPILER
         from mpu_bench.experiment import bind, machine_code, trace
 
@@ -251,12 +270,13 @@ class RunExecutor:
             return 0.0, ""
         started, compiled = time.perf_counter(), COMPILER.seconds
         small = bind.warm_up_problem(problem)
-        few = Stop(passes=_WARM_UP_EXAMPLES / small.n)
+        few = Stop(passes=_WARM_UP_EXAMPLES / small.n, seconds=_WARM_UP_SECONDS)
         cold = ""
         self._is_warming_up = True
         try:
             with warnings.catch_warnings(), gram.threads(run.settings.threads):
                 warnings.simplefilter("ignore")
+                warnings.simplefilter("default", CacheWarning)
                 solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
                 kernel = bind.build_kernel(run.solver.kernel, small)
                 trace.train(solver, small, kernel, run.seed, few, Checkpoints())
@@ -277,10 +297,10 @@ class RunExecutor:
         return time.perf_counter() - started, cold
 
 
-def _save_model(task: Task, traced: Any, problem: Any) -> str:
-    """Save the model of a run where that is asked for; return why it is not saved, if it is not."""
+def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
+    """Save the model of a run where that is asked for; return why it is not, if so, and whether it never can be."""
     if task.model_file is None or traced.status == "diverged":
-        return ""
+        return "", False
     from mpu_bench.data.cards import catalog
     from mpu_bench.experiment import saving
 

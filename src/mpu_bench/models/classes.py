@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -13,9 +12,19 @@ from pydantic import Field
 
 from mpu_bench.document import Strict
 from mpu_bench.errors import DataError
+from mpu_bench.preprocessing import label_key
 
 _MOST_NAMED = 5
+_MOST_CHARACTERS = 1 << 26  # of all labels together
 _KINDS = {"U": "text", "b": "boolean", "i": "integer", "u": "integer", "f": "number"}
+#: kind -> the type of its values in a file, and the types of numbers that its labels may have
+_STORED: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "text": (str, ("",)),
+    "objects": (str, ("",)),
+    "boolean": (bool, ("bool",)),
+    "integer": (int, tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))),
+    "number": (float | int, ("float16", "float32", "float64")),
+}
 
 
 class ClassLabels(Strict):
@@ -71,9 +80,9 @@ class Classes:
         kind = _KINDS.get(self.labels.dtype.kind)
         if self.labels.dtype.kind == "O" and all(isinstance(value, str) for value in values):
             kind = "objects"
-        if kind is None or self.labels.ndim != 1:
-            raise DataError("the labels of the classes are neither texts nor numbers: the model cannot be saved")
         dtype = "" if kind in ("text", "objects") else self.labels.dtype.name
+        if kind is None or self.labels.ndim != 1 or dtype not in _STORED[kind][1]:
+            raise DataError("the labels of the classes are neither texts nor numbers: the model cannot be saved")
         return ClassLabels(kind=kind, dtype=dtype, values=tuple(values), words=self.words)  # type: ignore[arg-type]
 
     @classmethod
@@ -85,13 +94,19 @@ class Classes:
         ValueError
             If they do not fit together.
         """
-        types: dict[str, Any] = {"text": str, "objects": object}
-        labels = np.array(data.values, types.get(data.kind) or np.dtype(data.dtype))
-        expected = {"text": "U", "objects": "O", "boolean": "b", "integer": "iu", "number": "f"}[data.kind]
-        if labels.dtype.kind not in expected or labels.ndim != 1 or len(data.words) != len(labels):
+        kind, types = _STORED[data.kind]
+        if data.dtype not in types:
+            raise ValueError(f"the labels of the classes cannot be of type '{data.dtype}'")
+        if not all(isinstance(value, kind) for value in data.values) or len(data.words) != len(data.values):
             raise ValueError("the labels of the classes do not fit together")
-        if data.kind == "objects" and not all(isinstance(value, str) for value in data.values):
-            raise ValueError("a label is no text")
+        if kind is str:  # an array of texts has room for the longest in every place
+            longest = max(map(len, data.values))  # type: ignore[arg-type]
+            if longest * len(data.values) > _MOST_CHARACTERS:
+                raise ValueError("the labels of the classes are too long")
+        with np.errstate(over="ignore"):
+            labels = np.array(data.values, data.dtype or {"text": str, "objects": object}[data.kind])
+        if labels.tolist() != list(data.values):
+            raise ValueError(f"a label of the classes is beyond the range of {data.dtype}")
         return cls(labels, data.words)
 
     def indices(self, labels: Sequence[Any], first_row: int = 1) -> NDArray[np.int32]:
@@ -103,13 +118,13 @@ class Classes:
             With its row: a label that no class has.
         """
         exact = {word: number for number, words in enumerate(self.words) for word in words}
-        numbers = [(_key(word), number) for word, number in exact.items()]
+        numbers = [(label_key(word), number) for word, number in exact.items()]
         alike = dict(numbers)
         unclear = {key for key, number in numbers if alike[key] != number}  # as of '1' and '01', which differ as texts
         texts = list(map(self._text, labels))
         found = [exact.get(text, -1) for text in texts]
         for place, text in enumerate(texts):
-            if found[place] == -1 and (key := _key(text)) not in unclear:
+            if found[place] == -1 and (key := label_key(text)) not in unclear:
                 found[place] = alike.get(key, -1)
         if -1 in found:
             place = found.index(-1)
@@ -126,13 +141,3 @@ class Classes:
     def _listed(self) -> str:
         every = [word for words in self.words for word in words]
         return ", ".join(every[:_MOST_NAMED]) + (f" and {len(every) - _MOST_NAMED} more" * (len(every) > _MOST_NAMED))
-
-
-def _key(word: str) -> float | str:
-    """Return what is equal for two words of one label."""
-    word = word.strip()
-    try:
-        number = float(word)
-    except ValueError:
-        return word
-    return number if math.isfinite(number) else word

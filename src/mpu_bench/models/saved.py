@@ -23,8 +23,9 @@ from mpu_bench.models.classes import Classes, ClassLabels
 from mpu_bench.models.inputs import array_rows, with_constant
 from mpu_bench.models.parts import Parts, put_together, taken_apart
 from mpu_bench.preprocessing import NumberColumn, Preprocessing, Table, Vectors, from_json, to_json
+from mpu_bench.texts import one_line
 
-_LABELS_SHOWN = 10
+_LABELS_SHOWN, _MOST_SHOWN_BYTES = 10, 1000
 
 
 class Origin(Strict):
@@ -34,6 +35,7 @@ class Origin(Strict):
     parameters: Mapping[str, Any] = {}
     dataset: str = ""
     options: Mapping[str, Any] = {}  #: of the dataset
+    trained_on: tuple[str, ...] = ()  #: SHA-256 of the content of each file with training rows
     seed: int | None = None
     version: str = ""  #: of mpu-bench
     time: str = ""  #: of saving, in UTC
@@ -79,10 +81,10 @@ class SavedModel:
 
     def __repr__(self) -> str:
         """Return what it is, in a line; its arrays may be long."""
-        labels = ", ".join(map(str, self.classes.labels[:_LABELS_SHOWN]))
+        labels = one_line(", ".join(map(str, self.classes.labels[:_LABELS_SHOWN])), _MOST_SHOWN_BYTES)
         more = ", ..." if len(self.classes.labels) > _LABELS_SHOWN else ""
         vectors = "" if self.model.linear else f", {self.model.support_vectors} vectors"
-        of = " on ".join(filter(None, [self.origin.solver or "unknown", self.origin.dataset]))
+        of = one_line(" on ".join(filter(None, [self.origin.solver or "unknown", self.origin.dataset])))
         return f"<SavedModel of {of}: {self.raw_features} features, classes {labels}{more}{vectors}>"
 
     @property
@@ -109,7 +111,7 @@ class SavedModel:
         Raises
         ------
         DataError
-            If a column is missing, too many or elsewhere, or a value cannot be taken.
+            If a column is missing, there twice or too many, or a value cannot be taken.
         """
         X = _as_of_pandas(X)
         if isinstance(self.preprocessing, Table):
@@ -128,30 +130,44 @@ class SavedModel:
             raise DataError(f"the rows are an array of {shape}; the model takes tables of {len(names)} columns")
         return pd.DataFrame(values, columns=names)
 
-    def check_columns(self, given: Sequence[str]) -> None:
-        """Check the names of a table's columns, where the model knows them.
+    def ordered(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return a table with its columns in the order of the model's, where that knows their names.
 
         Raises
         ------
         DataError
-            If one is missing, too many or elsewhere.
+            If one is missing, there twice or too many.
         """
         if isinstance(self.preprocessing, Table):
-            self.preprocessing.check_columns(given)
-        elif self.columns is not None:
-            Table(columns=tuple(NumberColumn(name=name) for name in self.columns)).check_columns(given)
+            return self.preprocessing.ordered(table)
+        if self.columns is None:
+            return table
+        return Table(columns=tuple(NumberColumn(name=name) for name in self.columns)).ordered(table)
 
     def _vector_rows(self, X: Any, preprocessing: Vectors | None) -> Rows:
         if isinstance(X, pd.DataFrame):
-            self.check_columns([str(name) for name in X.columns])
-            X = X.to_numpy()
+            X = self.ordered(X).to_numpy()
         if preprocessing is None:
             return array_rows(X, self.raw_features)
         return preprocessing.rows(array_rows(X, preprocessing.features_in))
 
     def scores(self, X: Any, first_row: int = 1) -> NDArray[np.float64]:
         """Return the scores of every raw row, shape (n, c); one for two classes."""
-        return self.model.scores(self.rows(X, first_row))
+        return self.scores_of(self.rows(X, first_row), first_row)
+
+    def scores_of(self, rows: Rows, first_row: int = 1) -> NDArray[np.float64]:
+        """Return the scores of rows as `rows` returns them, shape (n, c).
+
+        Raises
+        ------
+        DataError
+            With its row: a score is not finite.
+        """
+        scores = self.model.scores(rows)
+        if not (finite := np.isfinite(scores).all(axis=1)).all():
+            row = first_row + int(np.flatnonzero(~finite)[0])
+            raise DataError(f"row {row}: its score is not finite; a value lies far beyond those that trained the model")
+        return scores
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores: above zero for the second class, shape (n,), or of every class, shape (n, c)."""
@@ -229,7 +245,7 @@ def load(path: str | Path) -> SavedModel:
     try:
         described = _Description.model_validate(data, strict=False)
         saved = _loaded(described, arrays, path)
-        _check_counts(saved, described.model)
+        _check_counts(saved)
     except ValidationError as fault:
         first = fault.errors()[0]
         words = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
@@ -240,10 +256,10 @@ def load(path: str | Path) -> SavedModel:
 
 
 def _loaded(described: _Description, arrays: Mapping[str, NDArray[Any]], path: Path) -> SavedModel:
-    preprocessing = described.preprocessing
+    preprocessing, classes = described.preprocessing, Classes.from_json(described.classes)
     return SavedModel(
-        model=put_together(described.model, arrays),
-        classes=Classes.from_json(described.classes),
+        model=put_together(described.model, arrays, len(classes)),
+        classes=classes,
         features=described.model.features,
         preprocessing=None if preprocessing is None else from_json(preprocessing, str(path)),
         columns=described.columns,
@@ -260,15 +276,8 @@ def _as_of_pandas(X: Any) -> Any:
     return pd.DataFrame({name: np.asarray(X[name]) for name in names})
 
 
-def _check_counts(saved: SavedModel, parts: Parts) -> None:
-    """Check that classes, scores and features are as many as each other."""
-    if parts.classes not in (None, len(saved.classes)):
-        raise ValueError("the classes of the vote are not those of the labels")
+def _check_counts(saved: SavedModel) -> None:
+    """Check that features and columns are as many as each other."""
     given = saved.raw_features if saved.preprocessing is None else saved.preprocessing.features
     if given != saved.raw_features or (saved.columns is not None and len(saved.columns) != saved.raw_features):
         raise ValueError("the features are not as many as the columns")
-    machines: Any = saved.model
-    scores = len(machines.weights) if hasattr(machines, "weights") else None
-    scores = machines.coefficients.shape[1] if hasattr(machines, "coefficients") else scores
-    if scores is not None and scores != len(saved.classes) and (scores, len(saved.classes)) != (1, 2):
-        raise ValueError("the scores are not as many as the classes")

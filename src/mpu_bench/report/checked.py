@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
+from mpu_bench.results import naming
 from mpu_bench.results.rows import made_publishable
 from mpu_bench.texts import publishable
 from mpu_bench.verdict.baseline import Check, is_off
-from mpu_bench.verdict.cells import COLUMNS, Cell, count_verdicts
+from mpu_bench.verdict.cells import Cell, count_verdicts
 from mpu_bench.verdict.folders import solver_text, verdict_text
 from mpu_bench.verdict.judge import NOT_JUDGED, NOT_RUN
+from mpu_bench.verdict.regression import Difference
 
 
 class Line(NamedTuple):
@@ -27,22 +28,35 @@ class Line(NamedTuple):
 
 def lines(check: Check) -> list[Line]:
     """Return what of a folder is not as the baseline keeps it; first what fails."""
-    found = [Line(check.name, run.name, "; ".join(run.faults), True) for run in check.runs if run.faults]
+    found = [Line(check.name, run.name, _words(run), True) for run in check.runs if run.faults]
     found += [Line(check.name, cell_text(each.cell), each.words, each.is_fault) for each in check.changes]
     found += [Line(check.name, run, words, False) for run, words in check.slower]
     return sorted(found, key=lambda line: not line.is_fault)
 
 
+def _words(run: Difference) -> str:
+    return "; ".join(fault.words("now", "baseline") for fault in run.faults)
+
+
 def cell_text(cell: Cell) -> str:
     """Return what a verdict is on: the dataset, the solver, the column of a table or the words of a claim."""
     table = f"{cell.table} row {cell.row}" if cell.table and cell.row else cell.table
-    return ", ".join(filter(None, [table, cell.dataset, solver_text(cell).strip(), cell.column]))
+    return ", ".join(filter(None, [table, cell.dataset, solver_text(cell).strip(), cell.what]))
 
 
-def summary(check: Check) -> str:
-    """Return in a sentence how a folder stands beside the baseline."""
-    if check.kept is None:
-        return f"{check.name}: no baseline keeps anything of it"
+def summaries(checks: Sequence[Check]) -> list[str]:
+    """Return in sentences how folders stand beside the baseline: each that has changed, and all others in one."""
+    unknown = [check.name for check in checks if check.kept is None]
+    same = [check for check in checks if check.kept is not None and not check.has_changed]
+    lines = [_summary(check) for check in checks if check.has_changed or [check] == same]
+    if len(same) > 1:
+        runs = _counted(sum(len(check.runs) for check in same), "run")
+        judged = "judged by today's rules" if all(check.is_kept for check in same) else f"{runs} held to the baseline"
+        lines.append(f"{len(same)} experiments, {judged}: nothing has changed")
+    return lines + ([f"the baseline keeps nothing of {', '.join(unknown)}"] if unknown else [])
+
+
+def _summary(check: Check) -> str:
     runs, verdicts = sum(bool(run.faults) for run in check.runs), sum(change.is_fault for change in check.changes)
     changed = " and ".join(_counted(*each) for each in ((runs, "run"), (verdicts, "verdict")) if each[0])
     outcome = f"{changed} {'has' if runs + verdicts == 1 else 'have'} changed" if changed else "nothing has changed"
@@ -69,7 +83,7 @@ def _object(check: Check) -> dict[str, object]:
         "changed": check.has_changed,
         "differs": check.differs,
         "counts": count_verdicts(check.cells),
-        "verdicts": [{name: value for name, value in asdict(cell).items() if name in COLUMNS} for cell in check.cells],
+        "verdicts": [cell.written() for cell in check.cells],
         "runs": len(check.runs),
         "changes": [line._asdict() for line in lines(check)],
     }
@@ -101,12 +115,13 @@ def _cases(check: Check, strict: bool) -> Iterable[ET.Element]:
     for run in check.runs:
         case = ET.Element("testcase", classname=_plain(f"{check.name}.runs"), name=_plain(run.name))
         if run.faults:
-            ET.SubElement(case, "failure", message=_plain("; ".join(run.faults)), type="changed")
+            ET.SubElement(case, "failure", message=_plain(_words(run)), type="changed")
         yield case
     changed = {id(each.cell): each.words for each in check.changes if each.is_fault}
     gone = [each.cell for each in check.changes if id(each.cell) not in {id(cell) for cell in check.cells}]
-    for cell in [*check.cells, *gone]:
-        case = ET.Element("testcase", classname=_plain(f"{check.name}.{cell.kind}"), name=_plain(cell_text(cell)))
+    cells = [*check.cells, *gone]
+    for cell, name in zip(cells, naming.numbered(list(map(cell_text, cells))), strict=True):
+        case = ET.Element("testcase", classname=_plain(f"{check.name}.{cell.kind}"), name=_plain(name))
         if id(cell) in changed:
             ET.SubElement(case, "failure", message=_plain(changed[id(cell)]), type="changed")
         elif strict and is_off(cell):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -56,7 +55,7 @@ class Tables:
         """The rows of comparison.csv."""
         rows = [row for row in self.table if not row["earlier"]]
         evidence = comparison.evidence_of(self._results)
-        return [asdict(cell) for cell in comparison.of_rows(self._results, rows, evidence)]
+        return [cell.written() for cell in comparison.of_rows(self._results, rows, evidence)]
 
     @property
     def environment(self) -> dict[str, Any]:

@@ -7,13 +7,16 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import accumulate
 from typing import Any
 
+from matplotlib import rcParams
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure as Drawing
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.style import context
@@ -28,6 +31,7 @@ ONE_COLUMN, TWO_COLUMNS = 3.3, 6.9  #: widths in inches
 TEXT_POINTS = 8
 _DPI = 300  # of PNG
 _HEIGHTS = {1: 2.2, 2: 2.2, 3: 1.8}  # of a panel in inches, by the number of columns
+BEYOND = "\N{UPWARDS ARROW}\N{DOWNWARDS ARROW}: how far curves go beyond the axis"  #: what a note at a panel means
 _BAR_HEIGHT = 1.9  # of a panel of bars in inches
 _MOST_BARS = 16  # of a panel as wide as a column
 _LINE = 0.16  # of words below, in inches
@@ -39,6 +43,8 @@ _BESIDE_BARS = 0.07  # how far a level reaches beyond them on each side
 _SHADES = (1.0, 0.8, 0.65, 0.5)  # of bars, by the dashes of lines
 _AGAIN: Any = (0, (1, 1.5))  # the line of a curve after the first pass
 _AGAIN_WIDTH = 0.9
+_MOST_LEGEND = 0.35  # of the height of the panels, beyond which a figure is wider
+_POINTS_PER_INCH = 72
 _LEVEL_WIDTH = 0.6
 _ON_WHITE: Any = {"facecolor": "#ffffff", "alpha": 0.6, "linewidth": 0, "pad": 0.5}
 _STYLE: Any = {
@@ -227,9 +233,9 @@ def _draw_bars(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
             _shade(drawn, look)
             _draw_deviations(on, series, off[series.label])
     for series in panel.series:
-        if series.published and (label := series.label.rpartition(",")[0]) in off:
+        if series.published and series.about in off:
             on.plot(
-                [x + off[label] for x in series.x], series.y, "x", color="#000000", markersize=3.2,
+                [x + off[series.about] for x in series.x], series.y, "x", color="#000000", markersize=3.2,
                 markeredgewidth=0.8, zorder=4,
             )  # fmt: skip
     on.set_xticks(range(len(panel.categories)), panel.categories, rotation=45, ha="right", rotation_mode="anchor")
@@ -285,6 +291,8 @@ def _handles(figure: Figure, styles: Mapping[str, int]) -> list[Artist]:
     if any(series.again for _, series in every):
         dots: Any = {"linestyle": _AGAIN, "linewidth": _AGAIN_WIDTH, "color": style.GREY}
         shown.append(Line2D([], [], label="dotted: after the first pass", **dots))
+    if any(panel.note and panel.entry for panel in figure.panels):
+        shown.append(Line2D([], [], linestyle="", label=BEYOND))
     levels = [level for panel in figure.panels for level in panel.levels if level.category is not None]
     shown += [Line2D([], [], color="#000000", linewidth=_LEVEL_WIDTH, label=each.label) for each in levels[:1]]
     banded = [series for _, series in every if series.low and not series.published]
@@ -310,15 +318,47 @@ def _band(banded: Sequence[Series], word: str) -> Artist:
 
 
 def _add_legend(drawing: Drawing, handles: Sequence[Artist], width: float) -> None:
-    """Add a legend below the panels, of as many columns as fit, and let the figure grow by its height."""
+    """Add a legend below the panels, of as many columns as fit, and let the figure grow by its height.
+
+    A figure of one column that would be more legend than plot becomes one of two columns.
+    """
     renderer = FigureCanvasAgg(drawing).get_renderer()  # type: ignore[no-untyped-call]
-    for columns in range(len(handles), 0, -1):
+    widths = _widths(handles, renderer)
+    if width == ONE_COLUMN and _legend_height(widths, width) > _MOST_LEGEND * drawing.get_figheight():
+        width = TWO_COLUMNS
+        drawing.set_figwidth(width)
+    for columns in range(_legend_columns(widths, width), 0, -1):  # as computed, or one less where letters are kerned
         legend = drawing.legend(handles=list(handles), loc="outside lower center", ncols=columns)
         box = legend.get_window_extent(renderer)
         if box.width <= drawing.dpi * width or columns == 1:
             drawing.set_figheight(drawing.get_figheight() + box.height / drawing.dpi)
             return
         legend.remove()
+
+
+def _widths(handles: Sequence[Artist], renderer: Any) -> list[float]:
+    """Return the width in inches of each entry of a legend, with the gap to the next column."""
+    of_text = FontProperties(size=TEXT_POINTS)
+    gaps = rcParams["legend.handlelength"] + rcParams["legend.handletextpad"] + rcParams["legend.columnspacing"]
+    labels = [renderer.get_text_width_height_descent(str(each.get_label()), of_text, False)[0] for each in handles]
+    return [label / renderer.dpi + gaps * TEXT_POINTS / _POINTS_PER_INCH for label in labels]
+
+
+def _legend_columns(widths: Sequence[float], width: float) -> int:
+    """Return how many columns of a legend fit; entries fill them one after the other."""
+    room = (
+        width + (rcParams["legend.columnspacing"] - 2 * rcParams["legend.borderpad"]) * TEXT_POINTS / _POINTS_PER_INCH
+    )
+    for columns in range(len(widths), 1, -1):
+        longest, more = divmod(len(widths), columns)
+        ends = list(accumulate(longest + (place < more) for place in range(columns)))
+        if sum(max(widths[start:end]) for start, end in zip([0, *ends], ends, strict=False)) <= room:
+            return columns
+    return 1
+
+
+def _legend_height(widths: Sequence[float], width: float) -> float:
+    return _LINE * math.ceil(len(widths) / _legend_columns(widths, width))
 
 
 def _add_words(drawing: Drawing, words: str, width: float) -> None:

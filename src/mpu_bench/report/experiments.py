@@ -63,12 +63,16 @@ def shown(folder: Path) -> dict[str, Any]:
         "anchor": f"experiment-{name}",
         "kernel": kernel,
         "judged": judged,
-        "tables": {overview.table_name(name, cell) for cell in cells},
+        "tables": {overview.table_name(judged, cell) for cell in cells},
         "counts": count_verdicts(cells),
         "summary": summarize_verdicts(cells),
         "cells": [
             vars(cell)
-            | {"name": _cell_name(cell, varied), "text": verdict_text(cell), "what": printed.heading(cell.column)}
+            | {
+                "name": _cell_name(cell, varied),
+                "text": verdict_text(cell),
+                "what": printed.heading(cell.column) + (f" / {cell.over}'s" if cell.over else ""),
+            }
             for cell in cells
         ],
         "figures": [

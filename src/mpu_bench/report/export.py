@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.files import csv_text, told_if_unwritable, written_whole
-from mpu_bench.quantities import format_number
+from mpu_bench.installed import extra
+from mpu_bench.quantities import QUANTITIES, format_number
 from mpu_bench.results import naming, problems, summary
 from mpu_bench.results.folder import open_results
 from mpu_bench.texts import one_line, publishable
@@ -24,7 +27,26 @@ _SHOWN = (
 Line = Sequence[str]  #: the cells of a line of a table; the first line holds the headings
 
 
-def export(results: Path, form: str, out: Path | None) -> str | None:
+class Best(str):
+    """A cell that is the best of its dataset in its column, to be set in bold."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a table for people looks: its quantities, in LaTeX its caption and label, whether the best are in bold."""
+
+    columns: Sequence[str] = _SHOWN
+    caption: str = ""
+    label: str = ""
+    bold: bool = False
+
+
+_AS_ALWAYS = Shape()
+
+
+def export(results: Path, form: str, out: Path | None, shape: Shape = _AS_ALWAYS) -> str | None:
     """Return a results folder's table in another form.
 
     Parameters
@@ -34,6 +56,8 @@ def export(results: Path, form: str, out: Path | None) -> str | None:
         csv, md, tex or parquet. CSV and Parquet hold every column of table.csv, Markdown and LaTeX those for people.
     out : Path or None
         The file to write; Parquet needs one.
+    shape : Shape
+        Of a table for people.
 
     Returns
     -------
@@ -43,11 +67,21 @@ def export(results: Path, form: str, out: Path | None) -> str | None:
     Raises
     ------
     ConfigError
-        If there is no such form, Parquet has no file to go to, or its package is not installed.
+        If there is no such form, or no such column, or the form is not for people and a shape is given; if Parquet has
+        no file to go to, or its package is not installed.
     StoreError
         If the folder holds no results, or the file cannot be written.
     """
-    writers = {"csv": csv_text, "md": markdown, "tex": latex}
+    writers: dict[str, Callable[[Sequence[summary.Summary]], str]] = {
+        "csv": csv_text, "md": partial(markdown, shape=shape), "tex": partial(latex, shape=shape),
+    }  # fmt: skip
+    for name in shape.columns:
+        if name not in QUANTITIES:
+            raise ConfigError(f"--columns {name}: {nearest(name, QUANTITIES)}")
+    if form in ("csv", "parquet") and shape != _AS_ALWAYS:
+        raise ConfigError(
+            f"--to {form}: holds every column; --columns, --caption, --label and --bold are of md and tex"
+        )
     if form not in (*writers, "parquet"):
         raise ConfigError(f"--to {form}: {nearest(form, [*writers, 'parquet'])}")
     if form == "parquet" and out is None:
@@ -69,33 +103,51 @@ def _parquet(rows: Sequence[summary.Summary]) -> bytes:
     try:
         pd.DataFrame(rows).to_parquet(stream)
     except ImportError:
-        raise ConfigError("--to parquet: needs the package pyarrow: pip install pyarrow") from None
+        raise ConfigError(f"--to parquet: needs the package pyarrow: {extra('parquet')}") from None
     return stream.getvalue()
 
 
-def _lines(rows: Sequence[summary.Summary]) -> list[Line]:
+def _lines(rows: Sequence[summary.Summary], shape: Shape) -> list[Line]:
     """Return the columns that say something, with standard deviations and the published numbers."""
     varied = naming.varying(rows)
     columns = [
         ["dataset", *(row["dataset"] for row in rows)],
         [_solver_heading(rows), *(naming.solver_text(row, varied) for row in rows)],
     ]
-    for column in problems.columns(rows, _SHOWN):
+    for column in problems.columns(rows, shape.columns):
         if column.says_something(rows):
-            columns.append([column.heading, *map(column.text, rows)])
+            best = _best(column, rows) if shape.bold else {}
+            columns.append([column.heading, *(best.get(id(row), str)(column.text(row)) for row in rows)])
         published = [column.value(row, "published_{}") for row in rows]
         if any(number is not None for number in published):
             columns.append([f"{column.heading}, published", *map(format_number, published)])
     return list(zip(*columns, strict=True))
 
 
+def _best(column: problems.Shown, rows: Sequence[summary.Summary]) -> dict[int, type[str]]:
+    """Return `Best` by the identity of the rows that none of their dataset beats; no disturbed seconds beat others."""
+    quantity, found = column.quantity, dict[int, type[str]]()
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        those = [row for row in rows if row["dataset"] == dataset and column.value(row, "{}_mean") is not None]
+        if not quantity.better or (quantity.is_seconds and any(row["disturbed"] for row in those)):
+            continue
+        of_better = {"lower": min, "higher": max}
+        means = [column.value(row, "{}_mean") for row in those]
+        found |= {
+            id(row): Best
+            for row, mean in zip(those, means, strict=True)
+            if mean == of_better[problems.better_way(quantity.name, row)](means)
+        }
+    return found
+
+
 def _solver_heading(rows: Sequence[summary.Summary]) -> str:
     return f"solver ({naming.DISTURBED}: disturbed)" if any(row["disturbed"] for row in rows) else "solver"
 
 
-def markdown(rows: Sequence[summary.Summary]) -> str:
+def markdown(rows: Sequence[summary.Summary], shape: Shape = _AS_ALWAYS) -> str:
     """Return the table for people in Markdown."""
-    return markdown_lines(_lines(rows))
+    return markdown_lines(_lines(rows, shape))
 
 
 def markdown_lines(lines: Sequence[Line]) -> str:
@@ -111,13 +163,21 @@ def markdown_table(lines: Sequence[Line]) -> str:
 
 def _markdown_cells(line: Line) -> list[str]:
     """Return cells whose words are words: no tag, no link, no emphasis and no edge of a cell."""
-    return [_MARKDOWN.sub(r"\\\g<0>", publishable(one_line(cell, _LONGEST_CELL)).translate(_TAGS)) for cell in line]
+    escaped = [_MARKDOWN.sub(r"\\\g<0>", publishable(one_line(cell, _LONGEST_CELL)).translate(_TAGS)) for cell in line]
+    return [f"**{text}**" if isinstance(cell, Best) else text for cell, text in zip(line, escaped, strict=True)]
 
 
-def latex(rows: Sequence[summary.Summary]) -> str:
+def latex(rows: Sequence[summary.Summary], shape: Shape = _AS_ALWAYS) -> str:
     """Return the table for people in LaTeX, for the packages array, booktabs and longtable."""
-    lines = _lines(rows)
-    return latex_lines(lines, "ll" + "r" * (len(lines[0]) - 2))
+    lines = _lines(rows, shape)
+    text = latex_lines(lines, "ll" + "r" * (len(lines[0]) - 2))
+    named = rf"\caption{{{latex_text(shape.caption)}}}" if shape.caption else ""
+    named += rf"\label{{{shape.label}}}" if shape.label else ""
+    if not named:
+        return text
+    if r"\endhead" in text:
+        return text.replace("\n", f"\n{named} \\\\\n", 1)
+    return f"\\begin{{table}}\n\\centering\n{named}\n{text}\\end{{table}}\n"
 
 
 def latex_lines(lines: Sequence[Line], columns: str) -> str:
@@ -168,6 +228,10 @@ _TIE = "\0"  # stands for a blank at which no row ends
 _LONGEST_TABLE = 45  # rows of text in LaTeX; more of them do not stand on a page
 _LONGEST_WORDS = 30  # letters of a column in LaTeX that stand beside each other
 
+_POWER = re.compile(r"e([+-]?\d+)")
+_NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?( ±[\d.]+(e[+-]?\d+)?)?")
+_PLUS_MINUS = r"\pm "
+
 _ESCAPES = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
     | {"±": r"$\pm$", naming.DISTURBED: r"\dag{}", "\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
@@ -177,4 +241,11 @@ _ESCAPES = str.maketrans(
 
 def latex_text(cell: str) -> str:
     """Return a cell whose words are words, in LaTeX."""
-    return publishable(one_line(cell, _LONGEST_CELL)).translate(_ESCAPES)
+    text = publishable(one_line(cell, _LONGEST_CELL)).translate(_ESCAPES)
+    if "e" in cell and _NUMBER.fullmatch(cell):
+        text = f"${_POWER.sub(_times_power, cell).replace('±', _PLUS_MINUS)}$"
+    return rf"{{\boldmath\textbf{{{text}}}}}" if isinstance(cell, Best) else text
+
+
+def _times_power(exponent: re.Match[str]) -> str:
+    return rf" \times 10^{{{int(exponent[1])}}}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from mpu_bench.config.drawings import AXES, CURVES, KINDS, Drawing
 from mpu_bench.report import curve_figures, rank_figures, table_figures
-from mpu_bench.report.figure_parts import PUBLISHED, Figure, Level, Panel, Series
+from mpu_bench.report.figure_parts import Figure, Level, Panel, Series
 from mpu_bench.results.curves import Row
 from mpu_bench.texts import publishable
 
@@ -17,7 +17,6 @@ __all__ = [
     "AXES",
     "CURVES",
     "NAMES",
-    "PUBLISHED",
     "Figure",
     "Level",
     "Panel",

@@ -13,7 +13,6 @@ from mpu_bench.results import naming
 from mpu_bench.results.curves import Row, curve_identity
 from mpu_bench.results.machines import comparable
 
-PUBLISHED = ", published"  #: ends the label of a series of published numbers
 _BUDGET = "budget_vectors"  # among what varies
 OPTIMA = ("optimum", "kernel-optimum")  #: solvers that others are measured by: no contestants
 
@@ -32,6 +31,7 @@ class Series:
     high: tuple[float, ...] = ()
     line: bool = True
     published: bool = False  #: not measured
+    about: str = ""  #: of published numbers: the label of the series of measured ones; its own by default
     solver: str = ""  #: by whose name it has its style; its label by default
     runs: int = 0  #: of which its band is one standard deviation
     again: int = 0
@@ -97,14 +97,9 @@ class Figure:
     def styles(self) -> dict[str, int]:
         """Return the number of the style of each label; published numbers have that of the measured ones."""
         series = [each for panel in self.panels for each in panel.series]
-        names = {label_of(each): each.solver or label_of(each) for each in series}
+        names = {each.about or each.label: each.solver or each.about or each.label for each in series}
         numbers = style.numbers(names)
-        return {each.label: numbers[label_of(each)] for each in series}
-
-
-def label_of(series: Series) -> str:
-    """Return the label of what a series is about, measured or published."""
-    return series.label.removesuffix(PUBLISHED)
+        return {each.label: numbers[each.about or each.label] for each in series}
 
 
 def on_one_machine(quantity: str, rows: Sequence[Row]) -> list[Row]:
@@ -195,7 +190,8 @@ def published_points(series: Series, numbers: Sequence[tuple[float, float]]) -> 
     """Return published numbers as points beside a series."""
     x, y = zip(*numbers, strict=True)
     solver = series.solver or series.label
-    return Series(f"{series.label}{PUBLISHED}", x, y, line=False, published=True, solver=solver)
+    label = f"{series.label}, published"
+    return Series(label, x, y, line=False, published=True, about=series.label, solver=solver)
 
 
 def constant_level(rows: Sequence[Row], dataset: str, *, accuracy: bool = False) -> list[Level]:

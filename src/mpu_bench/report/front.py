@@ -1,21 +1,30 @@
-"""The picture of a selection: error against the size of the model, with those that nothing beats in both."""
+"""The picture of a selection: quality against the size of the model, with those that nothing beats in both.
+
+Points bear the numbers of a list below, so that it can be read on a phone however many there are.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from matplotlib.lines import Line2D
+
+from mpu_bench.models.evaluation import METRICS
 from mpu_bench.report.style import COLOURS, GREY, MARKERS
 from mpu_bench.selection.outcome import Outcome, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _KINDS = ("linear", "budgeted", "batch", "scikit-learn")
-_INCHES = (6.9, 4.2)
-_NEAR = (0.08, 0.04)  # parts of the width and the height, within which names stand in one line
-_ROOM_FOR_NAMES = 0.3  # of the width, at the right
+_LOOKS = dict(zip(_KINDS, zip(COLOURS, MARKERS, strict=False), strict=False))
+_WIDTH, _HEIGHT, _LINE = 3.6, 2.9, 0.17  # inches, without the list, and of a line of it
+_COLUMNS = 2  # of the list
+_ROOM = 0.12  # of what an axis shows, at either end
+_LETTER, _HIGH, _APART = 0.65, 1.3, 7.0  # of a label: of the size of the text, and points from its marker
+_MARKER = 2.0  # half of one, in points
 
 
 def drawn(outcome: Outcome, name: str) -> dict[str, bytes]:
@@ -24,7 +33,7 @@ def drawn(outcome: Outcome, name: str) -> dict[str, bytes]:
     Parameters
     ----------
     outcome : Outcome
-        With some errors on test rows.
+        With some candidates whose score on the test set is known.
     name : str
         Of the dataset.
     """
@@ -33,76 +42,95 @@ def drawn(outcome: Outcome, name: str) -> dict[str, bytes]:
     from mpu_bench.report import drawing
 
     with drawing.styled():
-        figure = Figure(figsize=_INCHES, layout="constrained")
-        _draw(figure.add_subplot(), outcome, name)
+        lines = 1 + -(-len(outcome.known) // _COLUMNS) + len(_KINDS) // _COLUMNS
+        figure = Figure(figsize=(_WIDTH, _HEIGHT + _LINE * lines), layout="constrained")
+        _draw(figure, figure.add_subplot(), outcome, name)
         return {f"front.{form}": content for form, content in drawing.saved(figure, ("svg", "png")).items()}
 
 
-def _draw(axes: Axes, outcome: Outcome, name: str) -> None:
-    _scale(axes, outcome)
+def _draw(figure: Figure, axes: Axes, outcome: Outcome, name: str) -> None:
     front = outcome.front
-    axes.plot(
-        [_size(row) for row in front], [_error(outcome, row) for row in front], "o-", color=GREY, markersize=12,
-        markerfacecolor="none", linewidth=1, zorder=0, label="nothing is smaller and better",
-    )  # fmt: skip
-    for kind, colour, marker in zip(_KINDS, COLOURS, MARKERS, strict=False):
-        rows = [row for row in outcome.known if row.kind == kind]
-        if rows:
-            spreads = [0.0 if outcome.is_rare else 100 * (row.standard_error or 0.0) for row in rows]
-            errors = [_error(outcome, row) for row in rows]
-            axes.errorbar(
-                [_size(row) for row in rows], errors, spreads, fmt=marker, color=colour, label=kind, capsize=2
-            )
-    for group in _groups(axes, outcome):
-        _write_names(axes, outcome, group)
+    sizes, values = [_size(row) for row in front], [_value(outcome, row) for row in front]
+    line = axes.plot(sizes, values, "o-", color=GREY, markersize=9, markerfacecolor="none", linewidth=1, zorder=0,
+                     label="Pareto front")  # fmt: skip
+    for row in outcome.known:
+        colour, marker = _LOOKS[row.kind]
+        spread = 100 * row.spread if math.isfinite(row.spread) else 0.0
+        axes.errorbar(_size(row), _value(outcome, row), spread, fmt=marker, color=colour, capsize=2)
+    _scale(axes, outcome)
     axes.set_xlabel("bytes of the model, in single precision")
-    axes.set_ylabel("balanced error, %" if outcome.is_rare else "error, %")
-    axes.set_title(f"{name}: error on rows that no choice has seen")
-    axes.legend()
+    axes.set_ylabel("error, %" if outcome.metric == "accuracy" else f"{METRICS[outcome.metric]}, %")
+    axes.set_title(f"{name}: on the test set, ± standard error")
+    kinds = [_sample(kind, kind) for kind in _KINDS if any(row.kind == kind for row in outcome.known)]
+    figure.legend(handles=[*kinds, *line], loc="outside upper center", ncols=3, handlelength=1.4)  # fmt: skip
+    figure.legend(handles=[_sample(row.kind, _entry(outcome, place)) for place, row in enumerate(outcome.known)],
+                  loc="outside lower left", ncols=_COLUMNS, handlelength=1)  # fmt: skip
+    figure.draw_without_rendering()  # where points are is known then
+    for places in _groups(axes, outcome):
+        last = max((outcome.known[place] for place in places), key=_size)
+        chosen = outcome.chosen is not None and outcome.chosen in [outcome.known[place] for place in places]
+        axes.annotate(_label(places), (_size(last), _value(outcome, last)), xytext=(_APART, 0), va="center",
+                      textcoords="offset points", fontweight="bold" if chosen else "normal")  # fmt: skip
+
+
+def _sample(kind: str, label: str) -> Line2D:
+    colour, marker = _LOOKS[kind]
+    return Line2D([], [], linestyle="", marker=marker, color=colour, label=label)
+
+
+def _entry(outcome: Outcome, place: int) -> str:
+    row = outcome.known[place]
+    return f"{place + 1} {row.name}{' (chosen)' if row is outcome.chosen else ''}"
 
 
 def _size(row: Row) -> float:
     return float(max(row.size or 1, 1))
 
 
-def _error(outcome: Outcome, row: Row) -> float:
-    return 100 * outcome.shown_error(row)
+def _value(outcome: Outcome, row: Row) -> float:
+    score = outcome.score(row)
+    return 100 * (1 - score if outcome.metric == "accuracy" else score)
 
 
 def _scale(axes: Axes, outcome: Outcome) -> None:
+    from mpu_bench.report import ticks
+
     sizes = [_size(row) for row in outcome.known]
-    spread = max(max(sizes) / min(sizes), 100.0)
+    room = max(max(sizes) / min(sizes), 100.0) ** _ROOM
     axes.set_xscale("log")
-    axes.set_xlim(min(sizes) / spread**0.05, max(sizes) * spread**_ROOM_FOR_NAMES)
-    axes.set_ylim(0, math.ceil(1.15 * max(_error(outcome, row) for row in outcome.known)) or 1)
+    axes.set_xlim(min(sizes) / room, max(sizes) * room**2)  # where labels are
+    axes.margins(y=_ROOM)
+    ticks.set_ticks(axes.xaxis, log=True)
+    ticks.set_ticks(axes.yaxis, log=False)
 
 
-def _place(axes: Axes, outcome: Outcome, row: Row) -> tuple[float, float]:
-    """Return where a point is, in parts of the width and the height."""
-    low, high = map(math.log, axes.get_xlim())
-    return (math.log(_size(row)) - low) / (high - low), _error(outcome, row) / axes.get_ylim()[1]
+def _label(places: list[int]) -> str:
+    return ", ".join(str(place + 1) for place in sorted(places))
 
 
-def _groups(axes: Axes, outcome: Outcome) -> list[list[Row]]:
-    """Return the candidates by groups whose points are so near each other that their names stand in one line."""
-    groups: list[list[Row]] = []
-    for row in outcome.known:
-        x, y = _place(axes, outcome, row)
-        for group in groups:
-            first = _place(axes, outcome, group[0])
-            if abs(first[0] - x) < _NEAR[0] and abs(first[1] - y) < _NEAR[1]:
-                group.append(row)
-                break
-        else:
-            groups.append([row])
+def _groups(axes: Axes, outcome: Outcome) -> list[list[int]]:
+    """Return the candidates by groups that have one label, so that no label covers another or another's point."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    points = [
+        axes.transData.transform((_size(row), _value(outcome, row))) * 72 / figure.dpi for row in outcome.known
+    ]  # in points
+    text = float(axes.xaxis.label.get_fontsize())
+
+    def box(places: list[int]) -> tuple[float, float, float, float]:
+        """Return where a label is: left, right, below, above."""
+        x, y = points[max(places, key=lambda place: points[place][0])]
+        return x + _APART, x + _APART + _LETTER * text * len(_label(places)), y - _HIGH * text / 2, y + _HIGH * text / 2
+
+    def collide(one: list[int], other: list[int]) -> bool:
+        (left, right, below, above), (its_left, its_right, its_below, its_above) = box(one), box(other)
+        covered = any(
+            left - _MARKER <= points[place][0] <= right + _MARKER and below <= points[place][1] <= above
+            for place in other
+        )
+        return covered or (left < its_right and its_left < right and below < its_above and its_below < above)
+
+    groups = [[place] for place in range(len(points))]
+    while pair := next(((a, b) for a in groups for b in groups if a is not b and collide(a, b)), None):
+        groups = [each for each in groups if each not in pair] + [pair[0] + pair[1]]
     return groups
-
-
-def _write_names(axes: Axes, outcome: Outcome, group: Sequence[Row]) -> None:
-    """Write the names of near points to the right of them, bold where the choice is among them."""
-    chosen = "" if outcome.chosen is None else outcome.chosen.name
-    names = ", ".join(f"{row.name} (chosen)" if row.name == chosen else row.name for row in group)
-    last = max(group, key=_size)
-    weight = "bold" if chosen in [row.name for row in group] else "normal"
-    point = _size(last), _error(outcome, last)
-    axes.annotate(names, point, xytext=(8, 4), textcoords="offset points", fontweight=weight)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,20 @@ from mpu_bench.results import naming
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.results.summary import Summary, summaries
 from mpu_bench.verdict import comparison
-from mpu_bench.verdict.cells import CLAIM, COLUMNS, COUNTED, FACT, RECOMPUTED, SET, VERDICTS, Cell, count_verdicts
+from mpu_bench.verdict.baseline import Check
+from mpu_bench.verdict.cells import (
+    CLAIM,
+    COLUMNS,
+    COUNTED,
+    FACT,
+    NOT_PART_OF_RUN,
+    RECOMPUTED,
+    SET,
+    VERDICTS,
+    Cell,
+    count_verdicts,
+)
 from mpu_bench.verdict.claims import of_sentences
-from mpu_bench.verdict.comparison import NOT_PART_OF_RUN
 from mpu_bench.verdict.folders import remark_text, solver_text, verdict_text
 from mpu_bench.verdict.judge import AGREES, NOT_RUN
 from mpu_bench.verdict.points import Evidence
@@ -98,6 +109,11 @@ def of_results(results: ResultsFolder, rows: Sequence[Summary]) -> ExperimentCel
     )
 
 
+def of_check(check: Check) -> ExperimentCells:
+    """Return the cells of a results folder that was checked."""
+    return ExperimentCells(check.paper, check.name, check.cells, check.config, check.evidence, check.explained)
+
+
 def _seconds(row: Summary) -> str:
     mean = row.get("train_seconds_mean")
     mark = f" {naming.DISTURBED}" if row["disturbed"] else ""
@@ -118,7 +134,7 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
     measured: dict[tuple[str, int, str], int] = {}
     first: dict[str, int] = {}
     for place, experiment in enumerate(whole):
-        is_first = first.setdefault(experiment.experiment, place) == place  # folder of the experiment
+        is_first = first.setdefault(experiment.config or experiment.experiment, place) == place  # folder of the config
         for cell in (each for each in experiment.cells if not each.sentence):
             if cell.verdict == NOT_RUN:
                 counts = True
@@ -127,7 +143,7 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
             else:
                 counts = measured.setdefault(_printed_at(cell), place) == place
             if counts:
-                table = table_name(experiment.experiment, cell)
+                table = table_name(experiment, cell)
                 cells.setdefault((experiment.paper, table), []).append(cell)
                 known = seconds.setdefault((experiment.paper, table), {})
                 if cell.count:
@@ -140,11 +156,11 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
     return [PaperTable(*key, tuple(_merged(cells[key])), seconds.get(key, {})) for key in keys]
 
 
-def table_name(experiment: str, cell: Cell) -> str:
+def table_name(experiment: ExperimentCells, cell: Cell) -> str:
     """Return the table that a cell belongs to: ``table1``, ``sentences``; the name of an experiment of no paper."""
     if cell.sentence:
         return SENTENCES
-    whole = cell.table or experiment.removesuffix("-ci")
+    whole = cell.table or experiment.config or experiment.experiment
     return whole.partition("-")[2] or whole
 
 
@@ -178,7 +194,7 @@ def _sentences(paper: str, experiments: Sequence[ExperimentCells]) -> list[Cell]
 
 
 def _printed_at(cell: Cell) -> tuple[str, int, str]:
-    return cell.table, cell.row, cell.column.partition(" / ")[0]
+    return cell.table, cell.row, cell.column
 
 
 def write(tables: Sequence[PaperTable], out: Path) -> None:
@@ -194,7 +210,7 @@ def write(tables: Sequence[PaperTable], out: Path) -> None:
     texts = dict(zip(OVERVIEW, (markdown(tables), csv_text(overview_rows(tables))), strict=True))
     for table in tables:
         lines = [_HEADINGS, *map(_line, table.cells)]
-        texts[f"{table.file}.csv"] = csv_text([asdict(cell) for cell in table.cells], COLUMNS)
+        texts[f"{table.file}.csv"] = csv_text([cell.written() for cell in table.cells], COLUMNS)
         texts[f"{table.file}.md"] = export.markdown_lines(lines)
         shaped = as_printed(table)
         latex = export.latex_lines(lines, "llllrrrrll") if shaped is None else printed.latex(shaped)
@@ -212,7 +228,7 @@ def _line(cell: Cell) -> export.Line:
     difference = "" if cell.difference is None else f"{cell.difference:+.3g}"
     allowed = "" if cell.allowed is None else f"{cell.allowed:.3g}"
     numbers = format_number(cell.published), format_number(cell.measured), difference, allowed
-    return cell.kind, cell.dataset, solver_text(cell), cell.column, *numbers, verdict_text(cell), remark_text(cell)
+    return cell.kind, cell.dataset, solver_text(cell), cell.what, *numbers, verdict_text(cell), remark_text(cell)
 
 
 def overview_rows(tables: Sequence[PaperTable]) -> list[dict[str, Any]]:

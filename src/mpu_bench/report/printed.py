@@ -14,7 +14,7 @@ from itertools import accumulate, groupby, pairwise
 from mpu_bench import document, published, resources
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
-from mpu_bench.quantities import quantity_of
+from mpu_bench.quantities import is_seconds, quantity_of
 from mpu_bench.report import export
 from mpu_bench.verdict import judge
 from mpu_bench.verdict.cells import COUNTED, FACT, RATIO, RECOMPUTED, Cell, number_in
@@ -275,12 +275,11 @@ def _entry(
 
 
 def _is_about(cell: Cell, number: int, row: Mapping[str, str], column: str) -> bool:
-    base = cell.column.partition(" / ")[0]
     if cell.kind == FACT:
-        return base == column and cell.dataset == row.get("dataset")
+        return cell.column == column and cell.dataset == row.get("dataset")
     if cell.row != number:
         return False
-    return base == column or (base not in row and cell.published == number_in(row[column]))
+    return cell.column == column or (cell.column not in row and cell.published == number_in(row[column]))
 
 
 def _printed(row: Mapping[str, str], column: str) -> str:
@@ -296,7 +295,7 @@ def _measured(cell: Cell, seconds: Seconds, decimals: int | None) -> Measured:
     named = "" if cell.kind != RECOMPUTED else f"{cell.column}: "
     if cell.kind == FACT and cell.verdict == NOT_RUN:
         return Measured("", remark=remark)
-    if cell.column.startswith("seconds"):
+    if is_seconds(cell.column):
         return Measured(seconds(cell), cell.verdict if cell.kind == RATIO else "", _ratio(cell), remark)
     text = _rounded(cell.measured, decimals)
     if cell.measured_std and cell.kind in COUNTED:
@@ -322,17 +321,14 @@ def _ratio(cell: Cell) -> str:
         return ""
     if cell.measured is None or cell.published is None:
         return verdict_text(cell)
-    peer = cell.column.partition(" / ")[2].removesuffix("'s")
-    ratios = f"{cell.measured:.3g} of {peer}'s, printed {cell.published:.3g}"
+    ratios = f"{cell.measured:.3g} of {cell.over}'s, printed {cell.published:.3g}"
     return f"{verdict_text(cell)}: {ratios}"
 
 
 def heading(column: str) -> str:
-    """Return what a column of a published table, or a ratio of one to another solver's, is called."""
-    base, ratio, peer = column.partition(" / ")
-    quantity = quantity_of(base)
-    words = quantity.heading if quantity is not None else _WORDS.get(base, base.replace("_", " "))
-    return f"{words}{ratio}{peer}"
+    """Return what a column of a published table is called."""
+    quantity = quantity_of(column)
+    return quantity.heading if quantity is not None else _WORDS.get(column, column.replace("_", " "))
 
 
 _WORDS = {"n_test": "test rows", "largest_pair": "largest pair", "smallest_pair": "smallest pair", "p_value": "p"}

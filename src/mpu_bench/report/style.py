@@ -1,21 +1,22 @@
 """How series are drawn, by matplotlib and on the page: colours, dashes and markers, told apart also in grey.
 
 A style is a number: its colour, dashes and marker are those at the number modulo the length of each list. A solver has
-the same one in every figure.
+the same one in every figure, unless another before it has its colour there.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 #: after Okabe and Ito, which colour-blind eyes tell apart, dark enough to be read as text on white
 COLOURS = ("#0072b2", "#c04a00", "#00795a", "#b0528a", "#8f6200", "#5b4fb3", "#1c1c1c", "#77771f", "#882255")
 #: the same on a dark page
 DARK_COLOURS = ("#56b4e9", "#ff9d5c", "#3ecf9f", "#e29ac4", "#f0c040", "#b3a8ff", "#e8e8e8", "#cccc66", "#dd88aa")
-#: lengths of dashes and gaps in turn, in widths of the line; none is a solid line
-DASHES = ((), (3.75, 1.875), (3.75, 1.875, 0.625, 1.875), (0.9375, 1.5625))
+#: lengths of dashes and gaps in turn, in widths of the line; none is a solid line, and dots are of no solver: they mark
+#: what is after the first pass
+DASHES = ((), (3.75, 1.875), (3.75, 1.875, 0.625, 1.875), (6.25, 1.25, 1.875, 1.25))
 #: as matplotlib names them
 MARKERS = "os^vDPX*"
 GREY = "#6b6b6b"  #: of what is no solver, such as the error of the best constant
@@ -67,17 +68,17 @@ def name_of(solver: str, parameters: Mapping[str, Any]) -> str:
 def numbers(names: Mapping[str, str]) -> dict[str, int]:
     """Return the number of the style of each label of a figure.
 
-    A second series of a solver has its colour with other dashes and another marker, until there are no others. A user's
-    own solver whose colour another has in this figure takes the next that is free.
+    A second series of a solver has its colour with other dashes and another marker, until there are no others. A solver
+    whose colour another has in this figure takes the next that is free, with a marker that is free; a user's own last.
 
     Parameters
     ----------
     names : mapping
         The label of each series, in order -> the name by which its solver has its style.
     """
-    first = {name: number_of(name) for name in names.values() if name in _PLACES}
-    for name in names.values():
-        first.setdefault(name, _free(number_of(name), {number % len(COLOURS) for number in first.values()}))
+    first: dict[str, int] = {}
+    for name in sorted(dict.fromkeys(names.values()), key=lambda name: name not in _PLACES):
+        first[name] = _free(name, list(first.values()))
     found: dict[str, int] = {}
     seen: dict[str, int] = {}
     for label, name in names.items():
@@ -87,9 +88,14 @@ def numbers(names: Mapping[str, str]) -> dict[str, int]:
     return found
 
 
-def _free(number: int, taken: set[int]) -> int:
-    others = (_number(number + more, number % len(MARKERS)) for more in range(len(COLOURS)))
-    return next((other for other in others if other % len(COLOURS) not in taken), number)
+def _free(name: str, taken: Sequence[int]) -> int:
+    """Return the number of a solver's style, or the next whose colour and marker are not taken, as far as can be."""
+    number = number_of(name)
+    colours, markers = ({each % len(many) for each in taken} for many in (COLOURS, MARKERS))
+    if name in _PLACES and number % len(COLOURS) not in colours:
+        return number
+    others = ((number + more) % _COUNT for more in range(_COUNT))
+    return max(others, key=lambda other: (other % len(COLOURS) not in colours, other % len(MARKERS) not in markers))
 
 
 def _number(colour: int, marker: int) -> int:

@@ -145,7 +145,8 @@ class _Kept(ResultsFolder):
         types = {name: column.typed for name, column in RECORD_COLUMNS.items()}
         needed = ("dataset", "solver", "parameters", "kernel", "seed", "status", "test_error", "run_id")
         read = read_csv(self.folder / RUNS, types, needed)
-        return [self._checked(RUNS, rows.checked_whole, row) | {"reason": row["reason"] or ""} for row in read]
+        checked = (self._checked(RUNS, rows.checked_whole, row) | {"reason": row["reason"] or ""} for row in read)
+        return [rows.of_before(row) for row in checked]
 
     def curves(self) -> list[Summary]:
         return []

@@ -11,7 +11,7 @@ from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import QUANTITIES, Quantity
 from mpu_bench.scaled import from_json
 
-_MAXIMISED = "largest"  #: begins what a problem is called whose objective is the better, the larger it is
+_AS_BEFORE = "largest "  # begins what a solver for 0.2.0 calls such a problem
 
 
 def problem_of(solver: str, parameters: Mapping[str, Any]) -> str:
@@ -21,9 +21,15 @@ def problem_of(solver: str, parameters: Mapping[str, Any]) -> str:
     classes.
     """
     try:
-        named = solvers.load(solver).objective_of(parameters)
+        known = solvers.load(solver)
+        named = known.objective_of(parameters)
     except ConfigError:  # a solver of the user's own, whose file is not loaded here
         return ""
+    if named.startswith(_AS_BEFORE) and not known.is_maximised:
+        raise ConfigError(
+            f"solver '{solver}': its objective_of begins with '{_AS_BEFORE.strip()}', by which 0.2.0 knew that the "
+            "larger objective is the better; say is_maximised = True beside its name, or choose another word"
+        )
     reduction = f", {parameters['multiclass']}" if "multiclass" in parameters else ""
     weights = f", class weights {_weights(parameters['class_weight'])}" if "class_weight" in parameters else ""
     return f"{named}{reduction}{weights}" if named else ""
@@ -36,13 +42,12 @@ def _weights(of_classes: Any) -> str:
 def problem_in(record: Mapping[str, Any]) -> str:
     """Return the problem of a row with an objective; where its solver names none, it has a problem of its own."""
     parameters = json.loads(record["parameters"], object_hook=from_json)  # of a row that was kept without its problem
-    return record["problem"] or problem_of(record["solver"], parameters) or f"that of {record['solver']}"
+    return record["problem"] or problem_of(record["solver"], parameters) or f"{record['solver']}'s own"
 
 
 def better_way(quantity: str, record: Mapping[str, Any]) -> str:
-    """Return which way a quantity of a row is better, "lower", "higher" or "": of objectives its problem tells."""
-    is_maximised = quantity == "objective" and problem_in(record).startswith(_MAXIMISED)
-    return "higher" if is_maximised else QUANTITIES[quantity].better
+    """Return which way a quantity of a row is better: "lower", "higher" or ""; of objectives its solver tells."""
+    return "higher" if quantity == "objective" and record["maximised"] else QUANTITIES[quantity].better
 
 
 class Shown(NamedTuple):
@@ -68,8 +73,7 @@ class Shown(NamedTuple):
 
     def says_something(self, rows: Sequence[Mapping[str, Any]], column: str = "{}_mean") -> bool:
         """Return whether a row has a value in this column; zero is one of errors and accuracies alone."""
-        is_share = self.quantity.unit in ("fraction", "percent") and "vectors" not in self.quantity.name
-        nothing = (None,) if is_share else (None, 0)
+        nothing = (None,) if self.quantity.is_share else (None, 0)
         return any(self.value(row, column) not in nothing for row in rows)
 
 

@@ -22,8 +22,9 @@ Needs = Mapping[str, Mapping[str, str]]
 #: of one result: what is taken -> the source's key, and the hash of what it was, None where it had no result
 MadeFrom = Mapping[str, tuple[str, str | None]]
 
-KEY = "made_from"  #: in a stored row; no column of the results
+KEY, CHECKSUM = "made_from", "checksum"  #: in a stored row; no columns of the results
 _DIGITS = 16  # of a hash
+_SEAL = f', "{CHECKSUM}": "'  # the last key of a stored row
 
 
 class Kept(NamedTuple):
@@ -33,10 +34,36 @@ class Kept(NamedTuple):
     made_from: MadeFrom | None
 
 
-def content_hash(record: Mapping[str, Any], columns: Mapping[str, Any]) -> str:
+def content_hash(record: Mapping[str, Any], checkpoints: Any) -> str:
     """Return a hash of a result as it is stored, its row and its checkpoints; the same in every process."""
-    content = [{name: value for name, value in record.items() if name != KEY}, columns]
+    content = [{name: value for name, value in record.items() if name not in (KEY, CHECKSUM)}, checkpoints]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+
+
+def sealed(row: Mapping[str, Any], *others: object) -> str:
+    """Return a row as JSON text, with a checksum of it and of the texts that are stored beside it."""
+    text = json.dumps(row)
+    return f'{text[:-1]}{_SEAL}{_checksum(text, *others)}"}}'
+
+
+def is_as_sealed(text: object, *others: object) -> bool:
+    """Return whether a text is what `sealed` returned, beside the same others; of rows without a checksum, yes.
+
+    Earlier versions wrote those.
+    """
+    if not isinstance(text, str):
+        return True  # which is no row, as who parses it says
+    row, has_seal, checksum = text.rpartition(_SEAL)
+    if not has_seal:
+        return f'"{CHECKSUM}"' not in text  # another program has written it anew
+    return checksum == f'{_checksum(row + "}", *others)}"}}'
+
+
+def _checksum(*texts: object) -> str:
+    found = hashlib.sha256()
+    for text in map(str, texts):
+        found.update(f"{len(text)} {text}".encode(errors="surrogatepass"))
+    return found.hexdigest()[:_DIGITS]
 
 
 def checked_made_from(value: Any) -> MadeFrom | None:

@@ -14,7 +14,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, TOO_LARGE, Column, RunStatus
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, TOO_LARGE, Column, Ending, RunStatus
+from mpu_bench.results.saved_models import NOT_SAVED
 from mpu_bench.scaled import Derived, Scaled, from_json
 from mpu_bench.texts import publishable
 
@@ -189,6 +190,28 @@ def _check_present(row: Mapping[str, Any], names: Iterable[str]) -> None:
 def _check_status(row: Mapping[str, Any]) -> None:
     if row.get("status") not in set(RunStatus):
         raise DamagedError(f"status is {_shown(row.get('status'))}, which is none")
+    if row.get("ended_by") not in {None, *Ending}:
+        raise DamagedError(f"ended_by is {_shown(row['ended_by'])}, which is none")
+
+
+def of_before(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with the columns that 0.2.0 did not have.
+
+    This is the one place that finds in words for people what a run was: there they were nowhere else.
+    """
+    if row.get("ended_by") is not None:
+        return row
+    said, status = row.get("reason") or "", row["status"]
+    rule = said.partition("; ")[0]
+    of_stop = {each: each for each in Ending} | {"the": Ending.CAP}  # "passes 5", "the peer's own cap"
+    later = {
+        "ended_by": {RunStatus.DONE: Ending.RULE, RunStatus.STOPPED: of_stop.get(rule.partition(" ")[0])}.get(status),
+        "unsavable": 1 if NOT_SAVED in said else None,
+        "maximised": int((row.get("problem") or "").startswith("largest ")),
+        "tuned_on_test": int("on test set" in (row.get("tuned") or "")),
+        "as_published": int(not (row.get("experiment") or "").endswith("-ci")),
+    }
+    return row | {name: value for name, value in later.items() if row.get(name) is None}
 
 
 def checked_whole(row: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = "models"
-NOT_SAVED = "the model is not saved: "  #: begins why, in the reason of a run: it never can be
+NOT_SAVED = "the model is not saved: "  #: begins why, in the reason of a run whose `unsavable` is 1
 NOT_WRITTEN = "the model could not be written: "  #: likewise, where it may be another time
 #: what such a file is called; nothing else is ever deleted
 NAME = r"[A-Za-z0-9_.+-]{1,120}-seed\d+-[0-9a-f]{16}\.mpu"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -23,6 +22,7 @@ from mpu_bench.quantities import FINISHED, RECORD_COLUMNS, RunStatus
 from mpu_bench.results import provenance, rows
 from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.rows import DamagedError
+from mpu_bench.results.sqlite_faults import FAULTS, has_moved, is_held, is_of_the_file, of_the_disk, unreadable
 
 FILE = "runs.sqlite"
 ABOUT = "about.json"  #: in place of the database, in a folder of results that are kept
@@ -42,13 +42,15 @@ _TABLES = (
 
 _TABLE_NAMES = {"runs", "checkpoints", "plan", "environments", "facts"}
 
-#: of SQLite; the second where its message holds bytes of a damaged file that are no text
-_FAULTS = (sqlite3.Error, UnicodeError)
-
 _NAMES_OF_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
-_SMALLEST_ROOM = 2**17  # bytes on a disk: with less it is full, whatever SQLite calls that
+#: every run that is stored, with what `_is_as_written` looks at
+_STORED = "SELECT run_id, machine, record, columns FROM runs LEFT JOIN checkpoints USING (run_id)"
+_PLANNED = "SELECT run_id, record FROM plan ORDER BY position"
+
 _CHANGED = "it was changed by another program: move the file away and run again"
+_PLAN_NOT_AS_WRITTEN = "its plan is not what was written; run the same command again, which writes it anew"
+_NOT_AS_WRITTEN = "what is stored of it is not what was written, so it is not shown; run the same command again"
 _STALE = "made from a result that was made again since; the same command makes this one again, too"
 
 _T = TypeVar("_T")
@@ -91,7 +93,9 @@ def check_kind(folder: Path) -> None:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
             tables = {row[0] for row in database.execute(_NAMES_OF_TABLES)}
-    except _FAULTS:
+    except FAULTS as error:
+        if not is_of_the_file(error):
+            raise unreadable(path, error) from None
         tables = set()
     if path.is_symlink() or not tables >= _TABLE_NAMES:
         raise StoreError(
@@ -144,7 +148,7 @@ class Store:
         uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         try:
             self._database = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None)
-        except _FAULTS as error:
+        except FAULTS as error:
             raise self._refused(error, create) from None
         self._database.row_factory = sqlite3.Row
         try:
@@ -153,7 +157,7 @@ class Store:
             self._check_version()
             if not create and self.is_bare():
                 raise StoreError(f"{folder}: holds no results yet; the run into it has only begun")
-        except _FAULTS as error:
+        except FAULTS as error:
             self.close()
             raise self._refused(error, create) from None
         except BaseException:
@@ -162,9 +166,9 @@ class Store:
 
     def _refused(self, error: Exception, create: bool) -> StoreError:
         """Return what to tell of a database that cannot be opened."""
-        if create and (cause := _of_the_disk(error, self.folder)):
+        if create and not is_held(error) and (cause := of_the_disk(error, self.folder)):
             return StoreError(f"{self.path}: cannot be written: {cause}; choose another folder with --results")
-        return StoreError(f"{self.path}: cannot be read ({error}); move the file away and run again")
+        return unreadable(self.path, error)
 
     def _create(self) -> None:
         """Make the tables, unless another process was first."""
@@ -234,8 +238,7 @@ class Store:
         }
 
     def _content_hash(self, run_id: str) -> str:
-        query = "SELECT record, columns FROM runs LEFT JOIN checkpoints USING (run_id) WHERE run_id = ?"
-        row = self._select(query, run_id)[0]
+        row = self._select(f"{_STORED} WHERE run_id = ?", run_id)[0]
         record, columns = (self._read(rows.parse, row[name] or "{}", run_id) for name in ("record", "columns"))
         return provenance.content_hash(record, columns)
 
@@ -272,10 +275,11 @@ class Store:
             If the file cannot be written; it is as it was.
         """
         run_id, machine = record["run_id"], environment["id"]
-        kept, columns = rows.record_to_keep(record), rows.columns_to_keep(checkpoints)
+        kept, columns = rows.record_to_keep(record), json.dumps(rows.columns_to_keep(checkpoints))
+        text = provenance.sealed(kept | {provenance.KEY: dict(made_from or {})}, run_id, machine, columns)
         texts = {
-            "runs": (run_id, kept["status"], machine, json.dumps(kept | {provenance.KEY: dict(made_from or {})})),
-            "checkpoints": (run_id, json.dumps(columns)),
+            "runs": (run_id, kept["status"], machine, text),
+            "checkpoints": (run_id, columns),
             "environments": (machine, json.dumps(rows.made_publishable(environment))),
         }
         with self._transaction() as cursor:
@@ -302,15 +306,20 @@ class Store:
         try:
             with self._atomic() as cursor:
                 yield cursor
-        except _FAULTS as error:
-            cause = _of_the_disk(error, self.folder) or error
+        except FAULTS as error:
+            if has_moved(error) or not self.path.exists():
+                raise StoreError(
+                    f"{self.path}: was renamed or deleted while the runs were made; if you renamed the folder, rename "
+                    "it back to go on with what it holds; then run the same command again"
+                ) from error
+            cause = of_the_disk(error, self.folder) or error
             raise StoreError(f"{self.path}: cannot be written: {cause}; what was finished before is kept") from error
 
     def _select(self, query: str, *values: str) -> list[sqlite3.Row]:
         try:
             return self._database.execute(query, values).fetchall()
-        except _FAULTS as error:
-            raise StoreError(f"{self.path}: cannot be read ({error}); move the file away and run again") from None
+        except FAULTS as error:
+            raise unreadable(self.path, error) from None
 
     def _read(self, parse: Callable[[object], _T], text: object, run_id: object = None) -> _T:
         try:
@@ -322,27 +331,33 @@ class Store:
     def _runs(self) -> dict[str, _Run]:
         """Read every run that is stored, whatever became of it."""
         found: dict[str, _Run] = {}
-        for row in self._select("SELECT run_id, machine, record FROM runs"):
+        for row in self._select(_STORED):
             if row["run_id"] in found:
                 raise StoreError(f"{self.path}: run {row['run_id']} is there twice; {_CHANGED}")
             found[self._read(rows.parse_key, row["run_id"])] = self._run(row)
         return found
 
     def _run(self, row: sqlite3.Row) -> _Run:
+        """Return what is stored of a run; of one that is not as it was written, that it is to be made again."""
+        if not _is_as_written(row):
+            return _Run(None, {"status": RunStatus.ERROR, "reason": _NOT_AS_WRITTEN}, None)
         machine = self._read(rows.parse_key, row["machine"], row["run_id"])
         record = self._read(rows.parse_result, row["record"], row["run_id"])
         made_from = self._read(provenance.checked_made_from, record.pop(provenance.KEY, None), row["run_id"])
+        record.pop(provenance.CHECKSUM, None)
         return _Run(machine, record, made_from)
 
     def _plan(self) -> list[tuple[str | None, dict[str, Any]]]:
         """Read the planned runs in their order: the key of each, if it is known, and its row."""
-        return [
-            (
-                None if row["run_id"] is None else self._read(rows.parse_key, row["run_id"]),
-                self._read(rows.parse_planned, row["record"], row["run_id"]),
-            )
-            for row in self._select("SELECT run_id, record FROM plan ORDER BY position")
-        ]
+        return [self._planned(row) for row in self._select(_PLANNED)]
+
+    def _planned(self, row: sqlite3.Row) -> tuple[str | None, dict[str, Any]]:
+        run_id = None if row["run_id"] is None else self._read(rows.parse_key, row["run_id"])
+        if not provenance.is_as_sealed(row["record"], run_id):
+            raise StoreError(f"{self.path}: run {run_id}: {_PLAN_NOT_AS_WRITTEN}")
+        record = self._read(rows.parse_planned, row["record"], run_id)
+        record.pop(provenance.CHECKSUM, None)
+        return run_id, record
 
     def save_plan(self, planned: Iterable[Mapping[str, Any]], facts: Mapping[str, Any]) -> None:
         """Remember which runs the experiment consists of, in which order.
@@ -359,7 +374,7 @@ class Store:
         """
         now = [(record["run_id"], rows.record_to_keep(record)) for record in planned]
         now += self._only_in_earlier_plans({run_id for run_id, _ in now})
-        texts = [(position, run_id, json.dumps(record)) for position, (run_id, record) in enumerate(now)]
+        texts = [(position, run_id, provenance.sealed(record, run_id)) for position, (run_id, record) in enumerate(now)]
         kept_facts = [(name, json.dumps(rows.made_publishable(value))) for name, value in facts.items()]
         with self._transaction() as cursor:
             cursor.execute("DELETE FROM plan")
@@ -368,10 +383,13 @@ class Store:
 
     def _only_in_earlier_plans(self, planned: Collection[str | None]) -> list[tuple[str | None, dict[str, Any]]]:
         """Return the rows of the present plan that go on as earlier ones: finished, not planned now, and no trials."""
-        finished = self.finished()
+        finished, earlier = self.finished(), []
+        for row in self._select(_PLANNED):
+            with suppress(StoreError):  # a row that is damaged ends with the plan that it is of
+                earlier.append(self._planned(row))
         return [
             (run_id, record | {"earlier": 1})
-            for run_id, record in self._plan()
+            for run_id, record in earlier
             if run_id in finished and run_id not in planned and not record.get("trial")
         ]
 
@@ -398,7 +416,7 @@ class Store:
         runs = self._runs()
         holding = self._holding(runs, {})
         return [
-            self._as_it_is_now(runs.get(run_id or ""), run_id in holding) | record
+            rows.of_before(self._as_it_is_now(runs.get(run_id or ""), run_id in holding) | record)
             for run_id, record in self._plan()
             if earlier or not record.get("earlier")
         ]
@@ -415,15 +433,19 @@ class Store:
 
     def row(self, run_id: str) -> dict[str, Any] | None:
         """Return the row of a run, planned or not, whatever became of it; None where there is none."""
-        found = self._select("SELECT run_id, machine, record FROM runs WHERE run_id = ?", run_id)
+        found = self._select(f"{_STORED} WHERE run_id = ?", run_id)
         if not found:
             return None
         run = self._run(found[0])
-        return _with_all_columns(run.machine, run.record)
+        return rows.of_before(_with_all_columns(run.machine, run.record))
 
     def checkpoints(self) -> list[dict[str, Any]]:
         """Return the checkpoints of the planned runs, each with its run's id and ``position`` in `records`."""
-        stored = {row["run_id"]: row["columns"] for row in self._select("SELECT run_id, columns FROM checkpoints")}
+        stored = {
+            row["run_id"]: row["columns"]
+            for row in self._select(_STORED)
+            if row["columns"] is not None and _is_as_written(row)
+        }
         planned = [run_id for run_id, record in self._plan() if not record.get("earlier")]
         return [
             {"position": position, "run_id": run_id} | point
@@ -457,19 +479,5 @@ def _with_all_columns(machine: str | None, record: Mapping[str, Any]) -> dict[st
     return {**dict.fromkeys(RECORD_COLUMNS), "reason": "", "machine": machine, **record}
 
 
-def _of_the_disk(error: Exception, folder: Path) -> str:
-    """Return what of the disk has made SQLite fail; nothing where it was not the disk."""
-    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF  # without its details
-    unclear = code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
-    if code == sqlite3.SQLITE_FULL or (unclear and _room(folder) < _SMALLEST_ROOM):
-        return "the disk is full"
-    if code == sqlite3.SQLITE_READONLY or (unclear and not os.access(folder, os.W_OK)):
-        return "it is read-only"
-    return str(error) if unclear else ""
-
-
-def _room(folder: Path) -> int:
-    try:
-        return shutil.disk_usage(folder).free
-    except OSError:
-        return _SMALLEST_ROOM
+def _is_as_written(row: sqlite3.Row) -> bool:
+    return provenance.is_as_sealed(row["record"], row["run_id"], row["machine"], row["columns"])

@@ -16,7 +16,6 @@ GROUP = (
     *("dataset", "n", "d", "n_test", "classes", "solver", "parameters", "kernel", "budget_vectors", "tuned"),
     *("problem", "as_published", "overridden", "earlier"),
 )
-_PROFILE = "-ci"  # what the names of experiments end in that were run by a profile, before as_published was kept
 
 Summary = dict[str, Any]
 
@@ -72,6 +71,7 @@ def _summary(group: dict[str, Any], runs: Sequence[Mapping[str, Any]], tables: S
     summary["disturbed"] = sum(bool(run["disturbed"]) for run in recorded) if recorded else None
     summary |= moments(finished, QUANTITIES)
     summary["problem"] = "" if summary["objective_mean"] is None else problems.problem_in(group)
+    summary["maximised"] = runs[0]["maximised"]
     summary["as_published"] = int(is_as_published(runs[0]))
     key = summary | {"parameters": json.loads(group["parameters"], object_hook=from_json)}
     published = matching.published_beside(tables, key)
@@ -98,9 +98,8 @@ def with_derived(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_as_published(run: Mapping[str, Any]) -> bool:
-    """Return whether a run is what its config says; of a row that does not tell, whether no profile named it."""
-    known = run["as_published"]
-    return bool(known) if known is not None else not (run["experiment"] or "").endswith(_PROFILE)
+    """Return whether a run is what its config says."""
+    return bool(run["as_published"])
 
 
 def summaries(results: _Results, *, earlier: bool = False) -> list[Summary]:

@@ -1,1 +1,1 @@
-"""Which learner suits given data: candidates are tuned, compared and timed within a number of seconds."""
+"""Which classifier suits given data: candidates are tuned, compared and timed within a number of seconds."""

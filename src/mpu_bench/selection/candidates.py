@@ -1,7 +1,7 @@
-"""The learners that are tried, and the values of their parameters.
+"""The classifiers that are tried, and the values of their parameters.
 
 Widths are multiples of 2 / (mean squared distance of two rows), C and lambda as usual; the first of each list is the
-one that is right most often. Where one class is rare, learners that have a place for weights give both the same.
+one that is right most often. Unless accuracy chooses, those that have a place for weights give all classes the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WIDTHS = (0.5, 0.125, 2.0)  #: of Gaussian kernels
 _CS = (1.0, 10.0, 0.1, 100.0)
 _LINEAR_CS = (1.0, 0.1, 0.01, 10.0)
 _LAMBDAS = (1e-4, 1e-5, 1e-3)
-_PASSES = 3  # of learners that go row by row
+_PASSES = 3  # of those that go row by row
 _PAIRS = 512  # of random Fourier features
 
 
@@ -29,20 +29,20 @@ class Facts:
     ----------
     width : float
         2 / (mean squared distance of two training rows).
-    rare : bool
-        Whether a class is so rare that the balanced error chooses.
+    balanced : bool
+        Whether every class weighs the same.
     budgets : tuple of int
-        Vectors that budgeted learners may keep.
+        Support vectors that budgeted classifiers may keep.
     """
 
     width: float
-    rare: bool
+    balanced: bool
     budgets: tuple[int, ...] = (100, 500)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A learner with the values that are tried.
+    """A classifier with the values that are tried.
 
     Attributes
     ----------
@@ -107,9 +107,9 @@ _PEERS: dict[str, Callable[[], Any]] = {"LinearSVC": _linear_svc, "SVC": _svc, "
 
 
 def candidates(facts: Facts) -> list[Candidate]:
-    """Return the learners that are tried on data with these facts."""
+    """Return the classifiers that are tried on data with these facts."""
     gammas = tuple(width * facts.width for width in WIDTHS)
-    weights = {"class_weight": "balanced"} if facts.rare else {}
+    weights = {"class_weight": "balanced"} if facts.balanced else {}
     found = [
         Candidate("mpu", "linear", "MPUClassifier", {"tol": 1e-2}, {"C": _LINEAR_CS}, 1),
         Candidate("dcd", "linear", "DCDClassifier", {"tol": 1e-2, **weights}, {"C": _LINEAR_CS}, 1),
@@ -133,7 +133,7 @@ def candidates(facts: Facts) -> list[Candidate]:
         *found,
         Candidate("smo", "batch", "SMOClassifier", {"tol": 1e-2, **weights}, grid, 2),
         Candidate("rff", "batch", "RandomFourierClassifier", {"pairs": _PAIRS, **weights}, grid, 1),
-        Candidate("mfw", "batch", "FrankWolfeClassifier", {"tol": 1e-4}, grid, 1.5),
+        Candidate("mfw", "batch", "FrankWolfeClassifier", {"tol": 1e-2}, grid, 1.5),
         Candidate("LinearSVC", "scikit-learn", "LinearSVC", weights, {"C": _LINEAR_CS}, 1),
         Candidate("SVC", "scikit-learn", "SVC", {"cache_size": 500, **weights}, grid, 2),
         Candidate("SGD", "scikit-learn", "SGDClassifier", weights, {"alpha": _LAMBDAS}, 1),

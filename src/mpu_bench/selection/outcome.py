@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.models.evaluation import METRICS
 from mpu_bench.selection.schedule import Course, Fitted
 from mpu_bench.selection.worker import Evaluated
 
@@ -21,9 +22,10 @@ _ROUNDING = 1e-9  # relative, of sums that are equal
 
 @dataclass
 class Row:
-    """A candidate by now; errors are shares, seconds those of training on ``rows``, ``size`` in bytes.
+    """A candidate by now; seconds are those of training on ``rows``, ``size`` is in bytes.
 
-    ``choosing_error`` is the one on held-out rows, balanced where a class is rare.
+    ``choosing_error`` is 1 - the metric on the validation set, and ``validation_chance`` the p that it is no better
+    there than a constant; ``metrics``, ``spread``, ``constant`` and ``chance`` are as of `Evaluated`, on the test set.
     """
 
     name: str
@@ -33,8 +35,11 @@ class Row:
     rows: int = 0
     seconds: float | None = None
     choosing_error: float | None = None
-    error: float | None = None
-    balanced_error: float | None = None
+    validation_chance: float = 1.0
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    spread: float = math.nan
+    constant: float = math.nan
+    chance: float = 1.0
     tested: int = 0
     right: bytes = b""
     truth: bytes = b""
@@ -44,9 +49,14 @@ class Row:
     reason: str = ""
 
     @property
+    def error(self) -> float | None:
+        """The share of wrong labels on the test set."""
+        return round((1 - self.metrics["accuracy"]) * self.tested) / self.tested if self.metrics else None
+
+    @property
     def standard_error(self) -> float | None:
         """That of the error, of so many test rows."""
-        if self.error is None or not self.tested:
+        if self.error is None:
             return None
         return math.sqrt(self.error * (1 - self.error) / self.tested)
 
@@ -58,53 +68,63 @@ class Row:
 
 @dataclass
 class Outcome:
-    """All candidates, the choice among those of this project, and how many training rows there are."""
+    """All candidates, the choice among those of this project, and how many training rows there are.
+
+    Attributes
+    ----------
+    metric : str
+        Which chooses; one of `METRICS`.
+    refused : Row or None
+        The candidate that would be the choice, were it better than a constant.
+    note : str
+        Why the choice is not trained on all rows.
+    """
 
     rows: list[Row]
     chosen: Row | None
     all_rows: int
-    is_rare: bool = False  #: whether the balanced error chooses
+    metric: str = "accuracy"
+    refused: Row | None = None
+    note: str = ""
 
     @property
     def front(self) -> list[Row]:
-        """The candidates of which none other is both smaller and better on the test rows, the smallest first."""
+        """The candidates of which none other is both smaller and better on the test set, the smallest first."""
         found: list[Row] = []
-        for each in sorted(self.known, key=lambda row: (row.size, self.shown_error(row))):
-            if not found or self.shown_error(each) < self.shown_error(found[-1]):
+        for each in sorted(self.known, key=lambda row: (row.size, -self.score(row))):
+            if not found or self.score(each) > self.score(found[-1]):
                 found.append(each)
         return found
 
     @property
     def known(self) -> list[Row]:
-        """The candidates with an error on the test rows, the best first."""
-        known = [each for each in self.rows if each.error is not None and each.size is not None]
-        return sorted(known, key=self.shown_error)
+        """The candidates with a score on the test set, the best first."""
+        known = [each for each in self.rows if self.metric in each.metrics and each.size is not None]
+        return sorted(known, key=self.score, reverse=True)
 
-    def shown_error(self, row: Row) -> float:
-        """Return the error on the test rows, of the kind that chooses; infinite where there is none."""
-        error = row.balanced_error if self.is_rare else row.error
-        return math.inf if error is None else error
+    def score(self, row: Row) -> float:
+        """Return the metric on the test set; below all others where it is not known."""
+        return row.metrics.get(self.metric, -math.inf)
 
-    @property
-    def constant_error(self) -> float:
-        """The error, of the kind that chooses, of always giving the most frequent class of the test rows."""
-        truth = np.frombuffer(self.chosen.truth if self.chosen is not None else b"", np.uint16)
-        counts = np.bincount(truth, minlength=1)
-        if not len(truth):
-            return math.inf
-        return 1 - 1 / np.count_nonzero(counts) if self.is_rare else 1 - counts.max() / len(truth)
+    def is_better_than_constant(self, row: Row, looks: int) -> bool:
+        """Return whether a candidate is better on the test set than any constant, beyond chance.
+
+        On a small test set little is beyond chance: the validation set may show it too, where the best of so many looks
+        had to be.
+        """
+        is_beyond_chance = row.chance < SIGNIFICANT or row.validation_chance * looks < SIGNIFICANT
+        return self.score(row) > row.constant and is_beyond_chance
 
     def significantly_better(self) -> list[tuple[Row, float]]:
-        """Return the candidates that are right on the test rows where the choice is wrong, beyond chance; with p."""
-        if self.chosen is None or self.chosen.error is None:
+        """Return the candidates that are better than the choice on the test set, beyond chance; with p.
+
+        By metrics of a ranking nothing is tested, and nothing returned.
+        """
+        paired = {"accuracy": mcnemar, "balanced-accuracy": balanced_test}.get(self.metric)
+        if self.chosen is None or paired is None:
             return []
-        found = []
-        for each in self.rows:
-            if self.shown_error(each) < self.shown_error(self.chosen):
-                paired = balanced_test if self.is_rare else mcnemar
-                if (p := paired(each, self.chosen)) < SIGNIFICANT:
-                    found.append((each, p))
-        return found
+        better = [each for each in self.rows if self.score(each) > self.score(self.chosen)]
+        return [(each, p) for each in better if (p := paired(each, self.chosen)) < SIGNIFICANT]
 
 
 def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = None) -> Row:
@@ -114,10 +134,11 @@ def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = No
     if course.best is not None:
         trained = last or course.best
         row.setting, row.rows, row.seconds = trained.fit.setting, trained.fit.rows, trained.seconds
-        row.choosing_error = course.best.error
+        row.choosing_error, row.validation_chance = course.best.error, course.best.chance
         cut = f"training was ended after {trained.seconds:.3g} s" if trained.is_cut else ""
     if evaluated is not None and not evaluated.reason:
-        row.error, row.balanced_error, row.tested = evaluated.error, evaluated.balanced_error, evaluated.tested
+        row.metrics, row.spread, row.tested = evaluated.metrics, evaluated.spread, evaluated.tested
+        row.constant, row.chance = evaluated.constant, evaluated.chance
         row.right, row.truth = evaluated.right, evaluated.truth
         row.seconds_per_prediction = evaluated.seconds_per_prediction
         row.vectors, row.size = evaluated.vectors, evaluated.size
@@ -127,7 +148,7 @@ def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = No
 
 
 def choose(rows: Sequence[Row], most_bytes: int | None) -> Row | None:
-    """Return the candidate of this project with the smallest error on held-out rows; the smaller one of equals.
+    """Return the candidate of this project that is the best on the validation set; the smaller one of equals.
 
     Parameters
     ----------
@@ -177,12 +198,17 @@ def _difference(first: Row, second: Row) -> NDArray[np.int8]:
 
 
 def as_csv(outcome: Outcome) -> str:
-    """Return the table of all candidates, errors as shares."""
+    """Return the table of all candidates, metrics and errors as shares."""
     import pandas as pd
 
-    names = (
-        "name", "kind", "settings", "rows", "seconds", "choosing_error", "error", "standard_error", "balanced_error",
-        "tested", "seconds_per_prediction", "vectors", "size", "reason",
-    )  # fmt: skip
-    rows = [{name: getattr(row, name) for name in names} | {"chosen": row is outcome.chosen} for row in outcome.rows]
+    names = ("name", "kind", "settings", "rows", "seconds", "error", "standard_error", "tested",
+             "seconds_per_prediction", "vectors", "size", "reason")  # fmt: skip
+    rows = [
+        {name: getattr(row, name) for name in names}
+        | {"metric": outcome.metric, "validation": None if row.choosing_error is None else 1 - row.choosing_error}
+        | {"test": row.metrics.get(outcome.metric), "test_standard_error": row.spread}
+        | {name.replace("-", "_"): row.metrics.get(name) for name in METRICS}
+        | {"chosen": row is outcome.chosen}
+        for row in outcome.rows
+    ]
     return pd.DataFrame(rows).convert_dtypes().rename(columns={"size": "bytes"}).to_csv(index=False)

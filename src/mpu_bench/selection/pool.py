@@ -22,8 +22,9 @@ from mpu_bench.selection.worker import Answer, Asked, Evaluated, Ready, serve
 from mpu_bench.threads import variables
 
 _LOOK_SECONDS = 0.05
-_SECONDS_TO_START = 120.0  # to import, to load the rows, and to compile
-_GRACE = 1.2  # times the seconds that a learner was told
+_SECONDS_TO_START = 600.0  # to import, to load the rows, and to compile; a machine may be busy
+_GRACE = 1.2  # times the seconds that a classifier was told, ...
+_GRACE_SECONDS = 1.0  # ... and so many more: it may have to be validated on many folds
 _SHARE_OF_MEMORY = 0.8  # of what is free, for all workers
 
 
@@ -55,7 +56,7 @@ class Pool:
 
     def __init__(self, source: Source, folder: Path, jobs: int) -> None:
         self._source, self._folder = source, folder
-        self._compiling: list[tuple[float, float]] = []  # from when to when
+        self._preparing: list[tuple[float, float]] = []  # from when to when
         self._most_memory = _SHARE_OF_MEMORY * psutil.virtual_memory().available / jobs
         self._workers = [self._start() for _ in range(jobs)]
 
@@ -97,10 +98,10 @@ class Pool:
         return any(each.asked is not None and not each.is_ready for each in self._workers)
 
     @property
-    def compiled(self) -> float:
-        """The seconds in which some worker compiled."""
+    def preparing(self) -> float:
+        """The seconds in which some worker imported, loaded or compiled what it needed."""
         seconds, until = 0.0, -math.inf
-        for began, ended in sorted(self._compiling):
+        for began, ended in sorted(self._preparing):
             seconds += max(ended - max(began, until), 0.0)
             until = max(until, ended)
         return seconds
@@ -143,12 +144,12 @@ class Pool:
                 told: Answer | Ready = worker.connection.recv()
                 if not isinstance(told, Ready):
                     return told
+                self._preparing.append((worker.began, time.monotonic()))
                 worker.began, worker.is_ready = time.monotonic(), True
-                self._compiling.append((worker.began - told.compiled, worker.began))
         except (EOFError, OSError):
             _end(worker)
             return _without_result(worker.asked, "its process ended by itself")
-        most = worker.asked.seconds * _GRACE if worker.is_ready else _SECONDS_TO_START
+        most = worker.asked.seconds * _GRACE + _GRACE_SECONDS if worker.is_ready else _SECONDS_TO_START
         if worker.seconds > most:
             _end(worker)
             return _without_result(worker.asked, _why_ended(worker))

@@ -10,16 +10,21 @@ from typing import Any
 
 import yaml
 
-from mpu_bench.core.kernels import Gaussian
+from mpu_bench.config.bounds import MOST_PASSES
+from mpu_bench.core.counters import UNLIMITED
+from mpu_bench.core.kernels import Gaussian, Kernel, Linear
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.prepare.load import preprocessing_of
+from mpu_bench.data.prepare.load import preprocessing_of, training_content
+from mpu_bench.errors import ConfigError
 from mpu_bench.estimators.base import REDUCTIONS
+from mpu_bench.estimators.online import OnlineClassifier
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import SavedModel
 from mpu_bench.selection.rows import Source
+from mpu_bench.texts import one_line
 
-_HEAD = "# The learner that was chosen for {file}; `mpu-bench run` with this file trains it again.\n"
+_HEAD = "# The classifier chosen for {file}; `mpu-bench run` with this file trains it again on all training rows.\n"
 
 
 def model_of(classifier: Any, card: Card, home: DataHome) -> SavedModel:
@@ -37,17 +42,17 @@ def model_of(classifier: Any, card: Card, home: DataHome) -> SavedModel:
     from mpu_bench.estimators.saving import saved_model
 
     saved = saved_model(classifier, preprocessing_of(card, home))
-    origin = saved.origin.model_copy(update={"dataset": card.name})
+    origin = saved.origin.model_copy(update={"dataset": card.name, "trained_on": training_content(card, home)})
     return replace(saved, classes=Classes.of(card.class_names, card.class_words), origin=origin)
 
 
-def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, Any], rows: int) -> str:
+def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, Any], rows: int, folder: Path) -> str:
     """Return the config that trains the chosen solver again on all training rows.
 
     Parameters
     ----------
     classifier : SolverClassifier
-        The choice.
+        The choice, fitted.
     source : Source
     file : str
         The user's file, or the name of a dataset.
@@ -55,8 +60,12 @@ def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, A
         The options that were given of it.
     rows : int
         The training rows.
+    folder : Path
+        Of the config, to which its paths are relative.
     """
-    solver, kernel = classifier._solver(rows), classifier._kernel(None)
+    is_online = isinstance(classifier, OnlineClassifier)
+    solver = classifier._solver(rows, classifier.max_iter) if is_online else classifier._solver(rows)
+    kernel, most = classifier._kernel(None), classifier._most_presented(rows)
     parameters = {each.name: _plain(getattr(solver, each.name)) for each in fields(solver)}
     parameters = {name: value for name, value in parameters.items() if value is not None}
     if len(classifier.classes_) > 2 and solver.classes == "two":
@@ -69,19 +78,40 @@ def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, A
             key: value for key, value in wishes.items() if (key, value) not in (("seed", 0), ("missing", "refuse"))
         }
         if "test" in given:
-            given["test"] = os.path.abspath(given["test"])  # noqa: PTH100
-        dataset: Any = {"file": os.path.abspath(file), "as": source.dataset, **given, **options}  # noqa: PTH100
+            given["test"] = _relative(given["test"], folder)
+        dataset: Any = {"file": _relative(file, folder), "as": source.dataset, **given, **options}
     else:
         options = {**source.options, **options}
         dataset = {file: options} if options else file
     content = {
         "name": f"try-{source.dataset}-again",
         "dataset": dataset,
-        "kernel": {"gaussian": {"gamma": float(kernel.gamma)}} if isinstance(kernel, Gaussian) else "linear",
+        "kernel": _kernel(kernel),
         "solvers": [{solver.name: parameters}],
+        "seed": classifier.random_state,
+        **({} if most >= UNLIMITED else {"stop": {"passes": _passes(classifier, most / rows)}}),
     }
-    return _HEAD.format(file=file) + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    return _HEAD.format(file=one_line(Path(file).name)) + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+
+
+def _kernel(kernel: Kernel) -> Any:
+    if isinstance(kernel, Linear):
+        return "linear"
+    if isinstance(kernel, Gaussian):
+        return {"gaussian": {"gamma": float(kernel.gamma)}}
+    raise ConfigError(f"a config for the kernel {kernel} is not written; train it with a config of your own")
 
 
 def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
+
+
+def _passes(classifier: Any, most: float) -> float:
+    """Return after how many passes a run ends at the latest, where each binary subproblem has at most so many."""
+    classes = len(classifier.classes_)
+    pairs = classes * (classes - 1) // 2
+    return min(most * (classes if classes > 2 and classifier.multi_class == "ovr" else pairs), MOST_PASSES)
+
+
+def _relative(file: str, folder: Path) -> str:
+    return os.path.relpath(os.path.realpath(file), os.path.realpath(folder))

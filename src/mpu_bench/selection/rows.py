@@ -1,7 +1,12 @@
-"""The rows of a selection: those that candidates learn from, those that choose, and those that no choice has seen."""
+"""The rows of a selection: training set, validation set and test set, and the metric that fits them.
+
+Of few training rows a validation set would be too small to choose by: they are cross-validated, and every candidate is
+then trained on all of them.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,27 +21,36 @@ from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.estimators.inputs import as_array
-from mpu_bench.models.evaluation import errors_by_class
+from mpu_bench.models.evaluation import chance_of
 
-RARE = 0.1  #: a class with a smaller share of the training rows makes the balanced error choose
-_HELD_OUT = 0.2  # of the training rows choose, ...
-_MOST_HELD_OUT, _MOST_TESTED = 10_000, 20_000  # ... at most; and of the test rows so many are looked at
+RARE = 0.2  #: of two classes, one with a smaller share of the training rows makes balanced accuracy choose
+CROSS_VALIDATED = 2000  #: training rows, below which folds choose
+_FOLDS, _REPEATED, _REPEATS = 5, 400, 3  # below so many rows, folds are drawn so often
+_SIGNIFICANT = 0.05
+_LOOKED_AT = 2000  # rows, on which a linear classifier is compared with a constant
+_VALIDATION = 0.2  # of the training rows choose, ...
+_MOST_VALIDATION, _MOST_TESTED = 10_000, 20_000  # ... at most; and of the test rows so many are looked at
 _FEWEST = 2  # rows of a class in every part of the training rows
 _PAIRS_OF_ROWS = 10_000  # whose distance is looked at
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the rows come from: a dataset with its options, where it is kept, and what decides the parts."""
+    """Where the rows come from: a dataset with its options, where it is kept, what decides the parts; and what chooses.
+
+    ``metric`` is one of `METRICS`.
+    """
 
     dataset: str
     options: Mapping[str, Any]
     home: DataHome
     seed: int = 0
+    metric: str = "accuracy"
 
     def load(self, progress: Progress = SILENT) -> Data:
         """Return the rows; they are prepared first where need be."""
-        return Data(load_problem(catalog.card(self.dataset, self.options), self.home, progress), self.seed)
+        problem = load_problem(catalog.card(self.dataset, self.options), self.home, progress)
+        return Data(problem, self.seed, self.metric)
 
 
 @dataclass
@@ -45,6 +59,7 @@ class Data:
 
     problem: Problem
     seed: int = 0
+    metric: str = "accuracy"
 
     @cached_property
     def X(self) -> Any:  # noqa: N802
@@ -65,25 +80,58 @@ class Data:
         return np.concatenate([order[np.sort(ahead)], np.delete(order, ahead)])
 
     @property
-    def held_out(self) -> int:
-        """How many rows choose."""
-        return min(int(_HELD_OUT * self.problem.n), _MOST_HELD_OUT)
+    def is_cross_validated(self) -> bool:
+        """Whether folds choose, and not a validation set."""
+        return self.problem.n < CROSS_VALIDATED
+
+    @property
+    def validation_rows(self) -> int:
+        """How many rows choose: all where they are cross-validated."""
+        n = self.problem.n
+        return n if self.is_cross_validated else min(int(_VALIDATION * n), _MOST_VALIDATION)
 
     @property
     def learned_from(self) -> int:
-        """How many rows there are to learn from."""
-        return self.problem.n - self.held_out
+        """How many rows there are to learn from while choosing: all where they are cross-validated."""
+        return self.problem.n - (0 if self.is_cross_validated else self.validation_rows)
 
     def training(self, rows: int) -> tuple[Any, NDArray[np.int32]]:
         """Return so many rows to learn from; all training rows if they are more than `learned_from`."""
-        chosen = np.sort(self.order[:rows])
+        return self.part(np.sort(self.order[:rows]))
+
+    def part(self, chosen: NDArray[np.int64]) -> tuple[Any, NDArray[np.int32]]:
+        """Return some of the training rows, by their indices."""
         return self.X[chosen], self.y[chosen]
 
+    def splits(self, rows: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Return the indices of the rows to train on and of those to validate on, of each split; none is left of all.
+
+        Where rows are cross-validated, `folds` splits come to each of them once, and ``rows`` does not matter.
+        """
+        if self.is_cross_validated:
+            return self._folds
+        if rows > self.learned_from:
+            return []
+        return [(np.sort(self.order[:rows]), np.sort(self.order[self.learned_from :]))]
+
+    @property
+    def folds(self) -> int:
+        """Into how many parts the training rows are divided where they are cross-validated, else 1."""
+        return min(_FOLDS, int(np.bincount(self.y).max())) if self.is_cross_validated else 1
+
+    @property
+    def repeats(self) -> int:
+        """How often they are divided anew."""
+        return _REPEATS if self.problem.n < _REPEATED else 1
+
     @cached_property
-    def validation(self) -> tuple[Any, NDArray[np.int32]]:
-        """The rows that choose."""
-        chosen = np.sort(self.order[self.learned_from :])
-        return self.X[chosen], self.y[chosen]
+    def _folds(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        from sklearn.model_selection import RepeatedStratifiedKFold
+
+        divided = RepeatedStratifiedKFold(n_splits=self.folds, n_repeats=self.repeats, random_state=self.seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of classes with fewer rows than folds
+            return list(divided.split(self.y, self.y))
 
     @cached_property
     def test(self) -> tuple[Any, NDArray[np.int32]]:
@@ -93,11 +141,27 @@ class Data:
         X = as_array(self.problem.test, self.problem.features)
         return X[chosen], np.asarray(self.problem.test_labels)[chosen]
 
-    @cached_property
-    def is_rare(self) -> bool:
-        """Whether a class has less than a tenth of the training rows of two."""
-        shares = np.bincount(self.y, minlength=2) / len(self.y)
-        return len(shares) == 2 and bool(shares.min() < RARE)
+    def fitting_metric(self) -> tuple[str, str]:
+        """Return the metric that fits the classes, and why: balanced accuracy where a constant is hard to beat."""
+        shares = np.bincount(self.y, minlength=len(self.problem.classes)) / len(self.y)
+        if shares.min() < 2 * RARE / len(shares):
+            name = self.problem.classes[int(shares.argmin())]
+            return "balanced-accuracy", f"class '{name}' has {100 * shares.min():.3g} % of the training rows"
+        if shares.max() >= 0.5 and self._constant_wins():
+            name = self.problem.classes[int(shares.argmax())]
+            return "balanced-accuracy", f"a linear classifier is not clearly more accurate than always '{name}'"
+        return "accuracy", "no class is rare"
+
+    def _constant_wins(self) -> bool:
+        """Whether a linear classifier, cross-validated on some rows, is no more accurate than a constant."""
+        from sklearn.model_selection import cross_val_predict
+        from sklearn.svm import LinearSVC
+
+        X, y = self.training(min(_LOOKED_AT, self.problem.n))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it need not converge, and a class may have few rows
+            predicted = cross_val_predict(LinearSVC(random_state=self.seed), X, y, cv=2)
+        return chance_of("accuracy", y, predicted, np.zeros((0, 1))) > _SIGNIFICANT
 
     @property
     def width(self) -> float:
@@ -107,10 +171,3 @@ class Data:
         difference = self.X[first] - self.X[second]
         mean = float(np.square(difference).sum() if isinstance(difference, np.ndarray) else difference.power(2).sum())
         return 2 * _PAIRS_OF_ROWS / mean if mean > 0 else 1.0
-
-
-def errors(y: NDArray[np.int32], predicted: NDArray[Any], classes: int) -> tuple[float, float]:
-    """Return the share of wrong labels, and its mean over the classes: the balanced error."""
-    balanced = errors_by_class(predicted, y, classes)["balanced_error"]
-    assert balanced is not None
-    return float((y != predicted).mean()), balanced

@@ -37,7 +37,10 @@ class Fit:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What came of it: the error that chooses, the seconds of training, or why there is no model."""
+    """What came of it: 1 - the metric that chooses, the seconds of training, or why there is no model.
+
+    ``chance`` is the p that on the rows that choose the metric is no better than a constant's.
+    """
 
     fit: Fit
     error: float = math.inf
@@ -45,6 +48,7 @@ class Fitted:
     spent: float = 0.0  #: seconds with those of predicting the rows that choose
     reason: str = ""  #: why there is none
     is_cut: bool = False  #: whether training was ended by its seconds
+    chance: float = 1.0
 
 
 def sizes(rows: int) -> list[int]:
@@ -142,7 +146,7 @@ class Schedule:
 
     def __init__(self, candidates: Sequence[Candidate], rows: int) -> None:
         self.courses = {each.name: Course(each, sizes(rows)) for each in candidates}
-        self._number = 0
+        self.fits = 0  #: how many settings have been trained, each step of one anew
 
     def next(self, seconds_left: float) -> Fit | None:
         """Return what is to be trained next, within the seconds that are left; None if there is nothing now."""
@@ -157,8 +161,8 @@ class Schedule:
         chosen = min(ready, key=self._rank)
         seconds = self._most_seconds(chosen, seconds_left)
         chosen.under_way += 1
-        self._number += 1
-        return Fit(chosen.candidate, chosen.waiting.pop(0), chosen.sizes[chosen.step], seconds, self._number)
+        self.fits += 1
+        return Fit(chosen.candidate, chosen.waiting.pop(0), chosen.sizes[chosen.step], seconds, self.fits)
 
     def _most_seconds(self, chosen: Course, seconds_left: float) -> float:
         """Return what a fit may take, so that one that does not end leaves seconds for the other candidates."""

@@ -14,12 +14,13 @@ from mpu_bench.selection.outcome import Outcome, Row, choose, row_of
 from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Course, Fit, Fitted, Schedule
-from mpu_bench.selection.worker import Answer, Evaluated, Evaluation, model_path
+from mpu_bench.selection.worker import Answer, Asked, Evaluated, Evaluation, model_path
 
 _FOR_TUNING = 0.7  # of the seconds; the rest is for the test rows and the last training
 _FOR_TEST_ROWS = 0.5  # of what is left then
+_FOR_LAST_TRAINING = 0.3  # of the seconds, however many the others have taken: a machine may be busy
 _LEAST_SECONDS = 1.0
-_SECONDS_OF_GRACE = 1.0  # for what is under way at an end: a process that is ended needs two to begin anew
+_SECONDS_OF_GRACE = 2.0  # for what is under way at an end: a process that is ended needs two to begin anew
 
 
 @dataclass
@@ -32,10 +33,10 @@ class Session:
     candidates : sequence of Candidate
     learned_from, all_rows : int
         Rows of the training part that candidates are tuned on, and all of them.
-    began, seconds : float
-        When it began, by `time.monotonic`, and how many seconds it may take; those of compiling are added.
-    is_rare : bool
-        Whether the balanced error chooses.
+    seconds : float
+        How many it may take; those in which processes start and compile are added.
+    began : float
+        When it began, by `time.monotonic`.
     folder : Path
         For models meanwhile.
     most_bytes : int or None
@@ -48,34 +49,37 @@ class Session:
     candidates: Sequence[Candidate]
     learned_from: int
     all_rows: int
-    began: float
     seconds: float
-    is_rare: bool = False
+    began: float = field(default_factory=time.monotonic)
     folder: Path = Path()
     most_bytes: int | None = None
     changed: Callable[[Outcome], None] = lambda _outcome: None
-    compiled: float = 0.0
+    preparing: float = 0.0
     _evaluated: dict[str, Evaluated] = field(default_factory=dict)
     _learned: set[int] = field(default_factory=set)  #: fits that were learned of, and whose model may be there
 
     def __post_init__(self) -> None:
         self.schedule = Schedule(self.candidates, self.learned_from)
         self.last: Fitted | None = None  #: the choice, trained on all rows
+        self._note = ""
 
     @property
     def seconds_left(self) -> float:
         """Until the end of all."""
-        return self.began + self.seconds + self.compiled - time.monotonic()
+        return self.began + self.seconds + self.preparing - time.monotonic()
 
     @property
     def outcome(self) -> Outcome:
         """What is known by now."""
         rows = [self._row(each) for each in self.schedule.courses.values()]
         if self.last is None:
-            chosen = choose(rows, self.most_bytes)
+            best = choose(rows, self.most_bytes)
         else:  # it stays the choice, whatever its size has become
-            chosen = next(row for row in rows if row.name == self.last.fit.candidate.name)
-        return Outcome(rows, chosen, self.all_rows, self.is_rare)
+            best = next(row for row in rows if row.name == self.last.fit.candidate.name)
+        outcome = Outcome(rows, best, self.all_rows, self.source.metric, note=self._note)
+        if best is not None and not outcome.is_better_than_constant(best, self.schedule.fits):
+            outcome.chosen, outcome.refused = None, best
+        return outcome
 
     def _row(self, course: Course) -> Row:
         name = course.candidate.name
@@ -101,7 +105,7 @@ class Session:
             if not pool.is_busy or (left <= 0 and not pool.is_getting_ready):
                 break
             self._learn(pool.answers(left))
-            self.compiled = pool.compiled
+            self.preparing = pool.preparing
         for answers in _last(pool):
             self._learn(answers)
         for each in self.schedule.courses.values():
@@ -125,16 +129,16 @@ class Session:
 
     def _evaluate(self, pool: Pool, models: Sequence[Fitted]) -> None:
         waiting, end = sorted(models, key=lambda each: each.error), math.inf
-        while (left := min(end + pool.compiled - time.monotonic(), self._for_test_rows)) > 0:
+        while (left := min(end + pool.preparing - time.monotonic(), self._for_test_rows)) > 0:
             while pool.has_room and waiting:
                 best = waiting.pop(0)
                 pool.ask(Evaluation(best.fit.candidate.name, best.fit.number, left))
             if not pool.is_busy:
                 break
             self._see(pool.answers(left))
-            self.compiled = pool.compiled
+            self.preparing = pool.preparing
             if end == math.inf and self._evaluated:  # the processes may have had to begin anew
-                end = self._for_test_rows + time.monotonic() - pool.compiled
+                end = self._for_test_rows + time.monotonic() - pool.preparing
         for answers in _last(pool):
             self._see(answers)
 
@@ -149,29 +153,36 @@ class Session:
             self.changed(self.outcome)
 
     def _train_choice(self, pool: Pool) -> None:
-        """Train the choice on all training rows if that fits into the seconds."""
-        chosen = self.outcome.chosen
-        if chosen is None or (best := self.schedule.courses[chosen.name].best) is None:
+        """Train the choice on all training rows, unless that would take more seconds than there are."""
+        outcome = self.outcome
+        chosen = outcome.chosen or outcome.refused  # on all rows it may be better than a constant
+        if chosen is None or (best := self.schedule.courses[chosen.name].best) is None or chosen.rows == self.all_rows:
             return
-        growth = (self.all_rows / best.fit.rows) ** best.fit.candidate.growth
-        if best.fit.rows < self.learned_from or best.seconds * growth > self.seconds_left:
+        foreseen = best.seconds * (self.all_rows / best.fit.rows) ** best.fit.candidate.growth
+        left = max(self.seconds_left, self.seconds * _FOR_LAST_TRAINING, _LEAST_SECONDS)
+        if foreseen > left:
+            self._note = f"that would take about {foreseen:.3g} s, and {left:.3g} s were left; give more --seconds"
             return
-        left = max(self.seconds_left, _LEAST_SECONDS)
-        fit = Fit(best.fit.candidate, best.fit.setting, self.all_rows, left, 0)
-        if (fitted := self._answer(pool, fit, left)) is None or fitted.reason or fitted.is_cut:
+        fitted = self._answer(pool, Fit(best.fit.candidate, best.fit.setting, self.all_rows, left, 0))
+        if fitted.reason or fitted.is_cut:
+            self._note = fitted.reason or f"that did not end within {left:.3g} s; give more --seconds"
             return
-        evaluated = self._answer(pool, Evaluation(chosen.name, 0, left), max(self.seconds_left, _LEAST_SECONDS))
-        is_fit = evaluated is not None and not evaluated.reason
-        if is_fit and (self.most_bytes is None or evaluated.size <= self.most_bytes):
+        evaluated = self._answer(pool, Evaluation(chosen.name, 0, left))
+        if evaluated.reason:
+            self._note = evaluated.reason
+        elif self.most_bytes is not None and evaluated.size > self.most_bytes:
+            self._note = "the model of all rows is larger than --memory"
+        else:
             self.last, self._evaluated[chosen.name] = fitted, evaluated
             self.changed(self.outcome)
 
-    def _answer(self, pool: Pool, asked: Any, seconds: float) -> Any:
+    def _answer(self, pool: Pool, asked: Asked) -> Any:
+        """Return the answer, which comes in any case: a worker that takes too long is ended."""
         pool.ask(asked)
-        found = pool.answers(seconds)
-        if not found:
-            pool.drop()
-        return found[0] if found else None
+        while not (found := pool.answers(asked.seconds)):
+            pass
+        self.preparing = pool.preparing
+        return found[0]
 
     def model_of_choice(self) -> Path | None:
         """Return the file of the model that was chosen."""

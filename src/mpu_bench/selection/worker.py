@@ -6,22 +6,27 @@ import pickle
 import signal
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from mpu_bench import processes
-from mpu_bench.selection.rows import Data, Source, errors
+from mpu_bench.core.models import labels_of
+from mpu_bench.models.evaluation import METRICS, chance_of, constant_score, score_of, standard_error_of
+from mpu_bench.selection.rows import Data, Source
 from mpu_bench.selection.schedule import Fit, Fitted
 from mpu_bench.texts import plain
 
 _FEW_ROWS = 60  # to compile on
 _SECONDS_TO_WARM_UP = 0.2  # for training on them, compiling apart: it need not converge
 _SHARE_OF_TRAINING = 0.7  # of the seconds of a fit: the rest is for predicting
+_LEAST_SHARE = 0.1  # of them, for the last training whatever the others took
 _BYTES_OF_NUMBER, _LONGEST_REASON = 4, 200
 
 
@@ -38,14 +43,17 @@ class Evaluation:
 class Evaluated:
     """What a model comes to.
 
-    ``error`` and ``balanced_error`` are shares of the test rows, ``right`` one bit for each of them, ``truth`` their
-    classes; ``seconds_per_prediction`` is that of many rows at once. ``size`` is in bytes, its numbers in single
-    precision.
+    ``metrics`` are those of `METRICS` that exist on the test rows, ``spread`` the standard error of the one that
+    chooses, ``constant`` that of the best constant, and ``chance`` the p that it is no better. ``right`` is one bit for
+    each test row, ``truth`` their classes; ``seconds_per_prediction`` is that of many rows at once. ``size`` is in
+    bytes, its numbers in single precision.
     """
 
     evaluation: Evaluation
-    error: float = np.nan
-    balanced_error: float = np.nan
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    spread: float = np.nan
+    constant: float = np.nan
+    chance: float = 1.0
     tested: int = 0
     right: bytes = b""
     truth: bytes = b""
@@ -57,9 +65,7 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Ready:
-    """Told before what was asked begins: all is imported, loaded and compiled, the last in so many seconds."""
-
-    compiled: float = 0.0
+    """Told before what was asked begins: all is imported, loaded and compiled."""
 
 
 Asked = Fit | Evaluation
@@ -89,7 +95,8 @@ def answer(asked: Asked, data: Data, folder: Path, warm: set[str], tell: Callabl
     """Do what is asked; whatever is raised becomes the reason why there is no result."""
     try:
         if isinstance(asked, Fit):
-            tell(Ready(_compiled(asked, data, warm)))
+            _compile(asked, data, warm)
+            tell(Ready())
             return _fit(asked, data, folder)
         return _evaluate(asked, data, folder, tell)
     except MemoryError:
@@ -99,56 +106,93 @@ def answer(asked: Asked, data: Data, folder: Path, warm: set[str], tell: Callabl
     return Fitted(asked, reason=reason) if isinstance(asked, Fit) else Evaluated(asked, reason=reason)
 
 
-def _compiled(fit: Fit, data: Data, warm: set[str]) -> float:
-    """Let what a fit needs be compiled, or loaded, on a few rows, if it is not; return the seconds of compiling."""
-    before = _seconds_of_compiler()
-    if fit.candidate.classifier not in warm:
+def _compile(fit: Fit, data: Data, warm: set[str]) -> None:
+    """Let what a fit needs be compiled, or loaded, on a few rows, if it is not."""
+    if fit.candidate.classifier in warm:
+        return
+    if fit.candidate.is_own:  # peers have nothing to compile, and no end that could be set
         made = fit.candidate.made(fit.setting, data.seed, _SECONDS_TO_WARM_UP)
-        if fit.candidate.is_own:  # peers have nothing to compile, and no end that could be set
-            few = data.training(max(_FEW_ROWS, 2 * len(data.problem.classes)))
-            made.fit(*few).predict(few[0])
-        warm.add(fit.candidate.classifier)
-    return _seconds_of_compiler() - before
-
-
-def _seconds_of_compiler() -> float:
-    from mpu_bench.core.clock import COMPILER
-
-    return COMPILER.seconds
+        few = data.training(max(_FEW_ROWS, 2 * len(data.problem.classes)))
+        made.fit(*few).predict(few[0])
+    warm.add(fit.candidate.classifier)
 
 
 def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
-    made = fit.candidate.made(fit.setting, data.seed, fit.seconds * _SHARE_OF_TRAINING)
-    X, y = data.training(fit.rows)
-    began = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        made.fit(X, y)
-    seconds = time.perf_counter() - began
-    is_cut = any("max_seconds" in str(each.message) for each in caught)
-    if fit.rows > data.learned_from:  # nothing is left to choose by
-        error = np.nan
-    else:
-        validation, labels = data.validation
-        error = errors(labels, made.predict(validation), len(data.problem.classes))[data.is_rare]
+    """Train and validate on every split; what is kept is trained on the rows of the last, or on all of them."""
+    began, splits, held = time.perf_counter(), data.splits(fit.rows), list[tuple[Any, ...]]()
+    parts = [data.part(rows) for rows, _ in splits]
+    if not splits or data.is_cross_validated:
+        parts.append(data.training(fit.rows))
+    made, seconds, is_cut = None, 0.0, False
+    for place, (X, y) in enumerate(parts):
+        left = fit.seconds * _SHARE_OF_TRAINING - (time.perf_counter() - began)
+        most = max(left, _LEAST_SHARE * fit.seconds) / (len(parts) - place)
+        made = fit.candidate.made(fit.setting, data.seed, most)
+        before = time.perf_counter()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            made.fit(X, y)
+        seconds = time.perf_counter() - before
+        is_cut |= seconds >= most and any(issubclass(each.category, ConvergenceWarning) for each in caught)
+        if place < len(splits):
+            validation, labels = data.part(splits[place][1])
+            scores = _scores(made, validation, len(data.problem.classes))
+            held.append((labels, labels_of(scores), scores))
+    error, chance = _validated(data, held)
     spent = time.perf_counter() - began
     model_path(folder, fit.number).write_bytes(pickle.dumps(made))
-    return Fitted(fit, error, seconds, spent, is_cut=is_cut)
+    return Fitted(fit, error, seconds, spent, is_cut=is_cut, chance=chance)
+
+
+def _validated(data: Data, held: Sequence[tuple[Any, ...]]) -> tuple[float, float]:
+    """Return 1 - the mean of the metric over the splits, and the p that it is no better than a constant's."""
+    if not held:
+        return np.nan, 1.0
+    found = np.array([score_of(data.metric, *each) for each in held])
+    known = found[~np.isnan(found)]  # a fold may lack the rows of a class
+    once = (np.concatenate(each) for each in zip(*held[: data.folds], strict=True))  # every row
+    return float(1 - known.mean()) if len(known) else np.inf, chance_of(data.metric, *once)
+
+
+def _scores(model: Any, X: Any, classes: int) -> NDArray[np.float64]:
+    """Return a classifier's scores as of a model, shape (n, c), or (n, 1) for two classes.
+
+    A class that it was not trained on has less than every other.
+    """
+    scores = np.asarray(model.decision_function(X), np.float64).reshape(X.shape[0], -1)
+    if scores.shape[1] == 1 < classes - 1:
+        scores = np.hstack([-scores, scores])
+    if scores.shape[1] in (1, classes):
+        return scores
+    whole: NDArray[np.float64] = np.full((len(scores), classes), scores.min(initial=0.0) - 1)
+    whole[:, model.classes_] = scores
+    return whole
 
 
 def _evaluate(evaluation: Evaluation, data: Data, folder: Path, tell: Callable[[Ready], None]) -> Evaluated:
     model = pickle.loads(model_path(folder, evaluation.number).read_bytes())
     X, y = data.test
-    before = _seconds_of_compiler()
     model.predict(X[:_FEW_ROWS])  # what is to be compiled, is
-    tell(Ready(_seconds_of_compiler() - before))
+    tell(Ready())
     began = time.perf_counter()
     predicted = model.predict(X)
     seconds = (time.perf_counter() - began) / max(len(y), 1)
-    error, balanced = errors(y, predicted, len(data.problem.classes))
     vectors, size = _size(model)
-    right, truth = np.packbits(predicted == y).tobytes(), y.astype(np.uint16).tobytes()
-    return Evaluated(evaluation, error, balanced, len(y), right, truth, seconds, vectors, size)
+    answers = y, predicted, _scores(model, X, len(data.problem.classes))
+    known = {name: score_of(name, *answers) for name in METRICS}
+    return Evaluated(
+        evaluation,
+        {name: value for name, value in known.items() if not np.isnan(value)},
+        standard_error_of(data.metric, *answers),
+        constant_score(data.metric, y, len(data.problem.classes)),
+        chance_of(data.metric, *answers),
+        len(y),
+        np.packbits(predicted == y).tobytes(),
+        y.astype(np.uint16).tobytes(),
+        seconds,
+        vectors,
+        size,
+    )
 
 
 def _size(model: Any) -> tuple[int, int]:

@@ -114,7 +114,7 @@ def not_installed(name: str) -> str:
     module, package = _OPTIONAL.get(name, ("", ""))
     if not module or importlib.util.find_spec(module) is not None:
         return ""
-    return f"{package} is not installed: pip install 'mpu-bench[peers]'"
+    return f"{package} is not installed: {installed.extra('peers')}"
 
 
 def package_of(name: str) -> str:

@@ -246,14 +246,13 @@ def _pair(problem: Problem, first: int, second: int) -> Problem:
     chosen = np.flatnonzero((problem.labels == first) | (problem.labels == second))
     names = problem.classes[first], problem.classes[second]
     return replace(
-        problem,
+        problem.without_test(),
         name=f"{problem.name} ({' against '.join(names)})",
         train=take(problem.train, chosen),
         labels=(problem.labels[chosen] == second).astype(np.int32),
         weights=None if problem.weights is None else problem.weights[chosen],
         classes=names,
         fingerprint=f"{problem.fingerprint} {first} {second}",
-        **_no_test(problem),
     )
 
 
@@ -274,9 +273,4 @@ def _one_against_rest(problem: Problem, positive: int) -> Problem:
 
         counts = problem.counts
         changed |= {"make": relabeled, "counts": (sum(counts) - counts[positive], counts[positive])}
-    return replace(problem, **changed, **_no_test(problem))
-
-
-def _no_test(problem: Problem) -> dict[str, Any]:
-    none = np.arange(0)
-    return {"test": take(problem.test, none), "test_labels": problem.test_labels[none]}
+    return replace(problem.without_test(), **changed)

@@ -13,21 +13,24 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from mpu_bench.config.rules import Explained
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text, is_file, read_csv, told_if_unwritable, write_all, write_compressed, write_text
-from mpu_bench.quantities import FINISHED, RECORD_COLUMNS, format_number
+from mpu_bench.quantities import FINISHED, RECORD_COLUMNS, RunStatus, format_number
 from mpu_bench.results.curves import curve_identity
 from mpu_bench.results.folder import CURVES, MACHINES, RUNS, ResultsFolder, open_results
 from mpu_bench.results.rows import made_publishable
 from mpu_bench.results.store import ABOUT
+from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import comparison, regression
 from mpu_bench.verdict.cells import COLUMNS, RATIO, Cell
 from mpu_bench.verdict.judge import DIFFERS, NOT_RUN, REFUTED
+from mpu_bench.verdict.points import Evidence
 from mpu_bench.verdict.regression import Difference, Results
 
 VERDICTS = "comparison.csv"
@@ -54,7 +57,7 @@ def accept(folder: Path, baseline: Path) -> Path:
                 _keep(results, place)
             with open_results(place) as kept:
                 cells = comparison.of_results(kept)
-            write_text(place / VERDICTS, csv_text([asdict(cell) for cell in cells], COLUMNS))
+            write_text(place / VERDICTS, csv_text([cell.written() for cell in cells], COLUMNS))
     return place
 
 
@@ -102,7 +105,7 @@ def _about(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "hours": round(sum(record["train_seconds"] or 0.0 for record in finished) / 3600, 5),
         "runs": len(finished),
         "planned": len(records),
-        "missing": missing(records),
+        "missing": list(map(str, missing(records))),
     }
 
 
@@ -110,8 +113,22 @@ def _json(content: Mapping[str, Any]) -> str:
     return json.dumps(made_publishable(content), indent=2) + "\n"
 
 
-def missing(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return of which dataset how many runs have no result, and why: the first sentence of each reason."""
+class Missing(NamedTuple):
+    """Runs of a dataset that have no result: how many, and why, the first sentence of the reason."""
+
+    dataset: str
+    is_part: bool  #: whether other runs of the dataset have one
+    runs: int
+    status: RunStatus
+    reason: str
+
+    def __str__(self) -> str:
+        part, why = "part of " * self.is_part, f": {self.reason}" if self.reason else ""
+        return f"{part}{self.dataset}, {self.runs} run{'s'[: self.runs > 1]}: {self.status}{why}"
+
+
+def missing(records: Sequence[Mapping[str, Any]]) -> list[Missing]:
+    """Return what has no result, by dataset and reason."""
     failed = Counter(
         (record["dataset"], record["status"], (record["reason"] or "").partition(". ")[0])
         for record in records
@@ -119,15 +136,14 @@ def missing(records: Sequence[Mapping[str, Any]]) -> list[str]:
     )
     begun = {record["dataset"] for record in records if record["status"] in FINISHED}
     return [
-        f"{'part of ' * (dataset in begun)}{dataset}, {count} run{'s'[: count > 1]}: {status}{': ' if reason else ''}"
-        f"{reason}"
+        Missing(dataset, dataset in begun, count, RunStatus(status), reason)
         for (dataset, status, reason), count in failed.items()
     ]
 
 
 def _without_paths(text: str) -> str:
     """Return a text with the last name of every path: where a file was on this machine says nothing on another."""
-    return re.sub(r"(?<![\w.:/])/(?:[\w.+~-]+/)+", "", text)
+    return re.sub(r"(?<![\w.:/~])(?:~/(?:[\w.+~-]+/)*|/(?:[\w.+~-]+/)+)", "", text)
 
 
 def about(folder: Path) -> dict[str, Any]:
@@ -140,10 +156,11 @@ def about(folder: Path) -> dict[str, Any]:
     """
     with open_results(folder) as results:
         try:
-            known = {name: results.facts[name] for name in ("name", "date", "hours", "runs", "planned", "missing")}
+            known = {name: results.facts[name] for name in ("name", "date", "hours", "runs", "planned")}
         except KeyError as error:
             raise StoreError(f"{folder / ABOUT}: has no {error}; accept the results again") from None
-        return known | {name: results.fact(name) for name in ("paper", "options")}
+        known |= {name: results.fact(name) for name in ("paper", "options")}
+        return known | {"missing": missing(results.records())}
 
 
 def cells(folder: Path) -> list[Cell]:
@@ -164,7 +181,7 @@ def cells(folder: Path) -> list[Cell]:
         "float | None": lambda text: float(text) if text else None,
     }
     return [
-        Cell(**row)
+        Cell.of_written(row)
         for row in read_csv(
             path, {field.name: types[str(field.type)] for field in fields(Cell) if field.name in COLUMNS}
         )
@@ -195,6 +212,9 @@ class Change:
     is_fault: bool
 
 
+_NO_EVIDENCE = Evidence()
+
+
 @dataclass(frozen=True)
 class Check:
     """A results folder beside print and beside what is kept of it.
@@ -202,7 +222,10 @@ class Check:
     Attributes
     ----------
     folder, name : the folder and its experiment.
+    paper, config : what it is of; `config` is the experiment's name without that of a profile.
     cells : the verdicts, by today's rules.
+    evidence : what sentences are held against.
+    explained : what its config says on verdicts.
     kept : where the baseline keeps it; None if it does not, or was not asked.
     runs : how each run that both have differs, and `exact`, whether the machines leave no room for that.
     changes : verdicts that are others than those kept.
@@ -212,6 +235,10 @@ class Check:
     folder: Path
     name: str
     cells: Sequence[Cell]
+    paper: str = ""
+    config: str = ""
+    evidence: Evidence = _NO_EVIDENCE
+    explained: Sequence[Explained] = ()
     kept: Path | None = None
     exact: bool = False
     runs: Sequence[Difference] = ()
@@ -248,12 +275,15 @@ def check(folder: Path, baseline: Path | None) -> Check:
         If the folder holds no results, or it or what is kept of it cannot be read.
     """
     with open_results(folder) as results:
-        name, judged = results.name, comparison.of_results(results)
+        name, evidence = results.name, comparison.evidence_of(results)
+        judged = comparison.of_rows(results, summaries(results), evidence)
+        paper, config = results.fact("paper") or "", comparison.experiment_of(results)
+        found = Check(folder, name, judged, paper, config, evidence, comparison.judging_of(results).explained)
         now = Results.of(results)
     place = baseline / name if baseline is not None else None
     if place is None or not is_file(place / RUNS):
-        return Check(folder, name, judged)
-    found = Check(folder, name, judged, place, exact=True)
+        return found
+    found = replace(found, kept=place, exact=True)
     if found.is_kept:
         return replace(found, changes=changed(judged, cells(place), [], exact=True))
     kept = regression.read(place)
@@ -283,7 +313,7 @@ def changed(now: Sequence[Cell], kept: Sequence[Cell], runs: Sequence[Difference
     new = [cell for cell, old in pairs if old is None and _printed_at(cell) not in known]
     found += [Change(cell, "the baseline has no verdict on it", True) for cell in new if cell.verdict != NOT_RUN]
     lost = [cell for cell in gone if _printed_at(cell) not in present and not _is_timed(cell)]
-    return found + [Change(cell, f"is judged no more; was: {_verdict(cell)}", True) for cell in lost]
+    return found + [Change(cell, f"now without a verdict, baseline {_verdict(cell)}", True) for cell in lost]
 
 
 def _identity(cell: Cell) -> tuple[Any, ...]:
@@ -292,7 +322,7 @@ def _identity(cell: Cell) -> tuple[Any, ...]:
 
 def _printed_at(cell: Cell) -> tuple[Any, ...]:
     """Return which number or claim a cell is about, whatever answers it."""
-    return cell.table, cell.row, cell.sentence or cell.column.partition(" / ")[0], cell.dataset
+    return cell.table, cell.row, cell.sentence or cell.column, cell.dataset
 
 
 def _is_timed(cell: Cell) -> bool:
@@ -304,18 +334,20 @@ def _verdict(cell: Cell) -> str:
 
 
 def _change(now: Cell, old: Cell, runs: Sequence[Difference], exact: bool) -> Iterable[Change]:
-    if not _is_near(now.published, old.published):
-        yield Change(now, f"published is {_number(now.published)}, was {_number(old.published)}", True)
+    # as a ratio, or as seconds where what they are over was not run in one of both: two quantities
+    if now.over == old.over and not _is_near(now.published, old.published):
+        numbers = _number(now.published), _number(old.published)
+        yield Change(now, f"published: now {numbers[0]}, baseline {numbers[1]}", True)
         return
     if _is_timed(now) or (now.kind, _verdict(now)) == (old.kind, _verdict(old)):
         return
     if NOT_RUN in (now.verdict, old.verdict) and not (now.count and old.count):
         return  # measured in one of both only
-    words = f"{_verdict(now)}, was: {_verdict(old)}"
+    words = f"now {_verdict(now)}, baseline {_verdict(old)}"
     if now.kind != old.kind:
-        words += f" (as a {now.kind}, was a {old.kind})"
+        words += f" (now a {now.kind}, baseline a {old.kind})"
     if (now.count, now.points_measured) != (old.count, old.points_measured):
-        yield Change(now, f"{words}; from {_size(now)}, was from {_size(old)}", False)
+        yield Change(now, f"{words}; now of {_size(now)}, baseline of {_size(old)}", False)
         return
     its_runs = [
         run for run in runs if now.dataset in ("", run.record["dataset"]) and now.solver in ("", run.record["solver"])

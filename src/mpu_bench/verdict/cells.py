@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from mpu_bench.config.rules import Explained
 from mpu_bench.quantities import quantity_of
@@ -15,6 +16,8 @@ from mpu_bench.verdict.points import Point
 
 VALUE, RATIO, CLAIM = COUNTED = ("value", "ratio", "claim")  #: the kinds that say whether a paper is reproduced
 FACT, SET, RECOMPUTED = ("fact", "set", "recomputed")
+
+NOT_PART_OF_RUN = "the dataset is not part of this run"  #: the remark on such a cell
 
 #: every verdict, in the order of tables
 VERDICTS = (
@@ -34,8 +37,8 @@ class Cell:
         The published table; empty for a claim that cites none.
     row : int
         That of the published table, from 1; 0 where there is none.
-    column : str
-        Of the published table; of a claim, its words.
+    column, over : str
+        Of the published table; of a claim, its words. Seconds are ``over`` those of another solver in a ratio.
     direction, judged : str
         Of a difference: "higher" or "lower", and where that has a meaning "better" or "worse".
     explained, evidence : str
@@ -76,10 +79,28 @@ class Cell:
     points_measured: int = 0
     contradicted: int = 0
     timed: int = 0
+    over: str = ""
     outcomes: tuple[Point, ...] = field(default=(), compare=False)
 
+    @property
+    def what(self) -> str:
+        """What the numbers are, as people read it: "seconds", "seconds / dcd's", the words of a claim."""
+        return f"{self.column} / {self.over}'s" if self.over else self.column
 
-COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name != "outcomes")
+    def written(self) -> dict[str, Any]:
+        """Return the row of comparison.csv, whose ``column`` is `what`."""
+        return {name: getattr(self, "what" if name == "column" else name) for name in COLUMNS}
+
+    @classmethod
+    def of_written(cls, row: Mapping[str, Any]) -> Cell:
+        """Return the cell of a row of comparison.csv."""
+        if row["kind"] != RATIO:
+            return cls(**row)
+        column, _, over = row["column"].partition(" / ")
+        return cls(**{**row, "column": column}, over=over.removesuffix("'s"))
+
+
+COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name not in ("over", "outcomes"))
 
 
 def count_verdicts(cells: Sequence[Cell], kinds: Sequence[str] = COUNTED) -> dict[str, int]:
@@ -115,7 +136,7 @@ def with_difference(cell: Cell) -> Cell:
     if cell.verdict not in (DIFFERS, judge.UNDECIDED, judge.SAME_ORDER) or not cell.difference:
         return cell
     direction = "higher" if cell.difference > 0 else "lower"
-    quantity = quantity_of(cell.column.partition(" / ")[0])
+    quantity = quantity_of(cell.column)
     if cell.kind in (FACT, RECOMPUTED) or quantity is None or not quantity.better:
         return replace(cell, direction=direction)
     return replace(cell, direction=direction, judged="better" if quantity.better == direction else "worse")
@@ -138,7 +159,7 @@ def _is_meant(entry: Explained, cell: Cell) -> bool:
     parameters = json.loads(cell.parameters or "{}")
     named = {"dataset": cell.dataset, "solver": cell.solver, "budget": number_in(cell.budget)}
     return (
-        entry.column == cell.column.partition(" / ")[0]  # of a ratio: the column it is made of
+        entry.column == cell.column
         and entry.table in (None, cell.table)
         and all(getattr(entry, name) in (None, value) for name, value in named.items())
         and all(parameters.get(name) == value for name, value in entry.parameters.items())

@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from mpu_bench import published
+from mpu_bench.config.placement import is_of_seconds
 from mpu_bench.config.rules import (
     Claim,
     Explained,
@@ -20,18 +21,20 @@ from mpu_bench.config.rules import (
     Where,
 )
 from mpu_bench.errors import StoreError
+from mpu_bench.quantities import is_accuracy
 from mpu_bench.results.machines import versions_remark
 from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.cells import CLAIM, RECOMPUTED, VALUE, Cell, judged, number_in, with_difference, with_explanation
 from mpu_bench.verdict.judge import Sample
-from mpu_bench.verdict.points import NOISE, NOT_JUDGED, NOT_MEASURED, UNCLEAR, Evidence, Point, selected
+from mpu_bench.verdict.points import CONTRADICTS, NOISE, NOT_JUDGED, NOT_MEASURED, UNCLEAR, Evidence, Point, selected
 from mpu_bench.verdict.rules import Table, rules
 from mpu_bench.verdict.statements import p_value_over, points_of, verdict_of
 
 
 def of_claims(claims: Sequence[Claim], evidence: Evidence) -> list[Cell]:
-    """Return a cell for each claim of a config."""
-    return [_claim_cell("", each.claim, each.statement, evidence) for each in claims]
+    """Return a cell for each claim of a config, which its data may support by chance."""
+    sampled = evidence._replace(samples_test_rows=True)
+    return [_claim_cell("", each.claim, each.statement, sampled) for each in claims]
 
 
 def of_sentences(sentences: Sequence[Sentence], evidence: Evidence, explained: Sequence[Explained]) -> list[Cell]:
@@ -51,8 +54,7 @@ def cited_by(statement: Statement) -> float | Printed | None:
 
 def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence) -> Cell:
     cited = cited_by(statement)
-    about = f"{statement.quantity} {getattr(statement, 'against', '')}"
-    cell = Cell(CLAIM, column=claim, sentence=name, timed=int("seconds" in about))
+    cell = Cell(CLAIM, column=claim, sentence=name, timed=int(is_of_seconds(statement)))
     if isinstance(cited, Printed):
         text = published.table(cited.table)[cited.row - 1][cited.column]
         cell = replace(cell, table=cited.table, row=cited.row, published=number_in(text))
@@ -89,7 +91,7 @@ def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
     outcomes = Counter(point.outcome for point in points)
     measured = len(points) - outcomes[NOT_MEASURED] - outcomes[NOT_JUDGED]
     verdict = verdict_of(points, most)
-    against = [point for point in points if point.outcome == "contradicts"]
+    against = [point for point in points if point.outcome == CONTRADICTS]
     shown = against or [point for point in points if point.outcome in (UNCLEAR, NOISE, NOT_JUDGED)]
     words = _shown(shown)
     p_value = p_value_over(points) if verdict == judge.REFUTED and not most else None
@@ -100,7 +102,7 @@ def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
         verdict=verdict,
         points=len(points),
         points_measured=measured,
-        contradicted=outcomes["contradicts"],
+        contradicted=outcomes[CONTRADICTS],
         count=measured,
         remark="; ".join(words) if verdict != judge.HOLDS else "",
         outcomes=tuple(points),
@@ -130,8 +132,8 @@ def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> 
         return cell
     mean, deviation = fmean(values), stdev(values) if len(values) > 1 else None
     tolerance = rules().tolerance_of(statement.quantity)
-    is_accuracy = "accuracy" in statement.quantity
-    floor = judge.floor_of(float(text), tolerance, judge.half_unit(text), about.accuracy, is_accuracy)
+    unit, is_of_accuracy = judge.half_unit(text), is_accuracy(statement.quantity)
+    floor = judge.floor_of(float(text), tolerance, unit, about.accuracy, is_of_accuracy)
     # fixed problems are no sample: the mean over all of them is one number
     random = runs[0]["dataset"] not in about.fixed_problems
     judgement = judge.judge_value(
@@ -153,7 +155,7 @@ def _recomputed_cell(cell: Cell, statement: SignificantStatement) -> Cell:
         if statement.test == "wilcoxon":
             outcome: Any = rank_tests.wilcoxon(values[:, 0], values[:, 1], statement.alternative, statement.ties)
         else:
-            best = "highest" if "accuracy" in statement.quantity else "lowest"
+            best = "highest" if is_accuracy(statement.quantity) else "lowest"
             outcome = rank_tests.friedman(values, best, corrected=statement.corrected)  # type: ignore[arg-type]
     except StoreError as error:
         return replace(cell, kind=RECOMPUTED, remark=str(error))

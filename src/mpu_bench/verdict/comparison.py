@@ -17,14 +17,24 @@ from mpu_bench import published
 from mpu_bench.config.rules import Claim, Judging, Printed, Sentence
 from mpu_bench.config.sentences import of_experiment
 from mpu_bench.config.sentences import sentences as of_paper
-from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, RunStatus
+from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, RunStatus, quantity_of
 from mpu_bench.results import matching
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.machines import located, versions_remark, why_not_comparable, with_runs
 from mpu_bench.results.summary import Summary, summaries
 from mpu_bench.scaled import from_json
 from mpu_bench.verdict import judge
-from mpu_bench.verdict.cells import FACT, RATIO, SET, Cell, judged, number_in, with_difference, with_explanation
+from mpu_bench.verdict.cells import (
+    FACT,
+    NOT_PART_OF_RUN,
+    RATIO,
+    SET,
+    Cell,
+    judged,
+    number_in,
+    with_difference,
+    with_explanation,
+)
 from mpu_bench.verdict.claims import cited_by, of_claims, of_sentences
 from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, Sample
 from mpu_bench.verdict.points import Evidence, is_deterministic
@@ -36,7 +46,6 @@ _NAMES = (
     *("quantity", "test", "pair", "hypothesis", "decision", "level"),
 )
 FACTS = ("n", "n_test", "d", "classes", "largest_pair", "smallest_pair")  #: of datasets
-NOT_PART_OF_RUN = "the dataset is not part of this run"
 _ANOTHER_LENGTH = 0.05  # relative, beyond which data of another length are another experiment
 
 
@@ -223,7 +232,8 @@ def _value_cell(cell: Cell, row: Summary, printed: Mapping[str, str], about: Tab
     assert cell.measured is not None
     assert cell.published is not None
     tolerance = rules().tolerance(cell.table, printed, cell.column)
-    is_accuracy = "accuracy" in cell.column
+    quantity = quantity_of(cell.column)
+    is_accuracy = quantity is not None and quantity.is_accuracy
     unit = judge.half_unit(printed[cell.column])
     judgement = judge.judge_value(
         Sample(cell.published, cell.published_std, cell.published_runs or 1),
@@ -231,7 +241,7 @@ def _value_cell(cell: Cell, row: Summary, printed: Mapping[str, str], about: Tab
         judge.floor_of(cell.published, tolerance, unit, about.accuracy, is_accuracy),
         tolerance,
         deterministic=is_deterministic([row]),
-        constant=_constant(row, is_accuracy) if "percent" in cell.column else None,
+        constant=_constant(row, is_accuracy) if quantity is not None and quantity.is_share else None,
     )
     partly = "" if row["count"] == row["planned"] else f"{row['count']} of {row['planned']} runs"
     return judged(cell, judgement, partly, _instead(row) if judgement.verdict == judge.UNINFORMATIVE else "")
@@ -262,7 +272,7 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     interval = judge.printed_ratio(printed[cell.column], named[0][cell.column])
     cell = replace(
         cell,
-        column=f"{cell.column} / {peer}'s",
+        over=peer,
         published=float(printed[cell.column]) / float(named[0][cell.column]),
         published_std=None,
         measured_std=None,

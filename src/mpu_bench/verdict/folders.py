@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from mpu_bench.errors import StoreError
 from mpu_bench.resources import config_names
 from mpu_bench.results.folder import RUNS
 from mpu_bench.results.store import FILE
-from mpu_bench.verdict.cells import COUNTED, Cell, count_verdicts
+from mpu_bench.verdict.cells import COUNTED, NOT_PART_OF_RUN, Cell, count_verdicts
 from mpu_bench.verdict.judge import DIFFERS, HOLDS, REFUTED
 
 BASELINE = "baseline"  #: the folder among results that holds the project's own last numbers
-
-CellsByExperiment = Mapping[str, Sequence[Cell]]
 
 
 def results_folders(below: Path, *, profiles: bool = True) -> list[Path]:
@@ -50,7 +48,10 @@ def do_not_come_out(cells: Sequence[Cell]) -> list[Cell]:
 
 def summarize_verdicts(cells: Sequence[Cell]) -> str:
     """Return how many values, ratios and claims have each verdict; where there are none, how many of the rest."""
-    words = [f"{verdict} {count}" for verdict, count in count_verdicts(cells).items() if count]
+    here = [cell for cell in cells if cell.remark != NOT_PART_OF_RUN]
+    words = [f"{verdict} {count}" for verdict, count in count_verdicts(here).items() if count]
+    if elsewhere := sum(count_verdicts(cells).values()) - sum(count_verdicts(here).values()):
+        words.append(f"of other datasets {elsewhere}")
     if words or not cells:
         return ", ".join(words) or "nothing published is set beside it"
     apart = Counter(f"{cell.kind} {cell.verdict}" for cell in cells)

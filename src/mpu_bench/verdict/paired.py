@@ -40,7 +40,6 @@ Record = Mapping[str, Any]
 COMPARED = ("test_error", "balanced_error", "online_error", "objective", "nu", "support_vectors", "comparable_seconds")
 _OF_OBJECTIVE = ("C", "regularization", "kernel")  # beside the problem, what makes an objective another function
 _SAME_AS_BUDGET = {"vectors"}
-FEW = "too few"  #: begins the remark on a rank test of fewer than `LEAST_PAIRS` datasets
 _ROUNDING = 1e-9  # relative: what two numbers may differ by and be tied
 _PERCENT = 100.0
 
@@ -356,7 +355,7 @@ def _over_datasets(subject: _Subject, rows: Sequence[Comparison]) -> Comparison:
         differences = np.log(differences)
     middle = typical(differences) or (float(np.median(differences)), None, None)
     p_value = wilcoxon(differences, np.zeros(len(rows))).p_value
-    few = f"{FEW} datasets: {len(rows)} of {LEAST_PAIRS} needed"
+    few = f"too few datasets: {len(rows)} of {LEAST_PAIRS} needed"
     return _row("", subject, pairs, (*middle, p_value), few if len(rows) < LEAST_PAIRS else "")
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from mpu_bench import solvers
 from mpu_bench.config.rules import Where
-from mpu_bench.quantities import FINISHED
+from mpu_bench.quantities import FINISHED, is_seconds
 from mpu_bench.results.curves import curve_identity
 from mpu_bench.results.machines import with_runs
 from mpu_bench.results.summary import is_as_published, with_derived
@@ -40,11 +40,13 @@ class Point:
 class Evidence(NamedTuple):
     """The runs that may be held for or against a paper: finished, as published; and the rows of their mean curves.
 
-    Their ``experiment`` is the name of the config, without that of a profile.
+    Their ``experiment`` is the name of the config, without that of a profile. Where ``samples_test_rows``, a difference
+    must be more than that other test rows would make, too: of data that no paper has fixed.
     """
 
     runs: Sequence[Row] = ()
     curves: Sequence[Row] = ()
+    samples_test_rows: bool = False
 
     @classmethod
     def of(cls, experiment: str, records: Iterable[Row], curves: Sequence[Row]) -> Evidence:
@@ -60,11 +62,12 @@ class Evidence(NamedTuple):
 
     def within(self, experiments: Collection[str]) -> Evidence:
         """Return what comes from some experiments."""
-        return Evidence(*([row for row in rows if row["experiment"] in experiments] for rows in self))
+        runs, curves = ([row for row in rows if row["experiment"] in experiments] for rows in (self.runs, self.curves))
+        return self._replace(runs=runs, curves=curves)
 
     def __add__(self, other: tuple[Any, ...]) -> Evidence:
         """Return all of both."""
-        return Evidence(*([*own, *others] for own, others in zip(self, other, strict=True)))
+        return Evidence([*self.runs, *other[0]], [*self.curves, *other[1]])
 
 
 _COLUMNS = {name: name for name in ("dataset", "solver", "kernel", "experiment")} | {"budget": "budget_vectors"}
@@ -124,7 +127,7 @@ def is_deterministic(rows: Sequence[Row]) -> bool:
 
 def is_certain(quantity: str, rows: Sequence[Row]) -> bool:
     """Return whether a quantity of these rows comes out the same each time: seconds never do."""
-    return "seconds" not in quantity and is_deterministic(rows)
+    return not is_seconds(quantity) and is_deterministic(rows)
 
 
 class Difference(NamedTuple):
@@ -200,12 +203,17 @@ def p_value_of(of: Difference | None) -> float | None:
     return float(stdtr(of.pairs - 1, of.mean / of.error)) if of.error else float(of.mean >= 0)
 
 
-def outcome(of: Difference | None) -> str:
-    """Return what a point says where a difference above zero is what was stated."""
+def outcome(of: Difference | None, *, is_sampled: bool = False) -> str:
+    """Return what a point says where a difference above zero is what was stated.
+
+    Where test rows are sampled, too, it says as little within noise as against it.
+    """
     if of is None:
         return NOT_MEASURED
-    if of.mean > 0:
+    if of.mean > 0 and not is_sampled:
         return SUPPORTS
+    if of.mean > 0:
+        return UNCLEAR if of.error is None else SUPPORTS if of.least else NOISE
     if of.mean == 0:
         return NOISE
     if of.error is None:

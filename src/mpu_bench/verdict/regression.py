@@ -16,11 +16,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mpu_bench import solvers
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import DECLARED, FINISHED, QUANTITIES, Quantity, RunStatus
+from mpu_bench.quantities import DECLARED, FINISHED, QUANTITIES, Ending, Quantity, RunStatus
+from mpu_bench.results import naming
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.results.machines import comparable, located
 
@@ -54,13 +55,29 @@ class Results:
         return cls(results.folder, located(results.records(), machines), machines)
 
 
+class Fault(NamedTuple):
+    """A number that is not the same in both, as people read it, and by how much the first differs; or one failure."""
+
+    what: str
+    first: str = ""
+    second: str = ""
+    change: str = ""
+
+    def words(self, first: str, second: str) -> str:
+        """Return it in words, with what both sides are called."""
+        if not self.first:
+            return self.what
+        change = f", {self.change}" if self.change else ""
+        return f"{self.what}: {first} {self.first}, {second} {self.second}{change}"
+
+
 @dataclass(frozen=True)
 class Difference:
     """One run, as it is in both: what differs, and by which ratio the seconds do."""
 
     name: str
     record: Record  #: of the first
-    faults: tuple[str, ...]
+    faults: tuple[Fault, ...]
     ratio: float | None
     is_other: bool = False  #: not the same in every count, objective and error, whether that may be or not
     is_same_run: bool = True  #: of the same settings, data and version of the solver, as far as their keys tell
@@ -109,7 +126,8 @@ def compare(left: Results, right: Results) -> list[Difference]:
 def differences(left: Results, right: Results) -> list[Difference]:
     """Return the same; nothing if they have no run in common."""
     exact = same_machine(left, right)
-    return [_difference(record, other, exact) for record, other in _pairs(left, right)]
+    names = _names(left)
+    return [_difference(names[id(record)], record, other, exact) for record, other in _pairs(left, right)]
 
 
 def _pairs(left: Results, right: Results) -> list[tuple[Record, Record]]:
@@ -127,9 +145,9 @@ def key(record: Record) -> tuple[Any, ...]:
     return tuple(record[name] for name in _KEY)
 
 
-def _difference(left: Record, right: Record, exact: bool) -> Difference:
+def _difference(name: str, left: Record, right: Record, exact: bool) -> Difference:
     if left["status"] in _BROKEN:
-        faults = [f"{left['status']}: {left['reason']}"]
+        faults = [Fault(f"{left['status']}: {left['reason']}")]
     elif _ended_by_clock(left) or _ended_by_clock(right):
         faults = _errors(left, right, _BY_CHANCE)
     else:
@@ -138,7 +156,7 @@ def _difference(left: Record, right: Record, exact: bool) -> Difference:
     ratio = seconds[0] / seconds[1] if all(seconds) and _on_one_machine(left, right) else None
     is_other = bool(faults or _faults(left, right, None))
     same = left["run_id"] == right["run_id"]
-    return Difference(_name(left), left, tuple(faults), ratio, is_other, same)
+    return Difference(name, left, tuple(faults), ratio, is_other, same)
 
 
 def rounding_of(solver: str) -> Mapping[str, float]:
@@ -146,7 +164,7 @@ def rounding_of(solver: str) -> Mapping[str, float]:
     return solvers.load(solver).rounding if solver in solvers.SOLVERS else {}
 
 
-def _faults(left: Record, right: Record, rounding: Mapping[str, float] | None) -> list[str]:
+def _faults(left: Record, right: Record, rounding: Mapping[str, float] | None) -> list[Fault]:
     """Return what differs by more than it may; without a rounding to allow for, all must be equal."""
     faults = []
     for quantity in (*_COUNTS, *_VALUES):
@@ -155,27 +173,31 @@ def _faults(left: Record, right: Record, rounding: Mapping[str, float] | None) -
     return faults + _errors(left, right, rounding or {})
 
 
-def _name(record: Record) -> str:
-    words = [value for value in json.loads(record["parameters"]).values() if isinstance(value, str)]
-    budget = [f"B={record['budget_vectors']}"] if record["budget_vectors"] else []
-    split = [record["split"]] if record["split"] else []
-    return " ".join([record["dataset"], *split, record["solver"], *words, *budget, f"seed={record['seed']}"])
+def _names(results: Results) -> dict[int, str]:
+    """Return what each run is called, by the identity of its record: all that tells it from the others."""
+    varied = naming.varying(results.records)
+    names = []
+    for record in results.records:
+        words = [record["dataset"], record["split"], naming.run_text(record, varied)]
+        words += [f"B={record['budget_vectors']}" if record["budget_vectors"] else "", f"seed={record['seed']}"]
+        names.append(" ".join(filter(None, [*words, record["trial"]])))
+    return dict(zip(map(id, results.records), naming.numbered(names), strict=True))
 
 
 def _ended_by_clock(record: Record) -> bool:
     """Return whether a run ended when its seconds did: where that was is chance."""
-    return "seconds" in (record.get("reason") or "")
+    return bool(record["ended_by"] == Ending.SECONDS)
 
 
-def _number(left: Record, right: Record, quantity: Quantity, allowed: float) -> list[str]:
+def _number(left: Record, right: Record, quantity: Quantity, allowed: float) -> list[Fault]:
     a, b = left.get(quantity.name), right.get(quantity.name)
     if a is None or b is None or abs(a - b) <= allowed * max(abs(a), abs(b)):
         return []
     form = "g" if f"{a:g}" != f"{b:g}" else ".17g"
-    return [f"{quantity.heading} {a:{form}} and {b:{form}}"]
+    return [Fault(quantity.heading, f"{a:{form}}", f"{b:{form}}", f"{100 * (a - b) / b:+.3g}%" if b else "")]
 
 
-def _errors(left: Record, right: Record, rounding: Mapping[str, float]) -> list[str]:
+def _errors(left: Record, right: Record, rounding: Mapping[str, float]) -> list[Fault]:
     """Return the errors that differ; where rounding may change anything, by more than it may and chance lets them."""
     faults = []
     for quantity in _ERRORS:
@@ -185,14 +207,15 @@ def _errors(left: Record, right: Record, rounding: Mapping[str, float]) -> list[
         mean = (a + b) / 2
         chance = _STANDARD_DEVIATIONS * math.sqrt(2 * mean * (1 - mean) / n) if rounding else 0.0
         if abs(a - b) > max(chance, rounding.get(quantity.name, 0.0)) + _WRITTEN:
-            faults.append(f"{quantity.heading.removesuffix(', %')} {100 * a:.4g}% and {100 * b:.4g}%")
+            points = f"{100 * (a - b):+.3g} points"
+            faults.append(Fault(quantity.heading, f"{100 * a:.4g}", f"{100 * b:.4g}", points))
     return faults
 
 
 def slower(left: Results, right: Results) -> list[tuple[str, str]]:
     """Return which runs have become slower, as a ratio to the peer, than in the second folder, and by how much."""
     peers: dict[tuple[Any, ...], tuple[Record, Record]] = {}
-    lines = []
+    names, lines = _names(left), []
     for now, before in _pairs(left, right):
         peer = peers.setdefault((now["dataset"], now["split"], now["seed"], now["trial"]), (now, before))
         seconds = [_seconds(record) for record in (now, before, *peer)]
@@ -202,7 +225,8 @@ def slower(left: Results, right: Results) -> list[tuple[str, str]]:
             continue
         ratio, earlier = seconds[0] / seconds[2], seconds[1] / seconds[3]
         if ratio > _SLOWER * earlier:
-            lines.append((_name(now), f"seconds are {ratio:.3g} times {peer[0]['solver']}'s, were {earlier:.3g}"))
+            words = f"seconds / {peer[0]['solver']}'s: now {ratio:.3g}, baseline {earlier:.3g}"
+            lines.append((names[id(now)], words))
     return lines
 
 

@@ -135,7 +135,7 @@ class Rules(Strict):
         """Return the tolerance for a quantity of a sentence: its own, that of errors for a share, that of counts."""
         declared = quantity_of(quantity)
         names = (declared.published, quantity) if declared is not None else ()
-        is_share = declared is not None and declared.unit == "fraction"
+        is_share = declared is not None and declared.is_share
         name = next((each for each in names if each in self.values), "")
         return self.values[name or ("test_error_percent" if is_share else "support_vectors")]
 

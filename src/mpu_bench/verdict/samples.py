@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from mpu_bench.config.rules import AlikeStatement, OrderStatement, SlopeStatement, TrendStatement, Where
+from mpu_bench.quantities import quantity_of
 from mpu_bench.results.machines import runs_of, why_not_comparable
 from mpu_bench.verdict.points import (
     Difference,
@@ -27,6 +28,7 @@ class Sample(NamedTuple):
     """What a quantity comes to: by split and seed, or where it was read off a mean curve, the mean and its error.
 
     ``runs`` are those whose seconds are set against others'; ``reason`` is why they cannot be set against ``over``'s.
+    ``variance`` is that of the mean over other test rows, of which there are ``test_rows``; 0 where none counts.
     """
 
     values: Mapping[Any, float]
@@ -36,6 +38,8 @@ class Sample(NamedTuple):
     is_of_curve: bool = False
     runs: Sequence[Row] = ()
     reason: str = ""
+    variance: float = 0.0
+    test_rows: int = 0
 
     @property
     def mean(self) -> float:
@@ -75,7 +79,18 @@ def sample_of(
     rows = selected(evidence.runs, where, point)
     values, reason = _over(rows, over, statement.quantity, evidence, {**point, "dataset": dataset})
     runs = rows if over is None else ()
-    return Sample(values, is_certain(statement.quantity, rows), dataset, runs=runs, reason=reason)
+    sample = Sample(values, is_certain(statement.quantity, rows), dataset, runs=runs, reason=reason)
+    return _with_test_rows(sample, statement.quantity) if evidence.samples_test_rows else sample
+
+
+def _with_test_rows(sample: Sample, quantity: str) -> Sample:
+    """Return a sample of a share of test rows, with what its mean varies by over other test rows."""
+    declared = quantity_of(quantity)
+    rows = sum({run.get("split"): run.get("n_test") or 0 for run in sample.runs}.values())
+    if declared is None or declared.rows != "n_test" or not rows or not sample.values:
+        return sample
+    whole = 100 / declared.scale
+    return sample._replace(variance=sample.mean * (whole - sample.mean) / rows, test_rows=rows)
 
 
 def _read_off(quantity: str, where: Where, passes: float, evidence: Evidence, point: Mapping[str, Any]) -> Sample:
@@ -103,7 +118,8 @@ def error_of_curve(row: Row, quantity: str, certain: bool) -> float | None:
 def scaled(sample: Sample, factor: float) -> Sample:
     """Return a sample, so many times as large."""
     values = {key: factor * value for key, value in sample.values.items()}
-    return sample._replace(values=values, error=None if sample.error is None else factor * sample.error)
+    error = None if sample.error is None else factor * sample.error
+    return sample._replace(values=values, error=error, variance=factor**2 * sample.variance)
 
 
 def apart_of(of: Sample, than: Sample) -> Difference | None:
@@ -111,7 +127,10 @@ def apart_of(of: Sample, than: Sample) -> Difference | None:
     if not of.values or not than.values:
         return None
     if _is_paired(of, than):
-        return difference(of.values, than.values, (of.certain, than.certain))
+        apart = difference(of.values, than.values, (of.certain, than.certain))
+        if apart is None or apart.error is None:
+            return apart
+        return apart._replace(error=math.sqrt(apart.error**2 + of.variance + than.variance))
     return unpaired(Difference(of.mean, _error_of(of)), Difference(than.mean, _error_of(than)))
 
 

@@ -27,7 +27,7 @@ from mpu_bench.config.rules import (
     Where,
 )
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import QUANTITIES, quantity_of
+from mpu_bench.quantities import QUANTITIES, is_accuracy, quantity_of
 from mpu_bench.results.curves import along
 from mpu_bench.results.machines import runs_of, why_not_comparable
 from mpu_bench.verdict import judge, rank_tests
@@ -114,7 +114,8 @@ def _number(value: float, quantity: str) -> str:
 def _both(of: Sample, than: Sample, statement: OrderStatement | AlikeStatement, peer: str) -> str:
     is_ratio = isinstance(statement, OrderStatement) and statement.over is not None
     means = [f"{each.mean:.4g}" if is_ratio else _number(each.mean, statement.quantity) for each in (of, than)]
-    return f"{means[0]} to " + (f"{means[1]} of {peer}" if " " in peer else f"{peer}'s {means[1]}")
+    rows = f" on {of.test_rows} test rows" if of.test_rows else ""
+    return f"{means[0]} to " + (f"{means[1]} of {peer}" if " " in peer else f"{peer}'s {means[1]}") + rows
 
 
 def _peers(than: Sequence[Where]) -> list[tuple[Where, str]]:
@@ -135,7 +136,7 @@ def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
         apart = apart_of(of, than)
         signed = apart and apart._replace(mean=sign * apart.mean + statement.slack)
         words = _both(of, than, statement, peer) if apart else ""
-        found.append(Point(name, outcome(signed), words, p_value_of(signed)))
+        found.append(Point(name, outcome(signed, is_sampled=of.test_rows > 0), words, p_value_of(signed)))
     return found
 
 
@@ -194,10 +195,9 @@ def _near(between: Difference | None, allowed: float) -> str:
 def _tolerance(quantity: str, value: float) -> float:
     """Return what rules.yaml allows two values of a quantity to differ by; it speaks of errors in percent."""
     declared = quantity_of(quantity)
-    is_share = declared is not None and declared.unit == "fraction"
     tolerance = rules().tolerance_of(quantity)
-    scale = 100.0 if is_share else 1.0
-    floor = judge.floor_of(scale * value, tolerance, 0.0, None, is_accuracy="accuracy" in quantity)
+    scale = 1.0 if declared is None else declared.scale
+    floor = judge.floor_of(scale * value, tolerance, 0.0, None, is_accuracy=is_accuracy(quantity))
     return floor / scale
 
 
@@ -440,7 +440,7 @@ def _tested(statement: SignificantStatement, values: Array) -> tuple[str, str]:
     """Return what a test says: not significant refutes nothing; the other direction, significant, does."""
     try:
         if statement.test == "friedman":
-            best = "highest" if "accuracy" in statement.quantity else "lowest"
+            best = "highest" if is_accuracy(statement.quantity) else "lowest"
             p, other = rank_tests.friedman(values, best, corrected=statement.corrected).p_value, 1.0  # type: ignore[arg-type]
         else:
             p = rank_tests.wilcoxon(values[:, 0], values[:, 1], statement.alternative).p_value

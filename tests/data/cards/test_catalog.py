@@ -372,7 +372,11 @@ def test_tables_average_over_splits():
         ('["-1", "+1"]', "[null, a]", "line 6: classes: must be names of classes, not None"),
         ('["-1", "+1"]', '["a\\nb", c]', "must be of one line without blanks around it"),
         ('["-1", "+1"]', f"[{'x' * 101}, c]", "must have at most 100 characters"),
-        ('["-1", "+1"]', f"[{', '.join(map(str, range(1001)))}]", "classes: must have at most 1000 items"),
+        (
+            '["-1", "+1"]',
+            f"[{', '.join(map(str, range(1001)))}]",
+            "classes: has 1,001 classes, and 1,000 can be told apart",
+        ),
         ("features: 2", "features: 2147483648", "line 7: features: must be less than or equal to 2147483646"),
         ("features: 2", f"features: {10**400}", "line 7: '1000"),
         ("features: 2", "features: 2\nmultiply_by: .nan", "line 8: multiply_by: must be a finite number, not nan"),

@@ -14,12 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.downloads import DATA, IMPATIENT, known, left, message, put, sha256
+from tests.downloads import DATA, IMPATIENT, Told, known, left, message, put, sha256
 from tests.http_server import Answer, Server
 
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.fetch import Fetched, clean, fetch, have, obstacle, verify
 from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.errors import FetchError
 
 
 class TestFetch:
@@ -155,9 +156,21 @@ class TestMirrors:
         assert fetch(known("a9a"), DataHome(tmp_path / "home", (folder.as_uri(),))).path.read_bytes() == DATA
 
     def test_a_web_mirror_is_first(self, server: Server, tmp_path: Path) -> None:
-        mirrored = server.put("mirror/a9a", DATA)
+        server.put("mirror/a9a", DATA)
         home = DataHome(tmp_path, (server.url("mirror/"),))
-        assert fetch(known("a9a", server.put("a9a", DATA)), home, policy=IMPATIENT).origin == mirrored
+        assert fetch(known("a9a", server.put("a9a", DATA)), home, policy=IMPATIENT).path.read_bytes() == DATA
+        assert [request.path for request in server.requests] == ["/mirror/a9a"]
+
+    def test_a_key_in_the_path_of_a_mirror_is_not_shown(self, server: Server, tmp_path: Path) -> None:
+        server.put("s3cret/t0ken/a9a", DATA, Answer(status=503), Answer(status=503))
+        home, told = DataHome(tmp_path, (server.url("s3cret/t0ken"),)), Told()
+        with pytest.raises(FetchError) as caught:
+            fetch(RemoteFile("a9a"), home, told.progress(), IMPATIENT)
+        assert f"{server.address}/.../a9a: " in str(caught.value)
+        found = fetch(RemoteFile("a9a"), home, told.progress(), IMPATIENT)
+        assert found.origin == f"{server.address}/.../a9a"
+        kept = home.pin_path(RemoteFile("a9a")).read_text()
+        assert not any(secret in f"{caught.value}{told}{kept}" for secret in ("s3cret", "t0ken"))
         assert server.count("a9a") == 0
 
     @pytest.mark.parametrize("wrong", [None, b"not the file"])

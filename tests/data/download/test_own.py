@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.download import fetch
+from mpu_bench.data.download import fetch, own
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.own import check_unchanged, hashes_of
 from mpu_bench.data.download.remote_file import RemoteFile
@@ -44,13 +44,30 @@ def test_a_change_is_seen(file: RemoteFile, home: DataHome) -> None:
     assert fetch.verify(file, home).sha256 == known.sha256
 
 
-def test_it_is_hashed_once(file: RemoteFile, home: DataHome) -> None:
+@pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.parametrize("small", [0, own.SMALL_BYTES])
+def test_a_change_is_seen_where_size_and_time_are_kept(
+    small: int, replaced: bool, file: RemoteFile, home: DataHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a file out of an archive, or copied with its time."""
     assert file.path is not None
+    monkeypatch.setattr(own, "SMALL_BYTES", small)
     before, state = fetch.fetch(file, home), file.path.stat()
-    file.path.write_bytes(b"x,y\n2,a\n")
-    os.utime(file.path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    target = file.path.with_name("other") if replaced else file.path
+    while target.exists() and target.stat().st_ctime_ns == state.st_ctime_ns:  # the clock of files is coarse
+        target.write_bytes(b"x,y\n2,a\n")
+    target.write_bytes(b"x,y\n2,a\n")
+    os.utime(target, ns=(state.st_atime_ns, state.st_mtime_ns))
+    target.replace(file.path)
+    assert (file.path.stat().st_size, file.path.stat().st_mtime_ns) == (state.st_size, state.st_mtime_ns)
+    assert fetch.fetch(file, home) != before
+
+
+def test_a_large_file_is_hashed_once(file: RemoteFile, home: DataHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own, "SMALL_BYTES", 0)
+    before = fetch.fetch(file, home)
+    monkeypatch.setattr(own, "digest_stream", None)  # which cannot be called
     assert fetch.fetch(file, home) == before
-    assert fetch.verify(file, home) != before
 
 
 def test_its_content_counts_not_how_it_is_compressed(file: RemoteFile, home: DataHome) -> None:

@@ -62,6 +62,14 @@ class TestResume:
         assert fetch(unhashed(url), home, policy=policy).path.read_bytes() == DATA
         assert server.ranges("a9a") == [None, "bytes=100000-"]
 
+    @pytest.mark.parametrize("begin", [100_000, 0])
+    def test_a_part_that_is_called_the_whole(self, begin: int, server: Server, home: DataHome, policy: Policy) -> None:
+        """A server that hears Range, and answers 200 nonetheless."""
+        said = {"Content-Range": f"bytes {begin}-{begin + 9}/{len(DATA)}", "ETag": etag_of(DATA)}
+        url = server.put("a9a", DATA, CUT, Answer(body=DATA[begin : begin + 10], headers=said))
+        assert fetch(unhashed(url), home, policy=policy).path.read_bytes() == DATA
+        assert server.ranges("a9a") == [None, "bytes=100000-", None]
+
     @pytest.mark.parametrize("content_range", ["bytes 0-299999/300000", "bytes 99999-299999/300000", "bytes */9", "?"])
     def test_another_range_than_asked_for(
         self, content_range: str, server: Server, home: DataHome, policy: Policy

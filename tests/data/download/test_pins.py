@@ -6,7 +6,7 @@ import json
 import lzma
 
 import pytest
-from tests.downloads import DATA, IMPATIENT, left, message, sha256
+from tests.downloads import DATA, IMPATIENT, left, message, put, sha256
 from tests.http_server import Server
 
 from mpu_bench.data.download.cache import DataHome
@@ -21,12 +21,21 @@ def file(server: Server, home: DataHome) -> RemoteFile:
     return file
 
 
+@pytest.mark.parametrize("begin", [b"PK\x03\x04", b"version https://git-lfs.github.com/spec/v1\n", b"<html>"])
+def test_what_holds_no_data_is_not_kept(begin: bytes, server: Server, home: DataHome) -> None:
+    file = RemoteFile("w8a", (server.put("w8a", begin + DATA),))
+    assert "came instead of data" in message(file, home)
+    put(home, file, begin + DATA)
+    assert "instead of data" in message(file, home)
+    assert not home.pin_path(file).exists()
+
+
 def test_what_is_kept(file: RemoteFile, server: Server, home: DataHome) -> None:
     kept = json.loads(home.pin_path(file).read_text())
     expected = {"sha256": sha256(DATA), "content_sha256": sha256(DATA), "bytes": len(DATA)}
     expected |= {"content_bytes": len(DATA), "origin": server.url("w8a")}
     assert {key: kept[key] for key in expected} == expected
-    assert set(kept) - set(expected) == {"time", "modified"}
+    assert set(kept) - set(expected) == {"time", "modified", "changed", "inode"}
 
 
 def test_another_file_from_the_same_address_is_refused(file: RemoteFile, server: Server, home: DataHome) -> None:

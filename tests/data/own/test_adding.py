@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mpu_bench import document
 from mpu_bench.data.cards.schema import AnyCard, SvmlightCard, TableCard
+from mpu_bench.data.own import chosen
 from mpu_bench.data.own.adding import Wishes, card_text, look, name_of
 from mpu_bench.errors import DataError
 
@@ -74,13 +75,53 @@ def test_svmlight(tmp_path: Path) -> None:
         (TABLE, {"positive": ["maybe"]}, "no class 'maybe' can be positive; choose from no, yes"),
         ("a,y\n1,a\n,b\n,a\n", {}, r"row 2, column 'a': there is no number \(2 missing in this column\); --missing"),
         ("y\na\nb\n", {}, "has no column to learn from besides the label 'y'"),
-        (TABLE.replace(",", "|"), {}, "by --separator"),
+        (TABLE.replace(",", "|"), {}, r"its cells are separated by '\|', it seems; give --separator '\|'"),
+        ("x\na b c\n", {}, r"is the separator another\? name it by --separator"),
+        (TABLE, {"first_index": 0}, "is a table, to which 'first_index' does not apply"),
+        (
+            "n,x,name\n" + "".join(f"{i % 2},{i},u{i}\n" for i in range(30)),
+            {},
+            "30 rows have 30 different labels, nearly one each; .* by --label; columns of two values: 'n'",
+        ),
+        ("x,y\n" + "".join(f"{i},{i % 7} {i}\n" for i in range(30)), {}, "30 different labels, nearly one each"),
     ],
 )
 def test_what_is_refused(text: str, wishes: dict[str, Any], told: str, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=told):
         look(tmp_path / "mine.csv", Wishes.model_validate(wishes))
+
+
+def test_words_for_what_is_missing_may_be_classes(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("x,country\n1,NA\n2,FR\n,NA\n3,FR\n4,\n", encoding="utf-8")
+    with pytest.raises(DataError, match="row 1, column 'country': 'NA' stands for a label that is missing"):
+        look(path, Wishes(missing="median"))
+    with pytest.raises(DataError, match="row 5, column 'country': there is no label"):
+        look(path, Wishes(missing="median", missing_words=False))
+    card = card_of(path, missing="drop", missing_words=False)
+    assert card.total.classes == {"FR": 2, "NA": 1}
+
+
+def test_columns_that_are_left_out_are_named_with_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    rows = "".join(f"u{i},{i % 5},{['', 1][i % 4 > 0]},-,{'no' if i % 2 else 'yes'}\n" for i in range(40))
+    path.write_text(f"id,x,void,dash,y\n{rows}", encoding="utf-8")
+    added = look(path, Wishes(missing="median"))
+    assert added.left_out == [("id", "an identifier: nearly every row has a word of its own")]
+    assert chosen.remarks(path, Wishes(missing="median")) == (added.left_out, [])
+
+
+def test_scales_that_are_far_apart_are_told(tmp_path: Path) -> None:
+    (tmp_path / "far.svm").write_text("1 1:0.1 2:500 3:1\n-1 1:0.2 2:3000\n1 1:0.3 2:9\n", encoding="utf-8")
+    (tmp_path / "near.svm").write_text("1 1:0.1 2:5\n-1 1:0.2 2:3\n1 1:0.3 2:9 7:1e6\n", encoding="utf-8")
+    (note,) = look(tmp_path / "far.svm", Wishes()).notes
+    assert "differ by a factor of 1e+04: linear solvers take long; --scale standard" in note
+    assert not look(tmp_path / "far.svm", Wishes(scale="standard")).notes
+    assert not look(tmp_path / "near.svm", Wishes()).notes
+    (tmp_path / "far.csv").write_text("a,b,y\n0.1,500,no\n0.2,3000,yes\n0.1,9,no\n", encoding="utf-8")
+    assert not look(tmp_path / "far.csv", Wishes()).notes
+    assert "leave --scale none out" in look(tmp_path / "far.csv", Wishes(scale="none")).notes[0]
 
 
 def test_two_formats(table: Path, tmp_path: Path) -> None:

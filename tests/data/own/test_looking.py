@@ -38,10 +38,31 @@ def column(tmp_path: Path, cells: list[str]) -> tuple[str, str]:
         ([f"u{i}" for i in range(20)], "categorical", ""),
         ([f"u{i % 1001}" for i in range(4000)], "omitted", "too many different words"),
         ([f"u{i % 1000}" for i in range(4000)], "categorical", ""),
+        (["<5", ">=5"] * 9, "categorical", ""),
     ],
 )
 def test_what_a_column_is_taken_for(cells: list[str], kind: str, why: str, tmp_path: Path) -> None:
     assert column(tmp_path, cells) == (kind, why)
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        (["1,288", "-0,5", "3", "0,25"], "row 1 holds '1,288', a number with a decimal comma"),
+        ([f"{i},{i:03}" for i in range(40)], "row 1 holds '0,000'"),
+        ([f"${i}.5" for i in range(40)], r"row 1 holds '\$0\.5', a number with '\$'"),
+        ([f"{i} %" for i in range(40)], "a number with '%'"),
+        (["1.5"] * 15 + ["<1.0"], r"row 16 holds '<1\.0', a bound by '<', where 16 of 16 cells are numbers"),
+        (["1.5"] * 15 + ["#DIV/0!"], "row 16 holds '#DIV/0!', where 15 of 16 cells are numbers; .* --missing median"),
+        (["-"] + ["1.5"] * 15, "row 1 holds '-'"),
+        (["1.5"] * 15 + ["."], r"row 16 holds '\.'"),
+        ([f"{i}.5" for i in range(40)] + [f"a{i}" for i in range(20)], "row 41 holds 'a0', where 40 of 60"),
+    ],
+)
+def test_numbers_are_never_taken_for_words_in_silence(cells: list[str], told: str, tmp_path: Path) -> None:
+    (found, _) = look_at_columns([table(tmp_path, "x,y\n" + "".join(f'"{cell}",a\n' for cell in cells))])
+    with pytest.raises(DataError, match=rf"mine\.csv, column 'x': {told}|mine\.csv, column 'x': .*{told}"):
+        found.check_numbers()
 
 
 def test_what_is_seen_of_both_files(tmp_path: Path) -> None:
@@ -86,9 +107,28 @@ def test_labels_are_counted(tmp_path: Path) -> None:
     assert count_labels([train], "y", ["x"], "drop").train == {"1": 2, "10": 1}
 
 
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["10000000000000000", "10000000000000001", "20000000000000000"], None),
+        (["1e3", "1000", "x"], ["1000", "1e3", "x"]),
+        (["007", "7", "12"], None),
+        (["1", "1.0", "+1", "2"], ["1", "2"]),
+        (["inf", "nan_", "1e5"], ["1e5", "inf", "nan_"]),
+        (["true", "True", "1"], ["1", "True", "true"]),
+    ],
+)
+def test_labels_stay_apart_and_are_called_as_in_the_file(
+    labels: list[str], classes: list[str] | None, tmp_path: Path
+) -> None:
+    counted = count_labels([table(tmp_path, "x,y\n" + "".join(f"1,{label}\n" for label in labels))], "y", [], "refuse")
+    assert sorted(counted.classes) == sorted(classes or labels)
+    assert sum(counted.train.values()) == len(labels)
+
+
 def test_a_missing_label(tmp_path: Path) -> None:
     train = table(tmp_path, "x,y\n1,a\n2,b\n3,?\n")
-    with pytest.raises(DataError, match=r"mine\.csv, row 3, column 'y': there is no label"):
+    with pytest.raises(DataError, match=r"mine\.csv, row 3, column 'y': '\?' stands for a label that is missing"):
         count_labels([train], "y", [], "refuse")
     assert count_labels([train], "y", [], "drop").train == {"a": 1, "b": 1}
 
@@ -101,14 +141,19 @@ def test_a_missing_label(tmp_path: Path) -> None:
         ([f"{i / 10}" for i in range(21)], 10_000, "21 different numbers are those of a regression"),
         ([str(i) for i in range(101)], 1000, "101 different numbers are those of a regression"),
         ([str(i) for i in range(1001)], 10**6, "1,001 different numbers are those of a regression"),
+        ([f"w{i}" for i in range(60)], 60, "60 rows have 60 different labels, nearly one each; name another label"),
+        ([f"w{i}" for i in range(3)], 3, "3 rows have 3 different labels, nearly one each"),
+        ([f"w{i}" for i in range(30)], 50, "nearly one each"),
         ([f"w{i}" for i in range(1001)], 10**6, "1,001 different labels, and 1,000 classes can be told apart"),
     ],
 )
 def test_what_is_no_classification(classes: list[str], rows: int, told: str) -> None:
     with pytest.raises(DataError, match=told):
-        check_classes(classes, rows, "mine.csv")
+        check_classes(classes, rows, "mine.csv", "name another label by --label")
 
 
 def test_what_is_one() -> None:
     for classes in (["0", "1"], ["0.5", "1.5"], [str(i) for i in range(26)], [str(i) for i in range(900)]):
-        check_classes(classes, 20_000, "mine.csv")
+        check_classes(classes, 20_000, "mine.csv", "name another")
+    check_classes(["a", "b"], 2, "mine.csv", "name another")
+    check_classes(["a", "b", "c"], 4, "mine.csv", "name another")

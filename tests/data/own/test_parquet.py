@@ -12,12 +12,13 @@ import pytest
 
 from mpu_bench.data.own.tables import open_table
 from mpu_bench.errors import DataError
+from mpu_bench.preprocessing import parsed_numbers, texts_of
 
 
 def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.parquet").write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(DataError, match=r"mine\.parquet: is Parquet; to read it, pip install 'mpu-bench\[parquet\]'"):
+    with pytest.raises(DataError, match=r"mine\.parquet: is Parquet; to read it, pip install '\.\[parquet\]'"):
         open_table(tmp_path / "mine.parquet")
 
 
@@ -36,11 +37,21 @@ def test_numbers_and_words(tmp_path: Path) -> None:
     assert table.columns == tuple(columns)
     first, second = table.pieces(rows=2)
     assert [len(first), len(second)] == [2, 1]
-    np.testing.assert_array_equal(first["whole"], [1, np.nan])
+    np.testing.assert_array_equal(parsed_numbers(first["whole"])[0], [1, np.nan])
     np.testing.assert_array_equal(first["price"], [1.5, np.nan])
     assert first["word"].to_list() == ["a", None]
     assert first["flag"].to_list() == ["true", "false"]
     assert first["day"].to_list() == ["2020-01-02"] * 2
+
+
+def test_long_whole_numbers_stay_apart(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
+    columns = {"x": [2**53, 2**53 + 1, None], "y": pyarrow.array([2**63, 2**63 + 1, 1], pyarrow.uint64())}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "mine")
+    (piece,) = open_table(tmp_path / "mine").pieces()
+    assert texts_of(piece["x"]).tolist() == ["9007199254740992", "9007199254740993", ""]
+    assert texts_of(piece["y"]).tolist() == ["9223372036854775808", "9223372036854775809", "1"]
 
 
 def test_damaged_and_nested(tmp_path: Path) -> None:

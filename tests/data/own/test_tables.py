@@ -127,7 +127,7 @@ def test_labels_are_met_in_order() -> None:
 
 
 def test_blanks_as_separator(tmp_path: Path) -> None:
-    (piece,) = open_table(written(tmp_path, " 1.5   2 a \r\n3 4  b\n"), separator=" ").pieces()
+    (piece,) = open_table(written(tmp_path, " 1.5   2 a \r\n3 4  b\n"), separator=" ", header=False).pieces()
     assert piece.to_numpy().tolist() == [["1.5", "2", "a"], ["3", "4", "b"]]
 
 

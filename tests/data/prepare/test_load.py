@@ -17,7 +17,7 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare import build, npy
 from mpu_bench.data.prepare.load import clean_prepared, describe, load_problem, prepared_folder
-from mpu_bench.errors import FetchError
+from mpu_bench.errors import DataError, FetchError
 
 
 def test_the_second_load_reads_no_source_file(world):
@@ -27,6 +27,19 @@ def test_the_second_load_reads_no_source_file(world):
     second = world.load()
     assert np.array_equal(first.train.values, second.train.values)
     assert first.fingerprint == second.fingerprint
+
+
+def test_a_broken_download_is_mended_by_the_command_that_the_message_names(world, server):
+    card = world.card(SVMLIGHT.replace("{by_hand: make it}", f"{{urls: ['{server.put('points', b'7 1:1')}']}}"))
+    home = DataHome(world.home.folder)
+    for _ in range(2):
+        with pytest.raises(
+            DataError, match=r"label '7' is none .*; if the download is broken: mpu-bench data clean points"
+        ):
+            load_problem(card, home)
+    server.put("points", POINTS.encode())
+    clean_prepared(card, home)
+    assert load_problem(card, home).n == 3
 
 
 def test_a_change_of_a_loaded_array_stays_in_the_process(world):

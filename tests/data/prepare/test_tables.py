@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_bench.core.rows import Dense, Rows, Sparse
+from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.own.adding import Wishes, look
@@ -69,6 +70,33 @@ def test_preparing_is_what_the_description_says_of_raw_rows(
     assert isinstance(problem.train, Dense if (words, scale) == (3, "standard") else Sparse)
     labels = [problem.classes[label] for label in problem.labels]
     assert labels == raw["answer"][in_training].to_list()
+
+
+@pytest.mark.parametrize("scale", ["standard", "unit-interval"])
+@pytest.mark.parametrize("constant", ["0.1", "14.62", "1e-300", "1e15", "1e300", "-7", "0"])
+def test_a_column_that_never_changes_is_no_feature(constant: str, scale: str, home: DataHome, tmp_path: Path) -> None:
+    """Its deviation is rounding alone; were it divided by that, another value would decide everything."""
+    path = tmp_path / "mine.csv"
+    path.write_text("c,x,y\n" + "".join(f"{constant},{i},{'no' if i % 2 else 'yes'}\n" for i in range(60)))
+    kept = preprocessing_of(card_of(path, scale=scale), home)
+    assert isinstance(kept, Table)
+    assert kept.columns[0] == NumberColumn(name="c", shift=float(constant), width=1.0)
+    problem = load_problem(card_of(path, scale=scale), home)
+    assert not scipy.sparse.csr_array(to_scipy(problem.train, problem.features)).toarray()[:, 0].any()
+
+
+@pytest.mark.parametrize("unit", [1e-307, 1e-300, 1e-160, 1e160, 1e300])
+def test_columns_of_any_scale_are_scaled_alike(unit: float) -> None:
+    """Squares vanish, or overflow, in double precision."""
+    numbers = np.random.default_rng(0).normal(size=50)
+    near, far = Fitted("x"), Fitted("x")
+    for piece in ([0.0], numbers[:7], numbers[7:]):
+        near.fit(np.asarray(piece))
+        far.fit(np.asarray(piece) * unit)
+    expected, found = near.column("standard"), far.column("standard")
+    assert (found.shift, found.width) == pytest.approx((expected.shift * unit, expected.width * unit), rel=1e-12, abs=0)
+    texts = pd.Series(list(map(str, numbers * unit)), dtype=object)
+    np.testing.assert_allclose(found.values(texts, 1), (numbers - expected.shift) / expected.width, rtol=1e-9)
 
 
 def test_everything_is_measured_on_the_training_part(home: DataHome, mine: Path) -> None:
@@ -169,11 +197,11 @@ def test_what_a_card_can_say_wrong(home: DataHome, mine: Path) -> None:
 
 @pytest.mark.parametrize(
     ("scale", "told"),
-    [("standard", "column 'x': its numbers are too large to be scaled"), ("none", "row 3, column 'x'")],
+    [("unit-interval", "column 'x': its numbers are too large to be scaled"), ("none", "row 3, column 'x'")],
 )
 def test_numbers_that_are_too_large(scale: str, told: str, home: DataHome, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
-    path.write_text("x,y\n1,a\n2,b\n1e300,a\n-1e300,b\n3,a\n", encoding="utf-8")
+    path.write_text("x,y\n1,a\n2,b\n1e308,a\n-1e308,b\n3,a\n", encoding="utf-8")
     with pytest.raises(DataError, match=told):
         load_problem(card_of(path, scale=scale, test=str(path)), home)
 

@@ -36,6 +36,15 @@ def test_columns_are_standardised_by_the_training_part(world, numbers):
     assert not problem.train.values[:, 2].any()  # a column that never changes
 
 
+@pytest.mark.parametrize("scale", ["standard", "unit-interval"])
+@pytest.mark.parametrize("constant", ["0.1", "14.62", "1e-30"])
+def test_a_column_that_never_changes_becomes_0(world, constant, scale):
+    world.offer("".join(f"{constant},{i},{i % 3},{'abc'[i % 3]}\n" for i in range(40)), "table")
+    problem = world.load(TABLE, {"split": {"train": 30}, "scale": scale}, "table")
+    assert not problem.train.values[:, 0].any()
+    assert not problem.test.values[:, 0].any()
+
+
 def test_all_values_standardised_together(world, numbers):
     values, _ = numbers
     problem = world.load(TABLE, {"split": {"train": 30}, "scale": "standard-overall"}, "table")

@@ -69,7 +69,7 @@ def test_svmlight_reads_what_was_written(tmp_path, content, block_bytes):
         ("+1 11:1", "the index 11 is beyond the 10 features"),
         ("+1 4294967297:1", "the index 4294967297 is beyond the 10 features"),
         ("+1 99999999999999999999:1", "the index 99999999999999999999 is beyond the 10 features"),
-        ("2 1:1", "the label '2' is none of the card's classes (-1, 1)"),
+        ("2 1:1", "the label '2' is none of the card's classes (-1, +1)"),
         ("nan 1:1", "the label 'nan' is none of the card's classes"),
         ("yes 1:1", "the label 'yes' is not a number"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from dataclasses import replace
@@ -20,7 +21,7 @@ from mpu_bench.data.download.progress import SILENT, Lines
 from mpu_bench.data.prepare.load import describe, load_problem
 from mpu_bench.experiment import plan, supervisor
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress, Task
-from mpu_bench.experiment.pool import Outcome, Pool, bounds
+from mpu_bench.experiment.pool import Outcome, Pool, bounds, child
 from mpu_bench.experiment.pool.local import LocalPool
 
 PLUGIN = Path(__file__).parents[2] / "plugins" / "misbehaving.py"
@@ -305,7 +306,7 @@ def test_a_warm_up_is_bounded(outcomes, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(bounds, "WARM_UP_GRACE_SECONDS", 0.5)
     first, second = (each.record for each in outcomes(["sleep-always", "sleep-always"], Limits(seconds=0.1)))
     assert first["status"] == second["status"] == "timeout"
-    assert first["reason"].startswith("still warming up after 0.6 seconds")
+    assert first["reason"].startswith("still warming up on a few rows, before training, after 0.6 seconds")
 
 
 def test_a_stopped_worker_is_ended(outcomes) -> None:
@@ -355,6 +356,68 @@ def test_odd_ends_have_their_cause(outcomes) -> None:
     )
     assert (fault["status"], fault["reason"]) == ("crashed", "its process was ended by SIGSEGV")
     assert (closed["status"], closed["reason"][:40]) == ("crashed", "it closed its connection to mpu-bench; a")
+
+
+def test_what_a_solver_prints_is_seen_without_its_last_line_end_and_where_it_crashes(
+    outcomes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    outcomes(["print"])
+    assert "printed without an end" in capfd.readouterr().err
+    outcomes(["print-and-crash"])
+    assert "printed before a crash" in capfd.readouterr().err
+
+
+def test_what_a_run_prints_is_shown_up_to_a_bound(outcomes, capfd: pytest.CaptureFixture[str]) -> None:
+    first, _ = (each.record["status"] for each in outcomes(["print-much", "print"]))
+    shown = capfd.readouterr().err
+    assert first == "done"
+    assert child._MOST_OUTPUT_BYTES < len(shown) < child._MOST_OUTPUT_BYTES + 10_000
+    assert shown.count("prints more than 1 MB; the rest is not shown") == 1
+    assert "printed without an end" in shown  # of the run after it
+
+
+def test_a_run_over_its_seconds_tells_what_it_has_used(outcomes) -> None:
+    turned, stood = (each.record for each in outcomes(["turn", "sleep"], Limits(seconds=2)))
+    assert turned["status"] == stood["status"] == "timeout"
+    for record in (turned, stood):
+        assert 0.5 < record["train_seconds"] < 60
+        assert 30 < record["peak_memory_mb"] < 3000
+    assert turned["cpu_seconds"] > 0.1 > stood["cpu_seconds"]
+
+
+def test_evaluating_a_model_is_bounded_by_no_seconds_of_training(outcomes) -> None:
+    more = "checkpoints: {first: 0.01, per_decade: 20}\n"
+    (only,) = outcomes(["finish, look: 0.25"], Limits(seconds=1.5), more)
+    assert only.record["status"] == "done"
+    assert 0.25 * len(only.checkpoints) > 1.5
+
+
+@pytest.mark.skipif(not processes.LINUX, reason="elsewhere there is no supervisor")
+def test_a_run_goes_on_after_all_its_processes_were_stopped(
+    tmp_path: Path, shared_home: DataHome, pool: LocalPool
+) -> None:
+    """As a batch system suspends a job: the supervisor's wait ends early then, and seconds have gone by."""
+    path = tmp_path / "tried.yaml"
+    path.write_text(
+        f"name: tried\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\nplugins: [{PLUGIN}]\n"
+        f"solvers: [misbehaving: {{how: wait, gate: {tmp_path / 'gate'}}}]\n",
+        encoding="utf-8",
+    )
+    (run,) = plan.plan(read_config(path))
+    pool.submit(Task(str(run), run, shared_home, Limits(seconds=3)))
+    (busy,) = [each for each in pool._workers if each.task is not None]
+    is_training: list[bool] = []
+    while not is_training:
+        assert pool.look(lambda _, news: is_training.append(True) if news == Phase("training") else None) is None
+    all_of_it = [busy.process.pid, *processes.descendants(busy.process.pid)]
+    for signal_number in (signal.SIGSTOP, signal.SIGCONT):
+        for pid in all_of_it:
+            os.kill(pid, signal_number)
+        if signal_number == signal.SIGSTOP:
+            time.sleep(4)  # the wait of a supervisor, and the limit, are shorter
+    (tmp_path / "gate").touch()
+    outcome = pool.next_outcome(lambda *_: None)
+    assert (outcome.record["status"], outcome.record["reason"]) == ("done", "")
 
 
 def test_a_worker_imports_nothing_from_the_current_folder(tmp_path: Path) -> None:

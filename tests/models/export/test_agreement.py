@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,30 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model_examples import FEATURES, MODELS, TABLE, VECTORS_STEPS, expansion, linear, raw_rows, saved
+from model_examples import (
+    FAR_STEPS,
+    FAR_TABLE,
+    FEATURES,
+    MODELS,
+    TABLE,
+    VECTORS_STEPS,
+    expansion,
+    far_rows,
+    far_vectors,
+    linear,
+    raw_rows,
+    saved,
+)
 from mpu_bench.core.kernels import Gaussian, Polynomial
+from mpu_bench.core.models import KernelModel, LinearModel
+from mpu_bench.core.rows import Dense
 from mpu_bench.errors import DataError
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.export import compiler
 from mpu_bench.models.export.agreement import Agreement, RowsAtHand, compared, compiled_size
 from mpu_bench.models.export.c_fixed import fixed_point, fixed_source
 from mpu_bench.models.export.c_float import Source, float_source
-from mpu_bench.models.export.portable import dense_features, portable
+from mpu_bench.models.export.portable import dense_features, portable, too_coarse
 from mpu_bench.models.saved import SavedModel
 
 pytestmark = pytest.mark.skipif(compiler.find_compiler() is None, reason="there is no C compiler on the PATH")
@@ -106,6 +122,62 @@ def test_steps_on_vectors_are_in_the_file() -> None:
         assert not in_float(model, X).differ
     model = SavedModel(linear(), Classes.of([0, 1]), FEATURES, VECTORS_STEPS)
     assert in_integers(model, X).share > 0.99
+
+
+def far_models() -> list[tuple[SavedModel, Any]]:
+    weights = LinearModel(np.array([[1.0, 0.4, 0.2, -0.3, 1.5], [-1.0, 0.3, 0.1, 0.2, -1.1]]))
+    gaussian = expansion("dense", Gaussian(0.3))
+    return [
+        (SavedModel(model, Classes.of([0, 1]), FEATURES, steps), raw)
+        for model in (weights, gaussian)
+        for steps, raw in ((FAR_TABLE, far_rows()), (FAR_STEPS, far_vectors()))
+    ]
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_columns_far_from_zero_are_told_apart(place: int) -> None:
+    model, raw = far_models()[place]
+    assert len(set(model.predict(raw).tolist())) == 2
+    found = in_float(model, raw)
+    assert (found.rows, found.differ) == (60, 0)
+    assert found.largest_difference is not None
+    assert found.largest_difference < 2e-5
+    text = float_source(portable(model), "m").text
+    assert "int m_predict(const double *row)" in text
+    assert "doubles, in this order:" in text
+    with pytest.raises(DataError, match=r"fixed point: .*column '(t|id|column 1)'"):
+        in_integers(model, raw)
+
+
+def test_a_column_that_integers_do_not_tell_apart_is_named() -> None:
+    model = SavedModel(linear(), Classes.of([0, 1]), FEATURES, columns=tuple("abcde"))
+    raw = raw_rows() + np.array([0, 0, 1e5, 0, 0], np.float32)
+    with pytest.raises(DataError, match=r"column 'a' lies far from zero, or beside larger ones: .* export floats"):
+        in_integers(model, raw)
+    raw[:, 2] = 1e5  # one value has none to be told from
+    raw[:, [0, 1, 3, 4]] *= 1e4
+    assert in_integers(model, raw).rows == 50
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (LinearModel(np.array([[0.5, 0.5, -3e6]])), "the intercept -3e\\+06 cancels against columns far from zero"),
+        (LinearModel(np.array([[2e5, 1e5, -3e6]])), ""),
+        (
+            KernelModel(Dense(np.full((2, 3), 2.0**30)), np.ones((2, 1)), Gaussian(0.5), 3),
+            "the column 'column 1' is ",
+        ),
+        (KernelModel(Dense(np.full((2, 3), 50.0)), np.ones((2, 1)), Gaussian(0.5), 3), ""),
+        (KernelModel(Dense(np.full((2, 3), 1e4)), np.ones((2, 1)), Polynomial(1.0, 1.0, 2), 3), "values of the kernel"),
+        (KernelModel(Dense(np.full((2, 3), 1.0)), np.ones((2, 1)), Polynomial(1.0, 1.0, 2), 3), ""),
+    ],
+)
+def test_what_single_precision_is_too_coarse_for_is_known_without_rows(model: Any, said: str) -> None:
+    found = too_coarse(portable(SavedModel(model, Classes.of([0, 1]), 3, constant=1.0)))
+    assert bool(found) == bool(said)
+    assert re.match(said, found)
+    assert not said or "scale the features before training" in found
 
 
 def test_a_constant_is_in_the_file() -> None:

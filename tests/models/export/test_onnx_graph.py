@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
@@ -9,9 +10,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model_examples import FEATURES, MODELS, TABLE, VECTORS_STEPS, expansion, linear, raw_rows, saved
+from model_examples import (
+    FAR_STEPS,
+    FAR_TABLE,
+    FEATURES,
+    MODELS,
+    TABLE,
+    VECTORS_STEPS,
+    expansion,
+    far_rows,
+    far_vectors,
+    linear,
+    raw_rows,
+    saved,
+)
 from mpu_bench.core.kernels import Gaussian
-from mpu_bench.core.models import KernelModel, labels_of
+from mpu_bench.core.models import KernelModel, LinearModel, labels_of
 from mpu_bench.core.rows import Dense
 from mpu_bench.errors import DataError
 from mpu_bench.models.classes import Classes
@@ -60,9 +74,42 @@ def test_steps_are_in_the_graph() -> None:
         check(SavedModel(linear(), Classes.of([0, 1]), FEATURES, steps), X)
 
 
+def test_columns_far_from_zero_are_told_apart() -> None:
+    weights = LinearModel(np.array([[1.0, 0.4, 0.2, -0.3, 1.5]]))
+    for steps, raw in ((FAR_TABLE, far_rows()), (FAR_STEPS, far_vectors())):
+        model = SavedModel(weights, Classes.of([0, 1]), FEATURES, steps)
+        assert portable(model).numbers(raw).dtype == np.float64
+        check(model, raw)
+
+
+def test_the_file_alone_says_what_its_rows_and_labels_are() -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    model = SavedModel(linear(), Classes.of(["no", "yes"]), FEATURES, TABLE)
+    content = onnx_bytes(portable(model))
+    known = {each.key: json.loads(each.value) for each in onnx.load_model_from_string(content).metadata_props}
+    assert known["classes"] == ["no", "yes"]
+    work, age, hours = 'sort of */ "work"', ["39", "?", "50.5", "7"], ["40", "13", "0", "99"]
+    frame = pd.DataFrame({"age": age, work: ["state", "NA", "unknown", " self\\ "], "hours": hours})
+
+    def encoded(column: dict[str, Any], text: str) -> float:
+        if column["kind"] == "number":
+            return float("nan" if text in known["missing_words"] else text)
+        text = text if column["exact"] else text.strip()
+        is_missing = text in known["missing_words"] and not column["exact"]
+        return column["codes"].get(text, column["codes"].get("", -1) if is_missing else -1)
+
+    rows = [[encoded(column, frame[column["name"]][i]) for column in known["columns"]] for i in range(len(frame))]
+    found = runtime_answers(content, np.array(rows, np.float32))
+    assert found is not None
+    assert found[0].tolist() == model.predict(frame).tolist()
+    assert np.abs(found[1] - model.scores(frame)).max() < 5e-5
+    assert [column.get("fill") for column in known["columns"]] == [38.0, None, None]
+
+
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(DataError, match=r"pip install 'mpu-bench\[onnx\]'"):
+    with pytest.raises(DataError, match=r"pip install '\.\[onnx\]' in mpu-bench's source folder"):
         onnx_bytes(portable(saved("linear")))
 
 

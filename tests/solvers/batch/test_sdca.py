@@ -43,7 +43,7 @@ def test_every_step_raises_the_dual():
     for _ in range(300):
         solver.advance(state, more(state, presented=1))
         dual = solver.measures(state).dual_objective
-        assert dual >= before * (1 - 1e-12)
+        assert dual >= before * (1 - 1e-9)  # but for what it may be wrong
         before = dual
 
 

@@ -7,6 +7,7 @@ from mpu_bench import solvers
 from mpu_bench.core import gram
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
+from mpu_bench.core.models import KernelModel
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
@@ -164,22 +165,35 @@ def test_values_that_overflow_are_refused():
         SMO().start(toys.problem(matrix * 1e5, labels, "dense"), Polynomial(1.0, 1.0, 5), 0)
 
 
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("scale", [1e-2, 1.0, 1e3])
+def test_it_ends_where_rounding_leaves_no_progress(scale, bias):
+    matrix, labels = toys.real()
+    problem, solver = toys.problem(scale * matrix, labels, "dense"), SMO(C=1 / scale, bias=bias, tolerance=1e-300)
+    state = solver.start(problem, Linear(), 0)
+    assert solver.advance(state, Until(presented=10**7)) == Status.DONE
+    assert state.counters[PRESENTED] <= 2 * smo._ITERATIONS_BETWEEN_LOOKS or scale > 1
+    assert solver.measures(state).gap < 1e-6
+    assert violation(solver, state) == 0 or "rounding leaves no progress" in solver.note(state)
+    assert solver.advance(state, Until()) == Status.DONE
+
+
 def compare(problem, kernel, C, tolerance):
     """Give how far LIBSVM's objective, the dual, is from ours, and the larger duality gap; relative, in double."""
     own, peer = SMO(C=C, bias=True, tolerance=tolerance), solvers.load("libsvm")(C=C, tolerance=tolerance)
     mine, theirs = train(own, problem, kernel), train(peer, problem, kernel)
     assert own.offset(mine) == pytest.approx(float(theirs.bias), abs=1e-2)
     found = (solution(mine)[0], own.offset(mine)), (theirs.coefficients, float(theirs.bias))
-    matrix = gram.build(problem.train, problem.features, kernel, memory=0, precision="double")
-    (primal, dual), (other_primal, other_dual) = (certificate_of_rows(matrix, mine.signs, *each, C) for each in found)
+    (primal, dual), (other_primal, other_dual) = (certificate_of_rows(problem, kernel, *each, C) for each in found)
     return abs(other_dual / dual - 1), max(primal, other_primal) / dual - 1
 
 
-def certificate_of_rows(matrix, signs, coefficients, offset, C):
+def certificate_of_rows(problem, kernel, coefficients, offset, C):
     """Give primal and dual, without the whole kernel matrix."""
-    responses = gram.expand(matrix, coefficients)
+    model = KernelModel.of_support(problem.train, coefficients, kernel, problem.features)
+    responses = model.double_scores(problem.train)[:, 0]
     squared = coefficients @ responses
-    losses = np.maximum(0.0, 1.0 - signs * (responses + offset)).sum()
+    losses = np.maximum(0.0, 1.0 - problem.signs() * (responses + offset)).sum()
     return squared / 2 + C * losses, np.abs(coefficients).sum() - squared / 2
 
 

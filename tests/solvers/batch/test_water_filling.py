@@ -44,6 +44,29 @@ def test_two_basins(plus, minus, volume, first, second, reach):
     assert (guess.plus, guess.minus) == levels
 
 
+@pytest.mark.parametrize("level", [-np.inf, np.nan, np.inf])
+def test_nothing_is_drawn_where_nothing_is_covered(level):
+    stream = rng(0, "test")
+    assert draw_covered(np.full(5, np.nan), level, stream) == -1
+    assert draw_covered(np.full(5, np.inf), level, stream) == -1
+    assert draw_covered(np.ones(5), 0.5, stream) == -1
+
+
+@given(
+    st.lists(st.sampled_from([np.nan, np.inf, -np.inf, 0.0, 1.0]), min_size=2, max_size=9).map(np.array),
+    st.integers(1, 8),
+    st.sampled_from([0.0, 1.0, np.inf, np.nan]),
+)
+def test_no_number_leads_beyond_the_arrays(responses, first, volume):
+    first = min(first, len(responses) - 1)
+    one_level(responses, volume, 0.0)
+    around = np.full(3 * len(responses), 7.0)  # whatever is written stays in the middle
+    scratch = around[len(responses) : -len(responses)]
+    two_levels(responses[:first], responses[first:], volume, levels_at(), scratch)
+    assert (around[: len(responses)] == 7).all()
+    assert (around[-len(responses) :] == 7).all()
+
+
 @pytest.mark.parametrize("volume", [0.0, 0.3, 7.0])
 def test_two_basins_with_many_responses_that_move_slowly(volume):
     random = np.random.default_rng(0)

@@ -15,7 +15,7 @@ from annotated_types import Interval
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, new_counters
 from mpu_bench.core.models import LinearModel, ScoredModel
 from mpu_bench.core.rows import add, count, dot
-from mpu_bench.core.solver import Measures, Solver, Status
+from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.solvers.contract import checks
 from mpu_bench.solvers.contract.checks import CHECKS, BrokenContractError
 
@@ -61,6 +61,46 @@ def broken(solver: type[Solver], check: Callable[..., Any], words: str) -> None:
 @pytest.mark.parametrize("check", [checks.is_a_function_of_the_seed, checks.slices_equal_one_long_advance])
 def test_a_right_solver_holds(check):
     assert ask(Perceptron, check) == ""
+
+
+class LearnsFromTestRows(Perceptron):
+    def start(self, problem, kernel, seed):
+        state = super().start(problem, kernel, seed)
+        for i, label in enumerate(problem.test_labels):
+            add(problem.test, np.uint32(i), 2.0 * label - 1.0, state.weights)
+        return state
+
+
+class StopsByTestRows(Perceptron):
+    def start(self, problem, kernel, seed):
+        state = super().start(problem, kernel, seed)
+        state.wanted = problem.test, problem.test_labels
+        return state
+
+    def advance(self, state, until):
+        rows, labels = state.wanted
+        while state.counters[PRESENTED] < until.presented:
+            if len(labels) and (self.model(state).labels(rows) == labels).mean() > 0.7:
+                return Status.DONE
+            super().advance(state, Until(presented=int(state.counters[PRESENTED]) + 1))
+        return Status.RUNNING
+
+
+class NeedsTestRows(Perceptron):
+    def start(self, problem, kernel, seed):
+        problem.test_labels[0]
+        return super().start(problem, kernel, seed)
+
+
+@pytest.mark.parametrize("solver", [LearnsFromTestRows, StopsByTestRows])
+def test_a_solver_that_looks_at_test_rows_breaks_its_promise(solver):
+    broken(solver, checks.test_rows_change_nothing, "other test rows do not come to the same: .*; learn from problem")
+
+
+def test_no_test_rows_are_there_to_be_looked_at():
+    assert ask(Perceptron, checks.test_rows_change_nothing) == ""
+    with pytest.raises(IndexError):
+        ask(NeedsTestRows, checks.test_rows_change_nothing)
 
 
 # ------------------------------------------------------------------ wherever a state keeps its numbers

@@ -9,7 +9,7 @@ from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.solver import Status
 from mpu_bench.errors import ConfigError, UserError
 from oracles import meb, toys
-from oracles.meb import CASES, products_of, trained, weights
+from oracles.meb import CASES, one_feature, products_of, trained, weights
 from oracles.toys import more
 
 GAUSSIAN = Gaussian(0.25)
@@ -38,7 +38,7 @@ def test_the_optimum_of_an_exact_program(name, kernel, n):
     enough = 2 * eps + eps**2
     assert (1 - enough) * best - 1e-7 <= radius <= best + 1e-7
     measures = solver.measures(state)
-    assert measures.dual_objective == radius
+    assert measures.dual_objective == pytest.approx(radius, rel=1e-7)
     assert measures.objective >= best - 1e-7
     assert 0 <= measures.gap <= enough + 1e-7
 
@@ -141,7 +141,9 @@ def after_some_steps(name, n, kernel):
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert np.shares_memory(state.examples.rows.dense, problem.train.values)
-    arrays = {path: array for path, array in toys.arrays_of(state).items() if not path.startswith(("rows", "examples"))}
+    arrays = {
+        path: array for path, array in toys.arrays_of(state).items() if not path.startswith(("problem", "examples"))
+    }
     return arrays, most
 
 
@@ -157,3 +159,69 @@ def test_memory_beside_the_examples_is_five_numbers_for_each(name, kernel):
     _, most = after_some_steps(name, 5_000_000, kernel)
     checking = 0 if isinstance(kernel, type(GAUSSIAN)) else 16  # ||x||^2 and K(x, x), let go before the rest is taken
     assert most < max(sum(PER_EXAMPLE.values()), checking) * 5_000_000 + 20 * 2**20
+
+
+ENDLESS = toys.problem(*toys.real(n=40, seed=3), "dense")
+
+
+@pytest.mark.parametrize("name", ["cvm", "mfw"])
+def test_a_tolerance_below_rounding_ends_all_the_same(name):
+    """Kernel values are in double precision then, and the run ends where rounding leaves nothing to gain."""
+    solver = solvers.load(name)(C=10.0, eps=1e-300, sampling="all")
+    state, status = trained(solver, ENDLESS, presented=20_000)
+    assert status == Status.DONE
+    assert state.core.kept.dtype == np.float64
+    best = state.ball.delta2[0] - meb.least_square(products_of(ENDLESS, GAUSSIAN, 10.0))[1]
+    assert state.ball.r2[0] == pytest.approx(best, rel=1e-12)
+    assert 0 <= solver.measures(state).gap < 1e-11
+
+
+@pytest.mark.parametrize("name", ["cvm", "mfw"])
+def test_an_iteration_makes_a_bounded_number_of_moves_and_another_goes_on(name):
+    """So that a clock is looked at; slices come to what one long advance does."""
+    problem = one_feature()
+    kernel = Gaussian(1e-6) if name == "cvm" else Linear()
+    solver = solvers.load(name)(C=1e6, sampling="all", eps=1e-12)
+    state = solver.start(problem, kernel, 0)
+    for _ in range(3):
+        before = int(state.counters[UPDATES])
+        solver.advance(state, more(state, presented=1))
+        assert state.counters[UPDATES] - before <= 1 << 16
+    whole, _ = trained(solver, problem, kernel, presented=3)
+    np.testing.assert_array_equal(weights(state), weights(whole))
+
+
+@pytest.mark.parametrize("name", ["cvm", "mfw"])
+@pytest.mark.parametrize("broken", ["responses", "r2"])
+def test_numbers_that_are_none_are_told(name, broken):
+    solver = solvers.load(name)(sampling="all")
+    state = solver.start(ENDLESS, GAUSSIAN, 0)
+    (state.core.responses if broken == "responses" else state.ball.r2)[:] = np.nan
+    assert solver.advance(state, more(state, presented=5)) == Status.DIVERGED
+    assert solver.advance(state, more(state, presented=5)) == Status.DIVERGED
+    with pytest.raises(UserError, match="not finite"):
+        solver.start(ENDLESS, Gaussian(np.inf), 0)
+
+
+@pytest.mark.parametrize("sampling", [10, "all"])
+@pytest.mark.parametrize("name", ["cvm", "mfw", "fw"])
+def test_with_stop_it_ends_by_the_gap_of_the_svm(name, sampling):
+    problem, most = toys.problem(*toys.real(n=90, seed=3), "dense"), 1e-2
+    solver = solvers.load(name)(C=50.0, sampling=sampling, stop=most)
+    state, status = trained(solver, problem)
+    assert status == Status.DONE
+    products, alphas = products_of(problem, GAUSSIAN, 50.0), weights(state)
+    square, best = alphas @ products @ alphas, meb.least_square(products)[1]
+    measures = solver.measures(state)
+    assert measures.dual_objective == pytest.approx(1 / square, rel=1e-6)
+    assert square / best - 1 <= measures.gap <= most
+    assert measures.objective >= 1 / best
+
+
+def test_all_points_are_asked_before_it_ends():
+    problem = toys.problem(*toys.real(n=200, seed=3), "dense")
+    solver = solvers.load("mfw")(C=2.0, sampling=5, confirm="all", eps=1e-3)
+    state, status = trained(solver, problem)
+    assert status == Status.DONE
+    assert state.search.asked[0] == 200
+    assert solver.measures(state).gap <= 2e-3 + 1e-6

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from mpu_bench.core.counters import UPDATES, new_counters
+from mpu_bench.core.kernels import Linear
 from mpu_bench.solvers.meb.simplex import minimise
 from oracles import toys
-from oracles.meb import KERNELS, full_core_set, least_square, products_of
+from oracles.meb import KERNELS, full_core_set, least_square, one_feature, products_of
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -20,3 +21,20 @@ def test_the_minimum_is_that_of_an_exact_program(kernel):
     assert pytest.approx(least_square(products)[1], rel=1e-5) == R
     np.testing.assert_allclose(core.responses[: problem.n], products @ alphas, rtol=1e-5, atol=1e-6)
     assert counters[UPDATES] > 0
+
+
+def test_moves_are_bounded_where_curvature_is_small_beside_the_values():
+    """The 1/C of the diagonal is 1e-10 of K(x, x): millions of moves would be needed, or rounding takes them all."""
+    problem, counters = one_feature(), new_counters()
+    examples, core = full_core_set(problem, Linear(), 1e6)
+    R = minimise(core, examples, float(core.responses[: problem.n].mean()), 0.0, counters)
+    assert 0 < counters[UPDATES] <= 1 << 16
+    assert np.isfinite(R)
+
+
+def test_numbers_that_are_none_end_it():
+    problem, counters = one_feature(), new_counters()
+    examples, core = full_core_set(problem, Linear(), 1.0)
+    core.responses[:] = np.nan
+    minimise(core, examples, 1.0, 1e-9, counters)
+    assert counters[UPDATES] == 0

@@ -2,9 +2,12 @@ import numpy as np
 import pytest
 
 from mpu_bench import solvers
-from mpu_bench.core.kernels import Gaussian, Polynomial
+from mpu_bench.core.counters import UPDATES
+from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
+from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Until
 from oracles import toys
+from oracles.bpegasos import Expansion, project_smallest
 from oracles.toys import more
 
 BPegasos = solvers.load("bpegasos")
@@ -59,3 +62,56 @@ def test_a_drifting_inverse_is_computed_anew():
     assert state.maintenance.scalars[0].renewals > renewed
     kept, fresh, _ = inverse_of(state)
     np.testing.assert_allclose(kept, fresh, rtol=1e-6, atol=1e-6 * np.abs(fresh).max())
+
+
+def gaussian(a, b):
+    return np.exp(-0.7 * ((a[:, None] - b[None]) ** 2).sum(axis=2))
+
+
+def cubic(a, b):
+    return (0.3 * a @ b.T + 1.0) ** 3
+
+
+@pytest.mark.parametrize(
+    ("kernel", "values"),
+    [(Gaussian(0.7), gaussian), (Polynomial(0.3, 1.0, 3), cubic), (Linear(), lambda a, b: a @ b.T)],
+    ids=["gaussian", "polynomial", "linear"],
+)
+@pytest.mark.parametrize("rows", ["zeros", "repeats", "plain"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_each_projection_is_that_of_a_dense_solve(kernel, values, rows, classes):
+    """From the solver's own state before each step: vectors that repeat others, or are in their span, too."""
+    draw = np.random.default_rng(classes)
+    matrix, labels = np.round(draw.normal(size=(200, 3)), 6), draw.integers(0, classes, 200)
+    if rows == "zeros":
+        matrix[draw.random(200) < 0.1] = 0.0
+    elif rows == "repeats":
+        matrix = matrix[draw.integers(0, 50, 200)]
+    problem = toys.problem(matrix, labels, "dense")
+    regularization, budget = 1e-3, 25
+    solver = BPegasos(vectors=budget, maintenance="projection", regularization=regularization)
+    state = solver.start(problem, kernel, 0)
+    solver.advance(state, more(state, presented=60))
+    for t in range(61, 181):
+        before, steps = solver.model(state), state.counters[UPDATES]
+        w = Expansion(3, classes, values)
+        w.vectors, w.alpha = before.vectors.values.astype(float), np.array(before.coefficients) * (1 - 1 / t)
+        w.ages = state.w.inserted_at[: len(w.alpha)].copy()
+        chunk, position = state.stream.at(t - 1)
+        i = chunk.order[position]
+        scores, label = before.scores(take(problem.train, np.array([i])))[0], problem.labels[i]
+        solver.advance(state, more(state, presented=1))
+        if state.counters[UPDATES] == steps or len(w.alpha) < budget:
+            continue
+        change = np.zeros(w.alpha.shape[1])
+        if classes == 2:
+            change[0] = (4 * label - 2) / (regularization * t)
+        else:
+            rival = np.argmax(np.where(np.arange(classes) == label, -np.inf, scores))
+            change[label], change[rival] = 1 / (regularization * t), -1 / (regularization * t)
+        w.append(matrix[i : i + 1], change[None], t + 1000)
+        project_smallest(w, t)
+        squared_norm = w.squared_norm() * (0.5 if classes == 2 else 1.0)
+        w.alpha /= max(1.0, np.sqrt(regularization * squared_norm))
+        expected, found = w.scores(matrix), solver.model(state).scores(problem.train)
+        assert np.abs(found - expected).max() <= 2e-6 * max(np.abs(expected).max(), 1.0), t

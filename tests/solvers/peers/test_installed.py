@@ -10,8 +10,8 @@ from mpu_bench.errors import ConfigError
 from oracles import toys
 
 REASONS = {
-    "onedal-svc": "scikit-learn-intelex is not installed: pip install 'mpu-bench[peers]'",
-    "snapml-svm": "snapml is not installed: pip install 'mpu-bench[peers]'",
+    "onedal-svc": "scikit-learn-intelex is not installed: pip install '.[peers]' in mpu-bench's source folder",
+    "snapml-svm": "snapml is not installed: pip install '.[peers]' in mpu-bench's source folder",
 }
 
 

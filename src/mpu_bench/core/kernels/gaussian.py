@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,19 @@ class Gaussian(NamedTuple):
     def largest(self, squared_norm: float) -> float:
         """Return a bound of what is computed for rows of at most this squared norm."""
         return squared_norm
+
+    def bound(self, squared_norms: Any) -> Any:
+        """Return M_i for each ``||x_i||^2``, with |K(x_i, x_j)| <= sqrt(M_i M_j) for rows of these lengths."""
+        return np.ones_like(squared_norms, dtype=np.float64)
+
+    def growth(self, squared_norm: float) -> float:
+        """Return by how many times the rounding of inner products a value may be wrong, for rows of this length."""
+        return max(4.0 * self.gamma * squared_norm, 1.0)  # gamma (||a||^2 + ||b||^2 + 2 |a.b|)
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether it is an inner product for any rows; of another, dual variables certify nothing."""
+        return True
 
 
 @value.register(Gaussian)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mpu_bench.core.kernels.operations import value, values
 
@@ -13,6 +13,19 @@ class Linear(NamedTuple):
     def largest(self, squared_norm: float) -> float:
         """Return a bound of what is computed for rows of at most this squared norm."""
         return squared_norm
+
+    def bound(self, squared_norms: Any) -> Any:
+        """Return M_i for each ``||x_i||^2``, with |K(x_i, x_j)| <= sqrt(M_i M_j) for rows of these lengths."""
+        return squared_norms
+
+    def growth(self, squared_norm: float) -> float:  # noqa: ARG002
+        """Return by how many times the rounding of inner products a value may be wrong, relative to `bound`."""
+        return 1.0
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether it is an inner product for any rows; of another, dual variables certify nothing."""
+        return True
 
 
 @value.register(Linear)

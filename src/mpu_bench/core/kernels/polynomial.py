@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels.operations import value, values
 
+MOST_DEGREE = 1000
 _VALUES_AT_ONCE = 512  # of which a power is taken; they stay in the nearest cache
 
 
@@ -25,6 +26,22 @@ class Polynomial(NamedTuple):
         base = abs(self.scale) * np.float64(squared_norm) + abs(self.offset)
         values = base ** (1 if self.normalize else self.degree)  # normalized before the power is taken
         return float(max(values, squared_norm))  # the inner products, too
+
+    def bound(self, squared_norms: Any) -> Any:
+        """Return M_i for each ``||x_i||^2``, with |K(x_i, x_j)| <= sqrt(M_i M_j) for rows of these lengths."""
+        if self.normalize:
+            return np.ones_like(squared_norms, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return (abs(self.scale) * np.asarray(squared_norms, np.float64) + abs(self.offset)) ** self.degree
+
+    def growth(self, squared_norm: float) -> float:  # noqa: ARG002
+        """Return by how many times the rounding of inner products a value may be wrong, relative to `bound`."""
+        return float(max(self.degree, 1))
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether it is an inner product for any rows; of another, dual variables certify nothing."""
+        return all(self.scale**k * self.offset ** (self.degree - k) >= 0 for k in range(self.degree + 1))
 
 
 @value.register(Polynomial)

@@ -48,6 +48,7 @@ from mpu_bench.document import Label, MisfitError, Strict
 from mpu_bench.yaml_text import shown
 
 FORMAT_VERSION = 2  #: of the prepared arrays; a new number makes every prepared folder be made afresh
+_VERSION_OF_OWN = 3  #: the same, of files of the user's own
 UNIVERSAL_OPTIONS = ("augment",)  #: what may be chosen of any dataset, whatever its card's ``options`` say
 MOST_CLASSES = 1000
 MOST_NAME_BYTES = 100
@@ -60,6 +61,8 @@ Scale = Literal["none", "unit-interval", "standard", "standard-overall"]
 
 def _classes(value: Any) -> Any:
     """Let a list name classes that are called as their labels are."""
+    if isinstance(value, list | dict) and len(value) > MOST_CLASSES:
+        raise ValueError(f"has {len(value):,} classes, and {MOST_CLASSES:,} can be told apart")
     if not isinstance(value, list):
         return value
     for name in value:
@@ -91,7 +94,7 @@ class _Card(Strict):
     classes: Annotated[
         dict[Annotated[Label, BeforeValidator(plain_text)], Texts],
         BeforeValidator(_classes),
-        Field(min_length=2, max_length=MOST_CLASSES),
+        Field(min_length=2),
     ]
     positive: Texts | None = None
     features: Features
@@ -285,7 +288,8 @@ class _FileCard(_Splittable):
     def preparation(self) -> dict[str, Any]:
         """Return what the stored arrays depend on; the order of the classes, too, where the card is the user's own."""
         kept = super().preparation()
-        return {**kept, "order_of_classes": list(self.classes)} if self.is_of_own_files else kept
+        more = {"version": _VERSION_OF_OWN, "order_of_classes": list(self.classes)}
+        return {**kept, **more} if self.is_of_own_files else kept
 
     @property
     def remote_files(self) -> tuple[RemoteFile, ...]:

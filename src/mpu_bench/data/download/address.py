@@ -37,6 +37,13 @@ def shown(address: str | Path) -> str:
     return one_line(scheme[0] + re.split("[?#]", rest, maxsplit=1)[0], _MOST_SHOWN_BYTES)
 
 
+def on_mirror(mirror: str, name: str) -> str:
+    """Return how the address of a file on a mirror of the web is shown: without its path, which may hold a key."""
+    scheme, _, rest = shown(mirror).partition("://")
+    host, _, path = rest.partition("/")
+    return f"{scheme}://{host}/{'.../' if path else ''}{name}"
+
+
 def folder_named(name: str | Path, option: str) -> Path:
     """Return the folder that an option or a variable names, ``~`` replaced.
 

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from mpu_bench.data.download import lzw
 from mpu_bench.data.download.errors import SourceError
@@ -22,6 +22,31 @@ HEAD_BYTES = 512
 _CHUNK_BYTES = 1 << 20
 _BUFFER_BYTES = 1 << 18
 _PAGE_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body", b"<script", b"<title")
+_ZIP, _TAR, _TAR_AT = b"PK\x03\x04", b"ustar", 257
+_UNPACK, _AS_CSV = "unpack it", "save it as CSV"
+_OTHERS = (
+    (b"version https://git-lfs.github.com/spec/", "a Git LFS pointer", "git lfs pull brings the file itself"),
+    (b"\xd0\xcf\x11\xe0", "an Excel file", _AS_CSV),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
+    (b"Rar!\x1a\x07", "a RAR archive", _UNPACK),
+    (b"\x28\xb5\x2f\xfd", "compressed by zstd", _UNPACK),
+    (b"\x04\x22\x4d\x18", "compressed by lz4", _UNPACK),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", _AS_CSV),
+    (b"\x93NUMPY", "a file of NumPy", _AS_CSV),
+    (b"SQLite format 3\0", "an SQLite database", _AS_CSV),
+    (b"MATLAB 5.0 MAT-file", "a MATLAB file", _AS_CSV),
+    (b"ARROW1", "an Arrow file", "save it as Parquet"),
+    (b"FEA1", "a Feather file", "save it as Parquet"),
+    (b"\x80\x04\x95", "a pickle", _AS_CSV),
+    (b"%PDF-", "a PDF", _AS_CSV),
+)
+
+
+class OtherFile(NamedTuple):
+    """What a file is that holds no data that can be read, and what to do with it."""
+
+    name: str
+    fix: str
 
 
 def compression(head: bytes) -> str | None:
@@ -81,14 +106,21 @@ _OPENERS: dict[str | None, Callable[[BinaryIO], object]] = {
 
 
 def head_of(path: Path) -> bytes:
-    """Read as much of a file as `compression` and `looks_like_a_page` need."""
+    """Read as much of a file as `compression` and `other_file` need."""
     with open_regular(path) as stream:
         return stream.read(HEAD_BYTES)
 
 
-def looks_like_a_page(head: bytes) -> bool:
-    """Return whether the first bytes are those of an HTML page."""
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_PAGE_STARTS)
+def other_file(head: bytes) -> OtherFile | None:
+    """Return what a file is by its first bytes if it is none of data; None if it may be."""
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_PAGE_STARTS):
+        return OtherFile("an HTML page", "a login page of the network, a moved file or an error answers so")
+    if head.startswith(_ZIP):
+        is_excel = any(name in head for name in (b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/"))
+        return OtherFile("an Excel file", _AS_CSV) if is_excel else OtherFile("a ZIP archive", _UNPACK)
+    if head[_TAR_AT:].startswith(_TAR):
+        return OtherFile("a tar archive", _UNPACK)
+    return next((OtherFile(name, fix) for begin, name, fix in _OTHERS if head.startswith(begin)), None)
 
 
 def digest_stream(stream: BinaryIO, advance: Callable[[int], None], limit: float = math.inf) -> tuple[str, int]:

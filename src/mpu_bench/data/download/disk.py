@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mpu_bench.data.download.address import shown
 from mpu_bench.errors import FetchError
+from mpu_bench.files import NotRegularError
 
 _ANOTHER_HOME = "choose another data home with --data or MPU_BENCH_DATA"
 _FULL = (
@@ -65,7 +66,8 @@ def disk_error(error: OSError, path: Path) -> FetchError:
     """Return the error to raise for a fault of the disk, about the file that it names, else about ``path``."""
     blamed = Path(error.filename) if isinstance(error.filename, str) else path
     words = error.strerror or str(error)
-    other = f"{{path}} {words}. Move it away." if words.startswith("is a ") else _OTHER.replace("{words}", words)
+    is_other = isinstance(error, NotRegularError)
+    other = f"{{path}} {words}. Move it away." if is_other else _OTHER.replace("{words}", words)
     message = _MESSAGES.get(error.errno or 0, other)
     if message is _FILE_IN_THE_WAY:
         with suppress(OSError):

@@ -17,11 +17,11 @@ from urllib.parse import quote
 
 from rich.filesize import decimal
 
-from mpu_bench.data.download.address import is_web, mirror_folder, shown
+from mpu_bench.data.download.address import is_web, mirror_folder, on_mirror, shown
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.compression import chunks_of
 from mpu_bench.data.download.disk import on_disk
-from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable
+from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable, UnpinnedError
 from mpu_bench.data.download.integrity import Digest, digest_file, is_accepted, verify_digest
 from mpu_bench.data.download.own import hashes_of
 from mpu_bench.data.download.partial import PartialDownload, Validators
@@ -29,7 +29,7 @@ from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
-from mpu_bench.files import open_regular
+from mpu_bench.files import NotRegularError, open_regular
 
 if TYPE_CHECKING:
     from mpu_bench.data.download.policy import Policy
@@ -169,6 +169,13 @@ def clean(file: RemoteFile, home: DataHome) -> int:
     return freed
 
 
+def forget(file: RemoteFile, home: DataHome) -> None:
+    """Forget the hashes that were pinned of a file of which the card knows none: what it holds could not be read."""
+    if not file.hashes and file.path is None:
+        with on_disk(home.pin_path(file)):
+            home.pin_path(file).unlink(missing_ok=True)
+
+
 def _unchanged(file: RemoteFile, home: DataHome) -> Fetched | None:
     """Recognise, without reading it, a file that was found right before."""
     path, pin = home.path(file), read_pin(file, home)
@@ -210,31 +217,31 @@ def _pin(file: RemoteFile, home: DataHome, digest: Digest, origin: str, path: Pa
 def _download(file: RemoteFile, home: DataHome, progress: Progress, policy: Policy | None) -> Fetched:
     """Try every mirror and address in turn."""
     failures: list[tuple[str, SourceError]] = []
-    for address in _addresses(file, home):
+    for address, words in _addresses(file, home):
         try:
-            return _from(address, file, home, progress, policy)
+            return _from(address, words, file, home, progress, policy)
         except SourceError as error:
-            failures.append((shown(address), error))
-            progress.note(f"{file.name}: {shown(address)}: {error}")
+            failures.append((words, error))
+            progress.note(f"{file.name}: {words}: {error}")
     raise FetchError(_nowhere(file, home, failures))
 
 
-def _addresses(file: RemoteFile, home: DataHome) -> list[str | Path]:
-    """List where a file may be had; folders as paths."""
-    addresses: list[str | Path] = []
+def _addresses(file: RemoteFile, home: DataHome) -> list[tuple[str | Path, str]]:
+    """List where a file may be had, folders as paths, and how that is shown."""
+    addresses: list[tuple[str | Path, str]] = []
     for mirror in home.mirrors:
         folder = mirror_folder(mirror)
         if folder is None:
-            addresses.append(f"{mirror.rstrip('/')}/{quote(file.name)}")
+            addresses.append((f"{mirror.rstrip('/')}/{quote(file.name)}", on_mirror(mirror, file.name)))
         elif reason := _not_a_folder(folder):
             raise FetchError(
                 f"{file.name} cannot be sought: the mirror folder {shown(folder)} (--mirror or MPU_BENCH_MIRROR) "
                 f"{reason}. Correct its name, or leave it out."
             )
         else:
-            addresses.append(folder / file.name)
-    addresses += file.urls
-    return [address for address in addresses if isinstance(address, Path) or not home.offline]
+            addresses.append((folder / file.name, shown(folder / file.name)))
+    addresses += [(url, shown(url)) for url in file.urls]
+    return [each for each in addresses if isinstance(each[0], Path) or not home.offline]
 
 
 def obstacle(file: RemoteFile, home: DataHome) -> str:
@@ -245,7 +252,7 @@ def obstacle(file: RemoteFile, home: DataHome) -> str:
     FetchError
         If the folder of a mirror is none.
     """
-    addresses = _addresses(file, home)
+    addresses = [address for address, _words in _addresses(file, home)]
     if any(isinstance(each, Path) and each.is_file() for each in addresses):
         return ""
     if all(isinstance(each, Path) for each in addresses):
@@ -265,7 +272,9 @@ def _not_a_folder(path: Path) -> str | None:
         return f"cannot be read ({error.strerror})"
 
 
-def _from(address: str | Path, file: RemoteFile, home: DataHome, progress: Progress, policy: Policy | None) -> Fetched:
+def _from(
+    address: str | Path, words: str, file: RemoteFile, home: DataHome, progress: Progress, policy: Policy | None
+) -> Fetched:
     """Download from one address, verify, then rename into place."""
     partial = PartialDownload(file, home, str(address))
     try:
@@ -284,7 +293,7 @@ def _from(address: str | Path, file: RemoteFile, home: DataHome, progress: Progr
         _fill(address, file, partial, progress, policy)
         digest = _digest_partial(partial, file, home, progress)
     partial.sync()
-    fetched = _pin(file, home, digest, shown(address), partial.path)
+    fetched = _pin(file, home, digest, words, partial.path)
     partial.rename(home.path(file))
     with on_disk(home.path(file)):
         for left in home.partials(file):
@@ -324,8 +333,8 @@ def _copy(source: Path, file: RemoteFile, partial: PartialDownload, progress: Pr
     except FileNotFoundError as error:
         raise SourceError("there is no such file") from error
     except OSError as error:
-        words = str(error.strerror)
-        raise SourceError(f"it {words}" if words.startswith("is a ") else f"it cannot be read ({words})") from error
+        words, is_other = str(error.strerror), isinstance(error, NotRegularError)
+        raise SourceError(f"it {words}" if is_other else f"it cannot be read ({words})") from error
 
 
 def _digest_partial(partial: PartialDownload, file: RemoteFile, home: DataHome, progress: Progress) -> Digest:
@@ -358,7 +367,7 @@ def _nowhere(file: RemoteFile, home: DataHome, failures: Sequence[tuple[str, Sou
     if not failures:
         return f"{name} has no address to be fetched from.{by_hand} Put it at {path} by hand."
     accept = ""
-    if not file.hashes and any("was pinned" in reason for reason in reasons):
+    if any(isinstance(error, UnpinnedError) for _address, error in failures):
         accept = f" To accept the new file deliberately, delete {home.pin_path(file)} and fetch again."
     later = any(isinstance(error, TemporarilyUnavailable) for _address, error in failures)
     again = "Check the network connection and run the same command again, name" if later else "Name"

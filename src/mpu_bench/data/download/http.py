@@ -14,7 +14,7 @@ from rich.filesize import decimal
 
 from mpu_bench.data.download import headers
 from mpu_bench.data.download.address import is_web, shown
-from mpu_bench.data.download.compression import HEAD_BYTES, looks_like_a_page
+from mpu_bench.data.download.compression import HEAD_BYTES, other_file
 from mpu_bench.data.download.connection import Meter, MeteredSession
 from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable, TransientError
 from mpu_bench.data.download.faults import network
@@ -65,7 +65,7 @@ def download(url: str, label: str, partial: PartialDownload, progress: Progress,
                 if tries >= policy.attempts or tries_in_all >= policy.most_attempts:
                     raise TemporarilyUnavailable(f"{error} (the last of {tries_in_all} tries)") from error
                 wait = _wait(error, tries, policy)
-                progress.note(f"{label}: {error}; trying {shown(url)} again in {wait:.0f} s")
+                progress.note(f"{label}: {error}; trying again in {wait:.0f} s")
                 policy.sleep(wait)
 
 
@@ -89,10 +89,8 @@ def _transfer(
         head = _head(blocks)
         if not head and sent.total is None:
             raise TransientError("the connection ended before the first byte of the file")
-        if looks_like_a_page(head):
-            raise SourceError(
-                "an HTML page came instead of data; a login page of the network, or a moved file, answers so"
-            )
+        if other := other_file(head):
+            raise SourceError(f"{other.name} came instead of data; {other.fix}")
         _position(response, sent, partial)
         partial.bound(policy.most_bytes)
         with progress.transfer(f"fetch {label}", partial.validators.total, partial.size) as advance:
@@ -172,6 +170,9 @@ def _check_status(response: requests.Response, partial: PartialDownload) -> None
 def _position(response: requests.Response, sent: Validators, partial: PartialDownload) -> None:
     """Continue after what is here if that is what the server sends; else begin anew."""
     if response.status_code != _PARTIAL_CONTENT:
+        if (span := headers.content_range(response.headers)) and (span[0] > 0 or span[1] + 1 != span[2]):
+            partial.discard()
+            raise TransientError("the server sent a part of the file as if it were the whole")
         partial.check_size(sent.total or 0)
         partial.restart(sent)
         return

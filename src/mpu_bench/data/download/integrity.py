@@ -11,11 +11,11 @@ from mpu_bench.data.download.compression import (
     compression,
     digest_stream,
     head_of,
-    looks_like_a_page,
     open_content,
+    other_file,
 )
 from mpu_bench.data.download.disk import on_disk
-from mpu_bench.data.download.errors import SourceError
+from mpu_bench.data.download.errors import SourceError, UnpinnedError
 from mpu_bench.data.download.pins import PinnedHash
 from mpu_bench.data.download.progress import Progress
 from mpu_bench.data.download.remote_file import RemoteFile
@@ -68,7 +68,7 @@ def digest_file(path: Path, file: RemoteFile, progress: Progress, sha256: str | 
     Raises
     ------
     SourceError
-        If it is an HTML page, is cut short or damaged, or expands beyond its stated size.
+        If it is an HTML page or an archive, is cut short or damaged, or expands beyond its stated size.
     FetchError
         If the disk cannot be read.
     FileNotFoundError
@@ -76,8 +76,8 @@ def digest_file(path: Path, file: RemoteFile, progress: Progress, sha256: str | 
     """
     with on_disk(path, may_miss=True):
         head, size = head_of(path), path.stat().st_size
-        if looks_like_a_page(head):
-            raise SourceError("this is an HTML page instead of data, perhaps of a login or an error")
+        if other := other_file(head):
+            raise SourceError(f"this is {other.name} instead of data; {other.fix}")
         if sha256 is None:
             with progress.transfer(f"check {file.name}", size) as advance, open_regular(path) as stream:
                 sha256, _ = digest_stream(stream, advance)
@@ -114,7 +114,7 @@ def verify_digest(file: RemoteFile, digest: Digest, pin: PinnedHash | None) -> N
         wanted = " or ".join(sorted(expected))
         raise SourceError(f"wrong hash: sha256 {digest.sha256}{content} where {wanted} is expected")
     if pin and {pin.sha256, pin.content_sha256}.isdisjoint({digest.sha256, digest.content_sha256}):
-        raise SourceError(
+        raise UnpinnedError(
             f"wrong hash: sha256 {digest.sha256} where {pin.sha256} was pinned "
             f"at first use ({one_line(pin.time, 100)}, from {shown(pin.origin)})"
         )

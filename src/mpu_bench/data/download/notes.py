@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from mpu_bench.files import open_regular
+from mpu_bench.files import open_regular, read_beginning
 from mpu_bench.texts import one_line
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def read_note(path: Path, kind: type[_Note], most_bytes: int = MOST_BYTES) -> _N
     from pydantic import ValidationError
 
     with open_regular(path) as stream:
-        content = stream.read(most_bytes + 1)
+        content = read_beginning(stream, most_bytes + 1)
     if len(content) > most_bytes:
         raise ValueError(f"it is larger than {most_bytes:,} bytes")
     try:

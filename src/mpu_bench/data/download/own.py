@@ -1,27 +1,34 @@
-"""Files of the user's own: read where they are, never copied or deleted, and hashed again when they have changed."""
+"""Files of the user's own: read where they are, never copied or deleted, and hashed again when they have changed.
+
+A small file is hashed each time. A larger one counts as unchanged while its size, its times of modification and of
+change and its inode are the same: the second of these times no program can set.
+"""
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.download.compression import digest_stream, open_content
+from mpu_bench.data.download.compression import compression, digest_stream, head_of, open_content
 from mpu_bench.data.download.disk import on_disk
 from mpu_bench.data.download.errors import SourceError
 from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
-from mpu_bench.files import open_regular
+from mpu_bench.files import NotRegularError, open_regular
+
+SMALL_BYTES = 16 << 20  #: what is hashed within some hundredths of a second
+
+Identity = tuple[int, int, int, int]
 
 
 def hashes_of(
     file: RemoteFile, home: DataHome, progress: Progress = SILENT, *, anew: bool = False, keep: bool = False
 ) -> PinnedHash:
     """Return the hashes of a file as it is now.
-
-    Those that are remembered hold as long as its size and its time of modification stay the same.
 
     Parameters
     ----------
@@ -41,10 +48,12 @@ def hashes_of(
         If it cannot be read.
     """
     assert file.path is not None
-    known, (size, modified) = read_pin(file, home), _stat(file.path)
-    if not anew and known and (known.bytes, known.modified) == (size, modified):
+    known, now = read_pin(file, home), _stat(file.path)
+    if not anew and known and known.bytes > SMALL_BYTES and _remembered(known) == now:
         return known
-    found = _hashed(file, file.path, modified, progress)
+    found = _hashed(file, file.path, now, progress)
+    if known and _remembered(known) == now and known.sha256 == found.sha256:
+        return known
     if keep:
         with on_disk(home.folder):
             home.pin_path(file).parent.mkdir(parents=True, exist_ok=True)
@@ -58,39 +67,50 @@ def check_unchanged(file: RemoteFile, known: PinnedHash) -> None:
     Raises
     ------
     FetchError
-        If its size or its time of modification is another.
+        If it is another, or was written to since.
     """
     assert file.path is not None
-    if _stat(file.path) != (known.bytes, known.modified):
+    if _stat(file.path) != _remembered(known):
         raise FetchError(f"{file.path}: has changed while it was read; run the same command again")
 
 
-def _stat(path: Path) -> tuple[int, int]:
+def identity(state: os.stat_result) -> Identity:
+    """Return what changes whenever a file is written to or replaced."""
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino
+
+
+def _remembered(known: PinnedHash) -> Identity:
+    return known.bytes, known.modified, known.changed, known.inode
+
+
+def _stat(path: Path) -> Identity:
     try:
-        with open_regular(path):
-            state = path.stat()
+        with open_regular(path) as stream:
+            return identity(os.fstat(stream.fileno()))
     except OSError as error:
         raise _unreadable(path, error) from None
-    return state.st_size, state.st_mtime_ns
 
 
 def _unreadable(path: Path, error: OSError) -> FetchError:
-    words = error.strerror or str(error)
+    cannot = "" if isinstance(error, NotRegularError) else "cannot be read: "
     return FetchError(
-        f"{path}: {words if words.startswith('is a ') else f'cannot be read: {words}'}; a dataset reads this file "
+        f"{path}: {cannot}{error.strerror or error}; a dataset reads this file "
         "where it is: put it back, or name the new place with mpu-bench data add FILE --name NAME --force"
     )
 
 
-def _hashed(file: RemoteFile, path: Path, modified: int, progress: Progress) -> PinnedHash:
+def _hashed(file: RemoteFile, path: Path, state: Identity, progress: Progress) -> PinnedHash:
     try:
-        with open_regular(path) as stream, progress.transfer(f"check {file.name}", path.stat().st_size) as advance:
+        with open_regular(path) as stream, progress.transfer(f"check {file.name}", state[0]) as advance:
             sha256, size = digest_stream(stream, advance)
-        with open_content(path) as content:
-            content_sha256, content_bytes = digest_stream(content, lambda _count: None)
+        content_sha256, content_bytes = sha256, size
+        if compression(head_of(path)) is not None:
+            with open_content(path) as content:
+                content_sha256, content_bytes = digest_stream(content, lambda _count: None)
     except SourceError as error:
         raise FetchError(f"{path}: {error}; write it again") from None
     except OSError as error:
         raise _unreadable(path, error) from None
     time = datetime.now(UTC).isoformat(timespec="seconds")
-    return PinnedHash(sha256, content_sha256, size, content_bytes, str(path), time, modified)
+    _, modified, changed, inode = state
+    return PinnedHash(sha256, content_sha256, size, content_bytes, str(path), time, modified, changed, inode)

@@ -34,6 +34,8 @@ class PinnedHash:
         When it was found right, in UTC, ISO 8601.
     modified : int
         The file's time of modification then, in nanoseconds. With the size it decides whether to hash again.
+    changed, inode : int
+        Of a file of the user's own, the time of its last change and its number then; see `mpu_bench.data.download.own`.
     """
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
@@ -45,6 +47,8 @@ class PinnedHash:
     origin: str
     time: str
     modified: int
+    changed: int = 0
+    inode: int = 0
 
 
 def read_pin(file: RemoteFile, home: DataHome) -> PinnedHash | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -16,15 +16,25 @@ from mpu_bench import document
 from mpu_bench.data.cards.parts import Seed, Text, Texts
 from mpu_bench.data.cards.schema import AnyCard, can_name_a_file
 from mpu_bench.data.own.examples import look_at_examples
-from mpu_bench.data.own.looking import Counted, Looked, Missing, count_labels, label_among, look_at_columns, plain_label
+from mpu_bench.data.own.looking import (
+    Counted,
+    Looked,
+    Missing,
+    check_classes,
+    count_labels,
+    label_among,
+    look_at_columns,
+)
 from mpu_bench.data.own.tables import OwnFile, open_table
 from mpu_bench.data.readers.blocks import SourceFile
 from mpu_bench.document import MisfitError, Strict
 from mpu_bench.errors import DataError, nearest
+from mpu_bench.preprocessing import label_key
 from mpu_bench.texts import one_line
 from mpu_bench.yaml_text import MOST_BYTES, shown
 
 DEFAULT_SPLIT = 0.8
+_MOST_NAMED = 5
 FREE = [
     "positive",
     "split",
@@ -32,6 +42,8 @@ FREE = [
     "missing",
 ]  #: what a config may choose anew of a table, besides `UNIVERSAL_OPTIONS`
 
+_FAR_APART = 1000  #: how much the columns of unscaled data may differ before a linear solver takes long
+_DENSE_BYTES, _DENSE_FROM = 1 << 30, 0.1  # of rows that may be scaled
 _PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z_-]*")
 _HEAD = """\
 # Written by the following command, which may be given again when the file has changed:
@@ -54,7 +66,8 @@ def _character(given: Any) -> Any:
 class Wishes(Strict):
     """What a user may say of a file of his own, in a config or by options; see `mpu_bench.data.own.looking`.
 
-    ``split`` is the part of the rows that is the training part, chosen at random by ``seed``.
+    ``split`` is the part of the rows that is the training part, chosen at random by ``seed``. ``missing_words`` says
+    whether words such as NA stand for a label that is missing, or are classes.
     """
 
     label: Annotated[Text | None, BeforeValidator(_quoted)] = None
@@ -65,6 +78,8 @@ class Wishes(Strict):
     missing: Missing = "refuse"
     scale: Literal["none", "standard", "unit-interval"] | None = None
     header: bool | None = None
+    missing_words: bool = True
+    first_index: Literal[0, 1] | None = None
     separator: Annotated[
         Annotated[str, Field(min_length=1, max_length=1)] | None,
         BeforeValidator(
@@ -81,7 +96,10 @@ class Wishes(Strict):
 
 @dataclass(frozen=True)
 class Added:
-    """What was found: the content of a card, the columns of a table, the label and why it was taken for that."""
+    """What was found: the content of a card, the columns of a table, the label and why it was taken for that.
+
+    ``notes`` are sentences that whoever learns from the file should read.
+    """
 
     card: dict[str, Any]
     format: str
@@ -89,7 +107,13 @@ class Added:
     columns: Sequence[Looked] = ()
     label: str = ""
     why_label: str = ""
-    notes: list[str] = field(default_factory=list)
+    notes: Sequence[str] = ()
+
+    @property
+    def left_out(self) -> list[tuple[str, str]]:
+        """The columns that no solver sees, and why."""
+        kinds = self.card.get("columns", {})
+        return [(column.name, column.why()) for column in self.columns if kinds[column.name] == "omitted"]
 
 
 def look(path: Path, wishes: Wishes, advance: Callable[[int], None] = lambda _count: None) -> Added:
@@ -129,14 +153,18 @@ def _open(path: Path, wishes: Wishes, advance: Callable[[int], None], like: OwnF
 
 
 def _examples(files: Sequence[OwnFile], wishes: Wishes) -> Added:
-    for key, words in (("label", "its label is the first word of a line"), ("header", "has none")):
-        if getattr(wishes, key) is not None:
+    for key, words in (
+        ("label", "its label is the first word of a line"),
+        ("header", "has none"),
+        ("missing_words", "its labels are numbers"),
+    ):
+        if getattr(wishes, key) not in (None, True):
             raise DataError(f"{files[0].path}: is svmlight text, to which '{key}' does not apply: {words}")
     if wishes.missing != "refuse":
         raise DataError(
             f"{files[0].path}: is svmlight text, in which what is not written is 0: 'missing' does not apply"
         )
-    seen = look_at_examples(files)
+    seen = look_at_examples(files, wishes.first_index)
     scale = wishes.scale or "none"
     card = {
         **_common("svmlight", files, wishes, seen.counted),
@@ -145,7 +173,16 @@ def _examples(files: Sequence[OwnFile], wishes: Wishes) -> Added:
         **({"scale": scale, "storage": "dense"} if scale != "none" else {}),
         **_counts(seen.counted),
     }
-    return Added({**card, "options": ["positive", "split"]}, "svmlight", seen.counted)
+    notes = []
+    if scale == "none" and seen.spread > _FAR_APART:
+        rows = sum(map(sum, (seen.counted.train.values(), (seen.counted.test or {}).values())))
+        fits = seen.filled >= _DENSE_FROM and 4 * rows * seen.features <= _DENSE_BYTES
+        notes = [_far_apart(seen.spread, "--scale standard" if fits else "divide each column by its largest value")]
+    return Added({**card, "options": ["positive", "split"]}, "svmlight", seen.counted, notes=notes)
+
+
+def _far_apart(spread: float, fix: str) -> str:
+    return f"the largest values of its columns differ by a factor of {spread:.0e}: linear solvers take long; {fix}"
 
 
 def _table(files: Sequence[OwnFile], wishes: Wishes) -> Added:
@@ -154,13 +191,19 @@ def _table(files: Sequence[OwnFile], wishes: Wishes) -> Added:
     columns = look_at_columns(files)
     kinds = {each.name: "label" if each.name == label else each.kind for each in columns}
     numbers = [name for name, kind in kinds.items() if kind == "number"]
+    if wishes.first_index is not None:
+        raise DataError(f"{first.path}: is a table, to which 'first_index' does not apply: its columns have names")
+    for each in columns:
+        if each.name != label:
+            each.check_numbers()
     _check_missing(columns, kinds, wishes)
     if not set(kinds.values()) & {"number", "categorical"}:
         raise DataError(
             f"{first.path}: has no column to learn from besides the label '{label}'; is the separator another? name it "
             "by --separator"
         )
-    counted = count_labels(files, label, numbers, wishes.missing)
+    counted = count_labels(files, label, numbers, wishes.missing, wishes.missing_words)
+    _check_labels(counted, columns, label, first.path)
     card = {
         **_common("table", files, wishes, counted),
         **({"format": "parquet"} if first.format == "parquet" else {}),
@@ -171,7 +214,28 @@ def _table(files: Sequence[OwnFile], wishes: Wishes) -> Added:
         **_counts(counted),
         "options": FREE,
     }
-    return Added(card, first.format, counted, columns, label, why)
+    return Added(card, first.format, counted, columns, label, why, _notes(columns, kinds, card["scale"]))
+
+
+def _check_labels(counted: Counted, columns: Sequence[Looked], label: str, path: Path) -> None:
+    two = [f"'{each.name}'" for each in columns if each.name != label and each.words and len(each.words) == 2]
+    fix = "name another label by --label" + (f"; columns of two values: {', '.join(two[:_MOST_NAMED])}" if two else "")
+    rows = sum(map(sum, (counted.train.values(), (counted.test or {}).values())))
+    check_classes(counted.classes, rows, f"{path}, column '{label}'", fix)
+
+
+def _notes(columns: Sequence[Looked], kinds: Mapping[str, str], scale: str) -> list[str]:
+    """Return what is to be told of columns that are mostly numbers and taken for words, and of scales far apart."""
+    notes = [
+        f"column '{each.name}' is taken for words: {each.odd}, though {each.numeric:,} of {each.values:,} are numbers"
+        for each in columns
+        if kinds[each.name] == "categorical" and 2 * each.numeric > each.values
+    ]
+    sizes = [max(abs(each.low), abs(each.high)) for each in columns if kinds[each.name] == "number"]
+    sizes = [size for size in sizes if size]
+    if scale == "none" and sizes and max(sizes) / min(sizes) > _FAR_APART:
+        notes.append(_far_apart(max(sizes) / min(sizes), "leave --scale none out"))
+    return notes
 
 
 def _check_missing(columns: Sequence[Looked], kinds: Mapping[str, str], wishes: Wishes) -> None:
@@ -200,7 +264,7 @@ def _common(kind: str, files: Sequence[OwnFile], wishes: Wishes, counted: Counte
         "train": names[0],
         **({"test": names[1]} if len(names) > 1 else {"split": {"test": round(part, 12), "seed": wishes.seed}}),
         "classes": counted.classes,
-        **({"positive": [plain_label(each) for each in wishes.positive]} if wishes.positive else {}),
+        **({"positive": [_class_of(each, counted.classes) for each in wishes.positive]} if wishes.positive else {}),
     }
 
 
@@ -221,9 +285,14 @@ def _counts(counted: Counted) -> dict[str, Any]:
 
 
 def _check_positive(added: Added, wishes: Wishes, path: Path) -> None:
-    for name in map(plain_label, wishes.positive or ()):
-        if name not in added.counted.classes:
+    for given in wishes.positive or ():
+        if (name := _class_of(given, added.counted.classes)) not in added.counted.classes:
             raise DataError(f"{path}: no class '{name}' can be positive; {nearest(name, added.counted.classes)}")
+
+
+def _class_of(word: str, classes: Sequence[str]) -> str:
+    """Return the class that a word means: a number may be written otherwise."""
+    return word if word in classes else next((each for each in classes if label_key(each) == label_key(word)), word)
 
 
 def name_of(path: Path) -> str:

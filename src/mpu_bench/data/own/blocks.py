@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-_MARK = b"\xef\xbb\xbf"  # of the order of bytes, before some texts in UTF-8
 _MANY_ROWS = 2000  # from which on a column has fewer different words than rows, mostly
 
 
@@ -33,10 +32,9 @@ def plain_frame(
     only : sequence of str
         The columns that are read, if not all.
     """
-    text = block.removeprefix(_MARK)
-    if not _is_plain(text, separator, len(columns)):
+    if not _is_plain(block, separator, len(columns)):
         return None
-    rows = text.lstrip(b"\r\n")
+    rows = block.lstrip(b"\r\n")
     if header:
         rows = rows.partition(b"\n")[2]
     if not rows.strip(b"\r\n"):

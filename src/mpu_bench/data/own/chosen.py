@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import can_name_a_file
+from mpu_bench.data.download.own import identity
 from mpu_bench.data.own.adding import Wishes, look, name_of
 from mpu_bench.errors import DataError
 
@@ -33,23 +35,37 @@ def options_of(path: Path, wishes: Wishes, origin: str, label: str | None) -> tu
     DataError
         If the file is no dataset, or its name is that of one of the project.
     """
-    paths = [path, *([Path(wishes.test)] if wishes.test else [])]
-    states = tuple((str(each), _state(each)) for each in paths)
-    card = json.loads(_looked(str(path), wishes.model_dump_json(), states))
+    card = json.loads(_looked(str(path), wishes.model_dump_json(), _states(path, wishes))[0])
     name = label if label and can_name_a_file(label) else name_of(path)
     if name in catalog.names():
         raise DataError(f"'{name}' is the name of another dataset; call this one otherwise with as: NAME")
     return name, {catalog.CARD: {**card, "origin": origin}}
 
 
-def _state(path: Path) -> tuple[int, int]:
+def remarks(path: Path, wishes: Wishes) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the columns of a file that are left out, each with the reason, and what else is to be told of it.
+
+    Raises
+    ------
+    DataError
+        As of `options_of`.
+    """
+    _, left_out, notes = _looked(str(path), wishes.model_dump_json(), _states(path, wishes))
+    return [*left_out], [*notes]
+
+
+def _states(path: Path, wishes: Wishes) -> tuple[tuple[str, object], ...]:
+    return tuple((str(each), _state(each)) for each in (path, *([Path(wishes.test)] if wishes.test else [])))
+
+
+def _state(path: Path) -> object:
     try:
-        state = os.stat(path)  # noqa: PTH116 - of a name that no file can have, too
+        return identity(os.stat(path))  # noqa: PTH116 - of a name that no file can have, too
     except (OSError, ValueError):
-        return 0, 0  # whose reader says why
-    return state.st_size, state.st_mtime_ns
+        return None  # whose reader says why
 
 
 @lru_cache(maxsize=32)
-def _looked(path: str, wishes: str, _states: Any) -> str:
-    return json.dumps(look(Path(path), Wishes.model_validate_json(wishes)).card)
+def _looked(path: str, wishes: str, _states: Any) -> tuple[str, list[tuple[str, str]], Sequence[str]]:
+    added = look(Path(path), Wishes.model_validate_json(wishes))
+    return json.dumps(added.card), added.left_out, added.notes

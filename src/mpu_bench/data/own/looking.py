@@ -4,15 +4,20 @@ A column is **numbers** if every value that is not missing is one, however few d
 of categories is written ``categorical`` into the card by hand. Otherwise it is **categorical**, unless it has more
 than 1,000 different words, or more than 20 and nearly one a row (9 in 10): then it is an identifier, and **omitted**.
 So is a column without any value. (Of more than 1,000 columns, words are counted up to fewer: a million in all.)
+A column that is numbers in nine of ten cells, as they are read or in another written form (``1,5``, ``12 %``), is
+refused with the first cell that is none.
 
-The **label**, unless it is named, is the column called label, class, target or y, else the last one. Labels that are
-numbers are one class if they are equal: 1 and 1.0. Many different numbers are those of a regression, and refused.
+The **label**, unless it is named, is the column called label, class, target or y, else the last one. Where all labels
+are numbers, and none is written like a code (``007``), they are one class if they are equal: 1 and 1.0. Many different
+numbers are those of a regression, and refused, as are nearly as many classes as rows.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -22,19 +27,28 @@ import pandas as pd
 
 from mpu_bench.data.cards.parts import Kind
 from mpu_bench.data.cards.schema import MOST_CLASSES
+from mpu_bench.data.own.formats import LABELS, written
 from mpu_bench.data.own.tables import OwnFile
 from mpu_bench.errors import DataError, nearest
-from mpu_bench.preprocessing import MISSING, parsed_numbers, plain_number, plain_words, words_of
+from mpu_bench.preprocessing import (
+    MISSING,
+    MISSING_WORDS,
+    label_key,
+    parsed_numbers,
+    plain_number,
+    plain_words,
+    texts_of,
+)
 from mpu_bench.texts import one_line
 
 MOST_WORDS = 1000  #: of a categorical column
-LABELS = ("label", "class", "target", "y")  #: names of the column that is taken for the label
 Missing = Literal["refuse", "median", "drop"]
 
 _MOST_WORDS_IN_ALL = 1_000_000
 _FEW_WORDS = 20
 _MOST_NUMBERS_AS_CLASSES = 100
 _SHOWN = 60
+_CODE = re.compile(r"[+-]?0\d")
 
 
 @dataclass
@@ -43,6 +57,7 @@ class Looked:
 
     ``words`` are the different ones, as long as they are few; ``odd`` is the first value that is no number, and
     ``first_missing`` the first row without a value, with its file. ``low`` and ``high`` are those of its numbers.
+    ``written`` counts numbers in another form, and ``bounds`` such as <1.
     """
 
     name: str
@@ -51,7 +66,10 @@ class Looked:
     values: int = 0
     missing: int = 0
     numbers: int = 0
+    written: int = 0
+    bounds: int = 0
     odd: str | None = None
+    source: str = ""  #: the file of ``odd``
     first_missing: str = ""
     low: float = np.inf
     high: float = -np.inf
@@ -79,9 +97,8 @@ class Looked:
         count, absent = int(here.sum()), int(missing.sum())
         if absent and not self.missing:
             self.first_missing = f"{source}, row {first_row + int(np.flatnonzero(missing)[0])}"
-        if self.odd is None and count + absent < len(texts):
-            place = int(np.flatnonzero(~here & ~missing)[0])
-            self.odd = f"row {first_row + place:,} holds '{one_line(str(texts.iloc[place]), _SHOWN)}'"
+        if count + absent < len(texts):
+            self._see_odd(texts[~here & ~missing], first_row + int(np.flatnonzero(~here & ~missing)[0]), source)
         self.values += len(texts) - absent
         self.missing += absent
         self.numbers += count
@@ -90,6 +107,44 @@ class Looked:
         if self.words is not None:
             self.words |= _different(texts, numbers[here], self.most)
             self.words = self.words if len(self.words) <= self.most else None
+
+    def _see_odd(self, texts: pd.Series[Any], row: int, source: Path) -> None:
+        """Take into account what is no number; the first stands in ``row``."""
+        if self.odd is None:
+            found = str(texts.iloc[0])
+            form, self.source = written(found.strip()), str(source)
+            self.odd = f"row {row:,} holds '{one_line(found, _SHOWN)}'" + (f", {form.how}" if form else "")
+        for cell, times in texts.value_counts(sort=False).items():
+            form = written(str(cell).strip())
+            if form is not None and form.is_bound:
+                self.bounds += times
+            elif form is not None:
+                self.written += times
+
+    @property
+    def numeric(self) -> int:
+        """How many values are numbers, in whatever form; bounds alone may be names of groups."""
+        return self.numbers + self.written + (self.bounds if self.numbers else 0)
+
+    def check_numbers(self) -> None:
+        """Refuse a column of numbers that would be taken for words because of a few cells, or of their form.
+
+        Raises
+        ------
+        DataError
+            With file, row, column and cell.
+        """
+        mostly = 2 * self.numeric > self.values and self.kind == "omitted"
+        if self.odd and (10 * self.numeric >= 9 * self.values or mostly):
+            fix = (
+                "write numbers as 1234.5, in the whole column"
+                if self.written
+                else "write a number, or leave the cell empty and give --missing median or --missing drop"
+            )
+            raise DataError(
+                f"{self.source}, column '{self.name}': {self.odd}, where {self.numeric:,} of {self.values:,} cells "
+                f"are numbers; {fix}"
+            )
 
     def why(self) -> str:
         """Return what is worth knowing of how it was taken; empty if nothing is."""
@@ -124,10 +179,7 @@ class Counted:
     def classes(self) -> list[str]:
         """The labels, sorted: as numbers if all are."""
         found = {*self.train, *(self.test or ())}
-        try:
-            return sorted(found, key=float)
-        except ValueError:
-            return sorted(found)
+        return sorted(found, key=lambda name: (float(name), name)) if all(map(_is_number, found)) else sorted(found)
 
 
 def look_at_columns(files: Sequence[OwnFile]) -> list[Looked]:
@@ -184,15 +236,21 @@ def label_among(columns: Sequence[str], named: str | None, source: Path) -> tupl
     return columns[-1], "the last column"
 
 
-def kept_rows(piece: pd.DataFrame, numbers: Collection[str], label: str) -> Any:
-    """Return which rows of a piece miss neither a number nor the label, shape (n,)."""
-    kept = words_of(piece[label]) != MISSING
+def kept_rows(piece: pd.DataFrame, numbers: Collection[str], label: str, classes: Collection[str] = ()) -> Any:
+    """Return which rows of a piece miss neither a number nor the label, shape (n,); a word of ``classes`` is one."""
+    kept = ~_lacking(texts_of(piece[label]), classes)
     for name in numbers:
         kept &= ~parsed_numbers(piece[name])[1]
     return kept
 
 
-def count_labels(files: Sequence[OwnFile], label: str, numbers: Collection[str], missing: Missing) -> Counted:
+def _lacking(words: Any, classes: Collection[str]) -> Any:
+    return np.isin(words.astype(str), [word for word in MISSING_WORDS if word not in classes])
+
+
+def count_labels(
+    files: Sequence[OwnFile], label: str, numbers: Collection[str], missing: Missing, missing_words: bool = True
+) -> Counted:
     """Count the rows of each label, in a pass over the training file and the test file, if there is one.
 
     Parameters
@@ -202,73 +260,79 @@ def count_labels(files: Sequence[OwnFile], label: str, numbers: Collection[str],
     numbers : collection of str
         The columns of numbers; if ``missing`` is ``"drop"``, rows that miss one of them do not count.
     missing : str
+    missing_words : bool
+        Whether words such as NA stand for a label that is missing; otherwise they are classes.
 
     Raises
     ------
     DataError
-        If a label is missing, there is but one class, or there are as many as of a regression.
+        If a label is missing.
     """
-    parts: list[dict[str, int]] = []
+    known = () if missing_words else MISSING_WORDS[1:]
+    parts: list[Counter[str]] = []
     for file in files:
-        counts: dict[str, int] = {}
+        counts: Counter[str] = Counter()
         rows = 0
         for piece in file.pieces(only=[*(numbers if missing == "drop" else ()), label]):
-            chosen = piece[kept_rows(piece, numbers, label)] if missing == "drop" else piece
-            for word, count in labels_in(chosen[label], rows, file.path):
-                counts[word] = counts.get(word, 0) + count
+            chosen = piece[kept_rows(piece, numbers, label, known)] if missing == "drop" else piece
+            words = texts_of(chosen[label])
+            if (lacks := _lacking(words, known)).any():
+                place = int(np.flatnonzero(lacks)[0])
+                where = f"{file.path}, row {rows + 1 + int(chosen.index[place])}, column '{label}'"
+                raise DataError(f"{where}: {_missing_label(words[place])}")
+            counts.update(words.tolist())
             rows += len(piece)
         parts.append(counts)
-    counted = Counted(parts[0], parts[1] if len(parts) > 1 else None)
-    check_classes(
-        counted.classes, sum(map(sum, (part.values() for part in parts))), f"{files[0].path}, column '{label}'"
+    called = class_names({word for counts in parts for word in counts})
+    merged: list[dict[str, int]] = [{} for _ in parts]
+    for counts, into in zip(parts, merged, strict=True):
+        for word, count in counts.items():
+            into[called[word]] = into.get(called[word], 0) + count
+    return Counted(merged[0], merged[1] if len(merged) > 1 else None)
+
+
+def _missing_label(word: str) -> str:
+    if word == MISSING:
+        return "there is no label; name another column by --label, or leave such rows out by --missing drop"
+    return (
+        f"'{word}' stands for a label that is missing; if it is a class, give --no-missing-words (missing_words: false "
+        "in a config), else leave such rows out by --missing drop"
     )
-    return counted
 
 
-def labels_in(texts: pd.Series[Any], rows: int, source: Path) -> Iterator[tuple[str, int]]:
-    """Yield the labels in a piece, whole numbers written so, and how often each stands there."""
-    words = words_of(texts)
-    if (words == MISSING).any():
-        row = rows + 1 + int(np.flatnonzero(words == MISSING)[0])
-        raise DataError(
-            f"{source}, row {row}, column '{texts.name}': there is no label; name another column by --label, or leave "
-            "such rows out by --missing drop"
-        )
-    for word, count in Counter(words.tolist()).items():
-        yield plain_label(word), count
+def class_names(words: Collection[str]) -> dict[str, str]:
+    """Return what the class of each label is called: as it is written, a number as short as it can be.
+
+    Labels are numbers if all of them are, and none is a code such as 007.
+    """
+    if all(_is_number(word) and not _CODE.match(word) for word in words):
+        return {word: label_key(word) for word in words}
+    return {word: word for word in words}
 
 
-def plain_label(word: str) -> str:
-    """Return a label as it is called: a number as short as it can be written."""
-    try:
-        number = float(word)
-    except ValueError:
-        return word
-    return plain_number(number) if np.isfinite(number) else word
-
-
-def check_classes(classes: Sequence[str], rows: int, source: str) -> None:
-    """Refuse labels that are none of a classification."""
+def check_classes(classes: Sequence[str], rows: int, source: str, fix: str) -> None:
+    """Refuse labels that are none of a classification; ``fix`` says where others may be."""
     if len(classes) < 2:
         held = f"all {rows:,} rows are of the class '{classes[0]}'" if classes else "no row is left"
-        raise DataError(f"{source}: {held}; two classes are needed: name another label by --label")
-    numbers = [plain_label(name) for name in classes if _is_number(name)]
+        raise DataError(f"{source}: {held}; two classes are needed: {fix}")
+    numbers = [label_key(name) for name in classes if _is_number(name)]
     fractions = any("." in name or "e" in name for name in numbers)
     most = _FEW_WORDS if fractions else _MOST_NUMBERS_AS_CLASSES
     if len(numbers) == len(classes) > most and (fractions or len(classes) * 10 > rows or len(classes) > MOST_CLASSES):
         raise DataError(
             f"{source}: its {len(classes):,} different numbers are those of a regression, and classes are separated "
-            "here; name another label by --label, or write classes into the file, such as low and high"
+            f"here; {fix}, or write classes into the file, such as low and high"
         )
+    if (len(classes) > 2 and 10 * len(classes) > 9 * rows) or (len(classes) > _FEW_WORDS and 2 * len(classes) > rows):
+        raise DataError(f"{source}: {rows:,} rows have {len(classes):,} different labels, nearly one each; {fix}")
     if len(classes) > MOST_CLASSES:
         raise DataError(
-            f"{source}: holds {len(classes):,} different labels, and {MOST_CLASSES:,} classes can be told apart"
+            f"{source}: holds {len(classes):,} different labels, and {MOST_CLASSES:,} classes can be told apart; {fix}"
         )
 
 
 def _is_number(word: str) -> bool:
     try:
-        float(word)
+        return math.isfinite(float(word)) and word.isascii() and "_" not in word
     except ValueError:
         return False
-    return True

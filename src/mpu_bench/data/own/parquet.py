@@ -10,6 +10,7 @@ import pandas as pd
 
 from mpu_bench.data.readers.blocks import SourceFile
 from mpu_bench.errors import DataError
+from mpu_bench.installed import extra
 from mpu_bench.texts import one_line
 
 
@@ -30,7 +31,7 @@ def columns(file: SourceFile) -> list[str]:
 def pieces(file: SourceFile, names: Sequence[str], rows: int) -> Iterator[pd.DataFrame]:
     """Yield so many rows at a time, the columns called ``names``.
 
-    Numbers are float64, NaN where one is missing; all else is text, or None.
+    Numbers are float64, NaN where one is missing, whole ones Int64; all else is text, or None.
     """
     with _opened(file) as opened:
         for batch in opened.iter_batches(rows):
@@ -50,7 +51,7 @@ def _opened(file: SourceFile) -> Iterator[Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise DataError(f"{file.path}: is Parquet; to read it, pip install 'mpu-bench[parquet]'") from None
+        raise DataError(f"{file.path}: is Parquet; to read it, {extra('parquet')}") from None
     with file.open() as stream:
         try:
             with pyarrow.parquet.ParquetFile(stream) as opened:
@@ -76,6 +77,9 @@ def _column(array: Any, kind: str) -> Any:
 
     if isinstance(array, pyarrow.DictionaryArray):
         array = array.dictionary_decode()
+    if pyarrow.types.is_integer(array.type):  # which float64 would round beyond 2**53
+        missing = array.is_null().to_numpy(zero_copy_only=False)
+        return pd.arrays.IntegerArray(array.fill_null(0).to_numpy(zero_copy_only=False).copy(), missing)
     if kind == "number":
         return array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
     return pd.Series(array.cast(pyarrow.large_string()).to_pylist(), dtype=object)

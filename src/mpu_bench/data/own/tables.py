@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -134,19 +134,24 @@ class MetLabels:
     numbers: list[float] = field(default_factory=list)
 
     def of_numbers(self, labels: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the place of each label among ``numbers``, -1 for what is not finite."""
+        """Return the place of each label among ``numbers``, -1 for what is none or as large as to merge with others."""
         distinct, codes = np.unique(labels, return_inverse=True)
-        self.numbers += [number for number in distinct.tolist() if np.isfinite(number) and number not in self.numbers]
+        self.numbers += [number for number in distinct.tolist() if abs(number) < 2**53 and number not in self.numbers]
         places = {number: place for place, number in enumerate(self.numbers)}
         return np.array([places.get(number, -1) for number in distinct.tolist()], np.int32)[codes]
 
     def unknown(self, label: str) -> str:
         """Return a message that a label is none."""
-        return f"the label '{label}' is not a finite number"
+        return f"the label '{label}' is not a finite number below 2**53"
 
 
 def open_table(
-    path: Path | SourceFile, *, separator: str | None = None, header: bool | None = None, form: Form | None = None
+    path: Path | SourceFile,
+    *,
+    separator: str | None = None,
+    header: bool | None = None,
+    form: Form | None = None,
+    known: Collection[str] = (),
 ) -> OwnFile:
     """Find out what a file is, and the names of its columns.
 
@@ -161,6 +166,8 @@ def open_table(
         Whether the first line names the columns; overrides what is found.
     form : Form, optional
         What it is, where that is known.
+    known : collection of str
+        Names of the columns, where they are known: a first line of them is a header.
 
     Returns
     -------
@@ -172,7 +179,7 @@ def open_table(
         With the file, the line and what is wrong: it cannot be read, is empty, is no text, two columns have one name.
     """
     file = path if isinstance(path, SourceFile) else SourceFile(path.name, path, fix=_FIX)
-    found = form or form_of(file, separator, header)
+    found = form or form_of(file, separator, header, known)
     if found.format == "svmlight":
         return OwnFile(file, "svmlight")
     if found.format == "parquet":
@@ -237,7 +244,7 @@ def _lines(path: Path, blocks: Iterator[tuple[int, bytes]]) -> Iterator[str]:
     for first, block in blocks:
         for number, line in enumerate(block.splitlines(keepends=True) if b"\r" not in block else _cut(block), first):
             try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                text = line.decode()
             except UnicodeDecodeError as error:
                 byte = line[error.start]
                 raise DataError(

@@ -314,9 +314,18 @@ def _check(card: Card, parts: Mapping[str, PartWriter]) -> None:
     _compare(card, "the test part", card.expect.test, test.rows, test.counts)
 
 
+def _own_file(card: Card) -> Path | None:
+    return next((file.path for file in card.remote_files if file.path is not None), None)
+
+
 def _hint(card: Card) -> str:
-    """Return what mends the card of a file of the user's own; a config counts such a file each time."""
-    own = next((file.path for file in card.remote_files if file.path is not None), None)
+    """Return what mends the card of a file of the user's own, or a broken download of which no hash is known.
+
+    A config counts a file of the user's own each time.
+    """
+    own = _own_file(card)
+    if own is None and any(file.urls and not file.hashes for file in card.remote_files):
+        return f"; if the download is broken: mpu-bench data clean {card.name}, and fetch it again"
     if own is None or not card.origin.endswith(".yaml"):
         return ""
     with suppress(OSError):
@@ -329,7 +338,7 @@ def _compare(card: Card, what: str, expected: Part | None, rows: int, counts: np
     if expected is None:
         return
     source = f"dataset '{card.name}' ({card.origin}): {what}"
-    hint = "" if _hint(card) else "; is it another version of the files?"
+    hint = "" if _own_file(card) else "; is it another version of the files?"
     if rows != expected.rows:
         raise DataError(f"{source} has {rows} rows, expected {expected.rows}{hint}")
     for name, count in zip(card.classes, counts, strict=True):

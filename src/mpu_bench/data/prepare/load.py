@@ -225,6 +225,12 @@ def preprocessing_of(card: Card, home: DataHome, progress: Progress = SILENT) ->
     return found if card.augment is None else found.model_copy(update={"augment": card.augment})
 
 
+def training_content(card: Card, home: DataHome) -> tuple[str, ...]:
+    """Return the SHA-256 of the content of each file that training rows come from, as far as it is known."""
+    known = (fetch.known_hashes(file, home) for file in card.remote_files if file.name in card.train)
+    return tuple(each.content_sha256 for each in known if each is not None)
+
+
 def clean_prepared(card: Card, home: DataHome) -> int:
     """Delete a dataset's prepared arrays, of all its options, and its source files; give the bytes freed.
 
@@ -337,8 +343,11 @@ def _store(card: Card, home: DataHome, fetched: Mapping[str, fetch.Fetched], pro
         _remove(folder)
         temporary.rename(folder)
         sync_folder(folder.parent)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
+        if isinstance(error, DataError):
+            for file in card.remote_files:
+                fetch.forget(file, home)
         raise
     return meta
 

@@ -24,7 +24,9 @@ from mpu_bench.preprocessing import (
     NumberColumn,
     OmittedColumn,
     Table,
+    is_constant,
     parsed_numbers,
+    texts_of,
     words_of,
 )
 from mpu_bench.texts import one_line
@@ -45,6 +47,7 @@ class Fitted:
     numbers: int = 0
     missing: int = 0
     zeros: int = 0
+    unit: float = 5e-324  #: of mean and squares, a power of 2: the squares of numbers would overflow, or vanish
     mean: float = 0.0
     squares: float = 0.0
     low: float = math.inf
@@ -60,10 +63,14 @@ class Fitted:
         if self.keeps:
             self.kept.append(here)
         self.zeros += int((here == 0).sum())
-        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused at the end
-            mean = float(here.mean())
-            self._merge(len(here), mean, float(((here - mean) ** 2).sum()))
         self.low, self.high = min(self.low, float(here.min())), max(self.high, float(here.max()))
+        largest = max(abs(self.low), abs(self.high))
+        if largest and (unit := math.ldexp(1.0, math.frexp(largest)[1] - 1)) > self.unit:
+            ratio = self.unit / unit
+            self.unit, self.mean, self.squares = unit, self.mean * ratio, self.squares * ratio * ratio
+        here = here / self.unit
+        mean = float(here.mean())
+        self._merge(len(here), mean, float(((here - mean) ** 2).sum()))
 
     def _merge(self, count: int, mean: float, squares: float) -> None:
         """Combine two sets of numbers by their moments (Chan, Golub and LeVeque, 1979)."""
@@ -86,15 +93,17 @@ class Fitted:
         if self.keeps:
             fill = float(np.median(np.concatenate(self.kept)))
             if self.missing:
-                self._merge(self.missing, fill, 0.0)
+                self._merge(self.missing, fill / self.unit, 0.0)
         shift, width = 0.0, 1.0
-        if scale == "standard":
-            shift, width = self.mean, math.sqrt(self.squares / self.numbers)
+        if scale != "none" and is_constant(self.low, self.high):
+            shift = self.low
+        elif scale == "standard":
+            shift, width = self.mean * self.unit, math.sqrt(self.squares / self.numbers) * self.unit
         elif scale == "unit-interval":
             shift, width = self.low, self.high - self.low
-        if not math.isfinite(shift) or not math.isfinite(width):
+        if not math.isfinite(width):
             raise DataError(f"column '{self.name}': its numbers are too large to be scaled; write 'omitted' beside it")
-        return NumberColumn(name=self.name, fill=fill, shift=shift, width=width if width > 0 else 1.0)
+        return NumberColumn(name=self.name, fill=fill, shift=shift, width=width)
 
 
 @dataclass(frozen=True)
@@ -110,11 +119,12 @@ class _Source:
 
     def pieces(self, names: Sequence[str]) -> Iterator[tuple[OwnFile, int, pd.DataFrame]]:
         """Yield pieces of files with the number of their first row; rows that are dropped are left out."""
+        classes = {word for words in self.card.classes.values() for word in words}
         for name in names:
             file, row = self.files[name], 1
             for piece in file.pieces():
                 drops = self.card.missing == "drop"
-                chosen = piece[kept_rows(piece, self.numbers, self.card.label)] if drops else piece
+                chosen = piece[kept_rows(piece, self.numbers, self.card.label, classes)] if drops else piece
                 if len(chosen):
                     yield file, row, chosen
                 row += len(piece)
@@ -226,7 +236,7 @@ def read(source: _Source, table: Table, names: Sequence[str]) -> Iterator[Chunk]
     for file, row, whole in source.pieces(names):
         for first in range(0, len(whole), step):
             piece = whole.iloc[first : first + step]
-            indices = labels.of_texts(words_of(piece[card.label]))
+            indices = labels.of_texts(texts_of(piece[card.label]))
             if indices.min() < 0:
                 place = int(np.flatnonzero(indices < 0)[0])
                 where = f"{file.path}, row {row + int(piece.index[place])}, column '{card.label}'"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.prepare.npy import ArrayFile, open_array, pieces
 from mpu_bench.data.readers.blocks import Chunk
+from mpu_bench.preprocessing import is_constant
 
 
 class Splitter:
@@ -170,12 +171,21 @@ def _range(rows: Pieces) -> Statistics:
 
 
 def moments(rows: Pieces, shape: tuple[int, ...], overall: bool = False) -> Statistics:
-    """Return mean and standard deviation of every column, or of all values (repeated), in two passes in float64."""
+    """Return mean and standard deviation of every column, or of all values (repeated), in two passes in float64.
+
+    The deviation of a column that never changes is 0, not what rounding makes of it.
+    """
     n, d = shape
     total, squares = np.zeros(d), np.zeros(d)
+    low, high = np.full(d, np.inf), np.full(d, -np.inf)
     for piece in rows():
         total += piece.sum(axis=0, dtype=np.float64)
+        low, high = np.minimum(low, piece.min(axis=0)), np.maximum(high, piece.max(axis=0))
+    if overall:
+        low, high = np.full(d, low.min()), np.full(d, high.max())
     mean = np.full(d, total.sum() / (n * d)) if overall else total / n
     for piece in rows():
         squares += ((piece - mean) ** 2).sum(axis=0)
-    return mean, np.sqrt(np.full(d, squares.sum() / (n * d)) if overall else squares / n)
+    deviation = np.sqrt(np.full(d, squares.sum() / (n * d)) if overall else squares / n)
+    constant = is_constant(low, high)
+    return np.where(constant, low, mean), np.where(constant, 0.0, deviation)

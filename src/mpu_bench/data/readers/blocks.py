@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.data.download.compression import open_content
+from mpu_bench.data.download.compression import HEAD_BYTES, open_content, other_file
 from mpu_bench.data.download.errors import SourceError
 from mpu_bench.errors import DataError
 from mpu_bench.files import open_regular
@@ -78,19 +80,21 @@ class SourceFile:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the content; damage of a compressed file becomes a `DataError`, as does what is no file."""
+        """Open the content; damage of a compressed file, and what holds no data, becomes a `DataError`."""
         try:
             open_regular(self.path).close()
         except OSError as error:
             raise DataError(f"{self.path}: cannot be read: {error.strerror}") from None
         try:
             with open_content(self.path) as stream:
+                if other := other_file(cast(io.BufferedReader, stream).peek(HEAD_BYTES)[:HEAD_BYTES]):
+                    raise DataError(f"{self.path}: is {other.name}; {other.fix}")
                 yield stream
         except SourceError as error:
             raise DataError(f"{self.path}: {error}; {self.fix}") from error
 
     def blocks(self, size: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Cut the text at line ends into blocks of about ``size`` bytes.
+        """Cut the text at line ends into blocks of about ``size`` bytes, without a byte order mark at its beginning.
 
         Yields
         ------
@@ -102,8 +106,12 @@ class SourceFile:
         size = size or BLOCK_BYTES
         line, rest, held = 1, [b""], 0  # the beginning of a line, in pieces
         with self.open() as stream:
-            while piece := stream.read(size):
-                self.advance(len(piece))
+            begin = stream.read(len(codecs.BOM_UTF8))
+            self.advance(len(begin))
+            begin = begin.removeprefix(codecs.BOM_UTF8)
+            while piece := begin + stream.read(size):
+                self.advance(len(piece) - len(begin))
+                begin = b""
                 end = piece.rfind(b"\n") + 1
                 if not end:
                     rest.append(piece)

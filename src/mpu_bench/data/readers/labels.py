@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.data.cards.parts import ANY_OTHER
+from mpu_bench.preprocessing import label_key
 
 
 class Labels:
     """Turns the labels of a file into class indices.
 
-    Numbers are compared as numbers: ``-1``, ``-1.0`` and ``-1.`` are one label, as are ``1`` and ``+1``.
+    Numbers are compared as numbers: ``-1``, ``-1.0`` and ``-1.`` are one label, as are ``1`` and ``+1``. A label that
+    is a class to the letter is that class: ``01`` where there are the classes ``01`` and ``1``.
 
     Parameters
     ----------
@@ -24,12 +26,17 @@ class Labels:
 
     def __init__(self, classes: Mapping[str, tuple[str, ...]]) -> None:
         self.classes = classes
-        self._by_text = {_plain(label): i for i, labels in enumerate(classes.values()) for label in labels}
-        self._other = self._by_text.pop(ANY_OTHER, -1)
+        self._exact = {label.strip(): i for i, labels in enumerate(classes.values()) for label in labels}
+        self._other = self._exact.pop(ANY_OTHER, -1)
+        self._alike: dict[str, set[int]] = {}
+        for label, i in self._exact.items():
+            self._alike.setdefault(label_key(label), set()).add(i)
 
     def index(self, label: str) -> int:
         """Return the class of one label, or -1 if it has none."""
-        return self._by_text.get(_plain(label), self._other)
+        word = label.strip()
+        alike = self._alike.get(label_key(word), set())
+        return self._exact.get(word, min(alike) if len(alike) == 1 else self._other)
 
     def of_texts(self, labels: Any) -> NDArray[np.int32]:
         """Return the classes of many labels written as text, shape (m,); -1 where there is none."""
@@ -48,13 +55,5 @@ class Labels:
 
     def unknown(self, label: str) -> str:
         """Return a message that a label belongs to no class."""
-        known = ", ".join(sorted(self._by_text)[:30])
+        known = ", ".join([*self._exact][:30])
         return f"the label '{label}' is none of the card's classes ({known})"
-
-
-def _plain(label: str) -> str:
-    """Return a label that is a number in its shortest form, others without blanks around."""
-    try:
-        return f"{float(label):.17g}"
-    except ValueError:
-        return label.strip()

@@ -171,7 +171,8 @@ def parse_line(text: bytes, rules: Rules) -> tuple[float, list[tuple[int, float]
     words = _BLANK_AFTER_COLON.sub(b":", text.partition(b"#")[0]).split()
     if not words:
         return None
-    label = _number(words[0], f"the label '{_shown(words[0])}' is not a number")
+    several = "; one label a row is read" if b"," in words[0] else ""
+    label = _number(words[0], f"the label '{_shown(words[0])}' is not a number{several}")
     if rules.labels.of_numbers(np.array([label]))[0] < 0:
         raise ValueError(rules.labels.unknown(_shown(words[0])))
     pairs: list[tuple[int, float]] = []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mpu_bench.config.schema import Limits, Stop
-from mpu_bench.experiment.messages import Compiler, Message, Phase
+from mpu_bench.experiment.messages import Compiler, Evaluating, Message, Phase
 
 #: what getting to the data may take, and a worker to begin
 LOADING_SECONDS = 600.0
@@ -16,66 +17,103 @@ IMPORTING_SECONDS = 120.0
 COMPILING_SECONDS = 900.0
 #: what a warm-up may take where the config bounds no seconds
 WARM_UP_SECONDS = 600.0
-#: what a warm-up may take beyond what the config allows, for loading code that was compiled before
-WARM_UP_GRACE_SECONDS = 60.0
+#: what a warm-up may take beyond what the config allows, for imports
+WARM_UP_GRACE_SECONDS = 30.0
+#: what evaluating a model once may take, where the config bounds seconds
+EVALUATING_SECONDS = 3600.0
 #: what a solver that cannot be sliced may take beyond stop.seconds
 STOP_GRACE_FACTOR, STOP_GRACE_SECONDS = 1.5, 30.0
 
+_MOST_BETWEEN_LOOKS = 0.25  # seconds; the pool looks more often than that, unless it was stopped
+
 _WORDS = {
     "starting": "starting",
-    "importing": "importing the plugin",
     "loading": "loading",
     "kernel matrix": "computing the kernel matrix without a word",
-    "training": "training",
 }
+
+
+class AwakeClock:
+    """The seconds that this process was awake: those for which it was stopped, as by SIGSTOP, do not count.
+
+    To be looked at often.
+
+    Parameters
+    ----------
+    most : float
+        What may count between two looks.
+    """
+
+    def __init__(self, most: float = _MOST_BETWEEN_LOOKS) -> None:
+        self._most, self._seconds, self._looked = most, 0.0, time.monotonic()
+
+    def __call__(self) -> float:
+        """Return the seconds since it was made."""
+        now = time.monotonic()
+        self._seconds += min(now - self._looked, self._most)
+        self._looked = now
+        return self._seconds
 
 
 @dataclass
 class Course:
     """The phases of a run as they are heard of, and which bound is exceeded.
 
-    ``limits.seconds`` bounds training, with all that is measured of it, and a warm-up but for the seconds in which
-    numba compiles. Only training of a config without ``limits.seconds`` and ``stop.seconds`` has no bound.
+    ``limits.seconds`` bounds training and a warm-up, without evaluating, compiling and loading code, which have bounds
+    of their own. Only a config without ``limits.seconds`` and ``stop.seconds`` leaves training without a bound.
     """
 
     limits: Limits
     stop: Stop
+    clock: Callable[[], float] = field(default_factory=AwakeClock)
     phase: str = "starting"
-    since: float = field(default_factory=time.monotonic)  #: when the phase began
-    heard: float = field(default_factory=time.monotonic)  #: when there was a message
-    compiling_since: float | None = None
+    since: float = 0.0  #: when the phase began, later by what does not count of it
+    heard: float = 0.0  #: when there was a message
+    aside_since: float | None = None  #: when compiling, or evaluating, began
     compiled_seconds: float = 0.0
 
     def hear(self, message: Message) -> None:
         """Take note of a message."""
-        self.heard = now = time.monotonic()
+        self.heard = now = self.clock()
         match message:
             case Phase(name):
-                self.phase, self.since, self.compiling_since, self.compiled_seconds = name, now, None, 0.0
-            case Compiler(begins=True):
-                self.compiling_since = now
-            case Compiler(begins=False) if self.compiling_since is not None:
-                self.compiled_seconds += now - self.compiling_since
-                self.compiling_since = None
+                self.phase, self.since, self.aside_since, self.compiled_seconds = name, now, None, 0.0
+            case Compiler(begins=True) | Evaluating(begins=True):
+                self.aside_since = now
+            case Compiler() | Evaluating() if self.aside_since is not None:
+                self.since += now - self.aside_since
+                self.compiled_seconds += now - self.aside_since
+                self.aside_since = None
             case _:
                 pass
 
+    def silent_training(self) -> float:
+        """Return for how many seconds it has trained without a word."""
+        return self.clock() - self.heard if self.phase == "training" and self.aside_since is None else 0.0
+
     def overdue(self) -> str:
         """Return which bound is exceeded, in words; nothing if none is."""
-        now = time.monotonic()
-        if self.phase == "training":
-            since = self.since if self.limits.seconds is not None else self.heard  # evaluating, off the clock
-            allowed = self._training_seconds()
-            return self._words("training", allowed) if allowed is not None and now - since > allowed else ""
-        if self.phase == "compiling":
-            compiling = self.compiled_seconds + (now - self.compiling_since if self.compiling_since is not None else 0)
-            if compiling > COMPILING_SECONDS:
+        now, allowed = self.clock(), self._training_seconds()
+        aside = 0.0 if self.aside_since is None else now - self.aside_since
+        lasted = now - self.since - aside
+        match self.phase:
+            case "training" if self.aside_since is not None:
+                doing, lasted = "evaluating", aside
+                allowed = None if allowed is None else EVALUATING_SECONDS
+            case "training":
+                doing = "training"
+                if self.limits.seconds is None:  # a solver that heeds stop.seconds tells how it goes on
+                    lasted = now - self.heard
+            case "compiling" if self.compiled_seconds + aside > COMPILING_SECONDS:
                 return self._words("compiling", COMPILING_SECONDS)
-            allowed = self._training_seconds()
-            allowed = WARM_UP_SECONDS if allowed is None else allowed + WARM_UP_GRACE_SECONDS
-            return self._words("warming up", allowed) if now - self.since - compiling > allowed else ""
-        allowed = IMPORTING_SECONDS if self.phase == "importing" else LOADING_SECONDS
-        return self._words(_WORDS[self.phase], allowed) if now - self.since > allowed else ""
+            case "compiling":
+                doing = "warming up on a few rows, before training,"
+                allowed = WARM_UP_SECONDS if allowed is None else allowed + WARM_UP_GRACE_SECONDS
+            case "importing":
+                doing, allowed = "importing the plugin", IMPORTING_SECONDS
+            case _:
+                doing, allowed = _WORDS[self.phase], LOADING_SECONDS
+        return self._words(doing, allowed) if allowed is not None and lasted > allowed else ""
 
     def _training_seconds(self) -> float | None:
         if self.limits.seconds is not None or self.stop.seconds is None:

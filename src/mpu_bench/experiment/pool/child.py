@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from multiprocessing import Pipe
 from multiprocessing.connection import wait
@@ -20,9 +20,12 @@ from mpu_bench.experiment.messages import MOST_BYTES, Message, Preparation, Prog
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.bounds import Course
 from mpu_bench.experiment.worker import LOST_CONNECTION
+from mpu_bench.quantities import Ending
 from mpu_bench.threads import variables as thread_variables
 
 _READ_BYTES, _READS_AT_ONCE = 1 << 16, 256  # between two looks at the limits
+_MOST_OUTPUT_BYTES = 10**6  # of a run
+_CUT = b"\nmpu-bench: this run prints more than 1 MB; the rest is not shown\n"
 _SECONDS_TO_END = 12.0  # more than a supervisor takes for all descendants
 _SECONDS_TO_REPORT = 5.0  # of an end that the connection has told already
 _FAULTS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSYS", "SIGTRAP")  # a process's own, as a rule
@@ -40,7 +43,8 @@ class WorkerHandle:
     """
 
     process: Any
-    connection: Any
+    connection: Any  # of messages; `output` is of what is printed, `report` of how it ended
+    output: int
     report: int = -1
     mark: str = ""
     group: ControlGroup | None = None
@@ -50,24 +54,31 @@ class WorkerHandle:
     is_announced: bool = False  #: whether it is told that the task has begun
     peak_memory: int = 0
     progress: Progress | None = None
+    _printed: int = 0  # bytes of this run
     _received: bytearray = field(default_factory=bytearray)
     _ended: str | None = None  #: as the supervisor says it
 
     def send(self, asked: Task | Preparation) -> None:
         """Let the worker begin something; one that has died meanwhile hears nothing of it."""
-        self.peak_memory, self.progress, self.is_announced = 0, None, False
+        self._pass_on_output()
+        self._printed, self.peak_memory, self.progress, self.is_announced = 0, 0, None, False
         self.task, self.course = None, None
         if isinstance(asked, Task):
             self.task, self.course = asked, Course(asked.limits, asked.run.settings.stop)
         with suppress(BrokenPipeError, ConnectionResetError):
             self.connection.send(asked)
 
-    def failed(self, status: str, reason: str, traceback: str = "") -> Outcome:
+    def failed(self, status: str, ended_by: Ending, reason: str, traceback: str = "") -> Outcome:
         """Return the outcome of a task that has no result, with what is known of it."""
         assert self.task is not None
-        record: dict[str, Any] = {"status": status, "reason": reason, "traceback": traceback or None}
-        if self.progress is not None:
-            record |= {"train_seconds": self.progress.seconds, "passes": self.progress.passes}
+        record: dict[str, Any] = {"status": status, "ended_by": ended_by, "reason": reason}
+        record["traceback"] = traceback or None
+        if self.progress is not None and self.progress.seconds > 0:
+            record |= {
+                "train_seconds": self.progress.seconds,
+                "cpu_seconds": self.progress.cpu_seconds,
+                "passes": self.progress.passes,
+            }
         if self.peak_memory:
             record["peak_memory_mb"] = self.peak_memory / 2**20
         return Outcome(self.task, record, [])
@@ -75,7 +86,7 @@ class WorkerHandle:
     @property
     def waited_for(self) -> list[Any]:
         """What there is to read when the worker has sent something, or has ended."""
-        return [self.connection, *([self.report] if self.report >= 0 else [])]
+        return [self.connection, self.output, *([self.report] if self.report >= 0 else [])]
 
     @property
     def is_dead(self) -> bool:
@@ -84,7 +95,7 @@ class WorkerHandle:
         return self._ended is not None or self.process.poll() is not None
 
     def receive(self) -> tuple[list[Message], bool]:
-        """Return the messages that have come, and whether none can come any more.
+        """Return the messages that have come, and whether none can come any more; show what was printed before them.
 
         Raises
         ------
@@ -102,11 +113,38 @@ class WorkerHandle:
             self._received += read
             if closed := not read:
                 break
+        self._pass_on_output()
         *lines, rest = self._received.split(b"\n") if self._received else [b""]
         self._received = bytearray(rest)
         if max(map(len, (rest, *lines))) > MOST_BYTES:
             raise ValueError(f"a message of more than {MOST_BYTES:,} bytes")
         return [decode(bytes(line)) for line in lines], closed
+
+    def _pass_on_output(self) -> None:
+        """Show what the worker has printed on standard error, of each run the beginning."""
+        with suppress(BlockingIOError):
+            for _ in range(_READS_AT_ONCE):
+                if not (printed := os.read(self.output, _READ_BYTES)):
+                    return
+                left = _MOST_OUTPUT_BYTES - self._printed
+                self._printed += len(printed)
+                if left > 0:
+                    _write_to_stderr(printed[:left] + (_CUT if len(printed) > left else b""))
+
+    def take_stock(self) -> None:
+        """Look once more at what a run has used that is about to be ended."""
+        measured = self._measured()
+        self.look_at_memory()
+        if len(measured) == 1:
+            self.peak_memory = max(self.peak_memory, processes.peak_bytes(measured[0]))
+        if self.progress is not None and self.course is not None and (seconds := self.course.silent_training()):
+            worker = processes.near_descendants(self.process.pid)[:1] if processes.LINUX else [self.process.pid]
+            used = sum(map(processes.cpu_seconds, worker)) - self.progress.process_seconds
+            self.progress = replace(
+                self.progress,
+                seconds=self.progress.seconds + seconds,
+                cpu_seconds=self.progress.cpu_seconds + max(0.0, used),
+            )
 
     def look_at_memory(self) -> int:
         """Return how much memory the worker has now, with all that it has started, in bytes."""
@@ -138,6 +176,11 @@ class WorkerHandle:
         code = -int(number) if kind == "signal" else self.process.wait()
         return _ended_by(-code) if code < 0 else f"its process ended with exit code {code}"
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether SIGKILL has ended the worker, as the system does where memory runs out."""
+        return self._ended == f"signal {signal.SIGKILL.value}" or self.process.returncode == -signal.SIGKILL
+
     def end(self) -> None:
         """End the worker with all that it has started, and wait for it."""
         self.stop()
@@ -150,6 +193,8 @@ class WorkerHandle:
             self._sweep()
         if self.group is not None:
             self.group.remove()
+        self._pass_on_output()
+        os.close(self.output)
         self.connection.close()
         if self.report >= 0:
             os.close(self.report)
@@ -194,6 +239,8 @@ def start(threads: int, jobs: int) -> WorkerHandle:
     processes.adopt_orphans()
     ours, theirs = Pipe()
     report, reported = os.pipe()
+    output, printed = os.pipe()
+    os.set_blocking(output, False)
     mark = f"{os.getpid()}-{next(_numbers)}-{time.time_ns()}"
     group = cgroup.make(mark)
     try:
@@ -202,15 +249,25 @@ def start(threads: int, jobs: int) -> WorkerHandle:
             env=os.environ | thread_variables(threads) | {supervisor.MARK: mark},
             pass_fds=(theirs.fileno(), reported),
             stdin=subprocess.DEVNULL,
+            stdout=printed,  # nothing mixes into tables
+            stderr=printed,
             start_new_session=True,  # Ctrl-C is for mpu-bench alone
         )
     finally:
         theirs.close()
         os.close(reported)
+        os.close(printed)
     if not processes.LINUX:
         os.close(report)
         report = -1
-    return WorkerHandle(process, ours, report, f"{supervisor.MARK}={mark}", group)
+    return WorkerHandle(process, ours, output, report, f"{supervisor.MARK}={mark}", group)
+
+
+def _write_to_stderr(printed: bytes) -> None:
+    left = memoryview(printed)
+    with suppress(OSError):  # nobody reads it, or the disk behind it is full
+        while left:
+            left = left[os.write(2, left) :]
 
 
 def _ended_by(number: int) -> str:

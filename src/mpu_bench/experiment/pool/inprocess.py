@@ -90,5 +90,6 @@ def _outcome(task: Task, last: Message) -> Outcome:
         case Finished(record, checkpoints):
             return Outcome(task, record, checkpoints)
         case Failed(status, reason, _, traceback):
-            return Outcome(task, {"status": status, "reason": reason, "traceback": traceback or None}, [])
+            record = {"status": status, "ended_by": last.ended_by, "reason": reason, "traceback": traceback or None}
+            return Outcome(task, record, [])
     raise ValueError(f"a run ended with {last!r}")

@@ -19,6 +19,7 @@ from mpu_bench.data.download import progress
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.experiment.messages import (
     Compiler,
+    Evaluating,
     Failed,
     Finished,
     Message,
@@ -32,7 +33,7 @@ from mpu_bench.experiment.messages import (
 from mpu_bench.experiment.pool import OnNews, Outcome, Pool, child
 from mpu_bench.experiment.pool.child import WorkerHandle
 from mpu_bench.experiment.preparation import Shown
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, RunStatus
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, Ending, RunStatus
 
 _LOOK_SECONDS = 0.05  # how often limits are looked at
 _ENDS = (RunStatus.DONE, RunStatus.STOPPED, RunStatus.DIVERGED)  # of a run whose worker has an answer
@@ -171,19 +172,20 @@ class LocalPool(Pool):
                     return self._ended(busy, message, outcome)
         except ValueError as fault:
             self._discard(busy)
-            return busy.failed("error", f"its process sent what no worker sends: {fault}")
+            return busy.failed("error", Ending.FAULT, f"its process sent what no worker sends: {fault}")
         if is_dead or is_closed:
-            cause = busy.why_dead()
+            cause, ended_by = busy.why_dead(), Ending.SYSTEM if busy.was_killed else Ending.FAULT
             self._discard(busy)
-            return busy.failed("crashed", cause)
-        status, reason = "timeout", busy.course.overdue()
+            return busy.failed("crashed", ended_by, cause)
+        status, ended_by, reason = "timeout", Ending.TIME_LIMIT, busy.course.overdue()
         limit = busy.task.limits.memory
         if not reason and limit is not None and busy.look_at_memory() > limit:
-            status, reason = "out-of-memory", _over(limit)
+            status, ended_by, reason = "out-of-memory", Ending.MEMORY_LIMIT, _over(limit)
         if not reason:
             return None
+        busy.take_stock()
         self._discard(busy)
-        return busy.failed(status, reason)
+        return busy.failed(status, ended_by, reason)
 
     def _ended(self, worker: WorkerHandle, message: Message, outcome: Outcome) -> Outcome:
         """Replace a worker in which a solver has left something behind; nothing of that may reach another run."""
@@ -212,13 +214,13 @@ def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome |
             limit = busy.task.limits.memory
             record["reason"] = record.get("reason") or ""
             if limit is not None and max(message.resident_bytes, busy.peak_memory) > limit:  # between two looks
-                return busy.failed("out-of-memory", _over(limit))
+                return busy.failed("out-of-memory", Ending.MEMORY_LIMIT, _over(limit))
             return Outcome(busy.task, record, checkpoints)
         case Failed(status, reason, _, traceback):
-            return busy.failed(status, reason, traceback)
+            return busy.failed(status, message.ended_by, reason, traceback)
         case Prepared() | Work():
             raise ValueError("news of a preparation")
-        case Compiler():
+        case Compiler() | Evaluating():
             return None
         case Progress():
             busy.progress = message

@@ -23,17 +23,20 @@ class RowsAtHand:
 
     Attributes
     ----------
-    numbers : array of float32, shape (n, columns), or None
+    numbers : array of float32 or float64, shape (n, columns), or None
         Raw rows as a device gets them; None where only their features are known.
     features : array of float32, shape (n, d)
         What the machines are evaluated on.
     scores : array, shape (n, c)
         What Python answers.
+    whole : bool
+        Whether there are no more than these.
     """
 
-    numbers: NDArray[np.float32] | None
+    numbers: NDArray[np.floating[Any]] | None
     features: NDArray[np.float32]
     scores: NDArray[np.float64]
+    whole: bool = True
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from mpu_bench.models.export.portable import Portable
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table
 
 _SMALLEST_SHARE = 1 / 16  # of the range of all features that a column's own range is at least
+_FEWEST_STEPS = 4  # of an integer over the values of a column
 _WIDEST = 1e30  # a width beyond makes nothing but 0
 _ROUNDING = (
     "Integers of 16 and 32 bits alone; >> of a negative number must keep its sign, as on all usual processors.",
@@ -101,14 +102,33 @@ def _input_power(model: Portable, place: int, features: NDArray[np.float32], mos
     if isinstance(model.columns[place], CategoricalColumn):
         return 0
     if _is_copied(model):
+        _check_told_apart(model.columns[place].name, features[:, place].astype(np.float64), power)
         return power
-    largest = 0.0
+    largest, apart = 0.0, np.zeros(1)
     for number, source in enumerate(_sources(model)):
         if isinstance(source, tuple) and source[0] == place and abs(source[2]) < _WIDEST:
             _, shift, width = source
-            values = np.abs(features[:, number].astype(np.float64) * width + shift).max(initial=0.0)
+            apart = features[:, number].astype(np.float64) * width
+            values = np.abs(apart + shift).max(initial=0.0)
             largest = max(largest, float(values), abs(shift), abs(width) * most * _SMALLEST_SHARE)
-    return power_of_two(LARGEST_INPUT, largest * HEADROOM) if largest else 0
+    if not largest:
+        return 0
+    try:
+        power = power_of_two(LARGEST_INPUT, largest * HEADROOM)
+    except DataError as fault:
+        raise DataError(f"{fault}: column '{model.columns[place].name}'") from None
+    _check_told_apart(model.columns[place].name, apart, power)
+    return power
+
+
+def _check_told_apart(column: str, values: NDArray[np.float64], power: int) -> None:
+    """Refuse a column of whose values at hand, less any shift, hardly an integer tells one from another."""
+    spread = float(np.ptp(values)) if len(values) else 0.0
+    if 0 < spread < _FEWEST_STEPS * 2.0**-power:
+        raise DataError(
+            f"fixed point: column '{column}' lies far from zero, or beside larger ones: integers do not tell its "
+            "values apart; subtract an offset before training, scale the features, or export floats"
+        )
 
 
 def fixed_source(model: Portable, how: FixedPoint, features: NDArray[np.float32], name: str) -> Source:

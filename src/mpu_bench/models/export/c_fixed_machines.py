@@ -44,7 +44,7 @@ class FixedPoint:
     feature_power: int
     input_powers: tuple[int, ...]
 
-    def rows(self, numbers: NDArray[np.float32]) -> NDArray[np.int16]:
+    def rows(self, numbers: NDArray[np.floating[Any]]) -> NDArray[np.int16]:
         """Return raw rows, shape (n, columns), as a device gets them."""
         scaled = np.rint(numbers.astype(np.float64) * np.exp2(np.array(self.input_powers, np.float64)))
         cut = np.clip(np.nan_to_num(scaled, nan=0.0), -LARGEST_INPUT, LARGEST_INPUT)

@@ -66,14 +66,18 @@ def float_source(model: Portable, name: str) -> Source:
         If a number is beyond the range of single precision.
     """
     name, constants = identifier(name), Constants()
-    steps = _steps(model, constants)
+    kind, rounding = "float", _ROUNDING
+    if model.number is np.float64:
+        kind, rounding = "double", _FAR_COLUMNS
+        constants.lines.append(f"typedef char {name}_double_has_64_bits[sizeof(double) == 8 ? 1 : -1];")
+    steps = _steps(model, constants, kind)
     machines, counts = _machines(model, constants)
     labels, label_bytes = labels_table(name, model.saved.classes.labels.tolist())
     vote, scores = vote_code(model, constants, "float"), class_scores(model)
     parts = [
-        heading(model, name, "floats", _ROUNDING),
+        heading(model, name, f"{kind}s", rounding),
         "#include <math.h>\n#include <stdint.h>", defines(model, name), labels,
-        *constants.lines, steps, machines, vote, scores, public_functions(model, name, "float", "float", "float"),
+        *constants.lines, steps, machines, vote, scores, public_functions(model, name, kind, "float", "float"),
     ]  # fmt: skip
     stack = 4 * (model.features + model.machines + model.scores + (2 * model.classes if model.pairs is not None else 0))
     text = "\n\n".join(filter(None, parts)) + "\n"
@@ -83,6 +87,11 @@ def float_source(model: Portable, name: str) -> Source:
 _ROUNDING = (
     "Everything is computed in single precision, in the order of mpu-bench, which scores in double precision: scores",
     "differ by rounding, and a label only where two scores are as near to each other as that.",
+)
+
+_FAR_COLUMNS = (
+    "A column lies so far from zero that single precision does not tell its values apart: rows, and the steps on them,",
+    "are in double precision, all that follows in single. Scores differ from those of mpu-bench by rounding.",
 )
 
 
@@ -139,28 +148,28 @@ def defines(model: Portable, name: str) -> str:
     return "\n".join(lines)
 
 
-def _steps(model: Portable, constants: Constants) -> str:
-    """Return the function that makes features of a row."""
+def _steps(model: Portable, constants: Constants, kind: str) -> str:
+    """Return the function that makes features of a row of numbers of this kind."""
     prepared = model.saved.preprocessing
     if isinstance(prepared, Table):
-        body = _table_steps(model, constants)
+        body = _table_steps(model, constants, kind)
         body += _unit_rows(model.made_of_columns) if prepared.unit_rows else []
     elif isinstance(prepared, Vectors):
-        body = _vector_steps(prepared, constants)
+        body = _vector_steps(prepared, constants, kind)
     else:
         body = [f"for (j = 0; j < {model.made_of_columns}; j++) x[j] = row[j];"]
     for offset, value in enumerate(model.constants):
         body.append(f"x[{model.made_of_columns + offset}] = {number(value)};")
     lines = "\n".join(f"  {line}" for line in body)
-    return f"static void make_features(const float *row, float *x)\n{{\n  int32_t j;\n{lines}\n  (void)j;\n}}"
+    return f"static void make_features(const {kind} *row, float *x)\n{{\n  int32_t j;\n{lines}\n  (void)j;\n}}"
 
 
-def _table_steps(model: Portable, constants: Constants) -> list[str]:
+def _table_steps(model: Portable, constants: Constants, kind: str) -> list[str]:
     numbers = [column for column in model.columns if isinstance(column, NumberColumn)]
-    constants.add("float", "column_shift", [column.shift for column in numbers])
-    constants.add("float", "column_width", [min(column.width, _WIDEST) for column in numbers])
+    constants.add(kind, "column_shift", [column.shift for column in numbers])
+    constants.add(kind, "column_width", [min(column.width, _WIDEST) for column in numbers])
     if any(column.fill is not None for column in numbers):
-        constants.add("float", "column_fill", [column.fill or 0.0 for column in numbers])
+        constants.add(kind, "column_fill", [column.fill or 0.0 for column in numbers])
     body, place, feature, met = [f"for (j = 0; j < {model.made_of_columns}; j++) x[j] = 0.0f;"], 0, 0, 0
     while place < len(model.columns):
         column = model.columns[place]
@@ -173,12 +182,12 @@ def _table_steps(model: Portable, constants: Constants) -> list[str]:
             continue
         run = _run_of_numbers(model.columns, place)
         body.append(f"for (j = 0; j < {run}; j++) {{")
-        body.append(f"  float value = row[{place} + j];")
+        body.append(f"  {kind} value = row[{place} + j];")
         filled = [int(each.fill is not None) for each in model.columns[place : place + run]]  # type: ignore[union-attr]
         if any(filled):
             constants.add("uint8_t", f"filled_{place}", filled)
             body.append(f"  if (value != value && filled_{place}[j]) value = column_fill[{met} + j];")
-        body.append(f"  x[{feature} + j] = (value - column_shift[{met} + j]) / column_width[{met} + j];")
+        body.append(f"  x[{feature} + j] = (float)((value - column_shift[{met} + j]) / column_width[{met} + j]);")
         body.append("}")
         place, feature, met = place + run, feature + run, met + run
     return body
@@ -191,27 +200,28 @@ def _run_of_numbers(columns: tuple[Any, ...], first: int) -> int:
     return last - first
 
 
-def _vector_steps(steps: Vectors, constants: Constants) -> list[str]:
+def _vector_steps(steps: Vectors, constants: Constants, kind: str) -> list[str]:
     kept, body = list(range(steps.features_in)) if steps.kept is None else list(steps.kept), []
-    factor = f" * {number(steps.multiply_by)}" if steps.multiply_by != 1.0 else ""
-    factor += f" / {number(steps.divide_by)}" if steps.divide_by != 1.0 else ""
+    factor = f" * {number(steps.multiply_by, kind)}" if steps.multiply_by != 1.0 else ""
+    factor += f" / {number(steps.divide_by, kind)}" if steps.divide_by != 1.0 else ""
     if steps.unit_rows:  # of all columns, before some are left out
-        body += ["float sum = 0.0f, norm;"]
-        body += [f"for (j = 0; j < {steps.features_in}; j++) {{ float v = row[j]{factor}; sum += v * v; }}"]
-        body += ["norm = sum > 0.0f ? sqrtf(sum) : 1.0f;"]
+        root = "sqrt" if kind == "double" else "sqrtf"
+        body += [f"{kind} sum = 0, norm;"]
+        body += [f"for (j = 0; j < {steps.features_in}; j++) {{ {kind} v = row[j]{factor}; sum += v * v; }}"]
+        body += [f"norm = sum > 0 ? {root}(sum) : 1;"]
         factor += " / norm"
     source = "row[j]"
     if kept != list(range(len(kept))):
         constants.indices("kept_columns", kept, steps.features_in)
         source = "row[kept_columns[j]]"
-    value = f"{source}{factor}"
+    value = f"(float)({source}{factor})"  # as Python rounds them, which measured shift and width then
     if steps.shift is not None:
-        constants.add("float", "feature_shift", steps.shift)
+        constants.add(kind, "feature_shift", steps.shift)
         value = f"({value} - feature_shift[j])"
     if steps.width is not None:
-        constants.add("float", "feature_width", np.minimum(steps.width, _WIDEST))
+        constants.add(kind, "feature_width", np.minimum(steps.width, _WIDEST))
         value = f"{value} / feature_width[j]"
-    body.append(f"for (j = 0; j < {len(kept)}; j++) x[j] = {value};")
+    body.append(f"for (j = 0; j < {len(kept)}; j++) x[j] = (float)({value});")
     return body
 
 

@@ -14,7 +14,7 @@ from mpu_bench.errors import DataError
 from mpu_bench.texts import one_line
 
 _BYTES = {
-    "float": 4, "int8_t": 1, "int16_t": 2, "int32_t": 4, "uint8_t": 1, "uint16_t": 2, "uint32_t": 4,
+    "float": 4, "double": 8, "int8_t": 1, "int16_t": 2, "int32_t": 4, "uint8_t": 1, "uint16_t": 2, "uint32_t": 4,
 }  # fmt: skip
 _NUMBERS_A_LINE = 12
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:;=<>()\[\]+-]")
@@ -58,14 +58,16 @@ def comment(text: str) -> str:
     return re.sub(r"\*(?=/)|/(?=\*)|\?(?=\?)", r"\g<0> ", ascii_text.replace("\\", "|"))
 
 
-def number(value: float) -> str:
-    """Return a number as a constant of single precision.
+def number(value: float, kind: str = "float") -> str:
+    """Return a number as a constant of single precision, or of ``double``.
 
     Raises
     ------
     DataError
         If it is beyond the range of single precision.
     """
+    if kind == "double":
+        return repr(float(value))
     with np.errstate(over="ignore"):
         single = np.float32(value)
     if not np.isfinite(single):
@@ -89,7 +91,8 @@ class Constants:
     def add(self, kind: str, name: str, values: Any) -> None:
         """Add an array, row by row; one without elements is none of C's, and gets a zero."""
         flat: NDArray[Any] = np.asarray(values).ravel()
-        texts = [number(value) for value in flat.tolist()] if kind == "float" else [str(int(v)) for v in flat.tolist()]
+        is_real = kind in ("float", "double")
+        texts = [number(value, kind) if is_real else str(int(value)) for value in flat.tolist()]
         texts = texts or ["0"]
         parts = [texts[i : i + _NUMBERS_A_LINE] for i in range(0, len(texts), _NUMBERS_A_LINE)]
         body = ",\n  ".join(", ".join(part) for part in parts)

@@ -72,7 +72,7 @@ def answers(
     Parameters
     ----------
     source : Source
-    rows : array of float32 or int16, shape (n, columns)
+    rows : array of float32, float64 or int16, shape (n, columns)
         As the file takes them; with ``prepared``, as its machines take them.
     scores, machines : int
         How many it computes for a row.
@@ -88,7 +88,7 @@ def answers(
     file, program = folder / "model.c", folder / "program"
     file.write_text(source.text, encoding="ascii")
     score = "int32_t" if source.input_scale else "float"
-    kind = {np.dtype(np.float32): "float", np.dtype(np.int16): "int16_t"}[rows.dtype]
+    kind = {"f": "float", "d": "double", "h": "int16_t"}[rows.dtype.char]
     driver = _DRIVER.format(
         file=file.name, kind=kind, score=score, width=rows.shape[1], scores=scores, machines=machines,
         body=(_PREPARED if prepared else _WHOLE).format(name=source.name),

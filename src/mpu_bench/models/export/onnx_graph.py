@@ -1,12 +1,14 @@
 """A model as an ONNX graph of the standard operators alone: steps, machines and vote, from raw rows to labels.
 
 The operators of ``ai.onnx.ml`` for support vector machines know neither sines nor normalized kernels nor the vote of
-this project; matrix products and exponentials do, and every runtime has them. Rows are float32, a number for each
-column as in C: NaN where a number is missing, the code of a word, -1 for any other word.
+this project; matrix products and exponentials do, and every runtime has them. Rows are a number for each column as in
+C, float32 or, where a column lies far from zero, float64: NaN where a number is missing, the code of a word, -1 for any
+other word. The metadata, JSON by key, say which: ``columns`` with codes and fills, ``missing_words``, ``classes``.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,9 @@ from numpy.typing import NDArray
 from mpu_bench.core.kernels import Gaussian, Polynomial
 from mpu_bench.core.voting import REST
 from mpu_bench.errors import DataError
+from mpu_bench.installed import extra
 from mpu_bench.models.export.portable import Portable
-from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table, Vectors
+from mpu_bench.preprocessing import MISSING_WORDS, CategoricalColumn, NumberColumn, Table, Vectors
 
 _OPSET, _IR_VERSION = 17, 8  # which runtimes of 2022 read
 _WIDEST = 3e38
@@ -39,7 +42,7 @@ def onnx_bytes(model: Portable) -> bytes:
     try:
         import onnx
     except ImportError:
-        raise DataError("ONNX needs a package that is not installed: pip install 'mpu-bench[onnx]'") from None
+        raise DataError(f"ONNX needs a package that is not installed: {extra('onnx')}") from None
     graph = _Graph()
     features = _with_constants(graph, model, _steps(graph, model))
     scores = _scores(graph, model, _machines(graph, model, features))
@@ -51,7 +54,7 @@ def onnx_bytes(model: Portable) -> bytes:
     return content
 
 
-def runtime_answers(content: bytes, rows: NDArray[np.float32]) -> tuple[NDArray[Any], NDArray[np.float32]] | None:
+def runtime_answers(content: bytes, rows: NDArray[np.floating[Any]]) -> tuple[NDArray[Any], NDArray[np.float32]] | None:
     """Return the labels and scores that onnxruntime computes for raw rows; None where it is not installed."""
     try:
         import onnxruntime
@@ -102,14 +105,35 @@ class _Graph:
 
         types = {np.int64: TensorProto.INT64, np.float64: TensorProto.DOUBLE, None: TensorProto.STRING}
         label_type = types[_label_type(model.saved.classes.labels)]
-        rows = helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", len(model.columns)])
+        of_rows = TensorProto.DOUBLE if model.number is np.float64 else TensorProto.FLOAT
+        rows = helper.make_tensor_value_info("rows", of_rows, ["n", len(model.columns)])
         label = helper.make_tensor_value_info("label", label_type, ["n"])
         scores = helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["n", model.scores])
         graph = helper.make_graph(self.nodes, "mpu_bench", [rows], [label, scores], self.constants)
         opset = [helper.make_opsetid("", _OPSET)]
         made = helper.make_model(graph, producer_name="mpu-bench", opset_imports=opset, ir_version=_IR_VERSION)
-        helper.set_model_props(made, {"columns": "\n".join(column.name for column in model.columns)})
+        helper.set_model_props(made, {name: json.dumps(value) for name, value in _metadata(model).items()})
         return made
+
+
+def _metadata(model: Portable) -> dict[str, Any]:
+    """Return what a user of the file must know of its rows and labels."""
+    columns: list[dict[str, Any]] = []
+    for column in model.columns:
+        if isinstance(column, CategoricalColumn):
+            codes = {word: code for code, word in enumerate(column.categories)}
+            columns.append({"name": column.name, "kind": "word", "codes": codes, "exact": column.exact})
+        else:
+            columns.append({"name": column.name, "kind": "number", "fill": column.fill})
+    rows = "one number for each column; of a word its code, of a missing word that of '', of any other word -1; "
+    rows += "of a missing number NaN, for which the fill is taken"
+    return {
+        "rows": rows,
+        "columns": columns,
+        "missing_words": MISSING_WORDS,
+        "classes": model.saved.classes.labels.tolist(),
+        "made_by": model.saved.origin.model_dump(mode="json"),
+    }
 
 
 def _label_type(labels: NDArray[Any]) -> Any:
@@ -125,7 +149,7 @@ def _steps(graph: _Graph, model: Portable) -> str:
     if isinstance(prepared, Table):
         return _table_steps(graph, model, prepared)
     if isinstance(prepared, Vectors):
-        return _vector_steps(graph, prepared)
+        return _vector_steps(graph, prepared, model.number)
     return "rows"
 
 
@@ -141,13 +165,15 @@ def _table_steps(graph: _Graph, model: Portable, table: Table) -> str:
         codes += list(range(words)) or [-1]
         shifts += [0.0] * words if isinstance(column, CategoricalColumn) else [column.shift]
         widths += [1.0] * words if isinstance(column, CategoricalColumn) else [min(column.width, _WIDEST)]
-    fills = [_fill(column) for column in model.columns]
-    filled = graph.call("Where", [graph.call("IsNaN", ["rows"]), graph.constant([fills], may_be_missing=True), "rows"])
+    kind, fills = model.number, [_fill(column) for column in model.columns]
+    fill = graph.constant([fills], kind, may_be_missing=True)
+    filled = graph.call("Where", [graph.call("IsNaN", ["rows"]), fill, "rows"])
     values = graph.call("Gather", [filled, graph.constant(places, np.int64)], axis=1)
-    scaled = graph.call("Div", [graph.call("Sub", [values, graph.constant([shifts])]), graph.constant([widths])])
-    is_word = graph.call("Cast", [graph.call("Equal", [values, graph.constant([codes])])], to=1)
+    shifted = graph.call("Sub", [values, graph.constant([shifts], kind)])
+    scaled = graph.call("Cast", [graph.call("Div", [shifted, graph.constant([widths], kind)])], to=1)
+    is_word = graph.call("Cast", [graph.call("Equal", [values, graph.constant([codes], kind)])], to=1)
     features = graph.call("Where", [graph.constant([np.array(codes) >= 0], np.bool_), is_word, scaled])
-    return _unit_rows(graph, features) if table.unit_rows else features
+    return _unit_rows(graph, features, np.float32) if table.unit_rows else features
 
 
 def _fill(column: NumberColumn | CategoricalColumn) -> float:
@@ -157,25 +183,27 @@ def _fill(column: NumberColumn | CategoricalColumn) -> float:
     return math.nan if column.fill is None else column.fill
 
 
-def _vector_steps(graph: _Graph, steps: Vectors) -> str:
+def _vector_steps(graph: _Graph, steps: Vectors, kind: type[np.floating[Any]]) -> str:
     values = "rows"
     if (steps.multiply_by, steps.divide_by) != (1.0, 1.0):
-        values = graph.call("Mul", [values, graph.constant(steps.multiply_by / steps.divide_by)])
+        values = graph.call("Mul", [values, graph.constant(steps.multiply_by / steps.divide_by, kind)])
     if steps.unit_rows:
-        values = _unit_rows(graph, values)
+        values = _unit_rows(graph, values, kind)
     if steps.kept is not None:
         values = graph.call("Gather", [values, graph.constant(list(steps.kept), np.int64)], axis=1)
+    if kind is np.float64:  # as Python rounds them, which measured shift and width then
+        values = graph.call("Cast", [graph.call("Cast", [values], to=1)], to=11)
     if steps.shift is not None:
-        values = graph.call("Sub", [values, graph.constant([list(steps.shift)])])
+        values = graph.call("Sub", [values, graph.constant([list(steps.shift)], kind)])
     if steps.width is not None:
-        values = graph.call("Div", [values, graph.constant([np.minimum(steps.width, _WIDEST)])])
-    return values
+        values = graph.call("Div", [values, graph.constant([np.minimum(steps.width, _WIDEST)], kind)])
+    return graph.call("Cast", [values], to=1) if kind is np.float64 else values
 
 
-def _unit_rows(graph: _Graph, values: str) -> str:
+def _unit_rows(graph: _Graph, values: str, kind: type[np.floating[Any]]) -> str:
     norms = graph.call("ReduceL2", [values], axes=[1], keepdims=1)
-    is_zero = graph.call("Equal", [norms, graph.constant(0.0)])
-    return graph.call("Div", [values, graph.call("Where", [is_zero, graph.constant(1.0), norms])])
+    is_zero = graph.call("Equal", [norms, graph.constant(0.0, kind)])
+    return graph.call("Div", [values, graph.call("Where", [is_zero, graph.constant(1.0, kind), norms])])
 
 
 def _with_constants(graph: _Graph, model: Portable, features: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +11,19 @@ import pandas as pd
 import scipy.sparse
 from numpy.typing import NDArray
 
-from mpu_bench.core.kernels import Kernel, Linear
+from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel
+from mpu_bench.core.precision import is_single_enough_for_scores
 from mpu_bench.core.rows import Rows, to_scipy
-from mpu_bench.core.voting import MulticlassModel
+from mpu_bench.core.voting import MulticlassModel, SharedExpansions
+from mpu_bench.errors import DataError
 from mpu_bench.models.saved import SavedModel
-from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table, Vectors, numbers_of
+from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table, Vectors, numbers_of, rows_of_matrix
 
 Column = NumberColumn | CategoricalColumn
+_ROUNDING = 2.0**-24  # of a number to single precision, of its size
+_MOST_ROUNDING = 1e-3  # of a feature in units of its width, and of what a Gaussian multiplies
+_MOST_SCORE_ROUNDING = 0.01  # scores of support vectors on the margin are 1 apart from zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +65,21 @@ class Portable:
     kernel: Kernel
 
     @property
+    def number(self) -> type[np.float32] | type[np.float64]:
+        """The type of a row's numbers: double where a column lies too far from zero for single precision.
+
+        The steps on rows are taken in this type, and all that follows in single precision.
+        """
+        scales: list[tuple[float, float]] = []
+        if isinstance(self.saved.preprocessing, Table):
+            scales = [(each.shift, each.width) for each in self.columns if isinstance(each, NumberColumn)]
+        elif self.steps is not None and self.steps.shift is not None:
+            widths = self.steps.width or itertools.repeat(1.0)
+            scales = list(zip(self.steps.shift, widths, strict=False))
+        is_far = any(abs(shift) * _ROUNDING > _MOST_ROUNDING * width for shift, width in scales)
+        return np.float64 if is_far else np.float32
+
+    @property
     def machines(self) -> int:
         """How many scores are computed, p."""
         return len(self.biases)
@@ -84,30 +105,41 @@ class Portable:
         augment = None if self.saved.preprocessing is None else self.saved.preprocessing.augment
         return [value for value in (augment, self.saved.constant) if value is not None]
 
-    def numbers(self, raw: Any) -> NDArray[np.float32]:
+    def numbers(self, raw: Any) -> NDArray[np.floating[Any]]:
         """Return raw rows as a device gets them, shape (n, columns): NaN for what is missing, -1 for unknown words."""
+        number = self.number
         if not isinstance(raw, pd.DataFrame):
             dense: Any = raw.toarray() if hasattr(raw, "toarray") else np.asarray(raw)
-            return np.ascontiguousarray(dense, np.float32)
+            return np.ascontiguousarray(dense, number)
         if not isinstance(self.saved.preprocessing, Table):
-            return np.ascontiguousarray(raw.to_numpy(), np.float32)
+            return np.ascontiguousarray(raw.to_numpy(), number)
         parts = [self._numbers_of(column, raw[column.name]) for column in self.columns]
-        return np.ascontiguousarray(np.column_stack(parts), np.float32)
+        return np.ascontiguousarray(np.column_stack(parts), number)
 
     def _numbers_of(self, column: Column, texts: Any) -> NDArray[Any]:
         return column.codes(texts) if isinstance(column, CategoricalColumn) else numbers_of(texts, column.name)
 
 
 def portable(saved: SavedModel) -> Portable:
-    """Return a saved model as what exports are made of."""
+    """Return a saved model as what exports are made of.
+
+    Raises
+    ------
+    DataError
+        If its kernel or its type is none of the project's.
+    """
     model: Any = saved.model
     pairs = model.pairs if isinstance(model, MulticlassModel) else None
-    machines = model.machines if isinstance(model, MulticlassModel) else model
+    machines: Any = model.machines if isinstance(model, MulticlassModel) else model
     steps = saved.preprocessing if isinstance(saved.preprocessing, Vectors) else None
     known = saved, _columns(saved), steps, saved.features, pairs
-    if isinstance(machines, LinearModel):
+    if type(machines) in (LinearModel, FourierModel):  # a subclass scores otherwise
         frequencies = machines.frequencies if isinstance(machines, FourierModel) else None
         return Portable(*known, machines.weights, frequencies, None, None, np.zeros(len(machines.weights)), Linear())
+    if type(machines) not in (KernelModel, SharedExpansions):
+        raise DataError(f"a model of type {type(machines).__name__} cannot be exported; those of mpu_bench.core can")
+    if not isinstance(machines.kernel, Linear | Gaussian | Polynomial):
+        raise DataError(f"the kernel {machines.kernel} cannot be exported; linear, Gaussian and polynomial ones can")
     vectors = scipy.sparse.csr_array(to_scipy(machines.vectors, saved.features))
     coefficients, biases = _expansion(machines)
     if isinstance(machines.kernel, Linear):
@@ -115,6 +147,38 @@ def portable(saved: SavedModel) -> Portable:
         return Portable(*known, weights, None, None, None, biases, Linear())
     used = np.flatnonzero(np.diff(coefficients.indptr))
     return Portable(*known, None, None, vectors[used], coefficients[used], biases, machines.kernel)
+
+
+def too_coarse(model: Portable) -> str:
+    """Return what of a model single precision is known to be too coarse for, with the cure; empty where nothing is.
+
+    That is what is known without rows; a model that answers alike on raw rows is right all the same.
+    """
+    cure = "scale the features before training (StandardScaler, or the step `scale` of a dataset)"
+    if model.weights is not None:
+        constants = len(model.constants) if model.frequencies is None else 0
+        d = model.weights.shape[1] - constants
+        offsets = model.biases + model.weights[:, d:] @ np.array(model.constants[:constants])
+        lengths = np.maximum(1.0, np.sqrt(np.square(model.weights[:, :d]).sum(axis=1)))
+        k = int(np.argmax(np.abs(offsets) / lengths))
+        if abs(offsets[k]) * _ROUNDING > _MOST_SCORE_ROUNDING * lengths[k]:
+            return (
+                f"the intercept {offsets[k]:.3g} cancels against columns far from zero, which single precision rounds; "
+                + cure
+            )
+        return ""
+    if isinstance(model.kernel, Gaussian):
+        largest = abs(model.vectors).max(axis=0).toarray().ravel() if model.vectors.shape[0] else np.zeros(1)
+        j = int(np.argmax(largest))
+        if largest[j] * _ROUNDING * np.sqrt(model.kernel.gamma) > _MOST_ROUNDING:
+            column = [*model.saved.feature_names, "constant"][j]
+            return f"the column '{column}' is up to {largest[j]:.3g}, whose digits single precision rounds; {cure}"
+        return ""
+    length = float(np.sqrt(model.coefficients.multiply(model.coefficients).sum(axis=0).max(initial=0.0)))
+    rows = rows_of_matrix(model.vectors, sparse=True)
+    if not is_single_enough_for_scores(rows, model.kernel, length):
+        return f"values of the kernel {model.kernel} are too large for sums in single precision; {cure}"
+    return ""
 
 
 def _columns(saved: SavedModel) -> tuple[Column, ...]:

@@ -26,12 +26,13 @@ from mpu_bench.core.gram import Gram, row_slot
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.precision import is_single_enough
+from mpu_bench.core.precision import Precision, precision_of_rows
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rng import rng
-from mpu_bench.core.solver import Optimum, Solver, Status, Until
+from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.solvers.batch.regularization import kernel_optimum, weight_of_losses
-from mpu_bench.solvers.certificates import L1_SVM
+from mpu_bench.solvers.certificates import L1_SVM, kernel_primal, nu_of, per_example
+from mpu_bench.solvers.expansions import responses_of
 
 
 class Work(NamedTuple):
@@ -87,34 +88,55 @@ class KeptResponses(Solver):
 
     def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:
         """Return whether single precision is enough."""
-        return is_single_enough(problem.train, kernel)
+        return self._precision(problem, kernel) == "single"
+
+    def _precision(self, problem: Problem, kernel: Kernel) -> Precision:
+        return precision_of_rows(problem, kernel, float(np.max(per_example(self.weight(problem.n), problem))))
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start at w = 0."""
         self.check(problem, kernel)
-        gram = kernel_matrix.build(problem.train, problem.features, kernel)
+        precision = self._precision(problem, kernel)
+        gram = kernel_matrix.build(problem.train, problem.features, kernel, precision=precision)
         alphas, responses = np.zeros(problem.n), np.zeros(problem.n)
         work = Work(problem.signs(), alphas, responses, rng(seed, self.name))
         return State(problem, gram, work, new_counters())
 
     def advance(self, state: State, until: Until) -> Status:
         """Go on for further iterations."""
-        last = self.passes * state.problem.n
-        self._iterate(state, until._replace(presented=min(until.presented, last)))
-        return Status.DONE if state.counters[PRESENTED] == last else Status.RUNNING
+        self._iterate(state, until._replace(presented=min(until.presented, self.passes * state.problem.n)))
+        if not np.isfinite(state.work.responses).all():
+            return Status.DIVERGED
+        return Status.DONE if self._has_ended(state) else Status.RUNNING
+
+    def _has_ended(self, state: State) -> bool:
+        return int(state.counters[PRESENTED]) == self.passes * state.problem.n
 
     def model(self, state: State) -> KernelModel:
         """Return the last w."""
-        coefficients = state.work.signs * self._alphas_and_responses(state)[0]
+        coefficients = self._expansion(state)[0]
         return KernelModel.of_support(state.problem.train, coefficients, state.gram.kernel, state.problem.features)
+
+    def measures(self, state: State) -> Measures:
+        """Evaluate the objective of the last w; there are no dual variables to certify it."""
+        coefficients, kept, gram = self._expansion(state)
+        responses, _ = responses_of(state.problem, state.gram.kernel, coefficients, kept, gram)
+        squared, losses = float(coefficients @ responses), np.maximum(0.0, 1.0 - state.work.signs * responses)
+        return Measures(kernel_primal(squared, losses, self.weight(len(losses))), nu=nu_of(losses, squared))
 
     @abstractmethod
     def _iterate(self, state: State, until: Until) -> None:
         """Draw further examples."""
 
-    def _alphas_and_responses(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return alpha and c, both of shape (n,)."""
-        return state.work.alphas, state.work.responses
+    def _expansion(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64], Gram | None]:
+        """Return ``y_i alpha_i`` and f(x_i) as it is kept, both of shape (n,), and of what, as `responses_of` wants."""
+        scale, work = self._scale(state), state.work
+        gram = None if self._has_ended(state) else state.gram
+        return work.signs * (work.alphas / scale), work.signs * (work.responses / scale), gram
+
+    def _scale(self, state: State) -> float:  # noqa: ARG002
+        """Return what is kept times alpha and c."""
+        return 1.0
 
 
 @jit

@@ -20,14 +20,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpu_bench.core.counters import PRESENTED, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.rng import randint
-from mpu_bench.core.solver import Measures, Until
+from mpu_bench.core.solver import Until
 from mpu_bench.solvers.batch.kept_responses import KeptResponses, State, add_example
-from mpu_bench.solvers.certificates import kernel_primal, nu_of
 
 
 @dataclass(frozen=True)
@@ -43,20 +41,14 @@ class KernelPegasos(KeptResponses):
     """
 
     name = "pegasos-kernel"
+    version = 2
     paper = "sbp-2012"
 
     def _iterate(self, state: State, until: Until) -> None:
         _iterate(state.gram, state.work, state.counters, self.regularization, until)
 
-    def measures(self, state: State) -> Measures:
-        """Evaluate the objective of the last w; there are no dual variables to certify it."""
-        alphas, responses = self._alphas_and_responses(state)
-        squared, losses = float(alphas @ responses), np.maximum(0.0, 1.0 - responses)
-        return Measures(kernel_primal(squared, losses, self.weight(len(losses))), nu=nu_of(losses, squared))
-
-    def _alphas_and_responses(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        divisor = self.regularization * max(int(state.counters[PRESENTED]), 1)  # lambda t
-        return state.work.alphas / divisor, state.work.responses / divisor
+    def _scale(self, state: State) -> float:
+        return self.regularization * max(int(state.counters[PRESENTED]), 1)  # lambda t
 
 
 @jit

@@ -44,7 +44,7 @@ from mpu_bench.core.gram import Gram, row_slot
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.precision import is_single_enough
+from mpu_bench.core.precision import precision_of_rows
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import randint, rng
@@ -52,6 +52,7 @@ from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.solvers.batch.water_filling import LEVELS, draw_covered, one_level, two_levels
+from mpu_bench.solvers.expansions import responses_of
 
 _SMALLEST_SCALE = 2.0**-10  # below which s is multiplied in
 _PROGRESS = np.dtype([("scale", "f8"), ("scale_sum", "f8"), ("squared_norm", "f8")])
@@ -109,6 +110,7 @@ class SBP(Solver):
     """
 
     name = "sbp"
+    version = 2
     paper = "sbp-2012"
     rounding: ClassVar = {
         "support_vectors": 0.02,
@@ -116,6 +118,7 @@ class SBP(Solver):
     }  # responses near the water level, single precision
     kernels: ClassVar = "any"
     ends: ClassVar = True
+    is_maximised: ClassVar = True
 
     nu: Annotated[float, Ge(0), Lt(np.inf)]
     bias: bool = False
@@ -123,7 +126,7 @@ class SBP(Solver):
 
     def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:
         """Return whether single precision is enough."""
-        return is_single_enough(problem.train, kernel)
+        return precision_of_rows(problem, kernel, None) == "single"
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start at w = 0.
@@ -136,7 +139,8 @@ class SBP(Solver):
             If all K(x, x) are zero.
         """
         self.check(problem, kernel)
-        gram = kernel_matrix.build(problem.train, problem.features, kernel)
+        precision = precision_of_rows(problem, kernel, None)
+        gram = kernel_matrix.build(problem.train, problem.features, kernel, precision=precision)
         _check_nu(self.nu, problem.name, float(gram.diagonal.max()))
         n, signs = problem.n, problem.signs()
         order = np.argsort(-signs, kind="stable") if self.bias else np.arange(n)
@@ -161,14 +165,15 @@ class SBP(Solver):
         """Go on for further iterations."""
         last = self.passes * state.problem.n
         _iterate(state.gram, state.work, state.counters, until._replace(presented=min(until.presented, last)))
-        if not np.isfinite(state.work.progress[0].tolist()).all():
+        if not (np.isfinite(state.work.progress[0].tolist()).all() and np.isfinite(state.work.responses).all()):
             return Status.DIVERGED
         return Status.DONE if state.counters[PRESENTED] == last else Status.RUNNING
 
     def model(self, state: State) -> KernelModel:
         """Return the average iterate over its water level."""
         work, problem = state.work, state.problem
-        alphas, level, bias = _average(work, int(state.counters[PRESENTED]))
+        alphas, responses = _average(work, int(state.counters[PRESENTED]))
+        level, bias = _level(work, responses)
         divisor = level if level > 0 else 1.0
         support = np.flatnonzero(alphas)
         coefficients = (work.signs * alphas)[support, np.newaxis] / divisor
@@ -177,7 +182,13 @@ class SBP(Solver):
 
     def measures(self, state: State) -> Measures:
         """Evaluate f of the average iterate; larger is better."""
-        return Measures(objective=_average(state.work, int(state.counters[PRESENTED]))[1], nu=self.nu)
+        problem, work, presented = state.problem, state.work, int(state.counters[PRESENTED])
+        alphas, kept = _average(work, presented)
+        by_row = np.argsort(work.order)
+        gram = None if presented == self.passes * problem.n else state.gram
+        arrays = (work.signs * alphas)[by_row], (work.signs * kept)[by_row]
+        responses, _ = responses_of(problem, state.gram.kernel, *arrays, gram)
+        return Measures(objective=_level(work, work.signs * responses[work.order])[0], nu=self.nu)
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:
@@ -196,16 +207,20 @@ def _check_nu(nu: float, name: str, largest: float) -> None:
         )
 
 
-def _average(work: Work, iterations: int) -> tuple[NDArray[np.float64], float, float]:
-    """Return the average iterate's alpha, its water level f and its bias."""
+def _average(work: Work, iterations: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the average iterate's alpha and responses."""
     scale_sum, divisor = work.progress[0].scale_sum, max(iterations, 1)
     alphas = (scale_sum * work.alphas - work.alphas_before) / divisor  # line 13
-    responses = (scale_sum * work.responses - work.responses_before) / divisor
+    return alphas, (scale_sum * work.responses - work.responses_before) / divisor
+
+
+def _level(work: Work, responses: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the water level f of some responses, and their bias."""
     if isinstance(work.basins, OneBasin):
-        return alphas, float(one_level(responses, work.volume, 0.0)), 0.0
+        return float(one_level(responses, work.volume, 0.0)), 0.0
     anywhere, first = new_record(LEVELS, reach=np.inf)[0], work.basins.positives
     plus, minus = two_levels(responses[:first], responses[first:], work.volume, anywhere, np.zeros(len(responses)))
-    return alphas, float(plus + minus) / 2, float(minus - plus) / 2
+    return float(plus + minus) / 2, float(minus - plus) / 2
 
 
 @jit
@@ -215,6 +230,9 @@ def _iterate(gram, work, counters, until):
         counters[PRESENTED] += 1
         eta = work.first_step / np.sqrt(counters[PRESENTED])  # line 4
         k = _draw(work.basins, work, work.volume / p.scale)  # lines 5 and 6
+        if k < 0:
+            p.squared_norm = np.nan
+            return
         i = work.order[k]
         p.squared_norm += 2.0 * eta * p.scale * work.responses[k] + eta * eta * gram.diagonal[i]  # line 8
         step = eta / p.scale
@@ -250,7 +268,8 @@ def _(basins, work, volume):
     two_levels(plus, minus, volume, levels, work.scratch)
     if randint(work.generator, np.uint32(2)) == 0:
         return draw_covered(plus, levels.plus, work.generator)
-    return first + draw_covered(minus, levels.minus, work.generator)
+    k = draw_covered(minus, levels.minus, work.generator)
+    return first + k if k >= 0 else k
 
 
 @jit_dispatch

@@ -8,8 +8,7 @@ the examples drawn uniformly (their section 3.2) and no shrinking, on kept respo
 Cotter, Shalev-Shwartz, Srebro: "The Kernelized Stochastic Batch Perceptron", ICML 2012, Problem 4.1. Each iteration
 sets one alpha_i to its maximum. lambda J is Problem 2.2's objective, lambda/2 ||w||^2 + 1/n sum_i max(0, 1 - c_i).
 
-It counts as kept_responses.py says. Measured are J, D and the gap, all from the kept responses: of the kernel matrix as
-core/gram.py rounds its entries.
+It counts as kept_responses.py says. Measured are J, D and the gap (solvers/expansions.py).
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.rng import randint
 from mpu_bench.core.solver import Measures, Until
 from mpu_bench.solvers.batch.kept_responses import KeptResponses, State, add_example
-from mpu_bench.solvers.certificates import bound, certify_kernel, per_example
+from mpu_bench.solvers.certificates import bound, per_example
+from mpu_bench.solvers.expansions import certify_expansion
 
 _ROUNDING = 1e-12  # of a derivative: where it is less, alpha_i stays
 
@@ -42,6 +42,7 @@ class SDCA(KeptResponses):
     """
 
     name = "sdca"
+    version = 2
     paper = "sbp-2012"
     weighted: ClassVar = True
 
@@ -51,9 +52,9 @@ class SDCA(KeptResponses):
 
     def measures(self, state: State) -> Measures:
         """Certify w by alpha."""
-        alphas, responses = self._alphas_and_responses(state)
-        squared, losses = float(alphas @ responses), np.maximum(0.0, 1.0 - responses)
-        return certify_kernel(alphas, squared, losses, per_example(self.weight(len(losses)), state.problem))
+        problem, (coefficients, kept, gram) = state.problem, self._expansion(state)
+        C = per_example(self.weight(problem.n), problem)
+        return certify_expansion(problem, state.gram.kernel, coefficients, C, 0.0, kept, gram)
 
 
 @jit

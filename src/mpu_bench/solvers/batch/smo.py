@@ -24,14 +24,18 @@ less.
 Counted: an iteration is one change, of a pair or of a single beta (presented, steps and updates); n kernel evaluations
 for each beta it changes, so 2n with a bias; and n for each row that a reconstruction of the gradient asks for.
 
-Kernel rows are single precision, or double where C is large for the tolerance or rows are far from the origin.
+Kernel rows are single precision, or double where C is large for the tolerance or rows are far from the origin
+(core/precision.py). With a kernel that is not positive semi-definite it trains, and certifies nothing.
+
+It ends as well where rounding leaves no progress, which it looks for once in so many iterations: where D has not grown
+since, or where the violation is no more than the rounding of the gradient.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from annotated_types import Gt, Lt
@@ -44,10 +48,9 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.ordering import ALL_BUT_SIGN, number, order
-from mpu_bench.core.precision import precision_for
+from mpu_bench.core.precision import Precision, precision_of_rows
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
-from mpu_bench.core.rows import squared_norms
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.batch.regularization import kernel_optimum, weight_of_losses
@@ -62,13 +65,19 @@ from mpu_bench.solvers.batch.shrinking import (
     unpermuted,
     update_bounds,
 )
-from mpu_bench.solvers.certificates import L1_SVM, certify_kernel, per_example
+from mpu_bench.solvers.certificates import L1_SVM, per_example
+from mpu_bench.solvers.expansions import certify_expansion
 
 _VARIABLES_AT_ONCE = 128  # of which the best is found in vector code; which of them it is, is looked up afterwards
 _LEAST_CURVATURE = 1e-12  # of a pair, where K_ii + K_jj - 2 K_ij is not above zero
 _ITERATIONS_BETWEEN_SHRINKING = 1000
+_ITERATIONS_BETWEEN_LOOKS = 100_000  # for progress
+ACTIVE, ALL = 1, 2  # variables that rounding leaves no progress; after ACTIVE all come back, and none is shrunk again
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)  # of a sum's terms, relative to their length
 
-_PROGRESS = np.dtype([("up_max", "f8"), ("low_min", "f8"), ("i", "i8")])
+_PROGRESS = np.dtype(
+    [("up_max", "f8"), ("low_min", "f8"), ("i", "i8"), ("dual", "f8"), ("dual_before", "f8"), ("at_rounding", "i8")]
+)
 
 
 class Work(NamedTuple):
@@ -76,7 +85,9 @@ class Work(NamedTuple):
 
     variables: Variables
     rows: ActiveRows
-    progress: np.recarray[Any, Any]  #: the largest -y grad in I_up, the least in I_low, the variable to change next
+    #: the largest -y grad in I_up, the least in I_low, the variable to change next; the gains added up, now and at the
+    #: last look; whether rounding leaves no progress: to no variable, or to those active when it was looked for
+    progress: np.recarray[Any, Any]
 
 
 class State(NamedTuple):
@@ -106,7 +117,7 @@ class SMO(Solver):
     """
 
     name = "smo"
-    version = 2
+    version = 3
     deterministic: ClassVar = True
     paper = "sbp-2012"
     kernels: ClassVar = "any"
@@ -149,7 +160,7 @@ class SMO(Solver):
         """Start at beta = 0; the algorithm has no random choices."""
         self.check(problem, kernel)
         n, signs = problem.n, problem.signs()
-        gram = kernel_matrix.build(problem.train, problem.features, kernel, precision=self.precision(problem, kernel))
+        gram = kernel_matrix.build(problem.train, problem.features, kernel, precision=self._precision(problem, kernel))
         variables = new_variables(signs, gram.diagonal, per_example(self.weight(n), problem))
         work = Work(variables, new_active_rows(gram), new_record(_PROGRESS))
         _select_working_set(work, self.bias, self.tolerance)
@@ -157,24 +168,18 @@ class SMO(Solver):
 
     def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:
         """Return whether single precision is enough."""
-        return self.precision(problem, kernel) == "single"
+        return self._precision(problem, kernel) == "single"
 
-    def precision(self, problem: Problem, kernel: Kernel) -> Literal["single", "double"]:
-        """Return that of the kernel rows: double where the rounding of n coefficients at C could hide a violation.
-
-        And where single does not tell the rows apart. Values that are too large for single precision are not saved by
-        this: `gram.build` refuses them.
-        """
-        diagonal = kernel_matrix.kernel_diagonal(kernel, squared_norms(problem.train))
-        largest = np.max(per_example(self.weight(problem.n), problem))
-        rounding = np.finfo(np.float32).eps / 2 * np.sqrt(problem.n) * largest * diagonal.max()
-        hopeless = diagonal.max() > np.finfo(np.float32).max / 4
-        if hopeless:
-            return "single"
-        return precision_for(problem, kernel, "single" if rounding <= self.tolerance else "double")
+    def _precision(self, problem: Problem, kernel: Kernel) -> Precision:
+        largest = float(np.max(per_example(self.weight(problem.n), problem)))
+        return precision_of_rows(problem, kernel, largest, self.tolerance)
 
     def advance(self, state: State, until: Until) -> Status:
-        """Change further pairs, or single coefficients without a bias."""
+        """Change further pairs, or single coefficients without a bias; `until.presented` counts these changes."""
+        status = self._advance(state, until)
+        return status if np.isfinite(state.work.variables.minus_y_grad).all() else Status.DIVERGED
+
+    def _advance(self, state: State, until: Until) -> Status:
         gram, work, counters, n = state.gram, state.work, state.counters, len(state.signs)
         period = min(n, _ITERATIONS_BETWEEN_SHRINKING) if self.bias else UNLIMITED
         while self._violated(work) or work.variables.active_size[0] < n:
@@ -185,14 +190,16 @@ class SMO(Solver):
             else:
                 reconstruct_gradient(gram, work.variables, counters)
                 _select_working_set(work, self.bias, self.tolerance)
-            if counters[PRESENTED] % period == 0 and self._violated(work):
+            if counters[PRESENTED] % period == 0 and self._violated(work) and not work.progress[0].at_rounding:
                 shrink(work.variables, work.rows, work.progress[0].up_max, work.progress[0].low_min)
                 _select_working_set(work, self.bias, self.tolerance)
         return Status.DONE
 
     def _violated(self, work: Work) -> bool:
-        p = work.progress[0]
-        return bool(p.up_max - p.low_min > self.tolerance)
+        return bool(_violated(work.variables, work.progress[0], self.tolerance))
+
+    def _has_ended(self, work: Work) -> bool:
+        return not self._violated(work) and int(work.variables.active_size[0]) == len(work.variables.beta)
 
     def offset(self, state: State) -> float:
         """Return b: the mean -y grad of the free coefficients, else the middle of what b may be."""
@@ -202,7 +209,7 @@ class SMO(Solver):
         free = (variables.up == 0) & (variables.low == 0)  # never shrunk away
         if free.any():
             return float(variables.minus_y_grad[free].mean())
-        return float(p.up_max + p.low_min) / 2
+        return (float(p.up_max) + float(p.low_min)) / 2
 
     def model(self, state: State) -> KernelModel:
         """Return the expansion over the examples with beta_i not 0."""
@@ -211,11 +218,20 @@ class SMO(Solver):
         return KernelModel.of_support(problem.train, beta, kernel, problem.features, self.offset(state))
 
     def measures(self, state: State) -> Measures:
-        """Certify the model by its own dual variables, on the kernel values the algorithm works with."""
-        beta, minus_y_grad = unpermuted(state.gram, state.work.variables)
-        squared = float(beta @ (state.signs - minus_y_grad))
-        losses = np.maximum(0.0, state.signs * (minus_y_grad - self.offset(state)))
-        return certify_kernel(beta, squared, losses, per_example(self.weight(len(beta)), state.problem))
+        """Certify the model by its own dual variables."""
+        problem, work = state.problem, state.work
+        beta, minus_y_grad = unpermuted(state.gram, work.variables)
+        C, gram = per_example(self.weight(problem.n), problem), None if self._has_ended(work) else state.gram
+        kept = state.signs - minus_y_grad
+        return certify_expansion(problem, state.gram.kernel, beta, C, self.offset(state), kept, gram)
+
+    def note(self, state: State) -> str:
+        """Return that rounding has ended it before the tolerance, where it has."""
+        p = state.work.progress[0]
+        violation = float(p.up_max - p.low_min)
+        if p.at_rounding != ALL or violation <= self.tolerance:
+            return ""
+        return f"rounding leaves no progress from a violation of {violation:.1e} on, above tolerance {self.tolerance:g}"
 
 
 @jit
@@ -236,44 +252,67 @@ def _iterate(gram, work, counters, bias, tolerance, period, until):
                 row_j = rows.kept[slot * m : (slot + 1) * m]
             else:
                 row_j = gram.kept[row_slot(gram, examples[j], counters)]
-            _update_pair(variables, p.i, j, row_i, row_j)
+            p.dual += _update_pair(variables, p.i, j, row_i, row_j)
         else:
-            _update_single(variables, p.i, row_i)
+            p.dual += _update_single(variables, p.i, row_i)
         _select_working_set(work, bias, tolerance)
         counters[PRESENTED] += 1
         counters[STEPS] += 1
         counters[UPDATES] += 1
-        violated = p.up_max - p.low_min > tolerance
-        if not violated or counters[PRESENTED] % period == 0 or reached(counters, until):
+        if counters[PRESENTED] % _ITERATIONS_BETWEEN_LOOKS == 0:
+            _look_for_progress(variables, p)
+        if not _violated(variables, p, tolerance) or counters[PRESENTED] % period == 0 or reached(counters, until):
             return
+
+
+@jit
+def _look_for_progress(variables, p):
+    """Note whether D has not grown since the last look, or the violation may be rounding of the gradient alone."""
+    squares, largest = 0.0, 0.0
+    for k in range(len(variables.beta)):
+        squares += variables.beta[k] * variables.beta[k]
+        largest = max(largest, variables.diagonal[k])
+    if p.dual <= p.dual_before or p.up_max - p.low_min <= _ROUNDING * np.sqrt(squares) * largest:
+        p.at_rounding = ALL if variables.active_size[0] == len(variables.beta) else ACTIVE
+    p.dual_before = p.dual
+
+
+@jit(forceinline=True)
+def _violated(variables, p, tolerance):
+    """Return whether the conditions are violated by more than the tolerance, and progress can be made."""
+    is_shrunk = variables.active_size[0] < len(variables.beta)
+    return p.up_max - p.low_min > tolerance and not (p.at_rounding == ALL or (p.at_rounding == ACTIVE and is_shrunk))
 
 
 @jit(forceinline=True)
 def _update_pair(variables, i, j, row_i, row_j):
-    """Add t to beta_i and take it from beta_j, as far as D grows and the bounds allow."""
+    """Add t to beta_i and take it from beta_j, as far as D grows and the bounds allow; return by how much it grows."""
     beta, lower, upper, minus_y_grad = variables.beta, variables.lower, variables.upper, variables.minus_y_grad
     curvature = variables.diagonal[i] + variables.diagonal[j] - 2.0 * np.float64(row_i[j])
     most_i, most_j = upper[i] - beta[i], beta[j] - lower[j]
-    t = min((minus_y_grad[i] - minus_y_grad[j]) / max(curvature, _LEAST_CURVATURE), most_i, most_j)
+    slope = minus_y_grad[i] - minus_y_grad[j]
+    t = min(slope / max(curvature, _LEAST_CURVATURE), most_i, most_j)
     beta[i] = upper[i] if t == most_i else beta[i] + t
     beta[j] = lower[j] if t == most_j else beta[j] - t
     update_bounds(variables, i)
     update_bounds(variables, j)
     for k in range(variables.active_size[0]):
         minus_y_grad[k] -= t * (np.float64(row_i[k]) - np.float64(row_j[k]))
+    return t * (slope - 0.5 * t * curvature)
 
 
 @jit
 def _update_single(variables, i, row_i):
-    """Move beta_i as far as D grows and the bounds allow."""
-    beta, minus_y_grad = variables.beta, variables.minus_y_grad
-    step = minus_y_grad[i] / max(variables.diagonal[i], _LEAST_CURVATURE)
+    """Move beta_i as far as D grows and the bounds allow; return by how much it grows."""
+    beta, minus_y_grad, slope = variables.beta, variables.minus_y_grad, variables.minus_y_grad[i]
+    step = slope / max(variables.diagonal[i], _LEAST_CURVATURE)
     new = min(max(beta[i] + step, variables.lower[i]), variables.upper[i])
     change = new - beta[i]
     for k in range(len(minus_y_grad)):
         minus_y_grad[k] -= change * np.float64(row_i[k])
     beta[i] = new
     update_bounds(variables, i)
+    return change * (slope - 0.5 * change * variables.diagonal[i])
 
 
 @jit
@@ -305,7 +344,7 @@ def _select_i(variables, p):
     g, block_up, place = minus_y_grad[block : block + _VARIABLES_AT_ONCE], up[block:], _VARIABLES_AT_ONCE
     for k in range(len(g)):
         place = min(place, k if order(g[k] + block_up[k]) == up_max else _VARIABLES_AT_ONCE)
-    return block + place
+    return block + min(place, len(g) - 1)  # of numbers that are not finite, none may be found
 
 
 @jit
@@ -326,7 +365,7 @@ def _select_single(variables, tolerance):
     for k in range(len(gs)):
         found = _single_gain(gs[k], bs[k], ls[k], us[k], ks[k], tolerance) == best
         place = min(place, k if found else _VARIABLES_AT_ONCE)
-    return block + place
+    return block + min(place, len(gs) - 1)
 
 
 @jit(forceinline=True)
@@ -347,7 +386,7 @@ def _select_j(variables, i, row_i):
     for k in range(len(g)):
         found = _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])) == best
         place = min(place, k if found else _VARIABLES_AT_ONCE)
-    return block + place
+    return block + min(place, len(g) - 1)
 
 
 @jit(forceinline=True)

@@ -159,6 +159,9 @@ def two_levels(plus, minus, volume, levels, scratch):
         k, total = _covered(near_plus, near_minus, found, lower, sum_plus + sum_minus, volume)
         if k >= 0 and _next_is_known(k, lower_plus + found_plus, len(plus), lower_minus + found_minus, len(minus)):
             break
+    if k < 1:  # only where responses are not finite
+        levels.plus = levels.minus = np.nan
+        return levels.plus, levels.minus
     i, j = k - 1 - lower[0], k - 1 - lower[1]  # the last that are covered
     slack = max((volume + total) / k - near_plus[i] - near_minus[j], 0.0)  # line 39
     left_plus = slack if k == len(plus) else min(slack, near_plus[i + 1] - near_plus[i])  # line 40
@@ -191,10 +194,11 @@ def _reach(near, found, last_covered, level):
 def draw_covered(responses, level, generator):
     """Return an index drawn uniformly from those below the level, or at it where none is below; O(n).
 
+    It is -1 where all are above the level, as where numbers are not finite.
+
     Parameters
     ----------
     responses : array of float64, shape (n,)
-        One of them at least is not above the level.
     level : float
     generator : array of uint64, shape (1,)
     """
@@ -202,12 +206,14 @@ def draw_covered(responses, level, generator):
     if covered == 0:
         level = np.nextafter(level, np.inf)
         covered = _count_below(responses, level)
+    if covered == 0:
+        return -1
     left = randint(generator, np.uint32(covered)) + 1
-    i = -1
-    while left > 0:
-        i += 1
+    for i in range(len(responses)):
         left -= responses[i] < level
-    return i
+        if left == 0:
+            return i
+    return -1
 
 
 @jit

@@ -311,6 +311,18 @@ def leaves_the_problem_alone(solver: Solver, kernel: Kernel, problem: Problem) -
     return None
 
 
+def test_rows_change_nothing(solver: Solver, kernel: Kernel, problem: Problem) -> Answer:
+    """Demand the same model whatever the test rows are; in a run there are none."""
+    alone = _reached(solver, run(solver, kernel, problem.without_test())[0], problem)
+    others = take(problem.train, np.arange(problem.n)[::-1]), 1 - problem.labels
+    for test, labels in ((problem.train, problem.labels), others):
+        shown = replace(problem, test=test, test_labels=labels)
+        reached = _reached(solver, run(solver, kernel, shown)[0], problem)
+        advice = "; learn from problem.train and problem.labels alone"
+        _demand_same_results(alone, reached, "runs with other test rows do not come to the same", advice)
+    return None
+
+
 # ------------------------------------------------------------------ its models and measures
 
 
@@ -441,6 +453,7 @@ CHECKS = {
         Check("it ends as it says, and nothing changes after that", nothing_changes_once_done, ("dense",)),
         Check("its counters only grow, and go together", counters_are_sane, ("dense",)),
         Check("it leaves the problem as it is", leaves_the_problem_alone, _KINDS),
+        Check("test rows change nothing, which no run shows it", test_rows_change_nothing, ("dense",)),
         Check("model and measures change nothing and are finite", model_and_measures_change_nothing, ("dense",)),
         Check("a model stays as it is while the solver goes on", model_is_no_view_of_the_state),
         Check("it separates as many classes as it says", separates_three_classes),

@@ -17,17 +17,30 @@ eps' = 2 eps + eps^2 (41).
 
     sampling   i* is the farthest of this many different random points, uniform over all (5.2.3), or of `all`; of all
                as well where there are not so many, as among a pair of small classes
-    confirm    a sample that ends it is believed (0), or k fresh samples are asked, or `all` points
+    confirm    a sample that ends it is believed (0), or k fresh samples are asked, or `all` points: where these are
+               many, some at each iteration, until one is far enough or all have been asked
+    stop       it ends when the SVM's own gap, of all points, is so small, whatever eps and confirm say
 
-Counted: for every point scored, and for the response of a new vertex, as many kernel evaluations as weights are above
-zero (cvm: as there are examples in the core set); the ball at the start takes 20^2. `presented` counts iterations.
+The two ends differ: r^2 is Delta^2 - R, and where K(x, x) is large beside R a ball may be exact to a millionth while R
+is many times the optimum. R is what the SVM minimises. Its gap (`certificate.py`) is computed now and then, and is
+small enough where s_i >= R / sqrt(1 + stop) for all i. Nothing depends on Delta^2 then; it is 0, for R = Delta^2 - r^2
+has all its digits so, and all steps are those of exact line searches.
+
+An algorithm ends as well where rounding leaves nothing to gain: where no response is below R by more than it may be
+wrong, or when r^2 has not risen for 1,000 iterations.
+
+Counted: for every point scored, also where the SVM's gap is computed, and for the response of a new vertex, as many
+kernel evaluations as weights are above zero (cvm: as there are examples in the core set); the ball at the start takes
+20^2. `presented` counts iterations.
 
 Measures: `dual_objective` is g(alpha) = r^2, `objective` is max_i g_i over all points, which g* is not above (39), so
-that `gap` = max_i g_i / r^2 - 1 is the delta_+ of Algorithms 2 and 3, and at most eps' where they end rightly.
+that `gap` = max_i g_i / r^2 - 1 is the delta_+ of Algorithms 2 and 3, and at most eps' where they end rightly. With
+`stop` they are of the SVM. Both are computed anew from the weights, in double precision (`certificate.py`).
 
-Deviations: kernel values are single precision, all sums double; those of a Gaussian on dense rows far from the origin
-are of the rows less their mean, which has the same distances. Responses that were known some steps ago are brought up
-to date and not computed anew (`farthest.History`). What is asked for is counted all the same.
+Deviations: kernel values are single precision, double where that is too coarse for the end (`_precision`), all sums
+double; those of a Gaussian on dense rows far from the origin are of the rows less their mean, which has the same
+distances. Responses that were known some steps ago are brought up to date and not computed anew (`farthest.History`).
+What is asked for is counted all the same. The ball at the start need not be exact: SMO's moves are bounded.
 """
 
 from __future__ import annotations
@@ -38,20 +51,29 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Lt
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UPDATES, new_counters, reached
+from mpu_bench.core.counters import (
+    KERNEL_COMPUTED,
+    KERNEL_EVALUATIONS,
+    PRESENTED,
+    UNLIMITED,
+    UPDATES,
+    new_counters,
+    reached,
+)
 from mpu_bench.core.gram import kernel_diagonal, refuse_overflow
 from mpu_bench.core.jit import jit, jit_dispatch
-from mpu_bench.core.kernels import Kernel
+from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.precision import centred, is_single_enough
+from mpu_bench.core.precision import Precision, centred, is_single_enough, precision_of_rows
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
-from mpu_bench.core.rows import Rows, any_rows, squared_norm, squared_norms, take
+from mpu_bench.core.rows import Rows, any_rows, squared_norms, take
 from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError
+from mpu_bench.solvers.meb.certificate import Weights, of_radius, of_svm
 from mpu_bench.solvers.meb.core_set import (
     CoreSet,
     Examples,
@@ -63,11 +85,11 @@ from mpu_bench.solvers.meb.core_set import (
     squared_point_norm,
 )
 from mpu_bench.solvers.meb.farthest import (
+    NO_POINT,
     History,
     Search,
     draw,
     farthest_point,
-    least_response,
     new_history,
     new_search,
 )
@@ -80,23 +102,38 @@ _MOST_LOSS = 1e15  # 1/C by K(x, x) + 1: beyond it, rounding leaves nothing of K
 _FIRST_CAPACITY = 256  # slots of the core set at the start
 _FIRST_TOLERANCE = 1e-13  # of the first ball's responses, relative to the mean k~_ii
 _HISTORY_WINDOWS = 16  # the history has room for so many times the steps after which a point is drawn again
+_CHECK_AFTER = 4  # times the iterations that score as many points as a check does
+_MOST_STALLED = 1000  # iterations one after the other in which r^2 does not rise
+_COARSEST = 40.0  # times eps Delta^2 may kernel values be wrong; on frank-wolfe-2012's data it is up to 17 (Shuttle)
+_SHARE_OF_GAP = 0.25  # that the rounding of responses may take of R's
+_UNITS_OF_ROUNDING = 16.0  # by which R and a response that are carried along may be wrong
 
-#: Delta^2, r^2, the scale of weights and responses, and sum_j y_j alpha_j / scale
-BALL = np.dtype([("delta2", "f8"), ("r2", "f8"), ("scale", "f8"), ("bias", "f8")])
+BALL = np.dtype(
+    [
+        ("delta2", "f8"),
+        ("r2", "f8"),
+        ("scale", "f8"),  # of weights and responses
+        ("bias", "f8"),  # sum_j y_j alpha_j / scale
+        ("eps", "f8"),
+        ("gap", "f8"),  # of the SVM at which it ends; 0 where it ends by eps
+        ("rounding", "f8"),  # by how much a response may be wrong
+        ("stalled", "i8"),  # iterations since r^2 rose
+    ]
+)
 
 
 @dataclass
 class State:
     """What the algorithms work on."""
 
-    rows: Rows
-    features: int
+    problem: Problem
     examples: Examples
     core: CoreSet
     history: History
     search: Search
     ball: np.recarray[Any, Any]  #: (1,) `BALL`
-    done: bool
+    status: Status
+    check_at: int  #: how many iterations there will have been when the SVM's gap is looked at
     counters: NDArray[np.int64]
 
 
@@ -116,6 +153,8 @@ class BallSolver(Solver):
         How many fresh samples must agree that it ends.
     cache_mb : float
         Megabytes for rows of kernel values that are kept.
+    stop : float, optional
+        End when the objective of the L2-SVM is at most 1 + stop times the optimum, by all points, instead of by eps.
     """
 
     paper: ClassVar[str] = "frank-wolfe-2012"
@@ -128,11 +167,12 @@ class BallSolver(Solver):
     }
     ends: ClassVar = True
 
-    C: Annotated[float, Gt(0)] = 1.0
+    C: Annotated[float, Gt(0), Lt(np.inf)] = 1.0
     eps: Annotated[float, Gt(0)] = 1e-6
     sampling: int | Literal["all"] = 59
     confirm: int | Literal["all"] = 0
     cache_mb: Annotated[float, Ge(0)] = 200.0
+    stop: Annotated[float, Gt(0)] | None = None
 
     keeps_history: ClassVar[bool] = True  #: whether an iteration changes one weight only, so that a history pays
 
@@ -165,22 +205,42 @@ class BallSolver(Solver):
         self.check(problem, kernel)
         n, features = problem.n, problem.features
         sampled = n if self.sampling == "all" else min(self.sampling, n)
-        rows = problem.train if is_single_enough(problem.train, kernel) else centred(problem.train)
-        confirmations = 0 if sampled == n else -1 if self.confirm == "all" else self.confirm
+        is_far = isinstance(kernel, Gaussian) and not is_single_enough(problem.train, kernel)
+        rows = centred(problem.train) if is_far else problem.train
+        first, largest = squared_norms(take(rows, np.zeros(1, np.int64))), float(squared_norms(rows).max())
+        scale = kernel.growth(largest) * float(kernel.bound(largest))
+        precision = self._precision(problem, kernel, rows, scale)
+        confirmations = int(self.confirm) if self.confirm != "all" and self.stop is None else -1
+        rounding = _UNITS_OF_ROUNDING * float(np.finfo(np.float64).eps) * (scale + 1.0)
+        ball = new_record(BALL, scale=1.0, eps=self.eps, gap=self.stop or 0.0, rounding=rounding)
+        if self.stop is None:
+            ball.delta2 = squared_point_norm(kernel, first, self.C, precision)  # step 3
         state = State(
-            problem.train,
-            features,
+            problem,
             Examples(any_rows(rows), problem.labels, kernel, float(self.C)),
-            new_core_set(n, features, _FIRST_CAPACITY, self.cache_mb),
-            new_history(n, features, 0, 0),
-            new_search(n, sampled, confirmations, seed),
-            new_record(BALL, scale=1.0),
-            False,
+            new_core_set(n, features, _FIRST_CAPACITY, self.cache_mb, precision),
+            new_history(n, features, 0, 0, precision),
+            new_search(n, sampled, 0 if sampled == n else confirmations, seed),
+            ball,
+            Status.RUNNING,
+            UNLIMITED if self.stop is None else _CHECK_AFTER * -(-n // sampled),
             new_counters(),
         )
         _first_ball(state.examples, state.core, state.search, state.ball, state.counters)
         state.history = self._history(state)
         return state
+
+    def _precision(self, problem: Problem, kernel: Kernel, rows: Rows, scale: float) -> Precision:
+        """Return the precision of kernel values of some rows, which are wrong by a unit of rounding times ``scale``.
+
+        Of the ball: weights have the sum 1, so that a response is wrong by no more than a kernel value is. Of the SVM:
+        those of its dual variables alpha_i / R are compared with 1, and these are about C at most.
+        """
+        if self.stop is not None:
+            return precision_of_rows(problem, kernel, self.C, _SHARE_OF_GAP * self.stop)
+        first = float(kernel_diagonal(kernel, squared_norms(take(rows, np.zeros(1, np.int64))))[0]) + 1.0
+        is_single = float(np.finfo(np.float32).eps) / 2 * scale <= _COARSEST * self.eps * first
+        return "single" if is_single and is_single_enough(rows, kernel) else "double"
 
     def _history(self, state: State) -> History:
         """Return a new history if there is none and points are drawn again soon enough for it to pay."""
@@ -189,17 +249,30 @@ class BallSolver(Solver):
         if not self.keeps_history or len(state.history.changes) or between > capacity // 2:
             return state.history
         steps = int(state.history.first[0])
-        return new_history(n, state.features, _HISTORY_WINDOWS * between, steps)
+        precision: Precision = "single" if state.core.buffer.dtype == np.float32 else "double"
+        return new_history(n, state.problem.features, _HISTORY_WINDOWS * between, steps, precision)
 
     def advance(self, state: State, until: Until) -> Status:
         """Take further steps, enlarging the core set where it is full."""
-        if state.done:
-            return Status.DONE
-        while (status := self._iterate(state, until)) == MORE_ROOM:
-            state.core = enlarged_core_set(state.core, self.cache_mb)
-            state.history = self._history(state)
-        state.done = status == Status.DONE
-        return Status(status)
+        while state.status is Status.RUNNING and not reached(state.counters, until):
+            status = self._iterate(state, until._replace(presented=min(until.presented, state.check_at)))
+            if status == MORE_ROOM:
+                state.core = enlarged_core_set(state.core, self.cache_mb)
+                state.history = self._history(state)
+                continue
+            state.status = Status(status)
+            if state.status is Status.RUNNING and state.counters[PRESENTED] >= state.check_at:
+                self._check(state)
+        return state.status
+
+    def _check(self, state: State) -> None:
+        """End where the SVM's gap is small enough; that costs as much as many iterations, so it is asked seldom."""
+        n, presented = len(state.search.order), int(state.counters[PRESENTED])
+        state.counters[[KERNEL_EVALUATIONS, KERNEL_COMPUTED]] += n * int(state.core.active[0])
+        gap = self.measures(state).gap
+        if gap is not None and self.stop is not None and gap <= self.stop:
+            state.status = Status.DONE
+        state.check_at = presented + max(presented // 4, _CHECK_AFTER * -(-n // state.search.sampled))
 
     def _iterate(self, state: State, until: Until) -> int:
         held = (state.examples, state.core, state.history, state.search, state.ball)
@@ -208,31 +281,27 @@ class BallSolver(Solver):
 
     @abstractmethod
     def algorithm(self) -> Any:
-        """Return the tuple for which `step` is registered; it has a field ``eps``."""
+        """Return the tuple for which `step` is registered."""
 
     def model(self, state: State) -> KernelModel:
         """Return f over the examples with weight; its bias is sum_i alpha_i y_i."""
         support = np.flatnonzero(state.core.coefficients)
         coefficients = state.core.coefficients[support, np.newaxis] * state.ball.scale[0]
-        vectors = take(state.rows, state.core.members[support])
-        return KernelModel(vectors, coefficients, state.examples.kernel, state.features, float(coefficients.sum()))
+        vectors, features = take(state.problem.train, state.core.members[support]), state.problem.features
+        return KernelModel(vectors, coefficients, state.examples.kernel, features, float(coefficients.sum()))
 
     def measures(self, state: State) -> Measures:
-        """Certify the ball by its farthest point, of all."""
-        delta2, r2 = float(state.ball.delta2[0]), float(state.ball.r2[0])
-        farthest = delta2 + (delta2 - r2) - 2.0 * least_response(state.examples, _aside(state.core), state.ball[0])
-        return Measures.certified(farthest, r2)
+        """Certify the ball by its farthest point, of all; with ``stop`` the model, by its losses."""
+        core = state.core
+        support = np.flatnonzero(core.coefficients)
+        alphas = core.signs[support] * core.coefficients[support]
+        weights = Weights(state.problem, state.examples.kernel, self.C, core.members[support], alphas)
+        return of_radius(weights) if self.stop is None else of_svm(weights)
 
     @classmethod
-    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Return what is the problem of the ball around the examples of the L2-SVM."""
-        return "smallest squared radius"
-
-
-def _aside(core: CoreSet) -> CoreSet:
-    """Return the core set with scratch memory of its own, so that looking changes nothing."""
-    vectors = core.vectors._replace(indices=core.vectors.indices.copy(), values=core.vectors.values.copy())
-    return core._replace(vectors=vectors, buffer=core.buffer.copy())
+    def objective_of(cls, parameters: Mapping[str, Any]) -> str:
+        """Return what is the problem of the ball around the examples of the L2-SVM, or of the SVM itself."""
+        return "smallest squared radius" if parameters.get("stop") is None else "w.w + b b + C sum hinge^2"
 
 
 def _first_ball(
@@ -240,7 +309,7 @@ def _first_ball(
 ) -> None:
     """Find the minimal ball of some random points by SMO, and keep those with weight."""
     points = min(FIRST_POINTS, len(examples.labels))
-    kernel_rows = np.empty((points, points), np.float32)
+    kernel_rows = np.empty((points, points), core.buffer.dtype)
     _part_of_first_ball(examples, core, search, kernel_rows, 0.0, 0.0, ball, counters)
     for slot in range(points):
         score = (kernel_rows[slot] + 1.0) @ core.coefficients[:points]
@@ -261,7 +330,6 @@ def _part_of_first_ball(examples, core, search, kernel_rows, R, tolerance, ball,
         _first_points(examples, core, search, kernel_rows, counters)
         return
     b = ball[0]
-    b.delta2 = squared_point_norm(examples, np.float32(squared_norm(examples.rows, np.uint32(0))))  # step 3
     b.r2 = b.delta2 - minimise(core, examples, R, tolerance, counters)  # steps 4, 5
     counters[UPDATES] = 0
     compact(core)
@@ -289,11 +357,16 @@ def iterate(algorithm, examples, core, history, search, ball, until, counters):
     while not reached(counters, until):
         if core.vectors.size[0] == len(core.members):
             return MORE_ROOM
-        i, s = farthest_point(examples, core, history, search, b, algorithm.eps, counters)
+        i, s = farthest_point(examples, core, history, search, b, counters)
         counters[PRESENTED] += 1
-        if i < 0:
+        done, before = i == NO_POINT or b.stalled == _MOST_STALLED, b.r2
+        if i >= 0 and not (done or np.isnan(s)):
+            step(algorithm, examples, core, history, b, np.uint32(i), s, counters)
+        if not abs(b.r2) + abs(s) < np.inf:
+            return Status.DIVERGED.value
+        if done:
             return Status.DONE.value
-        step(algorithm, examples, core, history, b, np.uint32(i), s, counters)
+        b.stalled = 0 if b.r2 > before else b.stalled + (i >= 0)
     return Status.RUNNING.value
 
 

@@ -4,8 +4,8 @@ The point of example i is z_i = (y_i Phi(x_i), y_i, e_i / sqrt(C)); k~_ij = z_i.
 An example of the core set has a *slot*. Weights and responses s_i = sum_j alpha_j k~_ij are kept divided by a scale,
 so that a step towards or away from one point changes one weight, and the responses by one row of kernel values.
 
-A row holds K(x_i, x_j) for the slots j in single precision. The row of an example that was asked for lately is kept
-and only extended by the slots that came since; the one that was asked for the longest ago makes room.
+A row holds K(x_i, x_j) for the slots j in the precision of the vectors. The row of an example that was asked for lately
+is kept and only extended by the slots that came since; the one that was asked for the longest ago makes room.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED
+from mpu_bench.core.gram import kernel_diagonal
 from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel, value, values
 from mpu_bench.core.lru import LRU, claim, clear, new_lru, touch
+from mpu_bench.core.precision import Precision
 from mpu_bench.core.rows import AnyRows, nonzeros, squared_norm
 from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, add_columns
 from mpu_bench.core.vectors import Vectors, enlarged, new_vectors, put
@@ -47,34 +49,36 @@ class CoreSet(NamedTuple):
     responses: NDArray[np.float64]  #: s_j / scale (capacity,)
     slots: NDArray[np.int32]  #: (n,) the slot of an example, or -1
     active: NDArray[np.int64]  #: (1,) how many weights are above zero
-    kept: NDArray[np.float32]  #: (r, capacity) rows
+    kept: NDArray[np.floating[Any]]  #: (r, capacity) rows
     lengths: NDArray[np.int64]  #: (r,) how many values of a row are there
     lru: LRU  #: where in ``kept`` an example's row is
-    buffer: NDArray[np.float32]  #: (capacity,) a row that is not kept
+    buffer: NDArray[np.floating[Any]]  #: (capacity,) a row that is not kept
 
 
-def new_core_set(n: int, features: int, capacity: int, cache_mb: float) -> CoreSet:
+def new_core_set(n: int, features: int, capacity: int, cache_mb: float, precision: Precision = "single") -> CoreSet:
     """Return an empty core set of n examples of d features, with room for so many in slots."""
+    vectors = new_vectors(features, capacity, precision)
     return CoreSet(
-        new_vectors(features, capacity),
+        vectors,
         np.zeros(capacity, np.uint32),
         *(np.zeros(capacity), np.zeros(capacity), np.zeros(capacity), np.zeros(capacity)),
         np.full(n, -1, np.int32),
         np.zeros(1, np.int64),
-        *_no_rows(np.zeros(n, np.int32), capacity, cache_mb),
+        *_no_rows(np.zeros(n, np.int32), vectors, cache_mb),
     )
 
 
 def enlarged_core_set(core: CoreSet, cache_mb: float) -> CoreSet:
     """Return a copy of twice the capacity; no rows are kept."""
     capacity = len(core.members)
+    vectors = enlarged(core.vectors, 2 * capacity)
     return CoreSet(
-        enlarged(core.vectors, 2 * capacity),
+        vectors,
         np.resize(core.members, 2 * capacity),
         *(_doubled(core.signs), _doubled(core.diagonal), _doubled(core.coefficients), _doubled(core.responses)),
         core.slots,
         core.active,
-        *_no_rows(core.lru.slot_of_row, 2 * capacity, cache_mb),
+        *_no_rows(core.lru.slot_of_row, vectors, cache_mb),
     )
 
 
@@ -82,14 +86,15 @@ def _doubled(numbers: Any) -> Any:
     return np.concatenate([numbers, np.zeros_like(numbers)])
 
 
-def _no_rows(slot_of_row: NDArray[np.int32], capacity: int, cache_mb: float) -> tuple[Any, ...]:
+def _no_rows(slot_of_row: NDArray[np.int32], vectors: Vectors, cache_mb: float) -> tuple[Any, ...]:
     """Return the room for rows of `cache_mb` megabytes together, and one more; none is kept.
 
     The array of all examples is used again: for five million there is no memory for two.
     """
     slot_of_row[:] = -1
-    r = min(len(slot_of_row), max(_FEWEST_ROWS, int(cache_mb * 2**20) // (4 * capacity)))
-    kept, lengths, buffer = np.zeros((r, capacity), np.float32), np.zeros(r, np.int64), np.zeros(capacity, np.float32)
+    buffer = np.zeros_like(vectors.squared_norms)
+    r = min(len(slot_of_row), max(_FEWEST_ROWS, int(cache_mb * 2**20) // buffer.nbytes))
+    kept, lengths = np.zeros((r, len(buffer)), buffer.dtype), np.zeros(r, np.int64)
     return kept, lengths, new_lru(0, r)._replace(slot_of_row=slot_of_row), buffer
 
 
@@ -142,23 +147,23 @@ def _completed_row(core, examples, i, counters):
     missing, slot = core.kept[place, known:m], core.slots[i]
     values_from(examples, i, core.vectors, known, missing)
     if slot >= known:  # for a Gaussian 1, whatever the rounding of inner products
-        missing[slot - known] = _k_xx(examples, core.vectors.squared_norms[slot])
+        missing[slot - known] = _k_xx(examples, core.vectors, slot)
     core.lengths[place] = m
     counters[KERNEL_COMPUTED] += len(missing)
     return place
 
 
 @jit
-def _k_xx(examples, squared_norm):
-    """Return K(x, x) in single precision."""
-    norm = np.float64(squared_norm)
-    return np.float32(value(examples.kernel, norm, norm, norm))
+def _k_xx(examples, vectors, slot):
+    """Return K(x, x) of a slot, in the precision of rows."""
+    norm = np.float64(vectors.squared_norms[slot])
+    return vectors.squared_norms.dtype.type(value(examples.kernel, norm, norm, norm))
 
 
-@jit
-def squared_point_norm(examples, squared_norm):
-    """Return k~_ii = K(x_i, x_i) + 1 + 1/C from ``||x_i||^2`` in single precision."""
-    return np.float64(_k_xx(examples, squared_norm)) + 1.0 + 1.0 / examples.C
+def squared_point_norm(kernel: Kernel, squared_norm: NDArray[np.float64], C: float, precision: Precision) -> float:
+    """Return k~_ii = K(x_i, x_i) + 1 + 1/C from ``||x_i||^2``, shape (1,), as a slot has it."""
+    number = np.float32 if precision == "single" else np.float64
+    return float(number(kernel_diagonal(kernel, squared_norm.astype(number).astype(np.float64))[0])) + 1.0 + 1.0 / C
 
 
 @jit
@@ -168,7 +173,7 @@ def add_slot(core, examples, i, response):
     put(core.vectors, slot, examples.rows, i)
     core.members[slot], core.slots[i] = i, slot
     core.signs[slot] = 2.0 * examples.labels[i] - 1.0
-    core.diagonal[slot] = squared_point_norm(examples, core.vectors.squared_norms[slot])
+    core.diagonal[slot] = np.float64(_k_xx(examples, core.vectors, slot)) + 1.0 + 1.0 / examples.C
     core.coefficients[slot], core.responses[slot] = 0.0, response
     return slot
 

@@ -5,7 +5,8 @@ anew, by SMO from the weights it had. The problem, the symbols, how the farthest
 measured: `solvers/meb/ball.py`.
 
 SMO ends when no response with weight is above the least one by more than eps' r^2 / 2: then no point of the core set
-is farther than (1 + eps) r, and the next i* is a new one. `updates` counts SMO's iterations; the kernel values it works
+is farther than (1 + eps) r, and the next i* is a new one. Where it ends before, at its most moves (`simplex.py`), the
+next i* may be one of the core set, and SMO goes on. `updates` counts SMO's iterations; the kernel values it works
 with are those of the core set, which were asked for when its points were added. Where not all rows of the core set are
 kept, it computes some again: with 17,000 points (Adult, C = 2) and `cache_mb` 200, 1.8 times what is asked for.
 """
@@ -24,6 +25,7 @@ from mpu_bench.core.solver import Kernels
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.meb.ball import BallSolver, step
 from mpu_bench.solvers.meb.core_set import add_slot, total
+from mpu_bench.solvers.meb.farthest import shortfall
 from mpu_bench.solvers.meb.simplex import minimise
 
 _DIAGONAL_TOLERANCE = 1e-6  # how much K(x, x) may vary, relative: rows of length one are not quite that
@@ -31,8 +33,6 @@ _DIAGONAL_TOLERANCE = 1e-6  # how much K(x, x) may vary, relative: rows of lengt
 
 class CoreVector(NamedTuple):
     """Algorithm 1."""
-
-    eps: float
 
 
 @dataclass(frozen=True)
@@ -63,16 +63,15 @@ class CVM(BallSolver):
 
     def algorithm(self) -> CoreVector:
         """Return Algorithm 1."""
-        return CoreVector(self.eps)
+        return CoreVector()
 
 
 @step.register(CoreVector)
-def _(algorithm, examples, core, history, ball, i, s, counters):
+def _(_algorithm, examples, core, history, ball, i, s, counters):
     if core.slots[i] < 0:
         counters[KERNEL_EVALUATIONS] += core.vectors.size[0]
         add_slot(core, examples, i, s)  # step 10
-    tolerance = (algorithm.eps + algorithm.eps * algorithm.eps / 2.0) * ball.r2
-    R = minimise(core, examples, ball.delta2 - ball.r2, tolerance, counters)  # steps 11, 12
+    R = minimise(core, examples, ball.delta2 - ball.r2, shortfall(ball), counters)  # steps 11, 12
     ball.r2 = ball.delta2 - R  # step 13
     ball.bias = total(core.coefficients)
     history.first[0] += 1  # every weight may have changed

@@ -6,16 +6,20 @@ than the core set's examples: it is brought up to date with one kernel value a s
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
+from mpu_bench.core.precision import Precision
 from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.vectors import Vectors, new_vectors, put
 from mpu_bench.solvers.meb.core_set import row, sum_of_products, total, values_from
+
+NO_POINT, NOT_YET = -1, -2  # instead of a point
+_MOST_VALUES = 1 << 23  # kernel values of a part of all points: some tenths of a second
 
 
 class History(NamedTuple):
@@ -28,7 +32,7 @@ class History(NamedTuple):
 
     vectors: Vectors  #: the point of every step, L slots or none
     changes: NDArray[np.float64]  #: (L,) by how much y_j alpha_j / scale changed
-    buffer: NDArray[np.float32]  #: (L,)
+    buffer: NDArray[np.floating[Any]]  #: (L,)
     first: NDArray[np.int64]  #: (1,) the number of the step in slot 0
     sums: NDArray[np.float64]  #: (n,) sum_j y_j alpha_j (K_ij + 1) / scale when it was last computed
     known: NDArray[np.int64]  #: (n,) up to which step, or -1
@@ -41,18 +45,19 @@ class Search(NamedTuple):
     generator: NDArray[np.uint64]
     sampled: int  #: how many points a sample has
     confirmations: int  #: how many fresh samples must agree that it ends, or -1: all points
+    asked: NDArray[np.int64]  #: (1,) how many of all points have agreed, the first ones, since the last step
 
 
-def new_history(n: int, features: int, length: int, steps: int) -> History:
+def new_history(n: int, features: int, length: int, steps: int, precision: Precision) -> History:
     """Return a history of n examples with room for so many steps, before which some were taken."""
-    changes, buffer = np.zeros(length), np.zeros(length, np.float32)
-    first, known = np.array([steps]), np.full(n, -1)
-    return History(new_vectors(features, length), changes, buffer, first, np.zeros(n), known)
+    vectors = new_vectors(features, length, precision)
+    buffer = np.zeros_like(vectors.squared_norms)
+    return History(vectors, np.zeros(length), buffer, np.array([steps]), np.zeros(n), np.full(n, -1))
 
 
 def new_search(n: int, sampled: int, confirmations: int, seed: int) -> Search:
     """Return a search among n points."""
-    return Search(np.arange(n, dtype=np.uint32), rng(seed, "ball"), sampled, confirmations)
+    return Search(np.arange(n, dtype=np.uint32), rng(seed, "ball"), sampled, confirmations, np.zeros(1, np.int64))
 
 
 @jit
@@ -63,27 +68,45 @@ def draw(order, sampled, generator):
         order[p], order[other] = order[other], order[p]
 
 
+@jit(inline="always")
+def shortfall(ball):
+    """Return by how much the least response may be below R when the algorithm ends."""
+    if ball.gap > 0.0:  # R^2 / s^2 - 1 is the gap then (certificate.py)
+        allowed = (ball.delta2 - ball.r2) * (1.0 - 1.0 / np.sqrt(1.0 + ball.gap))
+    else:  # g_i <= (1 + eps)^2 r^2, with g_i = r^2 + 2 (R - s_i)
+        allowed = (ball.eps + ball.eps * ball.eps / 2.0) * ball.r2
+    return max(allowed, ball.rounding)
+
+
 @jit
-def farthest_point(examples, core, history, search, ball, eps, counters):
-    """Return the point farthest from the centre and its response; -1 for the point when the algorithm ends."""
-    # g_i > (1 + eps)^2 r^2, with g_i = r^2 + 2 (R - s_i)
-    enough = (ball.delta2 - ball.r2) - (2.0 * eps + eps * eps) * ball.r2 / 2.0
+def farthest_point(examples, core, history, search, ball, counters):
+    """Return the point farthest from the centre and its response; for the point `NO_POINT` when the algorithm ends.
+
+    It is `NOT_YET` where no sample and none of those of all points that there was time for is far enough: the next call
+    goes on. The response is no number where one of those looked at is none.
+    """
+    n, enough = len(search.order), (ball.delta2 - ball.r2) - shortfall(ball)
     for attempt in range(1 + abs(search.confirmations)):
-        sampled = search.sampled
-        if search.confirmations < 0 and attempt == 1:
-            sampled = len(search.order)
-        if sampled < len(search.order):
-            draw(search.order, sampled, search.generator)
+        asks_all = search.confirmations < 0 and attempt == 1
+        first = search.asked[0] if asks_all else 0
+        last = min(n, first + 1 + _MOST_VALUES // core.vectors.size[0]) if asks_all else search.sampled
+        if not asks_all and last < n:
+            draw(search.order, last, search.generator)
         farthest, least = np.uint32(0), np.inf
-        for p in range(sampled):
-            i = search.order[p]
+        for p in range(first, last):
+            i = np.uint32(p) if asks_all else search.order[p]
             s = response(examples, core, history, i, ball, counters)
+            if np.isnan(s):
+                return np.int64(i), s
             if s < least or (s == least and i < farthest):
                 farthest, least = i, s
-        counters[KERNEL_EVALUATIONS] += core.active[0] * sampled
+        counters[KERNEL_EVALUATIONS] += core.active[0] * (last - first)
         if least < enough:
+            search.asked[0] = 0
             return np.int64(farthest), least
-    return np.int64(-1), 0.0
+        if asks_all:
+            search.asked[0] = last
+    return np.int64(NOT_YET if search.confirmations < 0 and search.asked[0] < n else NO_POINT), 0.0
 
 
 @jit(allocates=True, inline="always")
@@ -112,21 +135,6 @@ def response(examples, core, history, i, ball, counters):
         score = sum_of_products(core.coefficients, kernel_row) + ball.bias
     history.sums[i], history.known[i] = score, steps
     return ball.scale * (2.0 * examples.labels[i] - 1.0) * score
-
-
-@jit
-def least_response(examples, core, ball):
-    """Return the least response of all points; none is remembered."""
-    least, m = np.inf, core.vectors.size[0]
-    for i in range(len(examples.labels)):
-        slot = core.slots[i]
-        if slot >= 0:
-            least = min(least, core.responses[slot])
-            continue
-        values_from(examples, np.uint32(i), core.vectors, np.int64(0), core.buffer[:m])
-        score = sum_of_products(core.coefficients, core.buffer[:m]) + ball.bias
-        least = min(least, (2.0 * examples.labels[i] - 1.0) * score)
-    return ball.scale * least
 
 
 @jit

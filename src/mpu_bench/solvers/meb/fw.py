@@ -29,8 +29,6 @@ _LARGEST_SCALE = 1e100  # of weights and responses; they are multiplied out befo
 class FrankWolfe(NamedTuple):
     """Algorithm 2."""
 
-    eps: float
-
 
 @dataclass(frozen=True)
 class FW(BallSolver):
@@ -40,7 +38,7 @@ class FW(BallSolver):
 
     def algorithm(self) -> FrankWolfe:
         """Return Algorithm 2."""
-        return FrankWolfe(self.eps)
+        return FrankWolfe()
 
 
 @step.register(FrankWolfe)

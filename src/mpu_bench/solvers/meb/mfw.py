@@ -27,8 +27,6 @@ _SPARE_EMPTY = 32  # ... and these beside
 class ModifiedFrankWolfe(NamedTuple):
     """Algorithm 3."""
 
-    eps: float
-
 
 @dataclass(frozen=True)
 class MFW(BallSolver):
@@ -38,7 +36,7 @@ class MFW(BallSolver):
 
     def algorithm(self) -> ModifiedFrankWolfe:
         """Return Algorithm 3."""
-        return ModifiedFrankWolfe(self.eps)
+        return ModifiedFrankWolfe()
 
 
 @step.register(ModifiedFrankWolfe)

@@ -12,8 +12,10 @@ change by that column leaves. So a step reads A once, and where p is not x itsel
 symmetric and only its lower triangle is kept, row by row.
 
 Rounding builds up. K v = k is checked in one row a step, by turns; where it is off by more than 1e-6, and by ten times
-what a fresh inverse leaves, A is computed anew. All is in double precision, kernel values, too: rounded to single,
-Gram matrices of close vectors are no longer positive.
+what a fresh inverse leaves, A is computed anew. Where a vector is nearly in the span of the others, as one that repeats
+another, that does not do: v and d are corrected by A times what they leave of k and k_p (iterative refinement), after A
+was computed anew if need be. All is in double precision, kernel values, too: rounded to single, Gram matrices of close
+vectors are no longer positive.
 (Wang, Crammer, Vucetic: "Multi-Class Pegasos on a Budget", ICML 2010, section 4.2, (15) and (16).)
 """
 
@@ -37,10 +39,14 @@ from mpu_bench.solvers.online.maintenance import maintain
 _JITTER = 1e-9  # of K(x, x)
 _RESIDUAL_LIMIT = 1e-6  # of K(x, x)
 _RESIDUAL_FACTOR = 10.0  # of the residual that a fresh inverse leaves
+_NEARLY_DEPENDENT = 1e-6  # of K(x, x): what is left of it by projecting on the others
+_CORRECTED = 1e-10  # of K(x, x): what is left with an inverse that need not be computed anew
+_MOST_CORRECTIONS = 3  # each makes what is left smaller by some digits
 _TINY = 1e-300  # instead of K(x, x) = 0, as of a row of zeros with a linear kernel, to divide by
 
-#: ``residual_limit``: what is allowed; ``renewals``: how often A was computed anew; ``next_row``: the one to check next
-SCALARS = np.dtype([("residual_limit", "f8"), ("renewals", "i8"), ("next_row", "i8")])
+#: ``residual_limit``: what is allowed; ``renewals``: how often A was computed anew; ``next_row``: the one to check
+#: next; ``was_dependent``: whether a vector was nearly in the span of the others at the last step
+SCALARS = np.dtype([("residual_limit", "f8"), ("renewals", "i8"), ("next_row", "i8"), ("was_dependent", "?")])
 
 
 class Projection(NamedTuple):
@@ -51,6 +57,8 @@ class Projection(NamedTuple):
     solution: NDArray[np.float64]  #: (B + 1,) v
     column: NDArray[np.float64]  #: (B + 1,) of the larger inverse
     shares: NDArray[np.float64]  #: (B + 1,) d = K^-1 k_p, and -1 at p
+    residuals: NDArray[np.float64]  #: (B + 1,) k_p - K d
+    correction: NDArray[np.float64]  #: (B + 1,) of d
     scalars: np.recarray[Any, Any]  #: (1,) `SCALARS`
 
 
@@ -58,7 +66,9 @@ def new_projection(budget: int) -> Projection:
     """Return the inverse of no vectors."""
     square, row = np.zeros((budget + 1, budget + 1)), np.zeros(budget + 1)
     scalars = new_record(SCALARS, residual_limit=_RESIDUAL_LIMIT)
-    return Projection(square, np.zeros((budget, budget)), row, row.copy(), row.copy(), scalars)
+    solution, column, shares, residuals, correction = (row.copy() for _ in range(5))
+    inverse = np.zeros((budget, budget))
+    return Projection(square, inverse, solution, column, shares, residuals, correction, scalars)
 
 
 @maintain.register(Projection)
@@ -68,6 +78,16 @@ def _(projection, w, _kernel, budget, counters):
     for j in range(m + 1):
         gram[m, j] = gram[j, m] = w.kernel_row[j]
     s = _solve(gram, inverse, m, v, projection.scalars[0])
+    is_dependent = _is_nearly_dependent(gram, inverse, s, m)
+    if is_dependent or projection.scalars[0].was_dependent:
+        v[m] = -1.0
+        # A lost digits by what was dependent, also where that has left
+        if not is_dependent or _correct(projection, v, s, m, m) > _CORRECTED:
+            _renew(gram, inverse, m, v)
+            projection.scalars[0].renewals += 1
+            _correct(projection, v, s, m, m)
+        s = _left(gram, v, m)
+    projection.scalars[0].was_dependent = is_dependent
     if m < budget:
         _extend(inverse, v, s, m)
         return
@@ -75,6 +95,9 @@ def _(projection, w, _kernel, budget, counters):
     p = smallest(w.norms, w.inserted_at, m + 1)
     d, column = projection.shares, projection.column
     left = _shares(inverse, v, s, p, m, column, d)
+    if is_dependent and p < m:
+        _correct(projection, d, s, p, m)
+        left = gram[p, p] * _JITTER - dot(gram[p], d, m + 1)  # d is -1 at p
     change_squared_norm(w, _give_away(w.coefficients, w.average, w.norms[p], gram, d, p, m, left))
     for j in range(m + 1):
         w.norms[j] = squared_coefficients(w.coefficients, j) * gram[j, j]
@@ -94,8 +117,60 @@ def _solve(gram, inverse, m, v, scalars):
             worst = _renew(gram, inverse, m, v)
             scalars.residual_limit = max(_RESIDUAL_LIMIT, _RESIDUAL_FACTOR * worst)
             scalars.renewals += 1
+    return _left(gram, v, m)
+
+
+@jit
+def _left(gram, v, m):
+    """Return what k leaves of the squared norm of the last vector."""
     k_xx = gram[m, m]
     return max(k_xx * (1.0 + _JITTER) - dot(gram[m], v, m), k_xx * _JITTER, _TINY)
+
+
+@jit
+def _is_nearly_dependent(gram, inverse, s, m):
+    """Return whether of some vector next to nothing is left by projecting it on the others."""
+    least = s / max(gram[m, m], _TINY)
+    for j in range(m):
+        least = min(least, 1.0 / max(inverse[j, j] * gram[j, j], _TINY))
+    return least < _NEARLY_DEPENDENT
+
+
+@jit
+def _correct(projection, d, s, p, m):
+    """Correct d, -1 at p, until K d = k_p over the others, as nearly as may be; return the largest residual."""
+    gram, r, y = projection.gram, projection.residuals, projection.correction
+    v, column = projection.solution, projection.column
+    worst = _residuals(gram, d, p, m, r)
+    for _ in range(_MOST_CORRECTIONS):
+        _multiply(projection.inverse, r, m, y)
+        if p < m:  # by the inverse with the last vector and without p
+            t = (dot(v, r, m) - r[m]) / s
+            for j in range(m):
+                y[j] += t * v[j]
+            y[m] = -t
+            here = y[p] / column[p]
+            for j in range(m + 1):
+                y[j] -= here * column[j]
+        y[p] = 0.0
+        for j in range(m + 1):
+            d[j] += y[j]
+        before, worst = worst, _residuals(gram, d, p, m, r)
+        if not worst < before:
+            for j in range(m + 1):
+                d[j] -= y[j]
+            return _residuals(gram, d, p, m, r)
+    return worst
+
+
+@jit
+def _residuals(gram, d, p, m, out):
+    """Compute k_p - K d, 1e-9 on the diagonal included, and 0 for p; return the largest part of K(x, x)."""
+    worst = 0.0
+    for i in range(m + 1):
+        out[i] = 0.0 if i == p else -dot(gram[i], d, m + 1) - _JITTER * gram[i, i] * d[i]
+        worst = max(worst, abs(out[i]) / max(gram[i, i], _TINY))
+    return worst
 
 
 @jit

@@ -11,23 +11,22 @@ import numpy as np
 from annotated_types import Gt
 from numpy.typing import NDArray
 
-from mpu_bench.core import gram
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
-from mpu_bench.core.kernels import Gaussian, Kernel, Polynomial
+from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, to_scipy
+from mpu_bench.core.rows import to_scipy
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
-from mpu_bench.solvers.certificates import L1_SVM, certify_kernel
+from mpu_bench.solvers.certificates import L1_SVM
+from mpu_bench.solvers.expansions import certify_expansion
 
 
 @dataclass
 class State:
     """The problem as a peer wants it, and its solution."""
 
-    rows: Rows
-    features: int
+    problem: Problem
     kernel: Kernel
     signs: NDArray[np.float64]  #: y (n,)
     examples: Any  #: (n, d) float64, CSR or dense
@@ -51,6 +50,7 @@ class KernelPeer(Solver):
         Megabytes for kernel values it keeps.
     """
 
+    version = 2
     deterministic: ClassVar = True
     kernels: ClassVar = "any"
     sliceable = False
@@ -75,6 +75,7 @@ class KernelPeer(Solver):
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that the peer does not take."""
         super().check_kernel(kernel)
+        _options(kernel)
         if isinstance(kernel, Polynomial) and (kernel.scale <= 0 or kernel.degree < 1 or kernel.normalize):
             raise ConfigError(f"{self.name}: wants a scale and a degree above 0 and no normalize, not {kernel}")
 
@@ -82,8 +83,7 @@ class KernelPeer(Solver):
         """Convert the examples; nothing is trained yet."""
         self.check(problem, kernel)
         return State(
-            problem.train,
-            problem.features,
+            problem,
             kernel,
             problem.signs(),
             to_scipy(problem.train, problem.features),
@@ -108,14 +108,13 @@ class KernelPeer(Solver):
 
     def model(self, state: State) -> KernelModel:
         """Return the expansion over the support vectors."""
-        return KernelModel.of_support(state.rows, state.coefficients, state.kernel, state.features, state.bias)
+        problem = state.problem
+        return KernelModel.of_support(problem.train, state.coefficients, state.kernel, problem.features, state.bias)
 
     def measures(self, state: State) -> Measures:
-        """Certify the model by its own dual variables, on kernel values in single precision."""
-        matrix = gram.build(state.rows, state.features, state.kernel, memory=0)
-        responses = gram.expand(matrix, state.coefficients)
-        losses = np.maximum(0.0, 1.0 - state.signs * (responses + state.bias))
-        return certify_kernel(state.coefficients, float(state.coefficients @ responses), losses, self.C)
+        """Certify the model by its own dual variables."""
+        coefficients = state.coefficients
+        return certify_expansion(state.problem, state.kernel, coefficients, self.C, state.bias, coefficients, None)
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
@@ -130,11 +129,13 @@ class KernelPeer(Solver):
 
 def _options(kernel: Kernel) -> dict[str, Any]:
     """Return the kernel's names in scikit-learn."""
+    if isinstance(kernel, Linear):
+        return {"kernel": "linear"}
     if isinstance(kernel, Gaussian):
         return {"kernel": "rbf", "gamma": kernel.gamma}
     if isinstance(kernel, Polynomial):
         return {"kernel": "poly", "gamma": kernel.scale, "coef0": kernel.offset, "degree": kernel.degree}
-    return {"kernel": "linear"}
+    raise ConfigError(f"scikit-learn's SVC has no kernel {kernel}; linear, Gaussian and polynomial ones it has")
 
 
 def _sparse(peer: Any) -> bool:

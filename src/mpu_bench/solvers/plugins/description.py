@@ -90,6 +90,7 @@ class SolverDescription(Strict):
     sliceable: bool
     ends: bool
     deterministic: bool
+    is_maximised: bool
     rounding: dict[str, float]
     version: int
     parameters: list[ParameterDescription]

@@ -147,6 +147,20 @@ def test_data_that_a_machine_cannot_have_are_not_asked_for_again(client: Client,
         found = do(pool, [task(2), task(0), task(0)])
         assert {each.record["status"] for each in do(pool, [task(0)]).values()} == {"unavailable"}
     assert all("no way out" in each.record["reason"] for each in found.values() if each.record["status"] != "done")
+    refusals = [line for line in said if line.endswith("cannot make runs on digits: no way out")]
+    assert len(refusals) == len(set(refusals)) == 3  # of each machine one
+
+
+def test_workers_of_one_host_with_other_data_are_told_apart(client: Client, task: Callable[..., Task]) -> None:
+    said = list[str]()
+
+    def on_one_host(dask_worker: Any = None) -> About:
+        return replace(about(dask_worker), host="lab")
+
+    with ClusterPool(client, say=said.append, make=make, about=on_one_host) as pool:
+        (record,) = (each.record for each in do(pool, [task(2)]).values())
+    assert record["reason"].count("lab (tcp://") == 3
+    assert len({line.partition(" cannot")[0] for line in said if "cannot make runs" in line}) == 3
 
 
 def test_a_cluster_without_workers_is_waited_for(tmp_path: Path, task: Callable[..., Task]) -> None:

@@ -19,8 +19,25 @@ def test_what_an_address_is(address: str) -> None:
 
 @pytest.mark.parametrize("address", ["lab", "local:", "local:0", "tcp://", "no/such/file.json", ""])
 def test_what_is_none_is_told(address: str) -> None:
-    with pytest.raises(ConfigError, match="must be the address of a Dask scheduler"):
+    with pytest.raises(ConfigError, match="give the address of a Dask scheduler"):
         Cluster(address)
+
+
+def test_the_file_of_a_scheduler_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "scheduler.json"
+    path.write_text('{"type": "Scheduler", "address": "tcp://10.0.0.1:8786", "workers": {}}', encoding="utf-8")
+    assert Cluster(str(path)).scheduler() == "tcp://10.0.0.1:8786"
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["root:x:0:0", "", "{}", "[]", "7", '{"address": 5}', '{"address": "no address"}', "[" * 100_000, "\ud800", "null"],
+)
+def test_a_file_that_no_scheduler_has_written_is_one_message(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "some.json"
+    path.write_text(content, encoding="utf-8", errors="surrogatepass")
+    with pytest.raises(ConfigError, match=r"some\.json: a Dask scheduler did not write this file; give the address of"):
+        Cluster(str(path))
 
 
 def test_a_scheduler_that_does_not_answer_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +60,7 @@ def test_without_a_certificate_the_configuration_is_named(tmp_path: Path) -> Non
 def test_without_dask_it_is_said_how_to_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
-        pytest.raises(ConfigError, match=r"pip install 'mpu-bench\[cluster\]'"),
+        pytest.raises(ConfigError, match=r"pip install '\.\[cluster\]' in mpu-bench's source folder"),
         pool_of(Cluster("local:1"), tmp_path, print),
     ):
         pass

@@ -31,6 +31,7 @@ from mpu_bench.errors import ClusterError
 from mpu_bench.experiment.messages import Compiled, Phase, Task, decode
 from mpu_bench.experiment.messages import Progress as RunProgress
 from mpu_bench.experiment.pool import OnNews, Outcome, Pool
+from mpu_bench.experiment.pool.bounds import AwakeClock
 from mpu_bench.experiment.pool.cluster import asked, host, sending
 from mpu_bench.experiment.pool.cluster.asked import About, Asked, Made, Refused
 from mpu_bench.experiment.pool.cluster.host import Unwanted
@@ -129,7 +130,9 @@ class ClusterPool(Pool):
         self._ended: list[Outcome] = []
         self._data: dict[tuple[str, str], _Data] = {}
         self._preparing = LocalPool(0)
-        self._looked, self._heard = 0.0, time.monotonic()
+        self._now = AwakeClock(2 * _LOOK_SECONDS)
+        self._looked, self._heard = -_LOOK_SECONDS, 0.0
+        self._refusals: set[tuple[str, str, str]] = set()  # that were told: machine, what it lacks, dataset
         self._progress: Progress = SILENT
         client.subscribe_topic(self._topic, lambda event: self._inbox.put(("news", *event[1])))
         self._wait_for_workers()
@@ -181,14 +184,14 @@ class ClusterPool(Pool):
     # ------------------------------------------------------------------ who is there
 
     def _wait_for_workers(self) -> None:
-        until, has_said = time.monotonic() + _SECONDS_FOR_WORKERS, False
+        until, has_said = self._now() + _SECONDS_FOR_WORKERS, False
         while not self._workers:
             self._look()
             if self._workers:
                 break
             if self._left_out:
                 raise ClusterError(f"{self._address}: no worker of this cluster can make these runs (see above)")
-            if time.monotonic() > until:
+            if self._now() > until:
                 raise ClusterError(f"{self._address}: no worker has come in {_SECONDS_FOR_WORKERS:g} seconds")
             if not has_said:
                 self._say(f"{self._address}: has no workers yet; waiting for one")
@@ -208,20 +211,20 @@ class ClusterPool(Pool):
 
     def _look(self) -> None:
         """Look who has come and who is gone."""
-        self._looked = time.monotonic()
+        self._looked = self._now()
         try:
             there = set(self._client.scheduler_info(n_workers=-1)["workers"]) if self._is_connected else None
         except Exception:  # whatever a connection that has just gone raises
             there = None
         if there is None:
-            is_over = self._client.status == "closed" or time.monotonic() - self._heard > _SECONDS_WITHOUT_SCHEDULER
+            is_over = self._client.status == "closed" or self._now() - self._heard > _SECONDS_WITHOUT_SCHEDULER
             if is_over:
                 raise ClusterError(
                     f"{self._address}: the scheduler is gone; what is finished is kept, and the same command goes on "
                     "once there is a scheduler again"
                 )
             return
-        self._heard, before = time.monotonic(), set(self._workers)
+        self._heard, before = self._now(), set(self._workers)
         for address in before - there:
             self._lose(self._workers.pop(address))
         self._left_out &= there
@@ -305,7 +308,7 @@ class ClusterPool(Pool):
 
     def _hear(self, on_news: OnNews) -> None:
         """Take what has come from the cluster, if something comes within a moment."""
-        if time.monotonic() - self._looked > _LOOK_SECONDS:
+        if self._now() - self._looked > _LOOK_SECONDS:
             self._look()
             self._dispatch()
             self._give_up()
@@ -325,7 +328,7 @@ class ClusterPool(Pool):
         self._give_up()
 
     def _tell(self, sent: _Sent, line: bytes, on_news: OnNews) -> None:
-        task, where = sent.waiting.task, sent.worker.about.host
+        task, where = sent.waiting.task, self._name(sent.worker)
         if line.startswith(_NOTE):
             self._say(f"{where}: {plain(line.removeprefix(_NOTE).decode(errors='replace'))}")
             return
@@ -359,12 +362,21 @@ class ClusterPool(Pool):
                 self._end(waiting.task, RunStatus.ERROR, f"worker {sent.worker.address}: {said}")
 
     def _refuse(self, waiting: Waiting, worker: _Worker, refused: Refused) -> None:
-        waiting.refused[worker.about.machine] = refused.why
+        machine, dataset = worker.about.machine, waiting.task.run.dataset.label
+        waiting.refused[machine] = refused.why
         if refused.what == "data":
-            self._data_of(waiting.task).lacking[worker.about.machine] = refused.why
+            self._data_of(waiting.task).lacking[machine] = refused.why
         waiting.status = RunStatus.UNAVAILABLE if refused.what == "data" else RunStatus.OUT_OF_MEMORY
-        self._say(f"{worker.about.host} cannot make {waiting.task.run}: {refused.why}")
+        if (told := (machine, refused.what, dataset)) not in self._refusals:
+            self._refusals.add(told)
+            self._say(f"{self._name(worker)} cannot make runs on {dataset}: {refused.why}")
         self._placement.add(waiting)
+
+    def _name(self, worker: _Worker) -> str:
+        """Return what a worker is called: its host, with its address where another data directory has the same."""
+        host = worker.about.host
+        machines = {each.about.machine for each in self._workers.values() if each.about.host == host}
+        return f"{host} ({worker.address})" if machines - {worker.about.machine} else host
 
     def _others(self, waiting: Waiting, worker: _Worker) -> bool:
         there = {each.about.machine for each in self._workers.values()}
@@ -372,7 +384,7 @@ class ClusterPool(Pool):
 
     def _give_up(self) -> None:
         """End the runs that no machine can make."""
-        names = {each.about.machine: each.about.host for each in self._workers.values()}
+        names = {each.about.machine: self._name(each) for each in self._workers.values()}
         if not names:
             return
         for waiting in self._placement.impossible(names):
@@ -401,9 +413,9 @@ class ClusterPool(Pool):
             def call(function: Callable[..., Any], *arguments: Any) -> Any:
                 return self._client.run(function, *arguments, workers=[worker.address])[worker.address]
 
-            data.lacking[machine] = sending.send(card, task.home, worker.about.host, call, self._progress)
+            data.lacking[machine] = sending.send(card, task.home, self._name(worker), call, self._progress)
             if not data.lacking[machine]:
-                self._say(f"{card.name}: sent to {worker.about.host}, {decimal(data.bytes)}")
+                self._say(f"{card.name}: sent to {self._name(worker)}, {decimal(data.bytes)}")
         return data.lacking.get(machine, "")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import signal
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpu_bench.errors import ClusterError, ConfigError
+from mpu_bench.files import is_file, read_bounded
+from mpu_bench.installed import extra
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -23,6 +26,11 @@ _LOCAL = re.compile(r"local:([1-9][0-9]{0,2})")
 _ADDRESS = re.compile(r"([a-z]+://)?[^\s/]+:[0-9]{2,5}")
 _QUIET = {"distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical"}  # of the workers' own logs
 _SECONDS_TO_CONNECT = 15.0
+_MOST_FILE_BYTES = 10**6
+_EXPECTED = (
+    "give the address of a Dask scheduler (tcp://host:8786), the file that it has written (--scheduler-file), or "
+    "local:N for N workers on this machine"
+)
 
 
 @dataclass(frozen=True)
@@ -50,11 +58,28 @@ class Cluster:
         ------
         ConfigError
         """
-        if not (_LOCAL.fullmatch(self.address) or _ADDRESS.fullmatch(self.address) or Path(self.address).is_file()):
-            raise ConfigError(
-                f"--cluster {self.address}: must be the address of a Dask scheduler (tcp://host:8786), the file that "
-                "it has written (--scheduler-file), or local:N for N workers on this machine"
-            )
+        if not (_LOCAL.fullmatch(self.address) or _ADDRESS.fullmatch(self.address) or is_file(Path(self.address))):
+            raise ConfigError(f"--cluster {self.address}: {_EXPECTED}")
+        self.scheduler()
+
+    def scheduler(self) -> str:
+        """Return the address of the scheduler: the one that was given, or the one in the file that was given.
+
+        Raises
+        ------
+        ConfigError
+            If the file is none that a scheduler has written.
+        """
+        path = Path(self.address)
+        if not is_file(path):
+            return self.address
+        try:
+            address = json.loads(read_bounded(path, _MOST_FILE_BYTES, ConfigError))["address"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            address = None
+        if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
+            raise ConfigError(f"--cluster {path}: a Dask scheduler did not write this file; {_EXPECTED}")
+        return address
 
 
 @contextmanager
@@ -79,11 +104,11 @@ def pool_of(cluster: Cluster, data: Path, say: Callable[[str], object]) -> Itera
     try:
         import distributed  # noqa: F401
     except ImportError:
-        raise ConfigError("--cluster needs Dask: pip install 'mpu-bench[cluster]'") from None
+        raise ConfigError(f"--cluster needs Dask: {extra('cluster')}") from None
     from mpu_bench.experiment.pool.cluster.client import ClusterPool
 
     _silence_dask()
-    with _connected(cluster.address, data) as client:
+    with _connected(cluster, data) as client:
         pool = ClusterPool(client, cluster.slots, cluster.send_data, say)
         with pool:
             yield pool
@@ -97,11 +122,11 @@ def _silence_dask() -> None:
 
 
 @contextmanager
-def _connected(address: str, data: Path) -> Iterator[Client]:
+def _connected(cluster: Cluster, data: Path) -> Iterator[Client]:
     import dask
     from distributed import Client, LocalCluster
 
-    if local := _LOCAL.fullmatch(address):
+    if local := _LOCAL.fullmatch(cluster.address):
         with dask.config.set(_QUIET), _without_interrupts():
             started = LocalCluster(
                 n_workers=int(local[1]),
@@ -114,11 +139,10 @@ def _connected(address: str, data: Path) -> Iterator[Client]:
         with started as made, Client(made) as client:
             yield client
         return
-    where = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
     try:
-        client = Client(**where, timeout=_SECONDS_TO_CONNECT)
+        client = Client(cluster.scheduler(), timeout=_SECONDS_TO_CONNECT)
     except (OSError, ValueError, TypeError) as fault:  # the last where there is no certificate for tls://
-        raise ClusterError(f"--cluster {address}: no scheduler answers: {fault}") from None
+        raise ClusterError(f"--cluster {cluster.address}: no scheduler answers: {fault}") from None
     with client:
         yield client
 

@@ -31,7 +31,7 @@ from mpu_bench.experiment.messages import Failed, Finished, News, Progress, Task
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.cluster.asked import About, Asked, Made, Refused, with_home, with_plugins
 from mpu_bench.experiment.pool.local import LocalPool
-from mpu_bench.quantities import RunStatus
+from mpu_bench.quantities import Ending
 from mpu_bench.texts import plain
 
 _IDLE_SECONDS = 30.0  # after which the processes of a slot that nobody needs are ended
@@ -277,9 +277,7 @@ def _plugins_here(asked: Asked, home: Path) -> dict[Path, Path]:
 
 def _is_starved(record: dict[str, Any]) -> bool:
     """Whether a run ended because the machine, and not a limit of the config, left it no memory."""
-    reason = record.get("reason") or ""
-    by_system = record["status"] == RunStatus.CRASHED and "SIGKILL from outside" in reason
-    return by_system or (record["status"] == RunStatus.OUT_OF_MEMORY and "could not get more memory" in reason)
+    return bool(record.get("ended_by") == Ending.SYSTEM)
 
 
 def outcome_of(task: Task, made: Made) -> Outcome:

@@ -1,0 +1,105 @@
+"""What the weights of a ball, and nothing else, say of the optimum: of the radius, and of the L2-SVM itself.
+
+With m_i = y_i f(x_i), s_i = m_i + alpha_i / C and R = sum_i alpha_i s_i (symbols: `ball.py`):
+
+    radius   r^2 = Delta^2 - R,   max_i g_i = Delta^2 + R - 2 min_i s_i
+    SVM      F(u) = ||u||^2 + b^2 + C sum_i max(0, 1 - y_i f_u(x_i))^2
+    dual     2 sum_i beta_i - beta' K~ beta,   beta_i >= 0
+
+The multiple beta = t alpha with the largest dual objective has t = 1 / R, which gives 1 / R; so R* = 1 / F*. Each
+multiple v of f has an F that is at least F*, so F(v f) R - 1 bounds the relative error of R and of F alike:
+R <= (1 + gap) R*. The best v is the minimum of a convex function of one variable. Where all s_i are above zero, v = 1 /
+min s and the losses alpha_i / (C min s), which are not below those of v f, show that the gap is at most R^2 / (min s)^2
+- 1, which is at most R / (2 min s - R) - 1.
+
+All is in double precision (`solvers/expansions.py`), and rounded so that no gap is below the true one: margins and
+responses down, R and w.w up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpu_bench.core.gram import kernel_diagonal
+from mpu_bench.core.kernels import Gaussian, Kernel
+from mpu_bench.core.precision import centred, is_single_enough
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.rows import Dense, squared_norms, take
+from mpu_bench.core.solver import Measures
+from mpu_bench.solvers.certificates import rounding
+from mpu_bench.solvers.expansions import responses_of
+
+_MULTIPLES = 30  # of f that are tried; Newton's method needs a few
+_FEW = 16  # roundings beside those of a long sum
+
+
+class Weights(NamedTuple):
+    """Weights of some of the examples of a problem."""
+
+    problem: Problem
+    kernel: Kernel
+    C: float
+    members: NDArray[np.uint32]  #: (m,)
+    alphas: NDArray[np.float64]  #: (m,), of any sum
+
+
+class _Bounds(NamedTuple):
+    margins: NDArray[np.float64]  #: m_i (n,), from below
+    least: float  #: min_i s_i, from below
+    squared_norm: float  #: ||w||^2 + b^2, from above
+    R: float  #: from above
+
+
+def of_radius(weights: Weights) -> Measures:
+    """Bound the squared radius by the farthest of all points."""
+    problem, kernel, C = weights[:3]
+    bounds, first = _bounds(weights), squared_norms(take(problem.train, np.zeros(1, np.int64)))
+    delta2 = float(kernel_diagonal(kernel, first)[0]) + 1.0 + 1.0 / C
+    error = kernel.growth(first[0]) * rounding(problem.features + _FEW, delta2)
+    return _known(kernel, Measures.certified(delta2 + bounds.R - 2 * bounds.least, delta2 - bounds.R, error))
+
+
+def of_svm(weights: Weights) -> Measures:
+    """Bound the SVM's objective by the losses of all examples."""
+    bounds, C = _bounds(weights), weights.C
+    objective, multiple = np.inf, 1.0 / bounds.R
+    for _ in range(_MULTIPLES):
+        losses = np.maximum(0.0, 1.0 - multiple * bounds.margins)
+        value = float(multiple * multiple * bounds.squared_norm + C * (losses @ losses))
+        if not value < objective:
+            break
+        objective, lossy = value, bounds.margins[losses > 0]
+        multiple = max(C * float(lossy.sum()) / (bounds.squared_norm + C * float(lossy @ lossy)), 0.0)
+    error = rounding(len(bounds.margins) + _FEW, objective)
+    return _known(weights.kernel, Measures.certified(objective + error, 1.0 / bounds.R))
+
+
+def _known(kernel: Kernel, measures: Measures) -> Measures:
+    """Return measures, of a kernel that is not positive semi-definite without a gap: nothing is bounded then."""
+    return measures if kernel.positive_semidefinite else measures._replace(gap=None)
+
+
+def _bounds(weights: Weights) -> _Bounds:
+    problem, kernel, C, members, alphas = weights
+    if (
+        isinstance(problem.train, Dense)
+        and isinstance(kernel, Gaussian)
+        and not is_single_enough(problem.train, kernel)
+    ):
+        problem = replace(problem, train=centred(Dense(problem.train.values.astype(np.float64))))
+    alphas, signs = alphas / alphas.sum(), problem.signs()
+    coefficients = np.zeros(problem.n)
+    coefficients[members] = alphas * signs[members]
+    scores, wrong = responses_of(problem, kernel, coefficients, coefficients, None)
+    margins = signs * (scores + coefficients.sum())
+    responses = margins.copy()
+    responses[members] += alphas / C
+    wrong = wrong + rounding(len(members), 1.0) + rounding(_FEW, 1.0) * (np.abs(scores) + 1.0)
+    of_sums = float(alphas @ wrong[members]) + rounding(len(members), float(alphas @ np.abs(responses[members])))
+    of_norm = of_sums + rounding(len(members), float(alphas @ np.abs(margins[members])))
+    squared_norm, R = max(float(alphas @ margins[members]), 0.0), max(float(alphas @ responses[members]), 0.0)
+    return _Bounds(margins - wrong, float((responses - wrong).min()), squared_norm + of_norm, R + of_sums)

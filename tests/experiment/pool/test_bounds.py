@@ -1,0 +1,75 @@
+"""The phases of a run and their bounds, by a clock that the test moves."""
+
+from __future__ import annotations
+
+import pytest
+
+from mpu_bench.config.schema import Limits, Stop
+from mpu_bench.experiment.messages import Compiler, Evaluating, Message, Phase, Progress
+from mpu_bench.experiment.pool import bounds
+from mpu_bench.experiment.pool.bounds import AwakeClock, Course
+
+STARTED: list[tuple[float, Message]] = [(1, Phase("loading")), (2, Phase("compiling"))]
+TRAINING: list[tuple[float, Message]] = [*STARTED, (3, Phase("training"))]
+LIMITED, STOPPED, FREE = (Limits(seconds=10), Stop()), (Limits(), Stop(seconds=10)), (Limits(), Stop())
+
+
+def overdue_at(heard: list[tuple[float, Message]], seconds: float, limits: Limits, stop: Stop) -> str:
+    """Return what is said after some seconds of a run that has told something at some times."""
+    now = 0.0
+    course = Course(limits, stop, lambda: now)
+    for now, message in heard:  # noqa: B007 - the clock reads it
+        course.hear(message)
+    now = seconds
+    return course.overdue()
+
+
+@pytest.mark.parametrize(
+    ("heard", "seconds", "bounded_by", "words"),
+    [
+        (TRAINING, 12.9, LIMITED, ""),
+        (TRAINING, 13.1, LIMITED, "still training after 10 seconds"),
+        ([*TRAINING, (12, Progress(1.0, 9.0))], 13.1, LIMITED, "still training after 10 seconds"),
+        (TRAINING, 13.1, STOPPED, ""),
+        (TRAINING, 48.1, STOPPED, "still training after 45 seconds"),
+        ([*TRAINING, (12, Progress(1.0, 9.0))], 48.1, STOPPED, ""),
+        (TRAINING, 1e9, FREE, ""),
+        # evaluating counts for no limit of training, and is not called training
+        ([*TRAINING, (12, Evaluating(True))], 1000, LIMITED, ""),
+        ([*TRAINING, (12, Evaluating(True)), (1000, Evaluating(False))], 1000.9, LIMITED, ""),
+        ([*TRAINING, (12, Evaluating(True)), (1000, Evaluating(False))], 1001.1, LIMITED, "still training after 10 s"),
+        ([*TRAINING, (12, Evaluating(True))], 3613, LIMITED, "still evaluating after 3600 seconds"),
+        ([*TRAINING, (12, Evaluating(True))], 3613, STOPPED, "still evaluating after 3600 seconds"),
+        ([*TRAINING, (12, Evaluating(True))], 1e9, FREE, ""),
+        # a warm-up is no training, and neither compiling nor loading code counts for it
+        (STARTED, 41.9, LIMITED, ""),
+        (STARTED, 42.1, LIMITED, "still warming up on a few rows, before training, after 40 seconds"),
+        ([*STARTED, (3, Compiler(True)), (500, Compiler(False))], 538.9, LIMITED, ""),
+        ([*STARTED, (3, Compiler(True)), (500, Compiler(False))], 539.1, LIMITED, "still warming up on a few rows"),
+        ([*STARTED, (3, Compiler(True))], 904, LIMITED, "still compiling after 900 seconds"),
+        ([*STARTED, (3, Compiler(True)), (500, Compiler(False)), (501, Compiler(True))], 905, FREE, "still compiling"),
+        (STARTED, 603, FREE, "still warming up on a few rows, before training, after 600 seconds"),
+        ([(1, Phase("importing"))], 122, FREE, "still importing the plugin after 120 seconds"),
+        ([], 601, FREE, "still starting after 600 seconds"),
+    ],
+)
+def test_which_bound_is_exceeded(
+    heard: list[tuple[float, Message]], seconds: float, bounded_by: tuple[Limits, Stop], words: str
+) -> None:
+    said = overdue_at(heard, seconds, *bounded_by)
+    assert said.startswith(words)
+    assert bool(said) == bool(words)
+
+
+def test_the_seconds_for_which_a_process_was_stopped_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(bounds.time, "monotonic", lambda: now)
+    clock = AwakeClock()
+    for _ in range(20):
+        now += 0.05
+        clock()
+    assert clock() == pytest.approx(1.0)
+    now += 3600.0
+    assert clock() < 1.5
+    now += 0.05
+    assert clock() < 1.5
