@@ -31,6 +31,8 @@ def made(name: str, **parameters: Any) -> Any:
     """Return a classifier with a seed, and with few vectors where there is a budget."""
     kind = getattr(mpu_bench, name)
     given = {"random_state": 0} | parameters
+    if name == "BudgetedPegasosClassifier":  # whose default is another with `fit` than with `partial_fit`
+        given.setdefault("regularization", 1e-3)
     if issubclass(kind, OnlineClassifier) and "vectors" in kind().get_params() and "eta" not in kind().get_params():
         given.setdefault("vectors", 9)
     return kind(**given)

@@ -32,6 +32,7 @@ CROSS_CUTTING = {
     "faults/test_zoo.py",
     "data/download/test_folders.py",
     "data/download/test_hostile.py",
+    "estimators/test_convergence.py",
     "solvers/test_contract.py",
     "solvers/test_real_data.py",
 }

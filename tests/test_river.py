@@ -72,7 +72,6 @@ def test_words_numbers_and_names_never_seen(hashing: bool) -> None:
     ("parameters", "x", "y", "words"),
     [
         ({}, {"a": 1}, "c", "the label 'c' is none of classes: .False, True.; name all that will come"),
-        ({"n_features": 1}, {"a": 1, "b": 2}, True, "'b' is one more than the 1 columns; give n_features, or hashing"),
         ({}, {"a": float("nan")}, True, "the feature 'a' is nan; it must be finite"),
         ({}, {"a": None}, True, "the feature 'a' is None; it must be a number or a word"),
         ({"gamma": -1.0}, {"a": 1}, True, "gamma is -1.0; it must be above 0"),
@@ -86,11 +85,35 @@ def test_a_mistake_is_one_message(parameters: dict[str, Any], x: dict[str, Any],
 
 def test_what_is_refused_takes_no_column() -> None:
     model = river.Perceptron(classes=["a", "b"], n_features=2)
-    for x, y in (({"w": 1.0}, "typo"), ({"w": 1.0, "x": float("nan")}, "a"), ({"u": 1, "v": 1, "w": 1}, "a")):
-        with pytest.raises(ValueError, match=r"classes|finite|one more than the 2 columns"):
+    for x, y in (({"w": 1.0}, "typo"), ({"w": 1.0, "x": float("nan")}, "a")):
+        with pytest.raises(ValueError, match=r"classes|finite"):
             model.learn_one(x, y)
     model.learn_one({"y": 1.0, "z": -1.0}, "a")
     assert model.predict_one({"y": 1.0, "z": -1.0}) in {"a", "b"}
+
+
+def test_features_beyond_the_columns_are_ignored_with_one_warning() -> None:
+    models = [river.Perceptron(classes=["a", "b"], n_features=2) for _ in range(2)]
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for i in range(20):
+            models[0].learn_one({"u": i % 2, "v": i % 3, "w": i, f"late {i}": 1.0}, "ab"[i % 2])
+            models[1].learn_one({"u": i % 2, "v": i % 3}, "ab"[i % 2])
+    (message,) = [str(each.message) for each in warned]
+    assert "'w' and all new ones are ignored, for the 2 columns are taken" in message
+    for x in ({"u": 1, "v": 2, "w": 9}, {"u": 0, "v": 1}):
+        assert models[0].predict_one(x) == models[1].predict_one(x)
+
+
+def test_short_streams_are_learned() -> None:
+    """By the default regularization, with which the last examples do not decide alone."""
+    first, second = {"red": 1.0, "x": -1.0}, {"blue": 1.0, "x": 1.0}
+    for kind in (river.Forgetron, river.BudgetedPegasos):
+        model = kind(classes=["a", "b"])
+        for _ in range(30):
+            model.learn_one(first, "a")
+            model.learn_one(second, "b")
+        assert (model.predict_one(first), model.predict_one(second)) == ("a", "b")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """The online solvers as classifiers of river, which learn from one mapping of features after the other.
 
-They need the package river: ``pip install '.[river]'``. A feature's name becomes a column: the first one that
-comes is the first, as long as there is room for ``n_features`` of them, or, with ``hashing``, the one that its hash
-names. A number is the value of its column; a word makes a feature of its own, ``name=word``, which is 1.
+They need the package river: ``pip install '.[river]'``. A feature's name becomes a column: the first one that comes is
+the first, as long as there is room for ``n_features`` of them (later ones are ignored, with one warning), or, with
+``hashing``, the one that its hash names. A number is the value of its column; a word makes a feature of its own,
+``name=word``, which is 1.
 
 Nothing is scaled here; put river's ``StandardScaler`` before. Memory does not grow with the number of examples, but for
 `Perceptron` and for `BudgetedPegasos` without a budget, which keep what they err on.
@@ -10,6 +11,7 @@ Nothing is scaled here; put river's ``StandardScaler`` before. Memory does not g
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
@@ -76,6 +78,7 @@ class OnlineClassifier(base.Classifier):
         if not isinstance(count, Integral) or count < 1:
             raise ValueError(f"n_features is {self.n_features!r}; it must be a whole number from 1 on")
         self._columns: dict[str, int] = {}
+        self._is_full = False  # and it was said
         self._learner: online.OnlineClassifier | None = None
         self._solver: Any = None
         self._model: tuple[int, Model] | None = None
@@ -95,8 +98,7 @@ class OnlineClassifier(base.Classifier):
         Raises
         ------
         ValueError
-            If a parameter is outside its range, if the label is none of ``classes``, if a number is not finite, or if
-            there are more names than columns.
+            If a parameter is outside its range, if the label is none of ``classes``, or if a number is not finite.
         """
         known = len(self._columns)
         try:
@@ -133,7 +135,7 @@ class OnlineClassifier(base.Classifier):
         check_types(learner)
         learner.classes_, learner.n_features_in_ = np.arange(len(self.classes)), self.n_features
         with as_value_error():
-            self._solver = learner._solver(1)
+            self._solver = learner._solver(0)
             learner.begin(self._solver, row)
         self._learner = learner
 
@@ -159,12 +161,15 @@ class OnlineClassifier(base.Classifier):
             code = zlib.crc32(key.encode())
             return (code >> 1) % self.n_features, 1.0 if code & 1 else -1.0
         if new_names and key not in self._columns:
-            if len(self._columns) == self.n_features:
-                raise ValueError(
-                    f"the feature {key!r} is one more than the {self.n_features} columns; give n_features, or "
-                    "hashing=True"
+            if len(self._columns) < self.n_features:
+                self._columns[key] = len(self._columns)
+            elif not self._is_full:
+                self._is_full = True
+                warnings.warn(
+                    f"the feature {key!r} and all new ones are ignored, for the {self.n_features} columns are taken; "
+                    "give n_features, or hashing=True",
+                    stacklevel=2,
                 )
-            self._columns[key] = len(self._columns)
         return self._columns.get(key), 1.0
 
 
@@ -247,7 +252,7 @@ class BudgetedPegasos(OnlineClassifier):
     vectors: int | None = 100
     _: KW_ONLY
     maintenance: str = "merging"
-    regularization: float = 1e-4
+    regularization: float | None = None
     average: bool = False
     precision: str = "single"
 

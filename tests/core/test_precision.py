@@ -140,5 +140,5 @@ def test_the_certificate_far_from_the_origin_is_that_of_the_model():
 def test_rows_that_no_kernel_value_can_be_computed_of_are_refused(name):
     rows = NEAR.copy()
     rows[7, 1] = 1e30
-    with pytest.raises(ValueError, match=r"scale the features down \(a card's step for that is `scale`\)$"):
+    with pytest.raises(ValueError, match=r"scale the features down$"):
         getattr(mpu_bench, name)(gamma=0.5).fit(rows, LABELS)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import pytest
 from annotated_types import Ge, Gt, Interval
 
-from mpu_bench.core.solver import Measures, Solver
+from mpu_bench.core.solver import Solver
 from mpu_bench.errors import ConfigError
 
 
@@ -52,7 +52,6 @@ def test_a_word_of_a_union_has_no_bounds():
     assert Bounded(rate="auto").rate == "auto"
 
 
-def test_a_gap_needs_a_dual_objective_above_zero():
-    assert Measures.certified(3.0, 2.0, nu=0.1) == Measures(3.0, 2.0, 0.5, nu=0.1)
-    assert Measures.certified(3.0, 0.0).gap is None
-    assert Measures.certified(3.0, -1.0).gap is None
+def test_what_is_infinite_is_outside_of_every_range():
+    with pytest.raises(ConfigError, match="regularization is inf; it must be finite"):
+        Bounded(regularization=float("inf"))

@@ -248,18 +248,18 @@ def test_max_iter_is_of_each_machine(multi_class: str) -> None:
     scores = set()
     for shift in range(3):  # which machine is not separable, and comes first
         model = mpu_bench.MPUClassifier(margin="hard", max_iter=50, multi_class=multi_class, random_state=0)
-        with pytest.warns(ConvergenceWarning, match="was stopped by max_iter = 50, before its own end$"):
+        with pytest.warns(ConvergenceWarning, match="was stopped by max_iter = 50, before its own end; take a larger"):
             model.fit(X, (y + shift) % 3)
         assert model.coef_.shape == (3, 4)
-        assert model.n_iter_ <= 3 * 50
+        assert model.n_iter_ == 50
         scores.add(model.score(X, (y + shift) % 3))
     assert min(scores) > 0.9
 
 
 def test_machines_that_did_not_begin_are_told() -> None:
     X, y = load_iris(return_X_y=True)
-    model = mpu_bench.MarginPerceptronClassifier(max_iter=10**9, max_seconds=0.01, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="max_seconds = 0.01, .*; 2 of its machines did not begin"):
+    model = mpu_bench.MarginPerceptronClassifier(max_iter=10**9, max_seconds=1e-9, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"max_seconds = 1e-09, .*; 2 of its machines did not begin"):
         model.fit(X, (y + 2) % 3)
 
 

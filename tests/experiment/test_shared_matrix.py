@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mpu_bench.core import gram
+from mpu_bench.core.counters import new_counters
 from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.experiment import shared_matrix
 
@@ -126,7 +127,7 @@ def test_shared_rows_are_bit_for_bit_those_a_gram_computes(attach):
     problem, _ = attach()
     shared = gram.build(problem.train, problem.features, GAUSSIAN)
     gram.share(None)
-    own, counters = gram.build(problem.train, problem.features, GAUSSIAN), gram.new_counters()
+    own, counters = gram.build(problem.train, problem.features, GAUSSIAN), new_counters()
     for i in range(problem.n):
         row = own.kept[gram.row_slot(own, np.uint32(i), counters)]
         assert row.tobytes() == shared.kept[gram.row_slot(shared, np.uint32(i), counters)].tobytes()

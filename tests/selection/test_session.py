@@ -108,4 +108,4 @@ def test_it_is_said_why_the_choice_is_not_trained_on_all_rows(tmp_path: Path) ->
     session._train_choice(Answers({"small": 100, "large": 150}, 1))  # type: ignore[arg-type]
     assert session.outcome.chosen is not None
     assert session.outcome.chosen.rows == 80
-    assert session.outcome.note.startswith("that would take about 37.5 s, and 1 s were left")
+    assert session.outcome.note.startswith("that would take about 37.5 s, and 3 s were left")

@@ -1,8 +1,11 @@
 """What solvers certify of themselves on the way is true, and what ends them holds."""
 
+from fractions import Fraction
+from operator import mul
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mpu_bench import solvers
@@ -94,3 +97,40 @@ def test_a_gap_is_rounded_up_and_is_that_of_the_two_objectives(objective, dual, 
         assert measures.gap >= max(gap, 0.0)
         assert measures.dual_objective <= dual
         assert measures.gap == measures.objective / measures.dual_objective - 1
+
+
+def exactly(matrix, signs, weights, alphas, C):
+    """Return the primal and the dual objective as fractions of integers, which nothing rounds."""
+    rows = [[Fraction(value) * int(sign) for value in row] for row, sign in zip(matrix.tolist(), signs, strict=True)]
+    w, duals = [Fraction(value) for value in weights.tolist()], [Fraction(value) for value in alphas.tolist()]
+    losses = (max(Fraction(0), 1 - sum(map(mul, row, w))) for row in rows)
+    combined = [sum(map(mul, duals, column)) for column in zip(*rows, strict=True)]
+    return (
+        sum(value * value for value in w) / 2 + Fraction(C) * sum(losses),
+        sum(duals) - sum(value * value for value in combined) / 2,
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    scale=st.sampled_from([1e-8, 1e-3, 1.0, 1e3, 1e8]),
+    far=st.sampled_from([0.0, 1.0, 1e4]),
+    C=st.sampled_from([1e-6, 1.0, 1e6]),
+    presented=st.sampled_from([30, 3000]),
+    seed=seeds,
+)
+@pytest.mark.parametrize("name", ["mpu", "dcd"])
+def test_no_gap_is_below_that_of_exact_arithmetic(name, scale, far, C, presented, seed):
+    matrix, labels = toys.real(seed=seed)
+    problem = toys.problem((matrix[:12] + far) * scale, labels[:12], "dense64")
+    assume(name == "dcd" or C * scale**2 * (1 + far) ** 2 < 1e9)  # beyond, MPU refuses
+    solver = solvers.load(name)(C=C)
+    state, _ = train(solver, problem, seed=seed, until=Until(presented=presented))
+    alphas = state.alphas if name == "dcd" else state.multiplicities / state.thresholds.b
+    measures = solver.measures(state)
+    weights = solver.model(state).weights[0]
+    primal, dual = exactly(problem.train.values, problem.signs(), weights, np.minimum(alphas, C), C)
+    assert Fraction(measures.dual_objective) <= dual
+    assert measures.gap is None or 1 + Fraction(measures.gap) >= primal / dual
+    if C * scale**2 <= 1.0 and not far and 0 < primal < 2 * dual:  # the bound on rounding is next to nothing
+        assert measures.gap <= float(primal / dual - 1) + 1e-9

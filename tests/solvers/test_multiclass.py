@@ -1,5 +1,7 @@
 """Several classes by machines for two: the same as machines trained apart, and as LIBSVM's own one against one."""
 
+from contextlib import nullcontext
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -14,6 +16,7 @@ from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.core.voting import REST
 from mpu_bench.errors import DataError
+from mpu_bench.solvers import multiclass
 from mpu_bench.solvers.batch.rff import RFF
 from mpu_bench.solvers.batch.smo import SMO
 from mpu_bench.solvers.linear.dcd import DCD
@@ -84,11 +87,11 @@ def test_slices_over_several_machines_equal_one_long_advance(solver, kernel, red
         status = wrapped.advance(state, more(state, presented=size))
         used = state.counters[PRESENTED] - before
         assert used == size or (status == Status.DONE and used <= size)
-        machines.add(len(state.trained))
+        machines.add(len(state.presented))
         scores = wrapped.model(state).scores(problem.test)
         assert scores.shape == (problem.n_test, 3)
         assert np.isfinite(scores).all()
-        assert (wrapped.measures(state).objective is None) == (len(state.trained) < 2)
+        assert (wrapped.measures(state).objective is None) == (len(state.presented) < 2)
     assert len(machines) > 2
     before, after = toys.arrays_of(whole), toys.arrays_of(state)
     assert before.keys() == after.keys()
@@ -153,3 +156,17 @@ def _counts(row):
     for score, (first, second) in zip(row, combinations(range(3), 2), strict=True):
         counts[first if score > 0 else second] += 1
     return counts
+
+
+def test_of_many_small_machines_several_are_evaluated_at_once(monkeypatch):
+    n, classes = 60, 20
+    labels = np.arange(n, dtype=np.int32) % classes
+    problem = toys.problem(np.random.default_rng(0).normal(size=(n, 3)), labels, "dense64")
+    problem = replace(problem, classes=tuple(map(str, range(classes))))
+    pauses = []
+    monkeypatch.setattr(multiclass, "untimed", lambda: pauses.append(1) or nullcontext())
+    wrapped = Multiclass(DCD(), "one-against-one", most=lambda n: 100 * n)
+    state, _ = trained(wrapped, problem, Linear())
+    assert len(wrapped.presented(state)) == len(state.trained) == classes * (classes - 1) // 2
+    assert all(size == 2 * n // classes and count <= 100 * size for count, size in wrapped.presented(state))
+    assert len(pauses) == len(state.pairs) * 2 // classes  # which have as many examples as there are

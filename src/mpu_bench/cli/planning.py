@@ -167,7 +167,7 @@ def print_plan(chosen: ChosenRuns, home: DataHome, folder: Path, console: Termin
 
 
 def _tell_estimate(estimate: Estimate, console: Terminal) -> None:
-    """Say how many runs there are to be made, how long they take together, and how much memory."""
+    """Print how many runs there are to be made, how long they take together, and how much memory."""
     if not estimate.runs:
         console.tell("to do: nothing")
         return

@@ -237,7 +237,7 @@ def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[
 def _how_to_shrink(kernel: Kernel) -> str:
     """Return what to do about kernel values that are too large, for a message."""
     otherwise = " or take a smaller degree or scale" if isinstance(kernel, Polynomial) else ""
-    return f"scale the features down (a card's step for that is `scale`){otherwise}"
+    return f"scale the features down{otherwise}"
 
 
 @jit(inline="always")  # a call with all these arrays takes longer than to look where the row is

@@ -160,6 +160,8 @@ class Solver(ABC):
             number = getattr(self, name)
             if not bounds or number is None or (isinstance(number, str) and _is_word(type(self), name, number)):
                 continue
+            if isinstance(number, float) and math.isinf(number):
+                raise OutOfRangeError(self.name, name, number, "finite")
             for bound in bounds:
                 try:
                     range_ = missed_range(bound, number)
@@ -167,8 +169,11 @@ class Solver(ABC):
                     range_ = "a number"
                 if range_:
                     raise OutOfRangeError(self.name, name, number, range_)
-            if bounds and isinstance(number, float) and math.isinf(number):
-                raise OutOfRangeError(self.name, name, number, "finite")
+
+    @classmethod
+    def version_for(cls, parameters: Mapping[str, Any]) -> int:  # noqa: ARG003
+        """Return the version of results with these parameters; another where a change concerns some alone."""
+        return cls.version
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that this solver cannot train with, whatever the data and the kernel's widths and scales.

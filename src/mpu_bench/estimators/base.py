@@ -27,7 +27,7 @@ from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.core.voting import MulticlassModel
 from mpu_bench.errors import OutOfRangeError
 from mpu_bench.estimators.expansions import coefficients_of, machines_of, weights_of
-from mpu_bench.estimators.inputs import as_array, is_sparse, problem_of, rows_of, with_ones
+from mpu_bench.estimators.inputs import as_array, is_sparse, problem_of, rows_of, scales_of, with_ones
 from mpu_bench.estimators.kernels import kernel_named
 from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, check_types, one_of, warn
 from mpu_bench.estimators.saving import saved_model
@@ -41,7 +41,6 @@ _LONGEST_SLICE = 1e12  # examples
 _KERNEL_VALUES = 1000  # by which a slice ends as well, for each example: one may cost a row of them, or none
 _FAR = "may be far from the optimum"
 LARGE_GAP = 0.1  # `dual_gap_` above which a fit warns, however it ended
-_OF_SIMILAR_SCALE = 100.0  # the largest value of a column, and what it is in one column by what it is in another
 #: what a solver takes, for `validate_data`
 ROWS = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
 #: what `multi_class` may be -> what it is called in a config
@@ -272,7 +271,7 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _cure(self, stopped: str, X: Any) -> str:
         """Return what to do, most likely, where training did not come near the optimum."""
         or_C = ", or take a smaller C" if "C" in self.get_params() else ""
-        if (scales := _scales(X)) is not None:
+        if (scales := scales_of(X)) is not None:
             scaler = "MaxAbsScaler" if is_sparse(X) else "StandardScaler"
             least, greatest = scales
             return (
@@ -381,16 +380,6 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 def _binary_problems(solver: Solver, state: Any, n: int) -> list[tuple[int, int]]:
     """Return how many examples each binary subproblem that has begun was presented, and how many it has."""
     return solver.presented(state) if isinstance(solver, Multiclass) else [(int(state.counters[PRESENTED]), max(n, 1))]
-
-
-def _scales(X: Any) -> tuple[float, float] | None:
-    """Return the least and the greatest of the largest values of the columns; None where they are similar."""
-    ends = [end.toarray().ravel() if is_sparse(X) else end for end in (X.max(axis=0), X.min(axis=0))]
-    largest = np.abs(ends).max(axis=0)
-    largest = largest[largest > 0]
-    if len(largest) and largest.max() > _OF_SIMILAR_SCALE * min(float(largest.min()), 1.0):
-        return float(largest.min()), float(largest.max())
-    return None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -16,6 +16,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
 
 _MOST_NONZEROS = np.iinfo(np.uint32).max
+_OF_SIMILAR_SCALE = 100.0  # the largest value of a column, and what it is in one column by what it is in another
 
 
 class _Writable:
@@ -113,3 +114,13 @@ def as_array(rows: Rows, features: int) -> Any:
     if isinstance(rows, Dense):
         return rows.values
     return to_scipy(rows, features)
+
+
+def scales_of(X: Any) -> tuple[float, float] | None:
+    """Return the least and the greatest of the largest values of the columns; None where they are similar."""
+    ends = [end.toarray().ravel() if is_sparse(X) else end for end in (X.max(axis=0), X.min(axis=0))]
+    largest = np.abs(ends).max(axis=0)
+    largest = largest[largest > 0]
+    if len(largest) and largest.max() > _OF_SIMILAR_SCALE * min(float(largest.min()), 1.0):
+        return float(largest.min()), float(largest.max())
+    return None

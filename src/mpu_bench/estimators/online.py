@@ -7,12 +7,15 @@ however they are cut, leave the same model as all at once.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import psutil
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -29,6 +32,8 @@ from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error
 from mpu_bench.solvers.online.budget_perceptrons import BudgetPerceptron
 from mpu_bench.solvers.online.online import OnlineSolver, functions_for
 from mpu_bench.solvers.online.sparseness import Sparseness
+
+_REGULARIZATION_OF_STREAMS = 0.01  # Pegasos' lambda where nobody knows how many rows will come
 
 #: what may be another at each call of `partial_fit`: it decides nothing there, or nothing more
 _MAY_CHANGE = {"max_iter", "shuffle", "max_seconds", "random_state", "verbose"}
@@ -93,7 +98,7 @@ class OnlineClassifier(KernelClassifier):
 
     @abstractmethod
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:
-        """Return the solver with its parameters, for so many passes."""
+        """Return the solver with its parameters, for n rows (0: not known) and so many passes."""
 
     def _online(self, name: str, **parameters: Any) -> OnlineSolver:
         """Return an online solver of the project; raise as of `_made`."""
@@ -151,7 +156,7 @@ class OnlineClassifier(KernelClassifier):
             self._refuse_changes()
         X, labels = self._checked_piece(X, y, classes, begins)
         with as_value_error():
-            solver = self._solver(len(labels))
+            solver = self._solver(0)  # however many rows this piece has
             if begins:
                 self.begin(solver, X)
             self.learn(solver, rows_of(X), labels)
@@ -164,6 +169,15 @@ class OnlineClassifier(KernelClassifier):
                 raise ValueError(
                     f"{name} was {before!r} when learning began, and is {now!r}; set it back, or begin anew with fit"
                 )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is saved; record arrays are saved as arrays with fields, which every format knows."""
+        saved: dict[str, Any] = super().__getstate__()
+        return {name: _with_arrays(held, np.asarray) for name, held in saved.items()}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        """Take over what was saved; learning goes on in arrays of its own where those given cannot be written."""
+        super().__setstate__({name: _with_arrays(held, _own) for name, held in saved.items()})
 
     def begin(self, solver: OnlineSolver, X: Any) -> None:
         """Start with nothing learned, for rows as wide as X; ``classes_`` and ``n_features_in_`` are set.
@@ -382,8 +396,9 @@ class BudgetedPegasosClassifier(OnlineClassifier):
         The budget; None keeps every vector.
     maintenance : {"merging", "projection", "smallest", "random"}
         What is done with a vector too many; merging needs ``kernel="rbf"``.
-    regularization : float
-        lambda.
+    regularization : float, optional
+        lambda. By default 1 / n with `fit`; with `partial_fit`, which does not know how many rows will come, 0.01: give
+        1e-4 for streams of 10,000 rows or more. The smaller it is, the longer the last rows decide alone.
     average : bool
         Whether the model is the average of the hypotheses after every step; with merging and projection.
     max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose
@@ -395,19 +410,42 @@ class BudgetedPegasosClassifier(OnlineClassifier):
     vectors: int | None = 100
     _: KW_ONLY
     maintenance: str = "merging"
-    regularization: float = 1e-4
+    regularization: float | None = None
     average: bool = False
     precision: str = "single"
 
-    def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
+    def _solver(self, n: int, passes: int = 1) -> OnlineSolver:
+        regularization = self.regularization
+        if regularization is None:
+            regularization = 1.0 / n if n else _REGULARIZATION_OF_STREAMS
         common = {
-            "regularization": self.regularization, "average": bool(self.average), "passes": passes,
+            "regularization": regularization, "average": bool(self.average), "passes": passes,
             "precision": _precision(self.precision),
         }  # fmt: skip
         if self.vectors is None:
             return self._online("pegasos-multiclass", **common)
         maintenance = one_of(("merging", "projection", "smallest", "random"), maintenance=self.maintenance)
         return self._online("bpegasos", vectors=self.vectors, maintenance=maintenance, **common)
+
+
+def _with_arrays(held: Any, convert: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:
+    """Return the same with all arrays converted, in a solver's state (a dataclass) and in its named tuples."""
+    if isinstance(held, np.ndarray):
+        return convert(held)
+    if isinstance(held, tuple) and hasattr(held, "_fields"):
+        return type(held)(*(_with_arrays(part, convert) for part in held))
+    if is_dataclass(held) and not isinstance(held, type | BaseEstimator):
+        taken = copy(held)
+        for field in fields(held):
+            object.__setattr__(taken, field.name, _with_arrays(getattr(held, field.name), convert))
+        return taken
+    return held
+
+
+def _own(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that can be written, a record array where it has fields."""
+    writable = array if array.flags.writeable else array.copy()
+    return writable.view(np.recarray) if writable.dtype.names else writable
 
 
 def _refuse_overflow(state: Any, rows: Rows) -> None:

@@ -43,7 +43,7 @@ def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:
     of_kernel = {name: field.default for name, field in KERNELS[choice.kernel.name].model_fields.items()}
     content = {
         "solver": choice.name,
-        "versions": _versions(choice.name, several="multiclass" in choice.parameters),
+        "versions": _versions(choice.name, choice.parameters),
         "parameters": _without_defaults(choice.parameters, of_solver),
         "kernel": [choice.kernel.name, _without_defaults(choice.kernel.parameters, of_kernel)],
         "data": fingerprint,
@@ -77,9 +77,10 @@ def _without_defaults(values: Mapping[str, Any], defaults: Mapping[str, Any]) ->
     return {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}
 
 
-def _versions(name: str, several: bool) -> list[int | str]:
+def _versions(name: str, parameters: Mapping[str, Any]) -> list[int | str]:
     from mpu_bench.solvers.multiclass import Multiclass
 
     source = solvers.plugin_of(name)
     own = [source.code_hash] if source is not None else list(filter(None, [solvers.package_of(name)]))
-    return [SHARED_VERSION, solvers.load(name).version, *([Multiclass.version] if several else []), *own]
+    several = [Multiclass.version] if "multiclass" in parameters else []
+    return [SHARED_VERSION, solvers.load(name).version_for(parameters), *several, *own]

@@ -29,7 +29,7 @@ Labels = np.ndarray[Any, Any]  #: class indices, int32
 
 _SLICE_SECONDS = 0.1  # a slice lasts about this long, so that limits and interruptions are met in time
 _SECONDS_BETWEEN_NEWS = 0.02  # of progress, at least: a run of milliseconds has many slices, and nobody sees them all
-_FIRST_SLICE = 256  # examples, while the pace is not yet known
+_FIRST_SLICE = 1  # example, while the pace is not yet known: one of a solver that searches all may take long
 _MOST_CHECKPOINTS = 25_000  # more than a thousand in every decade up to 2^61 examples
 _ROUNDING = 1e-6  # of an objective out of kernel values in single precision
 

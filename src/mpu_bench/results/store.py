@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -23,6 +22,7 @@ from mpu_bench.quantities import FINISHED, RECORD_COLUMNS, RunStatus
 from mpu_bench.results import provenance, rows
 from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.rows import DamagedError
+from mpu_bench.results.sqlite_faults import FAULTS, has_moved, is_held, is_of_the_file, of_the_disk, unreadable
 
 FILE = "runs.sqlite"
 ABOUT = "about.json"  #: in place of the database, in a folder of results that are kept
@@ -42,20 +42,12 @@ _TABLES = (
 
 _TABLE_NAMES = {"runs", "checkpoints", "plan", "environments", "facts"}
 
-#: of SQLite; the second where its message holds bytes of a damaged file that are no text
-_FAULTS = (sqlite3.Error, UnicodeError)
-
 _NAMES_OF_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
-
-#: codes of SQLite: the file is held by another program; whatever it is, it is not what the file holds
-_HELD, _UNCLEAR = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
-_HELD_BY_ANOTHER = "another program holds it; close that program and try again"
 
 #: every run that is stored, with what `_is_as_written` looks at
 _STORED = "SELECT run_id, machine, record, columns FROM runs LEFT JOIN checkpoints USING (run_id)"
 _PLANNED = "SELECT run_id, record FROM plan ORDER BY position"
 
-_SMALLEST_ROOM = 2**17  # bytes on a disk: with less it is full, whatever SQLite calls that
 _CHANGED = "it was changed by another program: move the file away and run again"
 _PLAN_NOT_AS_WRITTEN = "its plan is not what was written; run the same command again, which writes it anew"
 _NOT_AS_WRITTEN = "what is stored of it is not what was written, so it is not shown; run the same command again"
@@ -101,9 +93,9 @@ def check_kind(folder: Path) -> None:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
             tables = {row[0] for row in database.execute(_NAMES_OF_TABLES)}
-    except _FAULTS as error:
-        if not _is_of_the_file(error):
-            raise _unreadable(path, error) from None
+    except FAULTS as error:
+        if not is_of_the_file(error):
+            raise unreadable(path, error) from None
         tables = set()
     if path.is_symlink() or not tables >= _TABLE_NAMES:
         raise StoreError(
@@ -156,7 +148,7 @@ class Store:
         uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         try:
             self._database = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None)
-        except _FAULTS as error:
+        except FAULTS as error:
             raise self._refused(error, create) from None
         self._database.row_factory = sqlite3.Row
         try:
@@ -165,7 +157,7 @@ class Store:
             self._check_version()
             if not create and self.is_bare():
                 raise StoreError(f"{folder}: holds no results yet; the run into it has only begun")
-        except _FAULTS as error:
+        except FAULTS as error:
             self.close()
             raise self._refused(error, create) from None
         except BaseException:
@@ -174,9 +166,9 @@ class Store:
 
     def _refused(self, error: Exception, create: bool) -> StoreError:
         """Return what to tell of a database that cannot be opened."""
-        if create and _code(error) not in _HELD and (cause := _of_the_disk(error, self.folder)):
+        if create and not is_held(error) and (cause := of_the_disk(error, self.folder)):
             return StoreError(f"{self.path}: cannot be written: {cause}; choose another folder with --results")
-        return _unreadable(self.path, error)
+        return unreadable(self.path, error)
 
     def _create(self) -> None:
         """Make the tables, unless another process was first."""
@@ -314,20 +306,20 @@ class Store:
         try:
             with self._atomic() as cursor:
                 yield cursor
-        except _FAULTS as error:
-            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_DBMOVED or not self.path.exists():
+        except FAULTS as error:
+            if has_moved(error) or not self.path.exists():
                 raise StoreError(
                     f"{self.path}: was renamed or deleted while the runs were made; if you renamed the folder, rename "
                     "it back to go on with what it holds; then run the same command again"
                 ) from error
-            cause = _of_the_disk(error, self.folder) or error
+            cause = of_the_disk(error, self.folder) or error
             raise StoreError(f"{self.path}: cannot be written: {cause}; what was finished before is kept") from error
 
     def _select(self, query: str, *values: str) -> list[sqlite3.Row]:
         try:
             return self._database.execute(query, values).fetchall()
-        except _FAULTS as error:
-            raise _unreadable(self.path, error) from None
+        except FAULTS as error:
+            raise unreadable(self.path, error) from None
 
     def _read(self, parse: Callable[[object], _T], text: object, run_id: object = None) -> _T:
         try:
@@ -489,39 +481,3 @@ def _with_all_columns(machine: str | None, record: Mapping[str, Any]) -> dict[st
 
 def _is_as_written(row: sqlite3.Row) -> bool:
     return provenance.is_as_sealed(row["record"], row["run_id"], row["machine"], row["columns"])
-
-
-def _code(error: Exception) -> int:
-    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF  # without its details
-
-
-def _unreadable(path: Path, error: Exception) -> StoreError:
-    """Return what to tell of a database that cannot be read; only a damaged one is to be moved away."""
-    if _code(error) in _HELD:
-        return StoreError(f"{path}: {_HELD_BY_ANOTHER}")
-    advice = "; move the file away and run again" if _is_of_the_file(error) else ""
-    return StoreError(f"{path}: cannot be read ({error}){advice}")
-
-
-def _is_of_the_file(error: Exception) -> bool:
-    """Return whether what the file holds has made SQLite fail: no lock, no disk and no right to open it."""
-    return _code(error) not in (*_HELD, *_UNCLEAR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOMEM)
-
-
-def _of_the_disk(error: Exception, folder: Path) -> str:
-    """Return what beside the file's content has made SQLite fail; nothing where it was not that."""
-    code, unclear = _code(error), _code(error) in _UNCLEAR
-    if code in _HELD:
-        return _HELD_BY_ANOTHER
-    if code == sqlite3.SQLITE_FULL or (unclear and _room(folder) < _SMALLEST_ROOM):
-        return "the disk is full"
-    if code == sqlite3.SQLITE_READONLY or (unclear and not os.access(folder, os.W_OK)):
-        return "it is read-only"
-    return str(error) if unclear else ""
-
-
-def _room(folder: Path) -> int:
-    try:
-        return shutil.disk_usage(folder).free
-    except OSError:
-        return _SMALLEST_ROOM

@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from mpu_bench.config.bounds import MOST_PASSES
+from mpu_bench.core.counters import UNLIMITED
 from mpu_bench.core.kernels import Gaussian, Kernel, Linear
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download.cache import DataHome
@@ -63,7 +65,7 @@ def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, A
     """
     is_online = isinstance(classifier, OnlineClassifier)
     solver = classifier._solver(rows, classifier.max_iter) if is_online else classifier._solver(rows)
-    kernel, passes = classifier._kernel(None), classifier._most_passes()
+    kernel, most = classifier._kernel(None), classifier._most_presented(rows)
     parameters = {each.name: _plain(getattr(solver, each.name)) for each in fields(solver)}
     parameters = {name: value for name, value in parameters.items() if value is not None}
     if len(classifier.classes_) > 2 and solver.classes == "two":
@@ -87,7 +89,7 @@ def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, A
         "kernel": _kernel(kernel),
         "solvers": [{solver.name: parameters}],
         "seed": classifier.random_state,
-        **({} if passes is None else {"stop": {"passes": passes * _machines(classifier)}}),
+        **({} if most >= UNLIMITED else {"stop": {"passes": _passes(classifier, most / rows)}}),
     }
     return _HEAD.format(file=one_line(Path(file).name)) + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
 
@@ -104,10 +106,11 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _machines(classifier: Any) -> int:
-    """Return how many passes over all rows are one of every binary subproblem over its own."""
+def _passes(classifier: Any, most: float) -> float:
+    """Return after how many passes a run ends at the latest, where each binary subproblem has at most so many."""
     classes = len(classifier.classes_)
-    return 1 if classes == 2 else classes if classifier.multi_class == "ovr" else classes - 1
+    pairs = classes * (classes - 1) // 2
+    return min(most * (classes if classes > 2 and classifier.multi_class == "ovr" else pairs), MOST_PASSES)
 
 
 def _relative(file: str, folder: Path) -> str:

@@ -18,7 +18,7 @@ from mpu_bench.selection.worker import Answer, Asked, Evaluated, Evaluation, mod
 
 _FOR_TUNING = 0.7  # of the seconds; the rest is for the test rows and the last training
 _FOR_TEST_ROWS = 0.5  # of what is left then
-_FOR_LAST_TRAINING = 0.1  # of the seconds, however many the others have taken: a machine may be busy
+_FOR_LAST_TRAINING = 0.3  # of the seconds, however many the others have taken: a machine may be busy
 _LEAST_SECONDS = 1.0
 _SECONDS_OF_GRACE = 2.0  # for what is under way at an end: a process that is ended needs two to begin anew
 

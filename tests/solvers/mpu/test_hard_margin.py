@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import PRESENTED, UPDATES
-from mpu_bench.core.kernels import Gaussian, Linear
+from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import ConfigError
 from mpu_bench.solvers.mpu import hard_margin
@@ -147,5 +147,15 @@ def test_an_accuracy_beyond_what_doubles_count_is_refused():
     matrix[3] *= 1e-6
     problem = toys.problem(matrix, labels, "dense64")
     for solver in (MPU(margin="hard", accuracy=1e-7), MarginPerceptron(accuracy=1e-7)):
-        with pytest.raises(ConfigError, match=r"for the shortest training row, beyond 2\^53; take a larger accuracy"):
+        with pytest.raises(ConfigError, match=r"times as long as the shortest, .*; scale the features so that"):
             solver.start(problem, Linear(), 0)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(1.0, 0.0, 2)], ids=str)
+@pytest.mark.parametrize("solver", [MPU(margin="hard"), MarginPerceptron()], ids=["mpu", "margin-perceptron"])
+def test_rows_of_zeros_have_no_margin_and_a_model_of_zero(solver, kernel):
+    problem = toys.problem(np.zeros((4, 2)), np.array([0, 1, 0, 1]), "dense64")
+    state = solver.start(problem, kernel, 0)
+    assert solver.advance(state, Until()) == Status.DONE
+    assert solver.note(state) == "the data are not separable: 4 training rows are zero"
+    np.testing.assert_array_equal(solver.model(state).scores(problem.train), 0.0)

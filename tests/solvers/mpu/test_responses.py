@@ -44,10 +44,12 @@ def test_the_linear_kernel_gives_the_linear_algorithm(C, accuracy, presented, se
     np.testing.assert_array_equal(kernel.progress, linear.progress)
     same = [PRESENTED, STEPS, UPDATES]
     np.testing.assert_array_equal(kernel.counters[same], linear.counters[same])
-    assert kernel.counters[KERNEL_EVALUATIONS] == kernel.counters[KERNEL_COMPUTED] == problem.n * kernel.counters[STEPS]
+    asked, computed = kernel.counters[[KERNEL_EVALUATIONS, KERNEL_COMPUTED]]
+    assert asked == problem.n * kernel.counters[STEPS]
+    assert computed <= min(asked, problem.n**2)  # rows are kept
     assert kernel.counters[INNER_PRODUCTS] == 0
     for left, right in zip(solver.measures(kernel), solver.measures(linear), strict=True):
-        assert left == (None if right is None else pytest.approx(right, rel=1e-9, abs=1e-12))
+        assert left == (None if right is None else pytest.approx(right, rel=1e-7, abs=1e-12))  # a gap is rounded up
     found = solver.model(kernel)
     assert isinstance(found, KernelModel)
     assert found.support_vectors == np.count_nonzero(linear.multiplicities)

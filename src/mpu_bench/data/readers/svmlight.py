@@ -168,15 +168,15 @@ def parse_line(text: bytes, rules: Rules) -> tuple[float, list[tuple[int, float]
     ValueError
         With a message that says what is wrong.
     """
-    words = _BLANK_AFTER_COLON.sub(b":", text.partition(b"#")[0]).split()
-    if not words:
+    tokens = _BLANK_AFTER_COLON.sub(b":", text.partition(b"#")[0]).split()
+    if not tokens:
         return None
-    several = "; one label a row is read" if b"," in words[0] else ""
-    label = _number(words[0], f"the label '{_shown(words[0])}' is not a number{several}")
+    several = "; one label a row is read" if b"," in tokens[0] else ""
+    label = _number(tokens[0], f"the label '{_shown(tokens[0])}' is not a number{several}")
     if rules.labels.of_numbers(np.array([label]))[0] < 0:
-        raise ValueError(rules.labels.unknown(_shown(words[0])))
+        raise ValueError(rules.labels.unknown(_shown(tokens[0])))
     pairs: list[tuple[int, float]] = []
-    for word in words[1:]:
+    for word in tokens[1:]:
         if word.startswith(b"qid:"):
             continue
         column, value = _pair(word, rules)

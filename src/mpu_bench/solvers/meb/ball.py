@@ -65,15 +65,15 @@ from mpu_bench.core.counters import (
 )
 from mpu_bench.core.gram import kernel_diagonal, refuse_overflow
 from mpu_bench.core.jit import jit, jit_dispatch
-from mpu_bench.core.kernels import Kernel
+from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.precision import Precision, centred, is_single_enough
+from mpu_bench.core.precision import Precision, centred, is_single_enough, precision_of_rows
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, any_rows, squared_norms, take
 from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError
-from mpu_bench.solvers.meb.certificate import Expansion, magnitude, of_radius, of_svm
+from mpu_bench.solvers.meb.certificate import Weights, of_radius, of_svm
 from mpu_bench.solvers.meb.core_set import (
     CoreSet,
     Examples,
@@ -104,7 +104,7 @@ _FIRST_TOLERANCE = 1e-13  # of the first ball's responses, relative to the mean 
 _HISTORY_WINDOWS = 16  # the history has room for so many times the steps after which a point is drawn again
 _CHECK_AFTER = 4  # times the iterations that score as many points as a check does
 _MOST_STALLED = 1000  # iterations one after the other in which r^2 does not rise
-_COARSEST = 10.0  # times eps Delta^2 may kernel values be wrong; on frank-wolfe-2012's data it is up to 4.3 (Shuttle)
+_COARSEST = 40.0  # times eps Delta^2 may kernel values be wrong; on frank-wolfe-2012's data it is up to 17 (Shuttle)
 _SHARE_OF_GAP = 0.25  # that the rounding of responses may take of R's
 _UNITS_OF_ROUNDING = 16.0  # by which R and a response that are carried along may be wrong
 
@@ -126,8 +126,7 @@ BALL = np.dtype(
 class State:
     """What the algorithms work on."""
 
-    rows: Rows
-    features: int
+    problem: Problem
     examples: Examples
     core: CoreSet
     history: History
@@ -206,18 +205,18 @@ class BallSolver(Solver):
         self.check(problem, kernel)
         n, features = problem.n, problem.features
         sampled = n if self.sampling == "all" else min(self.sampling, n)
-        rows = problem.train if is_single_enough(problem.train, kernel) else centred(problem.train)
+        is_far = isinstance(kernel, Gaussian) and not is_single_enough(problem.train, kernel)
+        rows = centred(problem.train) if is_far else problem.train
         first, largest = squared_norms(take(rows, np.zeros(1, np.int64))), float(squared_norms(rows).max())
-        scale = magnitude(kernel, largest) + 1.0
-        precision = self._precision(n, float(kernel_diagonal(kernel, first)[0]) + 1.0, scale)
+        scale = kernel.growth(largest) * float(kernel.bound(largest))
+        precision = self._precision(problem, kernel, rows, scale)
         confirmations = int(self.confirm) if self.confirm != "all" and self.stop is None else -1
-        rounding = _UNITS_OF_ROUNDING * float(np.finfo(np.float64).eps) * scale
+        rounding = _UNITS_OF_ROUNDING * float(np.finfo(np.float64).eps) * (scale + 1.0)
         ball = new_record(BALL, scale=1.0, eps=self.eps, gap=self.stop or 0.0, rounding=rounding)
         if self.stop is None:
             ball.delta2 = squared_point_norm(kernel, first, self.C, precision)  # step 3
         state = State(
-            problem.train,
-            features,
+            problem,
             Examples(any_rows(rows), problem.labels, kernel, float(self.C)),
             new_core_set(n, features, _FIRST_CAPACITY, self.cache_mb, precision),
             new_history(n, features, 0, 0, precision),
@@ -231,16 +230,17 @@ class BallSolver(Solver):
         state.history = self._history(state)
         return state
 
-    def _precision(self, n: int, first: float, scale: float) -> Precision:
-        """Return the precision of kernel values, whose rounding is a unit times ``scale``; ``first`` is Delta^2 or so.
+    def _precision(self, problem: Problem, kernel: Kernel, rows: Rows, scale: float) -> Precision:
+        """Return the precision of kernel values of some rows, which are wrong by a unit of rounding times ``scale``.
 
-        Weights have the sum 1, so that a response is wrong by no more than a kernel value is. Of R it is wrong by less:
-        errors are independent, sum_i alpha_i^2 is at most C R, and R is at least 1 / (C n).
+        Of the ball: weights have the sum 1, so that a response is wrong by no more than a kernel value is. Of the SVM:
+        those of its dual variables alpha_i / R are compared with 1, and these are about C at most.
         """
-        unit = float(np.finfo(np.float32).eps) / 2 * scale
-        if self.stop is None:
-            return "single" if unit <= _COARSEST * self.eps * first else "double"
-        return "single" if unit * self.C * float(np.sqrt(n)) <= _SHARE_OF_GAP * self.stop else "double"
+        if self.stop is not None:
+            return precision_of_rows(problem, kernel, self.C, _SHARE_OF_GAP * self.stop)
+        first = float(kernel_diagonal(kernel, squared_norms(take(rows, np.zeros(1, np.int64))))[0]) + 1.0
+        is_single = float(np.finfo(np.float32).eps) / 2 * scale <= _COARSEST * self.eps * first
+        return "single" if is_single and is_single_enough(rows, kernel) else "double"
 
     def _history(self, state: State) -> History:
         """Return a new history if there is none and points are drawn again soon enough for it to pay."""
@@ -250,7 +250,7 @@ class BallSolver(Solver):
             return state.history
         steps = int(state.history.first[0])
         precision: Precision = "single" if state.core.buffer.dtype == np.float32 else "double"
-        return new_history(n, state.features, _HISTORY_WINDOWS * between, steps, precision)
+        return new_history(n, state.problem.features, _HISTORY_WINDOWS * between, steps, precision)
 
     def advance(self, state: State, until: Until) -> Status:
         """Take further steps, enlarging the core set where it is full."""
@@ -287,16 +287,16 @@ class BallSolver(Solver):
         """Return f over the examples with weight; its bias is sum_i alpha_i y_i."""
         support = np.flatnonzero(state.core.coefficients)
         coefficients = state.core.coefficients[support, np.newaxis] * state.ball.scale[0]
-        vectors = take(state.rows, state.core.members[support])
-        return KernelModel(vectors, coefficients, state.examples.kernel, state.features, float(coefficients.sum()))
+        vectors, features = take(state.problem.train, state.core.members[support]), state.problem.features
+        return KernelModel(vectors, coefficients, state.examples.kernel, features, float(coefficients.sum()))
 
     def measures(self, state: State) -> Measures:
         """Certify the ball by its farthest point, of all; with ``stop`` the model, by its losses."""
         core = state.core
         support = np.flatnonzero(core.coefficients)
         alphas = core.signs[support] * core.coefficients[support]
-        expansion = Expansion(state.rows, state.features, state.examples, core.members[support], alphas)
-        return of_radius(expansion) if self.stop is None else of_svm(expansion)
+        weights = Weights(state.problem, state.examples.kernel, self.C, core.members[support], alphas)
+        return of_radius(weights) if self.stop is None else of_svm(weights)
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:

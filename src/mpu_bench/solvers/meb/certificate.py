@@ -12,118 +12,94 @@ R <= (1 + gap) R*. The best v is the minimum of a convex function of one variabl
 min s and the losses alpha_i / (C min s), which are not below those of v f, show that the gap is at most R^2 / (min s)^2
 - 1, which is at most R / (2 min s - R) - 1.
 
-All is in double precision. A response is wrong by at most `error`, as are R and w.w; margins are lowered by that, R and
-w.w raised.
+All is in double precision (`solvers/expansions.py`), and rounded so that no gap is below the true one: margins and
+responses down, R and w.w up.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, assert_never
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.gram import kernel_diagonal
-from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
-from mpu_bench.core.models import KernelModel
+from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.precision import centred, is_single_enough
-from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, squared_norms, take
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.rows import Dense, squared_norms, take
 from mpu_bench.core.solver import Measures
 from mpu_bench.solvers.certificates import rounding
-from mpu_bench.solvers.meb.core_set import Examples
+from mpu_bench.solvers.expansions import responses_of
 
 _MULTIPLES = 30  # of f that are tried; Newton's method needs a few
-_OF_A_VALUE = 16  # roundings of a kernel value, besides those of the inner products
+_FEW = 16  # roundings beside those of a long sum
 
 
-class Expansion(NamedTuple):
-    """Weights of some of n examples."""
+class Weights(NamedTuple):
+    """Weights of some of the examples of a problem."""
 
-    rows: Rows  #: all n
-    features: int
-    examples: Examples
+    problem: Problem
+    kernel: Kernel
+    C: float
     members: NDArray[np.uint32]  #: (m,)
     alphas: NDArray[np.float64]  #: (m,), of any sum
 
 
-class _Responses(NamedTuple):
-    margins: NDArray[np.float64]  #: y_i f(x_i) (n,)
-    least: float  #: min_i s_i
-    squared_norm: float  #: ||w||^2 + b^2
-    R: float
-    error: float
+class _Bounds(NamedTuple):
+    margins: NDArray[np.float64]  #: m_i (n,), from below
+    least: float  #: min_i s_i, from below
+    squared_norm: float  #: ||w||^2 + b^2, from above
+    R: float  #: from above
 
 
-def of_radius(expansion: Expansion) -> Measures:
+def of_radius(weights: Weights) -> Measures:
     """Bound the squared radius by the farthest of all points."""
-    kernel, C = expansion.examples.kernel, expansion.examples.C
-    found = _responses(expansion)
-    first = squared_norms(take(expansion.rows, np.zeros(1, np.int64)))
+    problem, kernel, C = weights[:3]
+    bounds, first = _bounds(weights), squared_norms(take(problem.train, np.zeros(1, np.int64)))
     delta2 = float(kernel_diagonal(kernel, first)[0]) + 1.0 + 1.0 / C
-    return _known(kernel, Measures.certified(delta2 + found.R - 2 * found.least, delta2 - found.R, 3 * found.error))
+    error = kernel.growth(first[0]) * rounding(problem.features + _FEW, delta2)
+    return _known(kernel, Measures.certified(delta2 + bounds.R - 2 * bounds.least, delta2 - bounds.R, error))
 
 
-def of_svm(expansion: Expansion) -> Measures:
+def of_svm(weights: Weights) -> Measures:
     """Bound the SVM's objective by the losses of all examples."""
-    kernel, C = expansion.examples.kernel, expansion.examples.C
-    found = _responses(expansion)
-    squared_norm, margins = max(found.squared_norm, 0.0) + found.error, found.margins - found.error
-    objective, multiple = np.inf, 1.0 / max(found.R, found.error)
+    bounds, C = _bounds(weights), weights.C
+    objective, multiple = np.inf, 1.0 / bounds.R
     for _ in range(_MULTIPLES):
-        losses = np.maximum(0.0, 1.0 - multiple * margins)
-        value = float(multiple * multiple * squared_norm + C * (losses @ losses))
+        losses = np.maximum(0.0, 1.0 - multiple * bounds.margins)
+        value = float(multiple * multiple * bounds.squared_norm + C * (losses @ losses))
         if not value < objective:
             break
-        objective, lossy = value, margins[losses > 0]
-        multiple = max(C * float(lossy.sum()) / (squared_norm + C * float(lossy @ lossy)), 0.0)
-    return _known(kernel, Measures.certified(objective, 1.0 / (found.R + found.error)))
+        objective, lossy = value, bounds.margins[losses > 0]
+        multiple = max(C * float(lossy.sum()) / (bounds.squared_norm + C * float(lossy @ lossy)), 0.0)
+    error = rounding(len(bounds.margins) + _FEW, objective)
+    return _known(weights.kernel, Measures.certified(objective + error, 1.0 / bounds.R))
 
 
 def _known(kernel: Kernel, measures: Measures) -> Measures:
-    """Return measures without a gap where the kernel may not be positive semi-definite, for nothing is bounded then."""
-    indefinite = isinstance(kernel, Polynomial) and min(kernel.scale, kernel.offset) < 0
-    return measures._replace(gap=None) if indefinite else measures
+    """Return measures, of a kernel that is not positive semi-definite without a gap: nothing is bounded then."""
+    return measures if kernel.positive_semidefinite else measures._replace(gap=None)
 
 
-def _responses(expansion: Expansion) -> _Responses:
-    rows, features, examples, members, alphas = expansion
-    alphas = alphas / alphas.sum()
-    if not is_single_enough(rows, examples.kernel):
-        rows = centred(_in_double(rows))
-    signs = 2.0 * examples.labels - 1.0
-    coefficients = (alphas * signs[members])[:, np.newaxis]
-    vectors = _in_double(take(rows, members))  # so that kernel values are
-    model = KernelModel(vectors, coefficients, examples.kernel, features, float(coefficients.sum()))
-    margins = signs * model.scores(rows)[:, 0]
+def _bounds(weights: Weights) -> _Bounds:
+    problem, kernel, C, members, alphas = weights
+    if (
+        isinstance(problem.train, Dense)
+        and isinstance(kernel, Gaussian)
+        and not is_single_enough(problem.train, kernel)
+    ):
+        problem = replace(problem, train=centred(Dense(problem.train.values.astype(np.float64))))
+    alphas, signs = alphas / alphas.sum(), problem.signs()
+    coefficients = np.zeros(problem.n)
+    coefficients[members] = alphas * signs[members]
+    scores, wrong = responses_of(problem, kernel, coefficients, coefficients, None)
+    margins = signs * (scores + coefficients.sum())
     responses = margins.copy()
-    responses[members] += alphas / examples.C
-    terms = features + len(members) + _OF_A_VALUE
-    error = 2 * rounding(terms, magnitude(examples.kernel, float(squared_norms(rows).max())) + 1.0)
-    w, R = float(alphas @ margins[members]), float(alphas @ responses[members])
-    return _Responses(margins, float(responses.min()), w, R, error)
-
-
-def magnitude(kernel: Kernel, squared_norm: float) -> float:
-    """Return how large rows of at most this ||x||^2 make a kernel value and, by a unit of rounding, its error."""
-    match kernel:
-        case Linear():
-            return squared_norm
-        case Gaussian():
-            return 1.0 + 4.0 * kernel.gamma * squared_norm
-        case Polynomial():
-            base = 1.0 if kernel.normalize else abs(kernel.scale) * squared_norm + abs(kernel.offset)
-            return float(max(kernel.degree, 1) * np.float64(base) ** kernel.degree)
-        case _:
-            assert_never(kernel)
-
-
-def _in_double(rows: Rows) -> Rows:
-    match rows:
-        case Dense():
-            return Dense(rows.values.astype(np.float64))
-        case Sparse():
-            return rows._replace(values=rows.values.astype(np.float64))
-        case Ones():
-            return Sparse(np.ones(len(rows.indices)), rows.indices, rows.starts)
-        case _:
-            assert_never(rows)
+    responses[members] += alphas / C
+    wrong = wrong + rounding(len(members), 1.0) + rounding(_FEW, 1.0) * (np.abs(scores) + 1.0)
+    of_sums = float(alphas @ wrong[members]) + rounding(len(members), float(alphas @ np.abs(responses[members])))
+    of_norm = of_sums + rounding(len(members), float(alphas @ np.abs(margins[members])))
+    squared_norm, R = max(float(alphas @ margins[members]), 0.0), max(float(alphas @ responses[members]), 0.0)
+    return _Bounds(margins - wrong, float((responses - wrong).min()), squared_norm + of_norm, R + of_sums)

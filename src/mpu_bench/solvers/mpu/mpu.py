@@ -73,7 +73,7 @@ from mpu_bench.solvers.mpu.hard_margin import check_shortest, guaranteed_fractio
 from mpu_bench.solvers.mpu.responses import (
     LinearResponses,
     Responses,
-    exact_squared_norm,
+    anew,
     features_of,
     hinge_sum_and_min,
     inner_products_per_response,
@@ -287,11 +287,10 @@ class MPU(ThresholdPerceptron):
         if isinstance(responses, LinearResponses):
             certified = certify(responses.rows, responses.signs, responses.a / b, multiplicities / b, self.C)
             return certified._replace(update_bound=bound)
-        squared, total = float(squared_norm_of_a(responses, multiplicities)), float(multiplicities.sum())
-        loss, smallest = hinge_sum_and_min(responses, b)
+        exact, total = anew(responses, multiplicities), float(multiplicities.sum())
+        squared, (loss, smallest) = float(squared_norm_of_a(exact, multiplicities)), hinge_sum_and_min(exact, b)
         lengths = np.sqrt(state.squared_norms)
-        added = int(state.counters[STEPS]) + n + responses.features  # to a response, by its changes and kernel values
-        off = rounding(added, float(lengths.max() * (multiplicities @ lengths))) / b
+        off = rounding(n + responses.features, float(lengths.max() * (multiplicities @ lengths))) / b  # of a response
         return Measures.certified(
             (squared / 2 / b + self.C * float(loss)) / b,
             (total - squared / 2 / b) / b,
@@ -455,5 +454,5 @@ def _survey(state):
 
 def _largest_margin(state: State) -> float:
     """Return ||a|| / sum_i I_i, which no margin exceeds."""
-    squared = exact_squared_norm(state.responses, state.multiplicities)
+    squared = squared_norm_of_a(anew(state.responses, state.multiplicities), state.multiplicities)
     return float(np.sqrt(squared) / state.multiplicities.sum())

@@ -5,18 +5,19 @@ every p_i = sum_j I_j y_i y_j K(x_i, x_j), where a is known by its I_i only: a r
 I_i asks for row i of the kernel matrix, which is kept (core/gram.py). Algorithms are written once, on the functions
 below.
 
-The responses a kernel keeps are never computed anew. Each change of an I_i rounds them once, so that after s changes
-they are wrong by about s 1e-16 of the largest response there was: the accuracy is far below the certificates'.
+The responses a kernel keeps are computed anew for certificates only. Each change of an I_i rounds them once, so that
+after s changes they are wrong by about s 1e-16 of the largest response there was.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core import gram as kernel_matrix
+from mpu_bench.core.counters import new_counters
 from mpu_bench.core.gram import Gram, kernel_diagonal, row_slot
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import Kernel, Linear
@@ -162,13 +163,19 @@ def hinge_sum_and_min(responses, threshold):
     return loss, smallest
 
 
-def exact_squared_norm(responses: Responses, multiplicities: NDArray[np.float64]) -> float:
-    """Compute ``||sum_i I_i z_i||^2`` from the I_i alone where that is cheap: no rounding of a solver enters."""
+def anew(responses: Responses, multiplicities: NDArray[np.float64]) -> Any:
+    """Return the responses computed from the I_i alone: no rounding of a solver enters."""
     if isinstance(responses, LinearResponses):
         a = np.zeros_like(responses.a)
         combine(responses.rows, responses.signs, multiplicities, a)
-        responses = responses._replace(a=a)
-    return float(squared_norm_of_a(responses, multiplicities))
+        return responses._replace(a=a)
+    gram, p, left = responses.gram, np.zeros_like(responses.p), responses.signs * multiplicities
+    for j in np.flatnonzero(left):
+        if (slot := gram.lru.slot_of_row[j]) >= 0:
+            p += left[j] * gram.kept[slot]
+            left[j] = 0.0
+    kernel_matrix.add_rows(kernel_matrix.copy_without_rows(gram), left, p, new_counters())
+    return responses._replace(p=responses.signs * p)
 
 
 def model_of(responses: Responses, multiplicities: NDArray[np.float64], b: float) -> Model:

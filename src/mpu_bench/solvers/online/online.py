@@ -96,7 +96,7 @@ def refuse_overflow(scores: NDArray[np.float64], kernel: Kernel) -> None:
     if not np.isfinite(scores).all():
         raise DataError(
             f"a score is not finite: values of the kernel {kernel} are too large for the precision of kernel values;"
-            " scale the features down (a card's step for that is `scale`) or take normalize: true"
+            " scale the features down or take normalize: true"
         )
 
 

@@ -44,8 +44,8 @@ _CORRECTED = 1e-10  # of K(x, x): what is left with an inverse that need not be 
 _MOST_CORRECTIONS = 3  # each makes what is left smaller by some digits
 _TINY = 1e-300  # instead of K(x, x) = 0, as of a row of zeros with a linear kernel, to divide by
 
-#: ``residual_limit``: what is allowed; ``renewals``: how often A was computed anew; ``next_row``: the one to check next;
-#: ``was_dependent``: whether a vector was nearly in the span of the others at the last step
+#: ``residual_limit``: what is allowed; ``renewals``: how often A was computed anew; ``next_row``: the one to check
+#: next; ``was_dependent``: whether a vector was nearly in the span of the others at the last step
 SCALARS = np.dtype([("residual_limit", "f8"), ("renewals", "i8"), ("next_row", "i8"), ("was_dependent", "?")])
 
 
@@ -66,8 +66,9 @@ def new_projection(budget: int) -> Projection:
     """Return the inverse of no vectors."""
     square, row = np.zeros((budget + 1, budget + 1)), np.zeros(budget + 1)
     scalars = new_record(SCALARS, residual_limit=_RESIDUAL_LIMIT)
-    scratch = [row.copy() for _ in range(5)]
-    return Projection(square, np.zeros((budget, budget)), *scratch, scalars)
+    solution, column, shares, residuals, correction = (row.copy() for _ in range(5))
+    inverse = np.zeros((budget, budget))
+    return Projection(square, inverse, solution, column, shares, residuals, correction, scalars)
 
 
 @maintain.register(Projection)
@@ -137,7 +138,7 @@ def _is_nearly_dependent(gram, inverse, s, m):
 
 @jit
 def _correct(projection, d, s, p, m):
-    """Correct d, which is -1 at p, until K d = k_p over the others, as nearly as may be; return the largest residual."""
+    """Correct d, -1 at p, until K d = k_p over the others, as nearly as may be; return the largest residual."""
     gram, r, y = projection.gram, projection.residuals, projection.correction
     v, column = projection.solution, projection.column
     worst = _residuals(gram, d, p, m, r)

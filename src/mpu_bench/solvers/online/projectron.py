@@ -114,7 +114,7 @@ class Projectron(OnlineSolver):
         The largest squared distance from the span at which an erring example is projected on it, above 0.
     vectors : int, optional
         B, instead of eta: the eta is searched with which B vectors are stored at the end, or at most 1% fewer, or where
-        none is found the most below B. 100 where neither it nor eta is given.
+        none is found the most that a tried eta stores. 100 where neither it nor eta is given.
     """
 
     name = "projectron++"

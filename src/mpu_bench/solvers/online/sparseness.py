@@ -105,7 +105,7 @@ def attempt(present: Callable[[float], tuple[int, float]], budget: int, whole: b
 
 
 def search(attempted: Callable[[Sparseness, bool], Try], budget: int, largest: float) -> Search | None:
-    """Search the eta with which B vectors are stored, or as many as possible below.
+    """Search the eta with which B vectors are stored, or the most below of all that are tried.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def search(attempted: Callable[[Sparseness, bool], Try], budget: int, largest: f
 
 
 def best_within(at: Callable[[float, bool], Try], budget: int) -> float | None:
-    """Return a number with which B vectors are stored, or at most 1% fewer, or as many as possible below.
+    """Return a number with which B vectors are stored, at most 1% fewer, or the most below of all that are tried.
 
     The larger the number, the more vectors are stored, as a rule: two that are as near as can be may still store 95
     and 101. So where the interval between has become small, the numbers around are tried, too.

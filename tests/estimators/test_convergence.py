@@ -1,0 +1,139 @@
+"""How fits end: by themselves or by a bound, with a warning that says how far they came, and never with NaN."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+
+import mpu_bench
+from classifiers import ALL, blobs, made
+from mpu_bench import estimators
+from mpu_bench.core.counters import PRESENTED
+from mpu_bench.solvers.linear.dcd import DCD
+
+#: those whose `max_iter` bounds a solver that ends by a rule of its own, with a kernel with which scale matters
+BOUNDED: dict[str, dict[str, Any]] = {
+    name: {"kernel": "linear"} if name in ("SMOClassifier", "FrankWolfeClassifier") else {}
+    for name in ALL
+    if getattr(mpu_bench, name).bounds
+}
+CERTIFIED = sorted(BOUNDED.keys() - {"MarginPerceptronClassifier", "CoreVectorClassifier"})
+
+
+@pytest.fixture(scope="module")
+def raw() -> tuple[np.ndarray, np.ndarray]:
+    """Return rows whose columns differ in scale."""
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[::5], y[::5]
+
+
+def fitted(model: Any, X: Any, y: Any) -> tuple[Any, list[str]]:
+    """Return the model, fitted, and of what it warned."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    assert all(each.category is ConvergenceWarning and each.filename == __file__ for each in caught)
+    return model, [str(each.message) for each in caught]
+
+
+def test_by_default_a_fit_ends_and_tells_a_large_gap(name: str, raw: Any) -> None:
+    model, told = fitted(made(name), *raw)
+    assert 1 <= model.n_iter_ <= model.max_iter
+    assert np.isfinite(model.decision_function(raw[0])).all()
+    gap = getattr(model, "dual_gap_", 0.0)
+    assert np.isfinite(gap)
+    assert gap >= 0
+    assert gap <= 0.1 or f"its gap is {gap:.2g} (dual_gap_)" in told[0]
+
+
+@pytest.mark.parametrize("name", CERTIFIED)
+def test_a_fit_that_is_stopped_tells_the_gap_and_the_cure(name: str, raw: Any) -> None:
+    model, (told,) = fitted(made(name, max_iter=2, **BOUNDED[name]), *raw)
+    assert model.n_iter_ == 2
+    assert told.startswith(f"{name} was stopped by max_iter = 2, before its own end; ")
+    assert "dual_gap_" in told or "nothing bounds how far its objective is from the optimum" in told
+    assert "; scale the features, as with StandardScaler (their largest values are 0.022 to 3.4e+03" in told
+    assert told.endswith("), or take a smaller C")
+    _, (told,) = fitted(made(name, max_iter=2, **BOUNDED[name]), StandardScaler().fit_transform(raw[0]), raw[1])
+    assert told.endswith("; take a larger max_iter or tol, or take a smaller C")
+    _, (told,) = fitted(made(name, max_iter=2, **BOUNDED[name]), scipy.sparse.csr_array(raw[0]), raw[1])
+    assert "as with MaxAbsScaler" in told
+
+
+@pytest.mark.parametrize("name", sorted(BOUNDED))
+def test_no_bound_is_for_those_who_ask_for_it(name: str) -> None:
+    X, y = blobs(2, n=30)
+    if name == "MarginPerceptronClassifier":
+        X[y == 1] += 20.0  # separable, or there would be no end
+    assert fitted(made(name, max_iter=None), X, y)[1] == []
+    with pytest.raises(ValueError, match="max_iter is 0; it must be at least 1"):
+        made(name, max_iter=0).fit(X, y)
+
+
+def test_passes_that_do_not_do_are_told(raw: Any) -> None:
+    model, (told,) = fitted(made("SDCAClassifier", kernel="linear"), *raw)
+    assert model.dual_gap_ > 0.1
+    assert told.startswith(f"SDCAClassifier may be far from the optimum; its gap is {model.dual_gap_:.2g} (dual_gap_)")
+    _, (told,) = fitted(made("PegasosClassifier"), *raw)
+    assert told.startswith("PegasosClassifier may be far from the optimum; its objective is ")
+    assert f", where w = 0 has {len(raw[0])}; scale the features" in told
+    assert fitted(made("PegasosClassifier"), StandardScaler().fit_transform(raw[0]), raw[1])[1] == []
+
+
+def test_data_without_a_margin_are_told() -> None:
+    X, y = np.zeros((4, 2)), [0, 1, 0, 1]
+    for name, parameters in (("MPUClassifier", {"margin": "hard"}), ("MarginPerceptronClassifier", {})):
+        model, (told,) = fitted(made(name, fit_intercept=False, **parameters), X, y)
+        assert told == f"{name}: the data are not separable: 4 training rows are zero"
+        np.testing.assert_array_equal(model.coef_, 0.0)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-160, 1e8, 1e30, 1e150])
+def test_rows_of_any_length_give_finite_scores_or_one_message(name: str, scale: float) -> None:
+    X, y = np.random.default_rng(0).normal(size=(30, 3)) * scale, np.arange(30) % 2
+    model = made(name)
+    if name in BOUNDED:
+        model.set_params(max_iter=20)
+    refused = ""
+    try:
+        fitted(model, X, y)
+    except ValueError as fault:
+        refused = str(fault)
+    assert "scale the features" in refused if refused else np.isfinite(model.decision_function(X)).all()
+    assert np.isfinite(getattr(model, "dual_gap_", 0.0))
+    assert not refused or scale
+
+
+def test_an_infinite_cost_is_refused_by_all(name: str) -> None:
+    if "C" not in inspect.signature(getattr(mpu_bench, name)).parameters:
+        pytest.skip("has no C")
+    with pytest.raises(ValueError, match=r"^C is inf; it must be (above 0 and )?finite$"):
+        made(name, C=np.inf).fit(*blobs(2, n=20))
+
+
+def test_a_variance_without_a_reciprocal_is_refused() -> None:
+    X, y = blobs(2, n=20)
+    with pytest.raises(ValueError, match=r"variance of X, .* is too small for gamma='scale'; scale the features up"):
+        estimators.SBPClassifier().fit(X * 1e-160, y)
+
+
+def test_the_first_look_at_the_clock_is_after_one_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    advance, sizes = DCD.advance, []
+
+    def counted(self: Any, state: Any, until: Any) -> Any:
+        sizes.append(until.presented - int(state.counters[PRESENTED]))
+        return advance(self, state, until)
+
+    monkeypatch.setattr(DCD, "advance", counted)
+    fitted(made("DCDClassifier"), *blobs(2))
+    assert sizes[0] == 1
+    assert all(size <= 8 * before for before, size in pairwise(sizes))
