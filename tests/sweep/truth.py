@@ -16,6 +16,7 @@ from oracles import exact_svm
 from oracles.exact_svm import EPS, LONG, Interval
 from sweep.problems import SmallProblem
 
+_ROUNDING = 64 * EPS  # of a sum of kernel values or products, by the sum of their sizes
 #: what a solver says it optimises -> the loss, whether b is free, and the features
 PROBLEMS = {
     "w.w/2 + C sum hinge": ("l1", False, "rows"),
@@ -33,7 +34,6 @@ class Worth(NamedTuple):
     objective: float  #: of the model, less what its computation may be wrong by
     optimum: Interval
     losses: float  #: sum C_i over the examples of all subproblems
-    at_zero: float  #: the objective of w = 0
 
     @property
     def gap(self) -> float:
@@ -65,20 +65,18 @@ def of(classifier: Any, problem: SmallProblem) -> Worth | None:
         C = np.full(len(problem.y), LONG(classifier.C))
         if problem.weights is not None and hasattr(classifier, "class_weight"):
             C = C * problem.weights
-        f, (square, wrong), b = scores[chosen, k], squares[k], biases[k]
-        kept = C[chosen]
+        f, wrong = scores[0][chosen, k], scores[1][chosen, k]
+        (square, off), b = squares[k], biases[k]
+        square, kept, favoured = max(square - off, LONG(0)), C[chosen], signs * (f + b) + wrong
         if loss == "l1":
-            objective = square / 2 + exact_svm.hinge(signs, f + b, kept)
+            objective = square / 2 + exact_svm.hinge(1, favoured, kept)
         else:
-            objective = exact_svm.least_over_multiples(square + b * b, signs * (f + b), kept[0])[0]
+            objective = exact_svm.least_over_multiples(square + b * b, favoured, kept[0])[0]
         key = (problem.seed, len(problem.y), X.shape[1], features, kernel, loss, bias, k, len(pairs), pairs[0])
         optimum = _optimum(_Key(key, X[chosen], kernel, signs, kept))
-        reach = np.abs(f).max(initial=0) + 1
-        error = wrong * (1 + kept.sum() / reach if square else 1)
-        parts.append((float(objective - min(error, objective / 2)), optimum, float(kept.sum())))
+        parts.append((float(objective), optimum, float(kept.sum())))
     total = Interval(sum(part[1].lower for part in parts), sum(part[1].upper for part in parts))
-    all_losses = sum(part[2] for part in parts)
-    return Worth(sum(part[0] for part in parts), total, all_losses, all_losses)
+    return Worth(sum(part[0] for part in parts), total, sum(part[2] for part in parts))
 
 
 class _Key:
@@ -118,18 +116,21 @@ def _machines(classifier: Any) -> Any:
 
 
 def _expansions(classifier: Any, X: Any, kernel: Kernel) -> tuple[Any, Any, Any]:
-    """Return scores without b (n, p), ||w||^2 with what it may be wrong by, and b, by machine."""
+    """Return scores without b (n, p) and ||w||^2, both with what they may be wrong by, and b, by machine."""
     machines = _machines(classifier)
     if hasattr(machines, "weights"):
         weights = machines.weights.astype(LONG)
-        squares = [(w @ w, 64 * EPS * (np.abs(w) @ np.abs(w))) for w in weights]
-        return X @ weights.T, squares, np.zeros(len(weights), LONG)
+        squares = [(w @ w, _ROUNDING * (np.abs(w) @ np.abs(w))) for w in weights]
+        wrong = _ROUNDING * (np.abs(X) @ np.abs(weights).T)
+        return (X @ weights.T, wrong), squares, np.zeros(len(weights), LONG)
     vectors = classifier.support_vectors_
     vectors = np.asarray(vectors.toarray() if scipy.sparse.issparse(vectors) else vectors, LONG)
     coefficients = np.asarray(classifier.dual_coef_, LONG)
     values = exact_svm.gram(kernel, vectors, vectors)
-    squares = [(c @ values @ c, 64 * EPS * (np.abs(c) @ np.abs(values) @ np.abs(c))) for c in coefficients]
-    return exact_svm.gram(kernel, X, vectors) @ coefficients.T, squares, np.asarray(classifier.intercept_, LONG)
+    squares = [(c @ values @ c, _ROUNDING * (np.abs(c) @ np.abs(values) @ np.abs(c))) for c in coefficients]
+    met = exact_svm.gram(kernel, X, vectors)
+    scores = met @ coefficients.T, _ROUNDING * (np.abs(met) @ np.abs(coefficients).T)
+    return scores, squares, np.asarray(classifier.intercept_, LONG)
 
 
 def _pairs(classifier: Any) -> list[tuple[int, int]]:
@@ -153,7 +154,7 @@ def _subproblems(y: Any, pairs: list[tuple[int, int]]) -> list[tuple[Any, Any]]:
 def margins(classifier: Any, problem: SmallProblem) -> list[tuple[float, Any, Any]]:
     """Return of every machine its margin min_i y_i f_i / ||w||, the Gram matrix of its rows and the signs."""
     X, kernel = _rows(classifier, problem), classifier._kernel(problem.X)
-    scores, squares, _ = _expansions(classifier, X, kernel)
+    (scores, _), squares, _ = _expansions(classifier, X, kernel)
     found = []
     for k, (chosen, signs) in enumerate(_subproblems(problem.y, _pairs(classifier))):
         norm = np.sqrt(max(squares[k][0], LONG(0)))
