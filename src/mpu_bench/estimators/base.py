@@ -37,8 +37,9 @@ from mpu_bench.solvers.multiclass import Multiclass, Reduction
 
 _SLICE_SECONDS = 0.1  # between two looks at the clock and at Ctrl-C
 _MOST_GROWTH = 8.0  # of a slice to the next; the first is one example
-_LONGEST_SLICE = 1e12  # examples
-_KERNEL_VALUES = 1000  # by which a slice ends as well, for each example: one may cost a row of them, or none
+_LONGEST_SLICE = 1e12  # examples, or kernel values: one example may cost a row of them, or none
+    1e12  # examples, or kernel values: a slice ends by either, as an example may cost a row of them or none
+)
 _FAR = "may be far from the optimum"
 LARGE_GAP = 0.1  # `dual_gap_` above which a fit warns, however it ended
 #: what a solver takes, for `validate_data`
@@ -200,12 +201,13 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         limit = np.inf if self.max_seconds is None or not limited else float(self.max_seconds)
         if not limit > 0:
             raise ValueError(f"max_seconds is {self.max_seconds!r}; it must be above 0, or None")
-        counters, step, began, compiled = state.counters, 1.0, time.perf_counter(), COMPILER.seconds
+        counters, began, compiled = state.counters, time.perf_counter(), COMPILER.seconds
+        examples = values = 1.0  # of the next slice
         while True:
-            slice_began, presented = time.perf_counter() - COMPILER.seconds, int(counters[PRESENTED])
-            most = min(end.presented, presented + int(step))
-            values = int(counters[KERNEL_EVALUATIONS]) + int(step * _KERNEL_VALUES)
-            status = solver.advance(state, Until(most, values))
+            slice_began = time.perf_counter() - COMPILER.seconds
+            presented, evaluated = int(counters[PRESENTED]), int(counters[KERNEL_EVALUATIONS])
+            most = min(end.presented, presented + int(examples))
+            status = solver.advance(state, Until(most, evaluated + int(values)))
             now = time.perf_counter()
             seconds = now - began - (COMPILER.seconds - compiled)
             if self.verbose:
@@ -218,7 +220,10 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             if seconds >= limit:
                 return "max_seconds"
             share = _SLICE_SECONDS / max(now - COMPILER.seconds - slice_began, 1e-9)
-            step = min(max(1.0, step * min(_MOST_GROWTH, max(share, 1 / _MOST_GROWTH))), _LONGEST_SLICE)
+            growth = min(_MOST_GROWTH, max(share, 1 / _MOST_GROWTH))
+            examples = min(max(1.0, (counters[PRESENTED] - presented) * growth), _LONGEST_SLICE)
+            # a kernel value takes no longer than an example that needed none
+            values = min(max(examples, (counters[KERNEL_EVALUATIONS] - evaluated) * growth), _LONGEST_SLICE)
 
     def _keep(self, solver: Solver, state: Any, n: int) -> Measures:
         """Set what is left of training, and return what the solver certifies of it."""
