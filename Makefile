@@ -8,8 +8,9 @@ DATA_LIMIT ?= 200MB
 JOBS ?= 1
 KILLS ?= 1000
 INPUTS ?= 1e6
+PROBLEMS ?= 300
 
-.PHONY: setup run test check format bench docs site soak fuzz reproduce-tables clean help
+.PHONY: setup run test check format bench docs site soak fuzz sweep reproduce-tables clean help
 
 help:  ## show these verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -62,6 +63,9 @@ site: docs  ## the pages of results/baseline with the documentation: build/site/
 fuzz: setup  ## a million damaged inputs, resumable, about 40 minutes: build/fuzz; INPUTS=1e5 for fewer (Linux)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	$(BIN)/python scripts/fuzz.py --inputs $(INPUTS)
+
+sweep: setup  ## every classifier on 300 small problems against an exact optimum, resumable, about an hour: build/sweep; PROBLEMS=50 for fewer
+	$(BIN)/python scripts/sweep.py --problems $(PROBLEMS)
 
 reproduce-tables: setup  ## what the papers print, run anew (hours; PROFILE=ci: minutes; JOBS=2: two at once where seconds are not judged); what has a result is kept
 	$(BIN)/mpu-bench reproduce $(if $(PROFILE),--profile $(PROFILE)) --jobs $(JOBS) --data-limit $(DATA_LIMIT) --results $(RESULTS)

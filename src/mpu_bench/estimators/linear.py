@@ -81,7 +81,7 @@ class MarginPerceptronClassifier(MarginClassifier):
     Parameters
     ----------
     accuracy : float
-        At convergence the margin is at least 1 / (1 + accuracy) of the maximum.
+        At convergence the margin is at least 1 / (2 + accuracy) of the maximum.
     max_iter : int or None
         The most passes over the training rows, of each binary subproblem: data that are not separable have no other
         end.
