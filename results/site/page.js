@@ -157,7 +157,7 @@ function drawPanel(panel) {
 function drawSeries(svg, series, x, y, panel) {
   if (panel.names.length) return drawRank(svg, series, x, y);
   const bars = panel.series.filter((each) => !each.published), width = 0.8 / bars.length;
-  const own = bars.findIndex((each) => each.label === series.label.replace(/, published$/, ""));
+  const own = bars.findIndex((each) => each.label === (series.about || series.label));
   const base = panel.y_log ? (panel.levels.length ? panel.levels[0].y : null) : 0;
   series.x.forEach((place, i) => {
     const left = place + (own - bars.length / 2) * width, value = series.y[i];
@@ -316,6 +316,7 @@ function drawFigure(figure, drawn, hidden) {
   const isAgain = unnamed.some((panel) => panel.series.some((series) => series.again));
   band.textContent = [
     isAgain && "dotted: after the first pass",
+    unnamed.some((panel) => panel.note && panel.entry) && "↑↓: how far curves go beyond the axis",
     levels.length && `across bars: ${levels[0].label}`,
     runs && `${plots.length ? "band" : "line"}: one standard deviation of ${runs} runs`,
   ].filter(Boolean).join("; ");
