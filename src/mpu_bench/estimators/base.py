@@ -38,8 +38,6 @@ from mpu_bench.solvers.multiclass import Multiclass, Reduction
 _SLICE_SECONDS = 0.1  # between two looks at the clock and at Ctrl-C
 _MOST_GROWTH = 8.0  # of a slice to the next; the first is one example
 _LONGEST_SLICE = 1e12  # examples, or kernel values: one example may cost a row of them, or none
-    1e12  # examples, or kernel values: a slice ends by either, as an example may cost a row of them or none
-)
 _FAR = "may be far from the optimum"
 LARGE_GAP = 0.1  # `dual_gap_` above which a fit warns, however it ended
 #: what a solver takes, for `validate_data`
