@@ -1,5 +1,6 @@
 """Between two looks at the clock lies a tenth of a second of work, whatever an example costs."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 from unittest import mock
 
@@ -35,5 +36,5 @@ def test_a_slice_of_dear_examples_after_cheap_ones_is_short() -> None:
     with mock.patch.object(base, "time", SimpleNamespace(perf_counter=now)):
         ended = SDCAClassifier()._train(DearerLater(), state, Until(presented=_CHEAP + 1000))  # type: ignore[arg-type]
     assert ended == "max_iter"
-    slices = [after - before for before, after in zip(looks, looks[1:], strict=False)]
+    slices = [after - before for before, after in pairwise(looks)]
     assert 0.05 < max(slices) <= 8 * 0.1 + _ROW / _UNITS_A_SECOND

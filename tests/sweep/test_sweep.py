@@ -58,3 +58,13 @@ def test_false_numbers_are_seen() -> None:
     assert any("the true gap" in text for text in checks._gap(model, problem, found))
     model.n_iter_ = 2
     assert list(checks._iterations(model))
+
+
+def test_an_indefinite_kernel_certifies_nothing() -> None:
+    problem = made(0, ("float64",), ("rbf",), _MOST_ROWS)
+    X, indefinite = problem.X / np.linalg.norm(problem.X, axis=1).max(), {"kernel": "poly", "gamma": 9.0, "coef0": -1.0}
+    for name in ("MPUClassifier", "SDCAClassifier", "SMOClassifier", "FrankWolfeClassifier"):
+        model = getattr(mpu_bench, name)(degree=2, random_state=0, max_iter=50, **indefinite)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            assert not hasattr(model.fit(X, problem.y), "dual_gap_"), name

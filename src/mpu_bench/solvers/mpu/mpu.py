@@ -291,13 +291,15 @@ class MPU(ThresholdPerceptron):
         squared, (loss, smallest) = float(squared_norm_of_a(exact, multiplicities)), hinge_sum_and_min(exact, b)
         lengths = np.sqrt(state.squared_norms)
         off = rounding(n + responses.features, float(lengths.max() * (multiplicities @ lengths))) / b  # of a response
-        return Measures.certified(
+        certified = Measures.certified(
             (squared / 2 / b + self.C * float(loss)) / b,
             (total - squared / 2 / b) / b,
             off * (total / 2 / b + self.C * n),
             margin=float(smallest / np.sqrt(squared)) if squared > 0 else None,
             update_bound=bound,
         )  # (24)
+        is_bound = responses.gram.kernel.positive_semidefinite
+        return certified if is_bound else certified._replace(dual_objective=None, gap=None)
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:
