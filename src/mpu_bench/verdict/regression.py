@@ -25,7 +25,7 @@ from mpu_bench.results import naming
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.results.machines import comparable, located
 
-_KEY = ("dataset", "split", "solver", "parameters", "kernel", "budget_vectors", "seed", "tuned", "trial")
+_KEY = ("dataset", "split", "solver", "kernel", "budget_vectors", "seed", "tuned", "trial")
 _COUNTS, _VALUES, _ERRORS = (
     [quantity for quantity in DECLARED.values() if quantity.held == held] for held in ("count", "value", "error")
 )
@@ -142,7 +142,9 @@ def _pairs(left: Results, right: Results) -> list[tuple[Record, Record]]:
 
 def key(record: Record) -> tuple[Any, ...]:
     """Return what a run is the same run by, whatever became of it."""
-    return tuple(record[name] for name in _KEY)
+    given = json.loads(record["parameters"])  # one that is none may be new
+    parameters = json.dumps({name: value for name, value in given.items() if value is not None})
+    return (parameters, *(record[name] for name in _KEY))
 
 
 def _difference(name: str, left: Record, right: Record, exact: bool) -> Difference:
