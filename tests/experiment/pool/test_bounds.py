@@ -35,11 +35,11 @@ def overdue_at(heard: list[tuple[float, Message]], seconds: float, limits: Limit
         ([*TRAINING, (12, Progress(1.0, 9.0))], 48.1, STOPPED, ""),
         (TRAINING, 1e9, FREE, ""),
         # evaluating counts for no limit of training, and is not called training
-        ([*TRAINING, (12, Evaluating(True))], 1000, LIMITED, ""),
+        ([*TRAINING, (12, Evaluating(True))], 200, LIMITED, ""),
         ([*TRAINING, (12, Evaluating(True)), (1000, Evaluating(False))], 1000.9, LIMITED, ""),
         ([*TRAINING, (12, Evaluating(True)), (1000, Evaluating(False))], 1001.1, LIMITED, "still training after 10 s"),
-        ([*TRAINING, (12, Evaluating(True))], 3613, LIMITED, "still evaluating after 3600 seconds"),
-        ([*TRAINING, (12, Evaluating(True))], 3613, STOPPED, "still evaluating after 3600 seconds"),
+        ([*TRAINING, (12, Evaluating(True))], 213, LIMITED, "still evaluating after 200 seconds"),
+        ([*TRAINING, (12, Evaluating(True))], 913, STOPPED, "still evaluating after 900 seconds"),
         ([*TRAINING, (12, Evaluating(True))], 1e9, FREE, ""),
         # a warm-up is no training, and neither compiling nor loading code counts for it
         (STARTED, 41.9, LIMITED, ""),

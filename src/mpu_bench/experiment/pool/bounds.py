@@ -19,8 +19,8 @@ COMPILING_SECONDS = 900.0
 WARM_UP_SECONDS = 600.0
 #: what a warm-up may take beyond what the config allows, for imports
 WARM_UP_GRACE_SECONDS = 30.0
-#: what evaluating a model once may take, where the config bounds seconds
-EVALUATING_SECONDS = 3600.0
+#: what evaluating a model once may take, where the config bounds seconds: so many times these, or a minute
+EVALUATING_FACTOR, EVALUATING_SECONDS = 20.0, 60.0
 #: what a solver that cannot be sliced may take beyond stop.seconds
 STOP_GRACE_FACTOR, STOP_GRACE_SECONDS = 1.5, 30.0
 
@@ -99,7 +99,7 @@ class Course:
         match self.phase:
             case "training" if self.aside_since is not None:
                 doing, lasted = "evaluating", aside
-                allowed = None if allowed is None else EVALUATING_SECONDS
+                allowed = None if allowed is None else max(EVALUATING_FACTOR * allowed, EVALUATING_SECONDS)
             case "training":
                 doing = "training"
                 if self.limits.seconds is None:  # a solver that heeds stop.seconds tells how it goes on
