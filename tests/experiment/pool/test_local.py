@@ -138,7 +138,7 @@ def test_what_a_run_tells(outcomes) -> None:
     assert all(each.seconds >= 0 for each in news if isinstance(each, Compiled))
     far = [each for each in news if isinstance(each, Progress)]
     assert [each.passes for each in far] == sorted(each.passes for each in far)
-    assert far[-1].objective == 0.0
+    assert {each.objective for each in far} <= {None, 0.0}  # none before the first checkpoint
 
 
 def workers(pool: LocalPool) -> set[int]:
@@ -295,7 +295,7 @@ def test_a_solver_that_changes_its_inputs_changes_nothing_for_others(
     ]
     assert before == after
     assert first == second
-    problem = load_problem(catalog.card("checkerboard", {"rows": 300, "test_rows": 50}), shared_home)
+    problem = load_problem(catalog.card("checkerboard", {"rows": 300, "test_rows": 50}), shared_home).without_test()
     arrays = [*problem.train, problem.labels, *problem.test, problem.test_labels]
     assert first["objective"] == sum(float(array.sum(dtype=float)) for array in arrays)
     written, noted = capfd.readouterr()
