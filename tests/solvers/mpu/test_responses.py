@@ -49,7 +49,7 @@ def test_the_linear_kernel_gives_the_linear_algorithm(C, accuracy, presented, se
     assert computed <= min(asked, problem.n**2)  # rows are kept
     assert kernel.counters[INNER_PRODUCTS] == 0
     for left, right in zip(solver.measures(kernel), solver.measures(linear), strict=True):
-        assert left == (None if right is None else pytest.approx(right, rel=1e-7, abs=1e-9))  # a gap has the bound on rounding in it
+        assert left == (None if right is None else pytest.approx(right, rel=1e-7, abs=1e-9))
     found = solver.model(kernel)
     assert isinstance(found, KernelModel)
     assert found.support_vectors == np.count_nonzero(linear.multiplicities)
