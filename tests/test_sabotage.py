@@ -102,15 +102,17 @@ KEPT = ("bpegasos-table1", "mpu-hard-margin", "sbp-table2")
             "bpegasos-table1.csv",
             "usps,7291,256,10,100,bpegasos-random,78.3",
             "usps,7291,256,10,100,bpegasos-random,87.3",
-            {"bpegasos-table1 row 3, usps, bpegasos random B=100, accuracy_percent": "published is 87.3, was 78.3"},
+            {
+                "bpegasos-table1 row 3, usps, bpegasos random B=100, accuracy_percent": "published: now 87.3, baseline 78.3"
+            },
         ),
         (
             "rules.yaml",
             "nu: {relative: 0.005}",
             "nu: {relative: 0.5}",
             {
-                "sbp-table2 row 1, reuters-money-fx, smo, nu": "agrees, was: differs higher; measured is the same: "
-                "the rule, or print, is another"
+                "sbp-table2 row 1, reuters-money-fx, smo, nu": "now agrees, baseline differs higher; measured is "
+                "the same: the rule, or print, is another"
             },
         ),
         (
@@ -118,8 +120,8 @@ KEPT = ("bpegasos-table1", "mpu-hard-margin", "sbp-table2")
             "quantity: updates\n    against: update_bound   #",
             "quantity: update_bound\n    against: updates   #",
             {
-                "Theorem 1: no run needs more updates than (10) allows": "refuted, was: holds; measured is the same: "
-                "the rule, or print, is another"
+                "Theorem 1: no run needs more updates than (10) allows": "now refuted, baseline holds; measured is the "
+                "same: the rule, or print, is another"
             },
         ),
     ],
