@@ -33,6 +33,8 @@ CROSS_CUTTING = {
     "data/download/test_folders.py",
     "data/download/test_hostile.py",
     "estimators/test_convergence.py",
+    "estimators/test_slices.py",
+    "sweep/test_sweep.py",
     "solvers/test_contract.py",
     "solvers/test_real_data.py",
 }
