@@ -74,6 +74,7 @@ _DESCRIBED = {
     "online": False,
     "sliceable": True,
     "ends": False,
+    "is_maximised": False,
     "deterministic": True,
     "rounding": {"updates": 0.1},
     "version": 1,
