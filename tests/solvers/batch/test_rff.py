@@ -7,6 +7,7 @@ from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.core.models import FourierModel, fourier_features
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import UserError
+from mpu_bench.solvers.batch import rff
 from oracles import quadratic_programs, toys
 
 RFF = solvers.load("rff")
@@ -38,6 +39,27 @@ def test_more_pairs_come_nearer_to_the_kernel_machine(toy):
     assert distances[2] < 0.1
     assert solver.measures(state).objective == pytest.approx(optimum, rel=0.02)
     assert solver.measures(state).gap < 1e-3
+
+
+@pytest.mark.parametrize("presented", [1, 30, 61, 200, 600])
+def test_on_the_way_features_are_not_made_again_and_the_gap_is_not_below_the_true_one(toy, monkeypatch, presented):
+    matrix, labels, _ = toy
+    problem = toys.problem(matrix, labels, "dense")
+    solver = RFF(regularization=1e-4, pairs=16, tolerance=1e-9)
+    state = solver.start(problem, KERNEL, 0)
+    assert solver.advance(state, Until(presented=presented)) == Status.RUNNING
+    model, signs, C = solver.model(state), 2.0 * labels - 1, 1 / (60 * 1e-4)
+    (features,) = fourier_features(problem.train, model.frequencies)
+    w, alphas = model.weights[0], state.linear.alphas
+    primal = w @ w / 2 + C * np.maximum(0, 1 - signs * (features @ w)).sum()
+    combined = (alphas * signs) @ features
+    dual = alphas.sum() - combined @ combined / 2
+    monkeypatch.setattr(rff, "fourier_features", lambda *_: pytest.fail("made again"))
+    found = solver.measures(state)
+    assert found.objective == pytest.approx(primal, rel=1e-5)
+    assert found.dual_objective <= dual
+    if found.gap is not None:
+        assert primal / dual - 1 <= found.gap <= primal / dual - 1 + 0.02 * primal / dual
 
 
 def test_inner_products_of_features_are_kernel_values(toy):

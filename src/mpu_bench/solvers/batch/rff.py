@@ -34,6 +34,8 @@ from mpu_bench.solvers.batch.regularization import weight_of_losses
 from mpu_bench.solvers.certificates import L1_SVM, kernel_primal, rounding
 from mpu_bench.solvers.linear import dcd
 
+_ROUNDING = float(np.finfo(np.float32).eps)  # of features in single precision, relative to their length
+
 
 class State(NamedTuple):
     """What the algorithm works on; n examples of d features."""
@@ -93,14 +95,24 @@ class RFF(Solver):
         return FourierModel(state.linear.weights[np.newaxis].copy(), state.frequencies.copy())
 
     def measures(self, state: State) -> Measures:
-        """Certify w on the features of the model, which are in double precision; those it is found with are not."""
-        linear, responses, combined = state.linear, np.zeros(0), np.zeros_like(state.linear.weights)
+        """Certify w on the features of the model, which are in double precision; those it is found with are not.
+
+        The features of the model are made again at the end alone: before, what rounding them may change is added.
+        """
+        linear = state.linear
+        norm, most = float(np.linalg.norm(linear.weights)), float(np.broadcast_to(linear.C, linear.signs.shape).sum())
+        if linear.progress[0].status == Status.RUNNING:
+            kept = self._linear(len(linear.signs)).measures(linear)
+            assert kept.objective is not None
+            assert kept.dual_objective is not None
+            off = _ROUNDING * most  # sum_i alpha_i y_i P(x_i) is off by no more, as ||P(x)|| is 1
+            return Measures.certified(kept.objective, kept.dual_objective, off * (1.0 + norm + off), margin=kept.margin)
+        responses, combined, begin = np.empty(len(linear.signs)), np.zeros_like(linear.weights), 0
         for features in fourier_features(state.rows, state.frequencies):
-            part = slice(len(responses), len(responses) + len(features))
-            responses = np.append(responses, linear.signs[part] * (features @ linear.weights))
+            part = slice(begin, begin := begin + len(features))
+            responses[part] = linear.signs[part] * (features @ linear.weights)
             combined += (linear.alphas[part] * linear.signs[part]) @ features
-        norm, losses = float(np.linalg.norm(linear.weights)), np.maximum(0.0, 1.0 - responses)
-        most = float(np.broadcast_to(linear.C, losses.shape).sum())  # of sum_i alpha_i
+        losses = np.maximum(0.0, 1.0 - responses)
         return Measures.certified(
             kernel_primal(norm * norm, losses, linear.C),
             float(linear.alphas.sum() - combined @ combined / 2),
