@@ -22,7 +22,7 @@ from mpu_bench.core.clock import COMPILER
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UNLIMITED
 from mpu_bench.core.kernels import Kernel, Linear
 from mpu_bench.core.models import KernelModel, LinearModel, Model, all_finite
-from mpu_bench.core.rows import squared_norms, take
+from mpu_bench.core.rows import Rows, squared_norms, take
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.core.voting import MulticlassModel
 from mpu_bench.errors import OutOfRangeError
@@ -141,7 +141,7 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             problem = problem_of(rows_of(self._augmented(X)), labels, self._columns, self.classes_, weights)
             state = solver.start(problem, kernel, self._seed())
             most = UNLIMITED if isinstance(solver, Multiclass) else self._most_presented(len(labels))
-            self._finish(solver, state, Until(presented=most), X)
+            self._finish(solver, state, Until(presented=most), problem.train, X)
         return self
 
     def _most_presented(self, n: int) -> int:
@@ -153,12 +153,11 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             raise ValueError(f"max_iter is {most!r}; it must be at least 1")
         return min(int(most) * (n if self.bounds == "passes" else 1), UNLIMITED)
 
-    def _finish(self, solver: Solver, state: Any, end: Until, X: Any) -> None:
+    def _finish(self, solver: Solver, state: Any, end: Until, rows: Rows, X: Any) -> None:
         """Train to an end, and keep what is left; warn where that may not be what was wanted."""
         stopped = self._train(solver, state, end)
         measures = self._keep(solver, state, X.shape[0])
         self._warn(solver, state, measures, stopped, X)
-        rows = rows_of(self._augmented(X))
         longest = take(rows, np.argmax(squared_norms(rows), keepdims=True))
         self._check_finite(all_finite(self.model_.scores(longest)), "its scores")
 

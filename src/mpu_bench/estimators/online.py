@@ -129,7 +129,7 @@ class OnlineClassifier(KernelClassifier):
             else:
                 state.stream = InOrder()
                 state.stream.give(problem, solver.passes)
-            self._finish(solver, state, Until(), X)
+            self._finish(solver, state, Until(), problem.train, X)
             self._state = state
             self._let_go_of_rows()
         return self
