@@ -133,11 +133,8 @@ def differences(left: Results, right: Results) -> list[Difference]:
 def _pairs(left: Results, right: Results) -> list[tuple[Record, Record]]:
     """Return the runs that the second has finished, and the first has finished or could not finish."""
     others = {key(record): record for record in right.records if record["status"] in FINISHED}
-    return [
-        (record, others[key(record)])
-        for record in left.records
-        if record["status"] in (*FINISHED, *_BROKEN) and key(record) in others
-    ]
+    begun = (record for record in left.records if record["status"] in (*FINISHED, *_BROKEN))
+    return [(record, other) for record in begun if (other := others.get(key(record))) is not None]
 
 
 def key(record: Record) -> tuple[Any, ...]:
