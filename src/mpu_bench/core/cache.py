@@ -70,7 +70,7 @@ def use_cache() -> bool:
             return False
         atexit.register(_remove, temporary, os.getpid())
         os.environ["NUMBA_CACHE_DIR"] = temporary
-        folder = Path(temporary)
+        folder = cache_folder()
     config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
     return True
 
