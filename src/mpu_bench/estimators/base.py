@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,9 +107,12 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         ValueError
             If a parameter is outside its range.
         """
-        kind = load(name)
-        numbers = {field.name for field in fields(kind) if str(field.type).startswith("Annotated[float")}
-        given = {key: float(value) if key in numbers else value for key, value in parameters.items()}
+        return self._of_class(load(name), words, **parameters)
+
+    def _of_class(self, kind: type[Solver], words: Mapping[str, str] | None = None, **parameters: Any) -> Solver:
+        """Return a solver of a class; raise as `_made` does."""
+        hints = get_type_hints(kind)
+        given = {key: float(value) if hints[key] is float else value for key, value in parameters.items()}
         try:
             return kind(**given)
         except OutOfRangeError as fault:

@@ -1,0 +1,73 @@
+"""A classifier made from a solver, such as one of a user's own."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, field, fields, make_dataclass
+from typing import Any, get_type_hints
+
+from mpu_bench.core.solver import Solver
+from mpu_bench.errors import ConfigError
+from mpu_bench.estimators.base import (
+    AugmentedClassifier,
+    KernelClassifier,
+    SolverClassifier,
+    TwoClassClassifier,
+    WeightedClassifier,
+)
+from mpu_bench.estimators.parameters import is_checked
+
+_MAX_ITER = 100  # passes of a solver that has no end of its own
+
+
+def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
+    """Return a scikit-learn classifier that a solver trains; its parameters are the solver's, by keyword.
+
+    Besides them it has what scikit-learn's users expect: ``kernel``, ``gamma``, ``degree`` and ``coef0`` of a solver
+    with kernels, ``class_weight`` of one that takes weights, ``multi_class`` of one that separates two classes,
+    ``fit_intercept`` of such a one without a parameter ``bias``, and ``max_iter``, in passes over the rows, of one that
+    has no end of its own.
+
+    Parameters
+    ----------
+    solver : subclass of Solver
+    name : str, optional
+        Of the class: that of the variable which holds it, so that models can be pickled. By default the solver's class
+        name and ``Classifier``.
+
+    Raises
+    ------
+    ConfigError
+        If a parameter of the solver has the name of one of these.
+    """
+    own, hints = fields(solver), get_type_hints(solver)
+    bases: list[type[Any]] = []
+    if solver.kernels != "linear":
+        bases.append(KernelClassifier)
+    if solver.classes == "two":
+        bases.append(TwoClassClassifier if "bias" in hints else AugmentedClassifier)
+    if solver.weighted:
+        bases.append(WeightedClassifier)
+    added = {each.name for base in bases or [SolverClassifier] for each in fields(base)} | {"max_iter"}
+    if clash := sorted(added & {each.name for each in own}):
+        raise ConfigError(f"{solver.__name__}: a classifier has a parameter {clash[0]} of its own; choose another name")
+
+    def made(self: SolverClassifier, n: int) -> Solver:  # noqa: ARG001
+        return self._of_class(solver, **{each.name: getattr(self, each.name) for each in own})
+
+    declared: list[Any] = [
+        (each.name, hints[each.name] if is_checked(hints[each.name]) else Any, _field(each.default)) for each in own
+    ]
+    if not solver.ends:
+        declared.append(("max_iter", int | None, field(default=_MAX_ITER)))
+    namespace = {
+        "solvers": (solver.name,), "bounds": None if solver.ends else "passes", "_solver": made,
+        "__doc__": solver.__doc__, "__module__": solver.__module__,
+    }  # fmt: skip
+    return make_dataclass(
+        name or f"{solver.__name__}Classifier", declared, bases=tuple(bases) or (SolverClassifier,),
+        namespace=namespace, eq=False, repr=False, kw_only=True,
+    )  # fmt: skip
+
+
+def _field(default: Any) -> Any:
+    return field() if default is MISSING else field(default=default)
