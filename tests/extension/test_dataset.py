@@ -51,7 +51,7 @@ def called(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_it_is_listed_fetched_and_run(place: Path) -> None:
-    done = called(place, "data", "list")
+    done = called(place, "list", "datasets")
     assert done.returncode == 0, done.stderr
     assert "points" in done.stdout
     done = called(place, "run", "small.yaml", "--data", "data")

@@ -118,8 +118,7 @@ def test_what_is_kept_is_measured_with_its_rounding(seed, monkeypatch):
     anew = check(solver, state, problem, kernel)[0]
     monkeypatch.setattr(expansions, "_MOST_PRODUCTS", 0)
     kept = check(solver, state, problem, kernel)[0]
-    assert kept.gap == pytest.approx(anew.gap, abs=1e-4)
-    assert kept.gap != anew.gap
+    assert anew.gap < kept.gap < 1.5 * anew.gap
     solver.advance(state, Until())
     measures, true = check(solver, state, problem, kernel)
     assert measures.gap <= 2 * true + 1e-9

@@ -49,7 +49,7 @@ def certify(solver, state, matrix, kernel=KERNELS[1]):
     beta = coefficients(state.work.variables)
     if solver.bias:
         assert abs(beta.sum()) < 1e-9 * (1 + np.abs(beta).sum())
-    weight = solver.weight(len(coefficients))
+    weight = solver.weight(len(beta))
     return kernel_svm.certificate(kernel_svm.gram(kernel, matrix), state.signs, beta, solver.offset(state), weight)
 
 
