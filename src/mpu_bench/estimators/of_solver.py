@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, field, fields, make_dataclass
-from typing import Any, get_type_hints
+import sys
+from dataclasses import MISSING, dataclass, field, fields, make_dataclass
+from typing import Any, ClassVar, get_type_hints
 
-from mpu_bench.core.solver import Solver
+from mpu_bench.core.solver import Measures, Solver
 from mpu_bench.errors import ConfigError
 from mpu_bench.estimators.base import (
     AugmentedClassifier,
@@ -16,7 +17,17 @@ from mpu_bench.estimators.base import (
 )
 from mpu_bench.estimators.parameters import is_checked
 
-_MAX_ITER = 100  # passes of a solver that has no end of its own
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Endless(SolverClassifier):
+    """A classifier whose solver has no end of its own but ``max_iter``, which is no warning then."""
+
+    bounds: ClassVar = "passes"
+
+    max_iter: int = 100
+
+    def _warn(self, solver: Solver, state: Any, measures: Measures, stopped: str, X: Any) -> None:
+        super()._warn(solver, state, measures, stopped if stopped != "max_iter" else "", X)
 
 
 def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
@@ -40,15 +51,14 @@ def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
         If a parameter of the solver has the name of one of these.
     """
     own, hints = fields(solver), get_type_hints(solver)
-    bases: list[type[Any]] = []
+    bases: list[type[Any]] = [] if solver.ends else [Endless]
     if solver.kernels != "linear":
         bases.append(KernelClassifier)
     if solver.classes == "two":
         bases.append(TwoClassClassifier if "bias" in hints else AugmentedClassifier)
     if solver.weighted:
         bases.append(WeightedClassifier)
-    added = {each.name for base in bases or [SolverClassifier] for each in fields(base)} | {"max_iter"}
-    if clash := sorted(added & {each.name for each in own}):
+    if clash := sorted({each.name for base in bases for each in fields(base)} & {each.name for each in own}):
         raise ConfigError(f"{solver.__name__}: a classifier has a parameter {clash[0]} of its own; choose another name")
 
     def made(self: SolverClassifier, n: int) -> Solver:  # noqa: ARG001
@@ -57,12 +67,8 @@ def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
     declared: list[Any] = [
         (each.name, hints[each.name] if is_checked(hints[each.name]) else Any, _field(each.default)) for each in own
     ]
-    if not solver.ends:
-        declared.append(("max_iter", int | None, field(default=_MAX_ITER)))
-    namespace = {
-        "solvers": (solver.name,), "bounds": None if solver.ends else "passes", "_solver": made,
-        "__doc__": solver.__doc__, "__module__": solver.__module__,
-    }  # fmt: skip
+    module = sys._getframe(1).f_globals.get("__name__", solver.__module__)  # of the variable, as pickle wants it
+    namespace = {"solvers": (solver.name,), "_solver": made, "__doc__": solver.__doc__, "__module__": module}
     return make_dataclass(
         name or f"{solver.__name__}Classifier", declared, bases=tuple(bases) or (SolverClassifier,),
         namespace=namespace, eq=False, repr=False, kw_only=True,
