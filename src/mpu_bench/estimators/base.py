@@ -91,12 +91,13 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _kernel(self, X: Any) -> Kernel:  # noqa: ARG002
         return Linear()
 
-    def _made(self, name: str, words: Mapping[str, str] | None = None, **parameters: Any) -> Solver:
-        """Return a solver of the project.
+    def _made(self, solver: str | type[Solver], words: Mapping[str, str] | None = None, **parameters: Any) -> Solver:
+        """Return a solver.
 
         Parameters
         ----------
-        name : str
+        solver : str or subclass of Solver
+            A name is of one of the project's.
         words : mapping of str to str, optional
             What this class calls a parameter of the solver, where that is another word.
         parameters
@@ -107,10 +108,7 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         ValueError
             If a parameter is outside its range.
         """
-        return self._of_class(load(name), words, **parameters)
-
-    def _of_class(self, kind: type[Solver], words: Mapping[str, str] | None = None, **parameters: Any) -> Solver:
-        """Return a solver of a class; raise as `_made` does."""
+        kind = load(solver) if isinstance(solver, str) else solver
         hints = get_type_hints(kind)
         given = {key: float(value) if hints[key] is float else value for key, value in parameters.items()}
         try:

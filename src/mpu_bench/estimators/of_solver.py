@@ -62,7 +62,7 @@ def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
         raise ConfigError(f"{solver.__name__}: a classifier has a parameter {clash[0]} of its own; choose another name")
 
     def made(self: SolverClassifier, n: int) -> Solver:  # noqa: ARG001
-        return self._of_class(solver, **{each.name: getattr(self, each.name) for each in own})
+        return self._made(solver, **{each.name: getattr(self, each.name) for each in own})
 
     declared: list[Any] = [
         (each.name, hints[each.name] if is_checked(hints[each.name]) else Any, _field(each.default)) for each in own
