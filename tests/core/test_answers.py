@@ -14,12 +14,12 @@ import pytest
 
 from mpu_bench.core import answers
 from mpu_bench.core.counters import new_counters
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel
 from mpu_bench.core.rows import Dense, Ones, Sparse
 from mpu_bench.core.solver import Measures, Status, Until
 from mpu_bench.core.voting import MulticlassModel, SharedExpansions
 from mpu_bench.errors import SolverError
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 
 ROWS = Dense(np.eye(3, dtype=np.float32))
 

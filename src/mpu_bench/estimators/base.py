@@ -20,7 +20,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from mpu_bench.core import answers
 from mpu_bench.core.clock import COMPILER
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UNLIMITED
-from mpu_bench.core.kernels import Kernel, Linear
 from mpu_bench.core.models import KernelModel, LinearModel, Model, all_finite
 from mpu_bench.core.rows import Rows, squared_norms, take
 from mpu_bench.core.solver import Measures, Solver, Status, Until
@@ -31,6 +30,7 @@ from mpu_bench.estimators.inputs import as_array, is_sparse, problem_of, rows_of
 from mpu_bench.estimators.kernels import kernel_named
 from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, check_types, one_of, warn
 from mpu_bench.estimators.saving import saved_model
+from mpu_bench.kernels import Kernel, Linear
 from mpu_bench.preprocessing import Preprocessing
 from mpu_bench.solvers import load
 from mpu_bench.solvers.multiclass import Multiclass, Reduction

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Union, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, create_model
 
-from mpu_bench.core import kernels
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model, all_finite
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse
 from mpu_bench.core.validation import check_model
 from mpu_bench.core.voting import MulticlassModel, SharedExpansions
 from mpu_bench.document import Strict
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import KERNELS, Kernel
 
 Arrays = dict[str, NDArray[Any]]
 Count = Annotated[int, Field(ge=1, lt=2**32)]
@@ -24,30 +24,16 @@ Storage = Literal["dense", "sparse", "ones"]
 _STORAGES: Mapping[type[Any], Storage] = {Dense: "dense", Sparse: "sparse", Ones: "ones"}
 
 
-class LinearKernel(Strict):
-    """K(a, b) = a.b."""
-
-    kind: Literal["linear"] = "linear"
-
-
-class GaussianKernel(Strict):
-    """K(a, b) = exp(-gamma ||a - b||^2)."""
-
-    kind: Literal["gaussian"] = "gaussian"
-    gamma: Finite
+def _description(kernel: type[Kernel]) -> type[Strict]:
+    """Return what a file says of a kernel: its name, as its kind, and its parameters."""
+    hints, defaults = get_type_hints(kernel), kernel._field_defaults
+    parameters: Any = {name: (hints[name], defaults.get(name, ...)) for name in kernel._fields}
+    parameters["kind"] = (Literal[kernel.name], ...)
+    return create_model(kernel.__name__, __base__=Strict, **parameters)
 
 
-class PolynomialKernel(Strict):
-    """K(a, b) = (scale a.b + offset)^degree, plain or normalized."""
-
-    kind: Literal["polynomial"] = "polynomial"
-    scale: Finite
-    offset: Finite
-    degree: int
-    normalize: bool = False
-
-
-KernelKind = Annotated[LinearKernel | GaussianKernel | PolynomialKernel, Field(discriminator="kind")]
+_DESCRIPTIONS = {name: _description(kernel) for name, kernel in KERNELS.items()}
+_AnyKernel: Any = Annotated[Union[tuple(_DESCRIPTIONS.values())], Field(discriminator="kind")]  # noqa: UP007
 
 
 class Parts(Strict):
@@ -73,7 +59,7 @@ class Parts(Strict):
     features: Count
     constant: Annotated[float, Field(ge=-1e38, le=1e38)] | None = None
     storage: Storage | None = None
-    kernel: KernelKind | None = None
+    kernel: _AnyKernel | None = None
     bias: Finite = 0.0
     classes: Count | None = None
 
@@ -140,15 +126,10 @@ def _split(weights: NDArray[np.float64]) -> Arrays:
     return {"weights": weights[:, :-1], "intercepts": weights[:, -1]}
 
 
-def _described(kernel: kernels.Kernel) -> Any:
-    if isinstance(kernel, kernels.Linear):
-        return LinearKernel()
-    if isinstance(kernel, kernels.Gaussian):
-        return GaussianKernel(gamma=float(kernel.gamma))
-    if isinstance(kernel, kernels.Polynomial):
-        scale, offset, degree = float(kernel.scale), float(kernel.offset), int(kernel.degree)
-        return PolynomialKernel(scale=scale, offset=offset, degree=degree, normalize=bool(kernel.normalize))
-    raise DataError(f"a model with the kernel {kernel} cannot be saved; linear, Gaussian and polynomial kernels can")
+def _described(kernel: Any) -> Strict:
+    if not isinstance(kernel, Kernel):
+        raise DataError(f"a model with the kernel {kernel} cannot be saved; one of mpu_bench.kernels can")
+    return _DESCRIPTIONS[kernel.name].model_validate({"kind": kernel.name} | kernel.parameters)
 
 
 def put_together(parts: Parts, arrays: Mapping[str, NDArray[Any]], classes: int) -> Model:
@@ -228,12 +209,8 @@ def _vectors(parts: Parts, left: _Left) -> Rows:
     raise ValueError("it does not say how the vectors are stored")
 
 
-def _kernel(parts: Parts) -> kernels.Kernel:
-    match parts.kernel:
-        case GaussianKernel(gamma=gamma):
-            return kernels.Gaussian(gamma)
-        case PolynomialKernel(scale=scale, offset=offset, degree=degree, normalize=normalize):
-            return kernels.Polynomial(scale, offset, degree, normalize)
-        case LinearKernel():
-            return kernels.Linear()
-    raise ValueError("it does not say its kernel")
+def _kernel(parts: Parts) -> Kernel:
+    if parts.kernel is None:
+        raise ValueError("it does not say its kernel")
+    parameters = dict(parts.kernel)
+    return KERNELS[parameters.pop("kind")](**parameters)

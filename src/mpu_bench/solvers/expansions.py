@@ -14,13 +14,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.gram import Gram
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.precision import sum_rounding
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import squared_norms
 from mpu_bench.core.solver import Measures
+from mpu_bench.kernels import Kernel
+from mpu_bench.kernels.matrix import Gram
+from mpu_bench.kernels.precision import sum_rounding
 from mpu_bench.solvers.certificates import Weight, certify_kernel, kernel_primal, rounding
 
 _MOST_PRODUCTS = 1 << 31  # of two numbers, that a run on its way is measured with: about a second

@@ -25,10 +25,10 @@ from model_examples import (
     raw_rows,
     saved,
 )
-from mpu_bench.core.kernels import Gaussian, Polynomial
 from mpu_bench.core.models import KernelModel, LinearModel
 from mpu_bench.core.rows import Dense
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Gaussian, Polynomial
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.export import compiler
 from mpu_bench.models.export.agreement import Agreement, RowsAtHand, compared, compiled_size

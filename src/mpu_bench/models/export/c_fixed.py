@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.kernels import Gaussian, Polynomial
 from mpu_bench.core.voting import REST
 from mpu_bench.errors import DataError
 from mpu_bench.models.export.c_fixed_machines import (
@@ -49,7 +48,7 @@ def fixed_point(model: Portable, features: NDArray[np.float32], bits: int = 16) 
         If the ranges cannot be held.
     """
     _check_possible(model)
-    spare = 2 if isinstance(model.kernel, Gaussian) else 1  # a difference of two features is squared
+    spare = 2 if model.kernel.shift_invariant else 1  # a difference of two features is squared
     largest = 2 ** (bits - spare) - 1
     vectors = 0.0 if model.vectors is None or not model.vectors.nnz else float(np.abs(model.vectors.data).max())
     most = max(float(np.abs(features).max(initial=0.0)), vectors)
@@ -64,8 +63,6 @@ def _check_possible(model: Portable) -> None:
         raise DataError("fixed point: rows are divided by their norms, which integers do not; export floats")
     if steps is not None and getattr(steps, "multiply_by", 1.0) == 0:
         raise DataError("fixed point: the preprocessing multiplies by zero")
-    if isinstance(model.kernel, Polynomial) and model.kernel.normalize:
-        raise DataError("fixed point: a normalized polynomial kernel needs square roots; export floats")
 
 
 def _sources(model: Portable) -> list[tuple[int, float, float] | int]:

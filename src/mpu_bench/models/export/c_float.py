@@ -12,15 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from mpu_bench.core.kernels import Gaussian, Polynomial
 from mpu_bench.core.voting import REST
-from mpu_bench.errors import DataError
 from mpu_bench.models.export.c_text import Constants, comment, distinct, identifier, labels_table, number
 from mpu_bench.models.export.portable import Portable
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table, Vectors
 
 _WIDEST = 3e38  # by which what must become 0 is divided
-_LARGEST = 1e37  # of a kernel value in single precision
 _SPARSE_VALUE_BYTES = 5  # of a value with its index, about
 
 
@@ -237,22 +234,20 @@ def _machines(model: Portable, constants: Constants) -> tuple[str, dict[str, int
     """Return the function that computes the scores of the machines, and what it takes."""
     if model.weights is not None:
         return _weighted(model, constants)
-    body, per_vector = _kernel_body(model, constants)
+    before, value, counts = _kernel_values(model, constants)
     count, dense = _coefficients(model, constants)
     m = model.vectors.shape[0]
     lines = [
         "int32_t i, j, k;",
-        *body["before"],
+        *before,
         f"for (k = 0; k < {model.machines}; k++) f[k] = biases[k];",
         f"for (i = 0; i < {m}; i++) {{",
-        *(f"  {line}" for line in body["value"]),
-        *(f"  {line}" for line in dense),
+        *(f"  {line}" for line in [*value, *dense]),
         "}",
         "(void)j;",
     ]
     constants.add("float", "biases", model.biases)
-    exponentials = m if isinstance(model.kernel, Gaussian) else 0
-    return _function(lines), {"multiply_adds": per_vector + count, "exponentials": exponentials}
+    return _function(lines), counts | {"multiply_adds": counts["multiply_adds"] + count}
 
 
 def _function(lines: list[str]) -> str:
@@ -292,51 +287,35 @@ def _weighted(model: Portable, constants: Constants) -> tuple[str, dict[str, int
     return _function(lines), {"multiply_adds": count * columns + p * d, "cosines": 2 * count}
 
 
-def _kernel_body(model: Portable, constants: Constants) -> tuple[dict[str, list[str]], int]:
-    """Return the code before all vectors and that of a kernel value, and their multiply-adds."""
-    vectors, d = model.vectors, model.features
+def _kernel_values(model: Portable, constants: Constants) -> tuple[list[str], list[str], dict[str, int]]:
+    """Return the code before all vectors, that of a kernel value, and what all values take."""
+    vectors, d, of_distance = model.vectors, model.features, model.kernel.shift_invariant
     m, stored = vectors.shape[0], int(vectors.nnz)
     sparse = stored * _SPARSE_VALUE_BYTES < m * d * 4
     norms = np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel()
-    square = ["float norm = 0.0f;", f"for (j = 0; j < {d}; j++) norm += x[j] * x[j];"]
+    kernel = model.kernel.c_float(norms, number)
+    value, before = ["float value = 0.0f;"], list(kernel.before)
     if sparse:
         constants.add("float", "vector_values", vectors.data)
         constants.indices("vector_columns", vectors.indices, d - 1)
         constants.indices("vector_starts", vectors.indptr, stored)
         loop = "for (j = (int32_t)vector_starts[i]; j < (int32_t)vector_starts[i + 1]; j++)"
-        product = ["float value = 0.0f;", f"{loop} value += vector_values[j] * x[vector_columns[j]];"]
+        value.append(f"{loop} value += vector_values[j] * x[vector_columns[j]];")
     else:
         constants.add("float", "vectors", vectors.toarray())
-        product = ["float value = 0.0f;", f"for (j = 0; j < {d}; j++) value += vectors[i * {d} + j] * x[j];"]
-    work = stored if sparse else m * d
-    if isinstance(model.kernel, Polynomial):
-        return _polynomial(model.kernel, norms, square, product, constants), work + m * model.kernel.degree + d
-    assert isinstance(model.kernel, Gaussian)
-    gamma = number(-model.kernel.gamma)
-    if not sparse:
-        loop = f"for (j = 0; j < {d}; j++) {{ float apart = vectors[i * {d} + j] - x[j]; value += apart * apart; }}"
-        value = ["float value = 0.0f;", loop, f"value = expf({gamma} * value);"]
-        return {"before": [], "value": value}, work
-    constants.add("float", "vector_norms", norms)
-    value = [*product, "value = norm + vector_norms[i] - 2.0f * value;"]
-    value.append(f"value = expf({gamma} * (value > 0.0f ? value : 0.0f));")
-    return {"before": square, "value": value}, work + d
-
-
-def _polynomial(
-    kernel: Polynomial, norms: Any, square: list[str], product: list[str], constants: Constants
-) -> dict[str, list[str]]:
-    scale, offset = number(kernel.scale), number(kernel.offset)
-    bases = kernel.scale * norms + kernel.offset
-    before, base = [], f"{scale} * value + {offset}"
-    if kernel.normalize:
-        constants.add("float", "vector_roots", np.where(bases > 0, 1.0 / np.sqrt(np.maximum(bases, 1e-300)), 0.0))
-        before = [*square, f"norm = {scale} * norm + {offset};", "norm = norm > 0.0f ? 1.0f / sqrtf(norm) : 0.0f;"]
-        base = f"({base}) * (norm * vector_roots[i])"
-    elif len(bases) and float(np.abs(bases).max()) ** kernel.degree > _LARGEST:
-        raise DataError("values of the polynomial kernel are beyond the range of single precision; scale the features")
-    power = f"for (k = 0; k < {kernel.degree}; k++) value *= base;"
-    return {"before": before, "value": [*product, "float base;", f"base = {base};", "value = 1.0f;", power]}
+        loop, other = f"for (j = 0; j < {d}; j++)", f"vectors[i * {d} + j]"
+        apart = f"{{ float apart = {other} - x[j]; value += apart * apart; }}"
+        value.append(f"{loop} {apart if of_distance else f'value += {other} * x[j];'}")
+    if sparse and of_distance:
+        constants.add("float", "vector_norms", norms)
+        value += ["value = norm + vector_norms[i] - 2.0f * value;", "if (value < 0.0f) value = 0.0f;"]
+    needs_norm = bool(before) or (sparse and of_distance)
+    if needs_norm:
+        before = ["float norm = 0.0f;", f"for (j = 0; j < {d}; j++) norm += x[j] * x[j];", *before]
+    for name, numbers in kernel.arrays.items():
+        constants.add("float", name, numbers)
+    work = (stored if sparse else m * d) + m * kernel.multiply_adds + (d if needs_norm else 0)
+    return before, [*value, *kernel.value], {"multiply_adds": work, "exponentials": m * kernel.exponentials}
 
 
 def _coefficients(model: Portable, constants: Constants) -> tuple[int, list[str]]:

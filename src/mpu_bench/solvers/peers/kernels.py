@@ -12,12 +12,12 @@ from annotated_types import Gt
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
-from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import to_scipy
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import L1_SVM
 from mpu_bench.solvers.expansions import certify_expansion
 
@@ -75,9 +75,10 @@ class KernelPeer(Solver):
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that the peer does not take."""
         super().check_kernel(kernel)
-        _options(kernel)
-        if isinstance(kernel, Polynomial) and (kernel.scale <= 0 or kernel.degree < 1 or kernel.normalize):
-            raise ConfigError(f"{self.name}: wants a scale and a degree above 0 and no normalize, not {kernel}")
+        try:
+            kernel.for_sklearn()
+        except ConfigError as refusal:
+            raise ConfigError(f"{self.name}: {refusal}") from None
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:  # noqa: ARG002
         """Convert the examples; nothing is trained yet."""
@@ -95,7 +96,7 @@ class KernelPeer(Solver):
         """Train to the end, whatever ``until`` says."""
         if state.status is Status.DONE:
             return Status.DONE
-        peer = self.peer(**_options(state.kernel))
+        peer = self.peer(**state.kernel.for_sklearn())
         peer.fit(state.examples, state.signs)
         state.coefficients[:] = 0.0
         state.coefficients[peer.support_] = peer.dual_coef_.toarray()[0] if _sparse(peer) else peer.dual_coef_[0]
@@ -125,17 +126,6 @@ class KernelPeer(Solver):
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:  # noqa: ARG003
         """Return that of the kernel SVM with a bias."""
         return "kernel-optimum", {"C": parameters["C"], "bias": True}
-
-
-def _options(kernel: Kernel) -> dict[str, Any]:
-    """Return the kernel's names in scikit-learn."""
-    if isinstance(kernel, Linear):
-        return {"kernel": "linear"}
-    if isinstance(kernel, Gaussian):
-        return {"kernel": "rbf", "gamma": kernel.gamma}
-    if isinstance(kernel, Polynomial):
-        return {"kernel": "poly", "gamma": kernel.scale, "coef0": kernel.offset, "degree": kernel.degree}
-    raise ConfigError(f"scikit-learn's SVC has no kernel {kernel}; linear, Gaussian and polynomial ones it has")
 
 
 def _sparse(peer: Any) -> bool:

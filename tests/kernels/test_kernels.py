@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial, value, values
+from mpu_bench.kernels import Gaussian, Linear, Polynomial, value, values
 
 
 def cosine(a, b, offset):
