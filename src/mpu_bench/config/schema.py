@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal, get_args
 
@@ -42,7 +41,6 @@ Repeats = Annotated[int, Field(ge=1, le=bounds.MOST_REPEATS)]
 Seconds = Annotated[float, Field(gt=0, le=bounds.MOST_SECONDS)]
 Passes = Annotated[float, Field(gt=0, le=bounds.MOST_PASSES)]
 
-_EXACT, _LARGEST = 2**53, sys.float_info.max  # below the first every integer is a real number
 _ANY_SIZE = TypeAdapter(ByteSize)
 
 

@@ -115,7 +115,7 @@ def check_kernel(kernel: Any, name: str = "kernel") -> None:
     if not isinstance(kernel, Kernel):
         raise ValueError(f"{name} is {shown(kernel)}; it must be a kernel, such as Gaussian(gamma=1.0)")
     if (misfit := kernel.misfit()) is not None:
-        raise ValueError(f"{name} is {shown(kernel)}; {misfit[0]} must be {misfit[1]}")
+        raise ValueError(f"{name} is {shown(kernel)}; {' '.join(misfit)}")
 
 
 def _check_array(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
-from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, get_type_hints
 
 from numpy.typing import NDArray
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator, ValidationError, WithJsonSchema, create_model
 
 from mpu_bench.core.jit import jit_dispatch
-from mpu_bench.document import Strict
+from mpu_bench.document import Strict, words_of
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.scaled import DIVISORS, Derived, Scaled, in_one_form, parse
 from mpu_bench.yaml_text import shown
@@ -150,9 +149,33 @@ class Kernel(tuple[Any, ...], ABC):
         """Return a bound of what is computed for rows of at most this squared norm; may overflow to infinity."""
         return squared_norm
 
+    @classmethod
+    @cache
+    def description(cls) -> type[Strict]:
+        """Return what a file says of such a kernel: its name, as its kind, and its parameters, all in their ranges."""
+        hints = get_type_hints(cls, include_extras=True)
+        parameters: Any = {"kind": (Literal[cls.name], ...)}
+        parameters |= {name: (hints[name], cls._field_defaults.get(name, ...)) for name in cls._fields}
+        return create_model(cls.__name__, __base__=Strict, **parameters)
+
+    def described(self) -> Strict:
+        """Return what a file says of this kernel.
+
+        Raises
+        ------
+        ValidationError
+            Of pydantic, if a parameter is out of its range.
+        """
+        return self.description().model_validate({"kind": self.name} | self.parameters)
+
     def misfit(self) -> tuple[str, str] | None:
-        """Return the parameter that is out of its range, and that range; None where all are fine."""
-        return next(((name, "finite") for name in self._fields if not is_finite(getattr(self, name))), None)
+        """Return a parameter that is out of its range, and what it must be; None where all are fine."""
+        try:
+            self.described()
+        except ValidationError as fault:
+            error = fault.errors()[0]
+            return str(error["loc"][0]), words_of(error)
+        return None
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -226,8 +249,3 @@ class Kernel(tuple[Any, ...], ABC):
             If it has none.
         """
         raise DataError(f"the kernel {self} cannot be exported as ONNX")
-
-
-def is_finite(number: Any) -> bool:
-    """Return whether this is a real number, neither infinite nor NaN."""
-    return isinstance(number, Real) and math.isfinite(number)

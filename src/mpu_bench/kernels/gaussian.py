@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from annotated_types import Ge
 from numpy.typing import NDArray
 from pydantic import model_validator
 
@@ -14,13 +15,13 @@ from mpu_bench.core.exp import exp_double, exp_single
 from mpu_bench.core.jit import jit_dispatch
 from mpu_bench.document import Positive
 from mpu_bench.errors import DataError
-from mpu_bench.kernels.base import CText, Graph, Kernel, Options, Scale, is_finite, value, values
+from mpu_bench.kernels.base import CText, Graph, Kernel, Options, Scale, value, values
 
 _TWO, _ZERO = np.float32(2), np.float32(0)
 
 
 class _Parameters(NamedTuple):
-    gamma: float
+    gamma: Annotated[float, Ge(0)]
 
 
 class GaussianOptions(Options):
@@ -49,6 +50,7 @@ class Gaussian(_Parameters, Kernel):
     name = "gaussian"
     options = GaussianOptions
     shift_invariant = True
+    positive_semidefinite = True
     sklearn_name = "rbf"
     sklearn_words = {"gamma": "gamma"}
 
@@ -59,15 +61,6 @@ class Gaussian(_Parameters, Kernel):
     def growth(self, squared_norm: float) -> float:
         """Return gamma (||a||^2 + ||b||^2 + 2 |a.b|), or 1."""
         return max(4.0 * self.gamma * squared_norm, 1.0)
-
-    @property
-    def positive_semidefinite(self) -> bool:
-        """It is."""
-        return True
-
-    def misfit(self) -> tuple[str, str] | None:
-        """Return that gamma is out of its range, if it is."""
-        return None if is_finite(self.gamma) and self.gamma >= 0 else ("gamma", "finite and at least 0")
 
     def c_float(self, norms: NDArray[Any], number: Callable[[float], str]) -> CText:
         """Return an exponential of the squared distance."""

@@ -10,7 +10,7 @@ from mpu_bench.kernels.polynomial import Polynomial
 
 
 class _Parameters(NamedTuple):
-    pass
+    """There are none."""
 
 
 class LinearOptions(Options):
@@ -30,6 +30,7 @@ class Linear(_Parameters, Kernel):
 
     name = "linear"
     options = LinearOptions
+    positive_semidefinite = True
     sklearn_name = "linear"
 
     def bound(self, squared_norms: Any) -> Any:
@@ -39,11 +40,6 @@ class Linear(_Parameters, Kernel):
     def growth(self, squared_norm: float) -> float:
         """Return 1: a value is an inner product."""
         return 1.0
-
-    @property
-    def positive_semidefinite(self) -> bool:
-        """It is."""
-        return True
 
 
 @value.register(Linear)

@@ -160,13 +160,9 @@ def build(
     kept = _memory(min(n, max(fitting, _LEAST_SLOTS)), n, dtype)
     gram = Gram(store, kernel, norms, diagonal, kept, _no_rows(kept), new_team())
     if _helpers and _helpers[-1].count:
-        _get_help(gram, _helpers[-1])
+        _compute_parts(gram, 0)  # compiles; none is wanted yet
+        _helpers[-1].help(gram.team, lambda: partial(_compute_parts, _for_another_thread(gram), _LOOKS))
     return gram
-
-
-def _get_help(gram: Gram, helpers: Helpers) -> None:
-    _compute_parts(gram, 0)  # compiles; none is wanted yet
-    helpers.help(gram.team, lambda: partial(_compute_parts, _for_another_thread(gram), _LOOKS))
 
 
 def _for_another_thread(gram: Gram) -> Gram:

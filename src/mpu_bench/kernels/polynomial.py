@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from annotated_types import Ge, Le
 from numpy.typing import NDArray
 from pydantic import Field
 
 from mpu_bench.core.jit import jit
 from mpu_bench.errors import ConfigError, DataError
-from mpu_bench.kernels.base import CText, Graph, Kernel, Options, Scale, is_finite, value, values
+from mpu_bench.kernels.base import CText, Graph, Kernel, Options, Scale, value, values
 
 _MOST_DEGREE = 1000
 _VALUES_AT_ONCE = 512  # of which a power is taken; they stay in the nearest cache
@@ -23,7 +24,7 @@ _HEADROOM = 1.25  # over the largest of the rows at hand
 class _Parameters(NamedTuple):
     scale: float
     offset: float
-    degree: int
+    degree: Annotated[int, Ge(0), Le(_MOST_DEGREE)]
     normalize: bool = False
 
 
@@ -73,19 +74,10 @@ class Polynomial(_Parameters, Kernel):
         values = base ** (1 if self.normalize else self.degree)  # normalized before the power is taken
         return float(max(values, squared_norm))
 
-    def misfit(self) -> tuple[str, str] | None:
-        """Return which parameter is out of its range, if one is."""
-        for name in ("scale", "offset"):
-            if not is_finite(getattr(self, name)):
-                return name, "finite"
-        if not (isinstance(self.degree, int | np.integer) and 0 <= self.degree <= _MOST_DEGREE):
-            return "degree", f"a whole number from 0 to {_MOST_DEGREE}"
-        return None
-
     def for_sklearn(self) -> dict[str, Any]:
         """Return it, where SVC has it."""
         if self.scale <= 0 or self.degree < 1 or self.normalize:
-            raise ConfigError(f"wants a scale and a degree above 0 and no normalize, not {self}")
+            raise ConfigError(f"scikit-learn's SVC wants a scale and a degree above 0 and no normalize, not {self}")
         return super().for_sklearn()
 
     def c_float(self, norms: NDArray[Any], number: Callable[[float], str]) -> CText:

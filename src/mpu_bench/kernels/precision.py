@@ -10,7 +10,7 @@ independent, so that their sum grows as the length of the coefficients and not a
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,9 +116,19 @@ def precision_for(problem: Problem, kernel: Kernel, wanted: Precision) -> Precis
     return wanted if is_single_enough(problem.train, kernel) else "double"
 
 
-def centred(rows: Rows) -> Rows:
-    """Return dense rows less their mean, between which the distances are the same; other rows as they are."""
-    if not isinstance(rows, Dense):
+def centred(rows: Rows, kernel: Kernel, dtype: type[np.floating[Any]] | None = None) -> Rows:
+    """Return dense rows less their mean, between which the distances are the same, where that is all a kernel asks for.
+
+    Rows that single precision tells apart, and others, are returned as they are.
+
+    Parameters
+    ----------
+    rows : Rows
+    kernel : Kernel
+    dtype : type, optional
+        Of the rows returned; that of the rows by default.
+    """
+    if not (isinstance(rows, Dense) and kernel.shift_invariant) or is_single_enough(rows, kernel):
         return rows
-    mean = rows.values.mean(axis=0, dtype=np.float64)
-    return Dense((rows.values - mean).astype(rows.values.dtype))
+    values = rows.values.astype(dtype or rows.values.dtype)
+    return Dense((values - values.mean(axis=0, dtype=np.float64)).astype(values.dtype))

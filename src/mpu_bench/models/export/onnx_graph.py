@@ -219,14 +219,12 @@ def _machines(graph: _Graph, model: Portable, features: str) -> str:
             angles = graph.call("MatMul", [features, graph.constant(model.frequencies.T)])
             features = graph.call("Concat", [graph.call("Cos", [angles]), graph.call("Sin", [angles])], axis=1)
             weights = weights / np.sqrt(len(model.frequencies))
-        return graph.call("Add", [graph.call("MatMul", [features, graph.constant(weights.T)]), _biases(graph, model)])
+        return graph.call(
+            "Add", [graph.call("MatMul", [features, graph.constant(weights.T)]), graph.constant([model.biases])]
+        )
     kernel_values = _kernel_values(graph, model, features)
     coefficients = graph.constant(model.coefficients.toarray())
-    return graph.call("Add", [graph.call("MatMul", [kernel_values, coefficients]), _biases(graph, model)])
-
-
-def _biases(graph: _Graph, model: Portable) -> str:
-    return graph.constant([model.biases])
+    return graph.call("Add", [graph.call("MatMul", [kernel_values, coefficients]), graph.constant([model.biases])])
 
 
 def _kernel_values(graph: _Graph, model: Portable, features: str) -> str:

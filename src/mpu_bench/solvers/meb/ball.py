@@ -205,8 +205,7 @@ class BallSolver(Solver):
         self.check(problem, kernel)
         n, features = problem.n, problem.features
         sampled = n if self.sampling == "all" else min(self.sampling, n)
-        is_far = kernel.shift_invariant and not is_single_enough(problem.train, kernel)
-        rows = centred(problem.train) if is_far else problem.train
+        rows = centred(problem.train, kernel)
         first, largest = squared_norms(take(rows, np.zeros(1, np.int64))), float(squared_norms(rows).max())
         scale = kernel.growth(largest) * float(kernel.bound(largest))
         precision = self._precision(problem, kernel, rows, scale)

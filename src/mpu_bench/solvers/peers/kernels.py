@@ -16,7 +16,6 @@ from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import to_scipy
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
-from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import L1_SVM
 from mpu_bench.solvers.expansions import certify_expansion
@@ -75,10 +74,7 @@ class KernelPeer(Solver):
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that the peer does not take."""
         super().check_kernel(kernel)
-        try:
-            kernel.for_sklearn()
-        except ConfigError as refusal:
-            raise ConfigError(f"{self.name}: {refusal}") from None
+        kernel.for_sklearn()
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:  # noqa: ARG002
         """Convert the examples; nothing is trained yet."""
