@@ -34,6 +34,7 @@ CROSS_CUTTING = {
     "data/download/test_hostile.py",
     "estimators/test_convergence.py",
     "estimators/test_slices.py",
+    "extension/test_kernel.py",
     "sweep/test_sweep.py",
     "solvers/test_contract.py",
     "solvers/test_real_data.py",

@@ -40,7 +40,7 @@ def kernel_named(name: str, gamma: float | str, X: Any, degree: int = 3, coef0: 
         words["gamma"] = _gamma(gamma, X)
     kernel = kind(**{parameter: words[word] for parameter, word in word_of.items()})
     if (misfit := kernel.misfit()) is not None:
-        raise ValueError(f"{word_of[misfit[0]]} {misfit[1]}")
+        raise ValueError(f"{word_of[misfit[0]]} is {getattr(kernel, misfit[0])!r}; it {misfit[1]}")
     return kernel
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, ValidationError, WithJsonSchema, create_model
 
 from mpu_bench.core.jit import jit_dispatch
-from mpu_bench.document import Strict, words_of
+from mpu_bench.document import Strict, wanted
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.scaled import DIVISORS, Derived, Scaled, in_one_form, parse
 from mpu_bench.yaml_text import shown
@@ -169,12 +169,12 @@ class Kernel(tuple[Any, ...], ABC):
         return self.description().model_validate({"kind": self.name} | self.parameters)
 
     def misfit(self) -> tuple[str, str] | None:
-        """Return a parameter that is out of its range, and what it must be; None where all are fine."""
+        """Return a parameter that is out of its range, and what it ``must be``; None where all are fine."""
         try:
             self.described()
         except ValidationError as fault:
             error = fault.errors()[0]
-            return str(error["loc"][0]), words_of(error)
+            return str(error["loc"][0]), wanted(error)
         return None
 
     @property

@@ -54,5 +54,5 @@ def test_several_classes_are_voted_on_as_with_libsvm():
 
 
 def test_a_kernel_that_it_lacks_is_refused():
-    with pytest.raises(ConfigError, match="onedal-svc: wants a scale and a degree above 0 and no normalize"):
+    with pytest.raises(ConfigError, match="wants a scale and a degree above 0 and no normalize"):
         train(solvers.load("onedal-svc")(), toys.problem(*toys.real(), "dense"), Polynomial(1.0, 1.0, 2, True))
