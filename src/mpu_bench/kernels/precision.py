@@ -1,7 +1,7 @@
 """Whether kernel values in single precision tell examples apart, and whether sums of them are exact enough.
 
-A Gaussian's ||a - b||^2 is taken from ||a||^2 + ||b||^2 - 2 a.b, which is as exact as its largest part: of rows that
-are far from the origin for their distances, such as years or pressures as they are, little is left of it.
+The ||a - b||^2 of a shift-invariant kernel is taken from ||a||^2 + ||b||^2 - 2 a.b, which is as exact as its largest
+part: of rows that are far from the origin for their distances, such as years or pressures as they are, little is left.
 
 The values of a linear or polynomial kernel are as large as the rows are long, and far from the origin most of them
 cancels in a response or score. Each is rounded by eps / 2 of it, a power by `degree` times that; these roundings are
