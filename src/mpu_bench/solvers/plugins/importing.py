@@ -20,8 +20,6 @@ from mpu_bench.solvers.plugins.source import PluginSource
 from mpu_bench.texts import one_line
 
 _MOST_BYTES = 1000  # of what an exception says
-#: a module that solvers of users may import -> what it is called now
-_RENAMED = {"mpu_bench.core.gram": "mpu_bench.kernels.matrix", "mpu_bench.core.kernels": "mpu_bench.kernels"}
 
 
 def import_solvers(source: PluginSource) -> list[type[Solver]]:
@@ -57,7 +55,9 @@ def _import(source: PluginSource) -> ModuleType:
         exec(compile(source.content, str(source.path), "exec", dont_inherit=True), vars(module))
     except BaseException as fault:
         sys.modules.pop(source.module_name, None)
-        raise ConfigError(f"{cause_of(fault, source.path)}; the file cannot be imported") from fault
+        of_ours = isinstance(fault, ImportError) and (fault.name or "").startswith("mpu_bench")
+        where = "; what solvers import is in mpu_bench.solver" if of_ours else ""
+        raise ConfigError(f"{cause_of(fault, source.path)}; the file cannot be imported{where}") from fault
     return module
 
 
@@ -117,8 +117,7 @@ def cause_of(fault: BaseException, path: Path) -> str:
     """Return what an exception says, after the file and the last line of it that was reached."""
     lines = [frame.lineno for frame in traceback.extract_tb(fault.__traceback__) if frame.filename == str(path)]
     where = f"{path}, line {lines[-1]}" if lines else str(path)
-    new = _RENAMED.get(fault.name or "", "") if isinstance(fault, ModuleNotFoundError) else ""
-    return ": ".join(filter(None, [where, type(fault).__name__, text_of(fault), new and f"it is called {new} now"]))
+    return ": ".join(filter(None, [where, type(fault).__name__, text_of(fault)]))
 
 
 def text_of(fault: BaseException) -> str:
