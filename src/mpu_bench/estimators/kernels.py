@@ -35,7 +35,7 @@ def kernel_named(name: str, gamma: float | str, X: Any, degree: int = 3, coef0: 
     kinds = {kind.sklearn_name or kind.name: kind for kind in KERNELS.values()}
     kind, word_of = kinds[one_of(sorted(kinds), kernel=name)], kinds[name].sklearn_words
     _check_gamma(gamma)
-    words: dict[str, Any] = {"degree": degree, "coef0": float(coef0)}
+    words: dict[str, Any] = {"degree": int(degree), "coef0": float(coef0)}
     if "gamma" in word_of.values():
         words["gamma"] = _gamma(gamma, X)
     kernel = kind(**{parameter: words[word] for parameter, word in word_of.items()})

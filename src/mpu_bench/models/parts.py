@@ -101,8 +101,9 @@ def _machine_parts(machines: Any, features: int, constant: float | None) -> tupl
         return Parts(kind="fourier", features=features, constant=constant), arrays
     if isinstance(machines, LinearModel):
         weights = machines.weights
-        split = {"weights": weights[:, :-1], "intercepts": weights[:, -1]}
-        arrays = {"weights": weights} if constant is None else split
+        arrays = (
+            {"weights": weights} if constant is None else {"weights": weights[:, :-1], "intercepts": weights[:, -1]}
+        )
         return Parts(kind="linear", features=features, constant=constant), arrays
     vectors = {f"vector-{name}": part for name, part in zip(machines.vectors._fields, machines.vectors, strict=True)}
     one = isinstance(machines, KernelModel)
