@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse
 from mpu_bench.core.voting import REST, MulticlassModel, combined
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import SavedModel
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, OmittedColumn, Table, Vectors

@@ -29,9 +29,9 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.svm import SVC, LinearSVC
 
 import mpu_bench
-from mpu_bench.core.kernels import Linear
 from mpu_bench.core.solver import Until
 from mpu_bench.estimators.inputs import problem_of, rows_of, with_ones
+from mpu_bench.kernels import Linear
 from mpu_bench.solvers import load
 
 ROUNDS = 3

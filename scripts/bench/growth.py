@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mpu_bench import solvers
-from mpu_bench.core.kernels import Gaussian, Kernel, Linear
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Until
+from mpu_bench.kernels import Gaussian, Kernel, Linear
 
 FEATURES = 10
 NOISE = 0.5  # of a score whose deviation is about 1.3

@@ -46,16 +46,16 @@ import statistics
 import numpy as np
 
 from mpu_bench import solvers
-from mpu_bench.core import gram
 from mpu_bench.core.counters import PRESENTED, new_counters
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.lru import clear
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, count
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.core.vector_store import BITS, COLUMNS, CSC, QUANTISED, VectorStore
 from mpu_bench.errors import UserError
+from mpu_bench.kernels import Gaussian, Kernel
+from mpu_bench.kernels import matrix as kernel_matrix
 from timing import Seconds, now
 
 CLOCK = "processor" if OPTIONS.threads == 1 else "clock"
@@ -109,14 +109,14 @@ def read_bytes(store: VectorStore, i: int) -> int:
 def ask(held, several, counters):
     """Ask for rows as a solver does, none of which is kept."""
     for i in several:
-        gram.row_slot(held, i, counters)
+        kernel_matrix.row_slot(held, i, counters)
 
 
-def row_seconds(rows: Rows, features: int, threads: int, clock: str) -> tuple[float, gram.Gram]:
+def row_seconds(rows: Rows, features: int, threads: int, clock: str) -> tuple[float, kernel_matrix.Gram]:
     """Return the seconds of a kernel row, and where it was computed."""
     several, counters = np.arange(ROWS_AT_ONCE, dtype=np.uint32), new_counters()
-    with gram.threads(threads):
-        held = gram.build(rows, features, Gaussian(0.05), memory=ROWS_AT_ONCE * 4 * count(rows))
+    with kernel_matrix.threads(threads):
+        held = kernel_matrix.build(rows, features, Gaussian(0.05), memory=ROWS_AT_ONCE * 4 * count(rows))
         ask(held, several, counters)  # compiles
         spent = timing.seconds(lambda: ask(forget(held), several, counters), attempts=9, clock=clock)
     return spent / ROWS_AT_ONCE, held
@@ -143,7 +143,7 @@ def measure_rows(name: str, rows: Rows, features: int, sgemm: float, read: float
         ratios.add(f"{name}, a kernel row on two threads", "", both, "seconds of one thread", bound_by=bound)
 
 
-def forget(held: gram.Gram) -> gram.Gram:
+def forget(held: kernel_matrix.Gram) -> kernel_matrix.Gram:
     clear(held.lru)
     return held
 
@@ -264,7 +264,7 @@ def measure_sbp(problem: Problem, ratios: timing.Ratios) -> None:
 
 
 def main() -> int:
-    gram.set_allowance(MEMORY_BYTES)
+    kernel_matrix.set_allowance(MEMORY_BYTES)
     ratios = timing.Ratios()
     sgemm, read = sgemm_rate(), read_rate()
     print(
@@ -297,5 +297,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    with gram.threads(OPTIONS.threads):
+    with kernel_matrix.threads(OPTIONS.threads):
         sys.exit(main())

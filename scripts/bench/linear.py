@@ -48,10 +48,10 @@ import numpy as np
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED
-from mpu_bench.core.kernels import Linear
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.errors import UserError
+from mpu_bench.kernels import Linear
 from mpu_bench.solvers.certificates import hinge_sum, primal
 from timing import Measurement
 

@@ -35,13 +35,13 @@ import psutil
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED
-from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, Sparse
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.errors import UserError
 from mpu_bench.experiment.bind import mean_squared_distance
 from mpu_bench.experiment.peak_memory import PeakMemory
+from mpu_bench.kernels import Gaussian
 
 TUNED = {"web": 8.0, "adult": 2.0}  # C; others of their series have the same, w1a 4
 PEER = "cvm"

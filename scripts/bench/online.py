@@ -27,13 +27,13 @@ from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS
 from mpu_bench.core.exp import exp_single
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Until
 from mpu_bench.core.vectors import append, kernel_values, new_vectors, padded
 from mpu_bench.data.prepare import generators
 from mpu_bench.errors import UserError
+from mpu_bench.kernels import Gaussian
 
 GAMMAS = {"checkerboard": 16.0, "waveform": 1.0, "adult": 4.0}  # over d
 LENGTHS = (100_000, 1_000_000, 10_000_000)

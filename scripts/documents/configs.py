@@ -11,6 +11,7 @@ from documents.markdown import table
 from mpu_bench.config import rules, schema
 from mpu_bench.config.json_schema import MEANINGS, json_schema
 from mpu_bench.document import Strict
+from mpu_bench.kernels import KERNELS
 
 HEAD = """# Keys of a config
 
@@ -83,7 +84,8 @@ def _page(whole: Mapping[str, Any]) -> Iterator[str]:
     yield table(("key", "type", "default", "meaning"), rows)
     yield "## Kernels\n"
     yield table(
-        ("kernel", "what it is", "parameters"), [(f"`{name}`", *_kernel(each)) for name, each in schema.KERNELS.items()]
+        ("kernel", "what it is", "parameters"),
+        [(f"`{name}`", *_kernel(KERNELS[name].options)) for name in sorted(KERNELS)],
     )
     yield "A width or scale may be relative to the data: `{over-features: 4}` is 4 / d, and"
     yield "`{over-mean-squared-distance: 2}` is 2 over the mean squared distance of two training rows.\n"

@@ -290,7 +290,12 @@ def words_of(error: Any) -> str:
     """Return what one of pydantic's errors says of a value, without where that is."""
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
-    return f"{re.sub('^[A-Z][a-z]+ should', 'must', error['msg'])}, not {shown(error['input'])}"
+    return f"{wanted(error)}, not {shown(error['input'])}"
+
+
+def wanted(error: Any) -> str:
+    """Return what one of pydantic's errors asks for: ``must be greater than 0``."""
+    return re.sub("^[A-Z][a-z]+ should", "must", error["msg"])
 
 
 def _line(document: Document, key: Key, message: str) -> str:

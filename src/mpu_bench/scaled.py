@@ -28,6 +28,18 @@ DIVISORS: dict[str, Divisor] = {
 _WORDS = {divisor: word for word, divisor in DIVISORS.items()}
 
 
+_EXACT = 2**53  # below it every integer is a real number
+
+
+def in_one_form(number: float) -> float:
+    """Return a number of no declared type in the form in which it is kept, 1 whether it was given as 1 or as 1.0.
+
+    Results are kept under what depends on it.
+    """
+    real = float(number)
+    return int(real) if real.is_integer() and abs(real) < _EXACT else real
+
+
 def _compared(how: Callable[[Any, Any], bool]) -> Callable[[Any, float], bool]:
     return lambda value, bound: how(getattr(value, fields(value)[0].name), bound)
 

@@ -21,9 +21,7 @@ from mpu_bench.core.counters import (
     new_counters,
     reached,
 )
-from mpu_bench.core.gram import Gram, add_rows, build, row_slot
 from mpu_bench.core.jit import jit, jit_dispatch
-from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial, value
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model, labels_of
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
@@ -33,6 +31,8 @@ from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.core.stream import Stream
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.estimators.of_solver import classifier
+from mpu_bench.kernels import Gaussian, Kernel, Linear, Polynomial, value
+from mpu_bench.kernels.matrix import Gram, add_rows, build, row_slot
 from mpu_bench.solvers.certificates import certify, rounding
 from mpu_bench.solvers.contract.checks import CHECKS, BrokenContractError
 from mpu_bench.solvers.expansions import certify_expansion

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from model_examples import FEATURES, expansion, raw_rows, saved
-from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.models import LinearModel
+from mpu_bench.kernels import Gaussian
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.export import compiler
 from mpu_bench.models.saved import SavedModel

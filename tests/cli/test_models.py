@@ -13,7 +13,7 @@ import pytest
 from command_line import Called
 from model_examples import FEATURES, TABLE, expansion, linear
 from mpu_bench import load
-from mpu_bench.core.kernels import Gaussian
+from mpu_bench.kernels import Gaussian
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import SavedModel
 

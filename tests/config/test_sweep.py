@@ -86,7 +86,7 @@ def test_a_mistake_in_names_and_datasets_is_told(refused, text: str, message: st
         (
             "libsvm: {C: 1}",
             "{polynomial: {degree: 2, normalize: true}}",
-            "no normalize, not Polynomial(scale=1.0, offset=0.0, degree=2, normalize=True)",
+            "no normalize, not Polynomial(scale=1, offset=0.0, degree=2, normalize=True)",
         ),
     ],
 )

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial, value
 from mpu_bench.core.models import KernelModel, LinearModel, labels_of
+from mpu_bench.kernels import Gaussian, Linear, Polynomial, value
 from oracles import toys
 
 

@@ -3,11 +3,11 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from mpu_bench.core.kernels import Linear
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.stream import Stream
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Linear
 from mpu_bench.solvers.linear.dcd import DCD
 from mpu_bench.solvers.online.perceptron import Perceptron
 from oracles import toys

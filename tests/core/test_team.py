@@ -6,10 +6,10 @@ import time
 import numpy as np
 import pytest
 
-from mpu_bench.core import gram
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, new_counters
-from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.team import new_team, parts_are_done, take_part, wait, want, wanted
+from mpu_bench.kernels import Gaussian
+from mpu_bench.kernels import matrix as kernel_matrix
 from oracles import toys
 
 N = 9000  # more than two parts
@@ -25,8 +25,8 @@ def examples(layout):
 
 def rows_asked_for(rows, features, asked):
     """Return the rows, with few of them kept, and the counts."""
-    held, counters = gram.build(rows, features, Gaussian(0.1), memory=8 * N * 4), new_counters()
-    found = [held.kept[gram.row_slot(held, np.uint32(i), counters)].copy() for i in asked]
+    held, counters = kernel_matrix.build(rows, features, Gaussian(0.1), memory=8 * N * 4), new_counters()
+    found = [held.kept[kernel_matrix.row_slot(held, np.uint32(i), counters)].copy() for i in asked]
     return np.array(found), counters, held
 
 
@@ -37,7 +37,7 @@ def test_rows_are_bit_for_bit_those_of_one_thread(layout, threads):
     asked = np.random.default_rng(1).integers(0, N, 300)
     alone, counters, _ = rows_asked_for(rows, features, asked)
     before = threading.active_count()
-    with gram.threads(threads):
+    with kernel_matrix.threads(threads):
         assert threading.active_count() == before + threads - 1
         together, counters_together, held = rows_asked_for(rows, features, asked)
         assert held.team.helpers[0] == threads - 1
@@ -47,32 +47,33 @@ def test_rows_are_bit_for_bit_those_of_one_thread(layout, threads):
     np.testing.assert_array_equal(counters_together, counters)
     assert counters[KERNEL_EVALUATIONS] >= counters[KERNEL_COMPUTED] > 0
     i = np.uint32(asked[0])
-    np.testing.assert_array_equal(held.kept[gram.row_slot(held, i, counters)], alone[0])  # alone again
+    np.testing.assert_array_equal(held.kept[kernel_matrix.row_slot(held, i, counters)], alone[0])  # alone again
 
 
 def test_the_matrix_built_last_is_helped():
     rows = examples("columns")
-    with gram.threads(2):
-        first, second = (gram.build(rows, 3, Gaussian(gamma), memory=8 * N * 4) for gamma in (0.1, 0.7))
+    with kernel_matrix.threads(2):
+        first, second = (kernel_matrix.build(rows, 3, Gaussian(gamma), memory=8 * N * 4) for gamma in (0.1, 0.7))
         assert [matrix.team.helpers[0] for matrix in (first, second)] == [0, 1]
-        copy = gram.copy_without_rows(second)
+        copy = kernel_matrix.copy_without_rows(second)
         assert copy.team.helpers[0] == 0
         for i in range(60):  # in turns: none writes into the rows of another
             kept = [
-                matrix.kept[gram.row_slot(matrix, np.uint32(i), new_counters())] for matrix in (first, second, copy)
+                matrix.kept[kernel_matrix.row_slot(matrix, np.uint32(i), new_counters())]
+                for matrix in (first, second, copy)
             ]
             np.testing.assert_array_equal(kept[1], kept[2])
             np.testing.assert_allclose(kept[0].astype(float) ** 7, kept[1], rtol=1e-4, atol=1e-6)
-    with gram.threads(1):
-        assert gram.build(rows, 3, Gaussian(0.1)).team.helpers[0] == 0
+    with kernel_matrix.threads(1):
+        assert kernel_matrix.build(rows, 3, Gaussian(0.1)).team.helpers[0] == 0
 
 
 def test_who_sleeps_is_not_waited_for():
     rows = examples("columns")
-    with gram.threads(2):
-        held = gram.build(rows, 3, Gaussian(0.1), memory=8 * N * 4)
+    with kernel_matrix.threads(2):
+        held = kernel_matrix.build(rows, 3, Gaussian(0.1), memory=8 * N * 4)
         time.sleep(0.02)  # the helper sleeps for longer than a row takes
-        kept = held.kept[gram.row_slot(held, np.uint32(5), new_counters())]
+        kept = held.kept[kernel_matrix.row_slot(held, np.uint32(5), new_counters())]
         assert kept[5] == 1.0
         assert (kept > 0.0).all()
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from mpu_bench.core.kernels import Linear
 from mpu_bench.core.rows import Dense, Sparse
 from mpu_bench.core.vectors import kernel_values, new_vectors, padded, put, quantum_of, rows_of, stored_kernel_values
+from mpu_bench.kernels import Linear
 from oracles import toys
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel
 from mpu_bench.core.rows import take, to_scipy
 from mpu_bench.core.voting import MulticlassModel, combined
+from mpu_bench.kernels import Gaussian
 from oracles import toys
 from oracles.voting import votes
 

@@ -8,7 +8,7 @@ from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 
 from mpu_bench import CoreVectorClassifier, FrankWolfeClassifier
-from mpu_bench.core.kernels import Gaussian, Linear
+from mpu_bench.kernels import Gaussian, Linear
 from oracles import meb
 
 X, CLASSES = load_wine(return_X_y=True)

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_bench.config.choices import KernelChoice
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Ones, Sparse, count
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import bind
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.scaled import Scaled
 
 

@@ -5,10 +5,10 @@ import os
 import numpy as np
 import pytest
 
-from mpu_bench.core import gram
 from mpu_bench.core.counters import new_counters
-from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.experiment import shared_matrix
+from mpu_bench.kernels import Gaussian, Linear
+from mpu_bench.kernels import matrix as kernel_matrix
 
 GAUSSIAN = Gaussian(0.25)
 OF_TIME = {"peak_memory_mb", "load", "disturbed", "machine", "created"}
@@ -84,7 +84,7 @@ def attach(tmp_path):
         return problem, found
 
     yield attach
-    gram.share(None)
+    kernel_matrix.share(None)
 
 
 def test_a_matrix_is_computed_once_for_the_same_rows_and_kernel(attach, tmp_path):
@@ -113,21 +113,21 @@ def test_those_used_before_make_room(attach, tmp_path):
 def test_a_gram_of_other_rows_or_of_double_precision_takes_none_of_it(attach):
     problem, _ = attach()
     kernel, d = GAUSSIAN, problem.features
-    assert (gram.build(problem.train, d, kernel).lru.slot_of_row >= 0).all()
+    assert (kernel_matrix.build(problem.train, d, kernel).lru.slot_of_row >= 0).all()
     other = problem.train.__class__(problem.train.values.copy())
     for built in (
-        gram.build(other, d, kernel),
-        gram.build(problem.train, d, Gaussian(0.5)),
-        gram.build(problem.train, d, kernel, precision="double"),
+        kernel_matrix.build(other, d, kernel),
+        kernel_matrix.build(problem.train, d, Gaussian(0.5)),
+        kernel_matrix.build(problem.train, d, kernel, precision="double"),
     ):
         assert (built.lru.slot_of_row < 0).all()
 
 
 def test_shared_rows_are_bit_for_bit_those_a_gram_computes(attach):
     problem, _ = attach()
-    shared = gram.build(problem.train, problem.features, GAUSSIAN)
-    gram.share(None)
-    own, counters = gram.build(problem.train, problem.features, GAUSSIAN), new_counters()
+    shared = kernel_matrix.build(problem.train, problem.features, GAUSSIAN)
+    kernel_matrix.share(None)
+    own, counters = kernel_matrix.build(problem.train, problem.features, GAUSSIAN), new_counters()
     for i in range(problem.n):
-        row = own.kept[gram.row_slot(own, np.uint32(i), counters)]
-        assert row.tobytes() == shared.kept[gram.row_slot(shared, np.uint32(i), counters)].tobytes()
+        row = own.kept[kernel_matrix.row_slot(own, np.uint32(i), counters)]
+        assert row.tobytes() == shared.kept[kernel_matrix.row_slot(shared, np.uint32(i), counters)].tobytes()

@@ -11,13 +11,13 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.core.counters import UNLIMITED
-from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Status
 from mpu_bench.errors import SolverError
 from mpu_bench.experiment import bind, trace
+from mpu_bench.kernels import Gaussian, Linear
 from mpu_bench.quantities import RECORD_COLUMNS, Ending
 from mpu_bench.solvers.batch.rff import RFF
 from mpu_bench.solvers.linear.dcd import DCD

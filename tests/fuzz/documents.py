@@ -21,13 +21,13 @@ from mpu_bench import document, published, quantities, resources, scaled, solver
 from mpu_bench.config import sentences
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
-from mpu_bench.config.schema import KERNELS
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare.load import describe
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.plan import FILTERS, only, plan
+from mpu_bench.kernels import KERNELS
 from mpu_bench.verdict import rules
 
 MOST_RUNS = 300  #: of a config whose runs are planned, too

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from model_examples import FEATURES, MODELS, PAIRS, expansion
-from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.rows import Rows
 from mpu_bench.core.voting import MulticlassModel, SharedExpansions
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Gaussian
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.export.portable import portable
 from mpu_bench.models.parts import bytes_of, put_together, taken_apart

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 
 LONG = np.longdouble
 EPS = float(np.finfo(LONG).eps)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpu_bench.core.kernels import Gaussian, Linear
+from mpu_bench.kernels import Gaussian, Linear
 
 
 def gram(kernel, matrix):

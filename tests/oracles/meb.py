@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.rows import any_rows
 from mpu_bench.core.solver import Until
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.solvers.meb.core_set import Examples, add_slot, new_core_set
 from oracles import kernel_svm, toys
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mpu_bench import solvers
-from mpu_bench.core.kernels import Kernel, Linear
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Until
+from mpu_bench.kernels import Kernel, Linear
 from mpu_bench.solvers.contract.toys import (  # noqa: F401 - for all tests
     KINDS,
     arrays_of,

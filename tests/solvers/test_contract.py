@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from mpu_bench import solvers
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.solver import KERNELS
 from mpu_bench.errors import ConfigError, UserError
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.solvers.contract import checks
 from mpu_bench.solvers.contract.checks import run
 from mpu_bench.solvers.multiclass import Multiclass

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from mpu_bench import solvers
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.rows import to_scipy
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import UserError
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.solvers import expansions
 from oracles import kernel_svm, toys
 

@@ -9,13 +9,13 @@ import pytest
 from sklearn.svm import SVC
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, NAMES, PRESENTED
-from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.core.voting import REST
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Gaussian, Linear
 from mpu_bench.solvers import multiclass
 from mpu_bench.solvers.batch.rff import RFF
 from mpu_bench.solvers.batch.smo import SMO

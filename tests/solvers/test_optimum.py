@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mpu_bench import solvers
-from mpu_bench.core.kernels import Linear
 from mpu_bench.core.solver import Status
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Linear
 from oracles import linear_svm, quadratic_programs, toys
 from oracles.toys import more, train
 

@@ -363,6 +363,7 @@ for descriptor in range(3, 40):
         ("class E(BaseException): ...\nraise E", f"line {LINES + 2}: E"),
         ("class E(Exception):\n    def __str__(self): 1 / 0\nraise E", "its __str__ raised ZeroDivisionError"),
         ("import nothing_of_this_name", "No module named 'nothing_of_this_name'"),
+        ("import mpu_bench.core.gram", "what solvers import is in mpu_bench.solver"),
         ("def f(): f()\nf()", "RecursionError"),
         ("os.kill(os.getpid(), signal.SIGKILL)", "its process was ended by SIGKILL"),
         ("os.abort()", "its process was ended by SIGABRT"),

@@ -3,10 +3,10 @@
 import pytest
 
 from mpu_bench import solvers
-from mpu_bench.core.kernels import Linear
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
+from mpu_bench.kernels import Linear
 
 pytestmark = pytest.mark.real_data
 

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import mpu_bench
 from classifiers import ALL
-from mpu_bench.core.kernels import Gaussian
+from mpu_bench.kernels import Gaussian
 from oracles import exact_svm, meb, quadratic_programs
 from sweep import checks
 from sweep.checks import outcome

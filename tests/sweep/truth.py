@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from mpu_bench.core.kernels import Kernel, Linear, Polynomial
+from mpu_bench.kernels import Kernel, Linear, Polynomial
 from oracles import exact_svm
 from oracles.exact_svm import EPS, LONG, Interval
 from sweep.problems import SmallProblem

@@ -11,7 +11,6 @@ from typing import Any
 from rich.table import Table
 
 from mpu_bench import published, solvers
-from mpu_bench.config import schema
 from mpu_bench.config.read import read_without_plugins
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, TableCard
@@ -21,6 +20,7 @@ from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.data.prepare.load import describe, prepared_folder
 from mpu_bench.display.terminal import Terminal
 from mpu_bench.errors import ConfigError, nearest
+from mpu_bench.kernels import KERNELS
 from mpu_bench.resources import config_names
 from mpu_bench.scaled import short
 from mpu_bench.solvers import meanings
@@ -31,7 +31,7 @@ def names(kind: str) -> list[str]:
     known = {
         "solvers": lambda: sorted(solvers.SOLVERS),
         "datasets": catalog.names,
-        "kernels": lambda: list(schema.KERNELS),
+        "kernels": lambda: sorted(KERNELS),
         "configs": config_names,
     }
     return known[kind]()
@@ -105,14 +105,14 @@ def print_solver(name: str, console: Terminal) -> None:
     ConfigError
         If there is no such solver.
     """
-    from mpu_bench.core.solver import KERNELS
+    from mpu_bench.core.solver import KERNELS as KINDS_OF_KERNELS
 
     solver = solvers.load(name)
     more = "; more by multiclass: one-against-one or one-against-rest" if solver.classes == "two" else ""
     facts = (
         ("solver", f"{name}: {meanings.summary(solver)}"),
         ("paper", getattr(solver, "paper", "")),
-        ("kernels", KERNELS[solver.kernels]),
+        ("kernels", KINDS_OF_KERNELS[solver.kernels]),
         ("classes", f"{solver.classes}{more}"),
         ("weights", "class_weight: balanced, or a number for each class" if solver.weighted else ""),
         ("streams", "yes" if solver.online else "no"),
@@ -136,8 +136,8 @@ def _dataset(name: str) -> Sequence[str]:
 
 
 def _kernel(name: str) -> Sequence[str]:
-    model = schema.KERNELS[name]
-    return ", ".join(model.model_fields), (model.__doc__ or "").split("\n")[0]
+    options = KERNELS[name].options
+    return ", ".join(options.model_fields), (options.__doc__ or "").split("\n")[0]
 
 
 def _config(name: str) -> Sequence[str]:

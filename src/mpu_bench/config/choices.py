@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from mpu_bench.config.drawings import Drawing
 from mpu_bench.config.rules import Judging
 from mpu_bench.config.schema import Checkpoints, Limits, Placement, Stop
-from mpu_bench.errors import ConfigError
 from mpu_bench.scaled import short
 
 if TYPE_CHECKING:
-    from mpu_bench.core.kernels import Kernel
+    from mpu_bench.kernels import Kernel
 
 
 @dataclass(frozen=True)
@@ -49,17 +48,9 @@ class KernelChoice:
 
     def build(self, resolve: Callable[[Any], Any]) -> Kernel:
         """Make the kernel; ``resolve`` turns a width or scale into a number, or leaves it relative."""
-        from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
+        from mpu_bench.kernels import KERNELS
 
-        given, normalize = self.parameters, bool(self.parameters.get("normalize", False))
-        match self.name:
-            case "linear":
-                return Polynomial(1.0, 0.0, 1, normalize) if normalize else Linear()
-            case "polynomial":
-                return Polynomial(resolve(given["scale"]), float(given["offset"]), int(given["degree"]), normalize)
-            case "gaussian":
-                return Gaussian(0.5 / given["sigma2"] if "sigma2" in given else resolve(given["gamma"]))
-        raise ConfigError(f"kernel '{self.name}' cannot be made of its options")
+        return KERNELS[self.name].options(**self.parameters).kernel(resolve)
 
 
 @dataclass(frozen=True)

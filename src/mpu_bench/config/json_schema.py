@@ -14,12 +14,13 @@ from pydantic_core import core_schema
 
 from mpu_bench import solvers
 from mpu_bench.config.parameters import parameters_model
-from mpu_bench.config.schema import KERNELS, File, Tune
+from mpu_bench.config.schema import File, Tune
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS
 from mpu_bench.data.own.adding import Wishes
 from mpu_bench.document import Strict
-from mpu_bench.scaled import DIVISORS, FROM_REGULARIZATION, OVER_EXAMPLES
+from mpu_bench.kernels import KERNELS
+from mpu_bench.scaled import FROM_REGULARIZATION, OVER_EXAMPLES
 
 Schema = dict[str, Any]
 
@@ -153,7 +154,7 @@ def _definitions(names: Iterable[str]) -> Schema:
         "per-dataset": _per_dataset({}),
         "dataset": _dataset(),
         "kernels": {"anyOf": [*kernels["anyOf"], _per_dataset(kernels)]},
-        "kernel": _named({name: _kernel(model) for name, model in KERNELS.items()}),
+        "kernel": _named({name: _kernel(kernel.options) for name, kernel in KERNELS.items()}),
         "tune": _of(Tune) | {"additionalProperties": {"type": ["array", "object"]}},
         "known-solver": _named(known),
         "solver": {"anyOf": [_ref("known-solver"), {"type": "string"}, _single({}, anything)]},
@@ -169,10 +170,6 @@ def _named(entries: Mapping[str, Schema]) -> Schema:
 def _kernel(model: type[Strict]) -> Schema:
     schema = _of(model)
     schema.pop("required", None)  # what is tuned is not given
-    words = [word for word in DIVISORS if word != OVER_EXAMPLES]
-    for name in {"gamma", "scale"} & schema["properties"].keys():
-        number = {"type": "number", "exclusiveMinimum": 0}
-        schema["properties"][name] = {"anyOf": [number, *(_single({word: number}) for word in words)]}
     schema["properties"] = {name: _listed(each) for name, each in schema["properties"].items()}
     return schema
 

@@ -16,11 +16,10 @@ from pydantic import BeforeValidator, ConfigDict, ValidationInfo, create_model, 
 
 from mpu_bench import solvers
 from mpu_bench.config.choices import KernelChoice, SolverChoice
-from mpu_bench.config.schema import in_one_form
 from mpu_bench.core.solver import Optimum, Solver
 from mpu_bench.document import Node, Positive, Strict
 from mpu_bench.errors import ConfigError
-from mpu_bench.scaled import Derived, Scaled, parse
+from mpu_bench.scaled import Derived, Scaled, in_one_form, parse
 from mpu_bench.solvers.multiclass import Reduction
 from mpu_bench.solvers.plugins.names import OF_THE_PROBLEM
 from mpu_bench.yaml_text import shown

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import (
-    AfterValidator,
     ByteSize,
     Field,
     TypeAdapter,
@@ -22,8 +20,6 @@ from mpu_bench.config import bounds
 from mpu_bench.config.drawings import Drawing
 from mpu_bench.config.rules import Judging
 from mpu_bench.document import MisfitError, Positive, Strict
-from mpu_bench.scaled import Derived, Scaled, parse
-from mpu_bench.yaml_text import shown
 
 FORMAT_VERSION: Final = 1
 Paper = Literal["mpu-2010", "forgetron-2005", "bpegasos-2010", "sbp-2012", "frank-wolfe-2012"]
@@ -45,7 +41,6 @@ Repeats = Annotated[int, Field(ge=1, le=bounds.MOST_REPEATS)]
 Seconds = Annotated[float, Field(gt=0, le=bounds.MOST_SECONDS)]
 Passes = Annotated[float, Field(gt=0, le=bounds.MOST_PASSES)]
 
-_EXACT, _LARGEST = 2**53, sys.float_info.max  # below the first every integer is a real number
 _ANY_SIZE = TypeAdapter(ByteSize)
 
 
@@ -68,68 +63,6 @@ Memory = Annotated[
         {"anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^[0-9.]+ *[A-Za-z]*$"}]}
     ),
 ]
-
-
-class KernelOptions(Strict):
-    """``normalize: true``, for any kernel, is K(a, b) / sqrt(K(a, a) K(b, b)): the cosine in feature space."""
-
-    normalize: bool | None = None
-
-
-class LinearKernel(KernelOptions):
-    """K(a, b) = a.b."""
-
-
-def in_one_form(number: float) -> float:
-    """Return a number of no declared type in the form in which it is kept, 1 whether it was given as 1 or as 1.0.
-
-    Results are kept under what depends on it.
-    """
-    real = float(number)
-    return int(real) if real.is_integer() and abs(real) < _EXACT else real
-
-
-def _number_or_scaled(given: Any) -> Any:
-    number = parse(given)
-    factor = number.factor if isinstance(number, Scaled) and number.by != "n" else number
-    if isinstance(factor, dict | Scaled | Derived):
-        raise ValueError("must be a number or one of {over-features: 4}, {over-mean-squared-distance: 2}")
-    if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor <= _LARGEST:
-        raise ValueError(f"must be greater than 0 and finite, not {shown(factor)}")
-    return Scaled(in_one_form(factor), number.by) if isinstance(number, Scaled) else in_one_form(factor)
-
-
-#: a number, or ``{over-features: g}``, g / d, or ``{over-mean-squared-distance: g}``, g over the mean squared
-#: distance of two training rows
-Scale = Annotated[Any, AfterValidator(_number_or_scaled)]
-
-
-class GaussianKernel(KernelOptions):
-    """K(a, b) = exp(-gamma ||a - b||^2), by gamma or by sigma2 = 1 / (2 gamma); K(a, a) is 1 anyway."""
-
-    gamma: Scale = None
-    sigma2: Positive | None = None
-
-    @model_validator(mode="after")
-    def _one_width(self) -> GaussianKernel:
-        if (self.gamma is None) == (self.sigma2 is None):
-            raise ValueError("give either gamma or sigma2")
-        return self
-
-
-class PolynomialKernel(KernelOptions):
-    """K(a, b) = (scale a.b + offset)^degree."""
-
-    degree: Annotated[int, Field(ge=1, le=100)]
-    scale: Scale = 1.0
-    offset: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-
-
-KERNELS: dict[str, type[Strict]] = {
-    "linear": LinearKernel,
-    "gaussian": GaussianKernel,
-    "polynomial": PolynomialKernel,
-}
 
 
 class SecondsOf(Strict):

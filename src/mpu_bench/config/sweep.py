@@ -19,11 +19,12 @@ from mpu_bench import solvers
 from mpu_bench.config.bounds import MOST_RUNS, MOST_TUNED, PlanSize, check_bound, combinations, product
 from mpu_bench.config.choices import Candidate, DatasetChoice, KernelChoice, SolverChoice, Tuning, ValidationSplit
 from mpu_bench.config.parameters import Names, check_answers, checked_parameters, names_of_parameters
-from mpu_bench.config.schema import KERNELS, RENAMED, File, Stop, Tune
+from mpu_bench.config.schema import RENAMED, File, Stop, Tune
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS
 from mpu_bench.document import Document, Label, Node
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import KERNELS
 from mpu_bench.scaled import Derived, parse
 from mpu_bench.yaml_text import shown
 
@@ -203,7 +204,7 @@ def _check_lists(node: Node) -> int:
 def _kernel(node: Node) -> KernelChoice:
     """Check a kernel with one value for each parameter."""
     name, below = named(node, "kernel", KERNELS)
-    checked = dict(below.validated(KERNELS[name]))
+    checked = dict(below.validated(KERNELS[name].options))
     return KernelChoice(name, {key: value for key, value in checked.items() if value is not None})
 
 
@@ -386,7 +387,7 @@ def _kernels(node: Node, solver: str, grid: TuningGrid) -> Iterator[list[KernelC
     entries = [node[i] for i in range(len(node.value))] if isinstance(node.value, list) else [node]
     for entry in entries:
         name, below = named(entry, "kernel", KERNELS)
-        grid.check(f"kernel '{name}'", KERNELS[name].model_fields, below.value, _KERNEL_PREFIX)
+        grid.check(f"kernel '{name}'", KERNELS[name].options.model_fields, below.value, _KERNEL_PREFIX)
         for given in _expanded(below.value):
             choices = [_kernel(entry.holding({name: given | values})) for values in grid.values(_KERNEL_PREFIX)]
             _check_linear(solver, choices[0], entry)

@@ -30,9 +30,9 @@ class CacheWarning(RuntimeWarning):
 
 @cache
 def source_hash() -> str:
-    """Return a hash of the text of every file that may hold jitted code (``core`` and ``solvers``)."""
+    """Return a hash of the text of every file that may hold jitted code (``core``, ``kernels`` and ``solvers``)."""
     digest = hashlib.sha256()
-    for folder in ("core", "solvers"):
+    for folder in ("core", "kernels", "solvers"):
         for path in sorted((_SOURCES / folder).rglob("*.py")):
             digest.update(str(path.relative_to(_SOURCES)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Kernel
-from mpu_bench.core.precision import Precision, is_single_enough_for_scores
 from mpu_bench.core.rows import Dense, Rows, any_rows, count, dot, take, to_scipy
 from mpu_bench.core.vectors import GROUP, Vectors, append, kernel_values, new_vectors, score
+from mpu_bench.kernels import Kernel
+from mpu_bench.kernels.precision import Precision, is_single_enough_for_scores
 
 _FEWEST_VECTORS, _MOST_VECTORS = 16, 4096  # that meet a row at once ...
 _MOST_VALUES = 1 << 24  # ... and their values: 64 MB in single precision, of very many columns

@@ -22,10 +22,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_type_hints
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
 
 from mpu_bench.core.counters import UNLIMITED
-from mpu_bench.core.kernels import Gaussian, Kernel, Linear
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.errors import ConfigError, DataError, OutOfRangeError
+from mpu_bench.kernels import Kernel
 
 
 class Status(IntEnum):
@@ -183,11 +183,9 @@ class Solver(ABC):
         ConfigError
             If the solver is linear, or needs a Gaussian kernel, and the kernel is another.
         """
-        kind = type(kernel).__name__.lower()
-        if self.kernels == "linear" and not isinstance(kernel, Linear):
-            raise ConfigError(f"{self.name} is a linear solver; it cannot train with a {kind} kernel")
-        if self.kernels == "gaussian" and not isinstance(kernel, Gaussian):
-            raise ConfigError(f"{self.name} needs a Gaussian kernel; it cannot train with a {kind} kernel")
+        wanted = {"linear": "is a linear solver", "gaussian": "needs a Gaussian kernel"}.get(self.kernels)
+        if wanted is not None and kernel.name != self.kernels:
+            raise ConfigError(f"{self.name} {wanted}; it cannot train with a {kernel.name} kernel")
 
     def check(self, problem: Problem, kernel: Kernel) -> None:
         """Refuse a problem or a kernel that this solver cannot train on; every `start` begins with it.

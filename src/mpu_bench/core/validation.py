@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
@@ -10,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.kernels import Gaussian, Polynomial, value, values
-from mpu_bench.core.kernels.polynomial import MOST_DEGREE
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel
 from mpu_bench.core.rows import Dense, Ones, Sparse
 from mpu_bench.core.voting import REST, MulticlassModel, SharedExpansions
+from mpu_bench.kernels import Kernel
 from mpu_bench.texts import one_line
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -114,20 +112,10 @@ def check_kernel(kernel: Any, name: str = "kernel") -> None:
     ------
     ValueError
     """
-    if type(kernel) not in value.bodies or type(kernel) not in values.bodies:
+    if not isinstance(kernel, Kernel):
         raise ValueError(f"{name} is {shown(kernel)}; it must be a kernel, such as Gaussian(gamma=1.0)")
-    if isinstance(kernel, Gaussian) and not (_is_finite(kernel.gamma) and kernel.gamma >= 0):
-        raise ValueError(f"{name} is {shown(kernel)}; gamma must be finite and at least 0")
-    if isinstance(kernel, Polynomial):
-        if not (_is_finite(kernel.scale) and _is_finite(kernel.offset)):
-            raise ValueError(f"{name} is {shown(kernel)}; scale and offset must be finite")
-        degree: Any = kernel.degree
-        if not (isinstance(degree, int | np.integer) and 0 <= degree <= MOST_DEGREE):
-            raise ValueError(f"{name} is {shown(kernel)}; degree must be a whole number from 0 to {MOST_DEGREE}")
-
-
-def _is_finite(number: Any) -> bool:
-    return isinstance(number, Real) and math.isfinite(number)
+    if (misfit := kernel.misfit()) is not None:
+        raise ValueError(f"{name} is {shown(kernel)}; {' '.join(misfit)}")
 
 
 def _check_array(

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit, jit_dispatch
-from mpu_bench.core.kernels import values
-from mpu_bench.core.precision import Precision
 from mpu_bench.core.rows import Dense, Ones, Rows, nonzeros, squared_norm
+from mpu_bench.kernels import values
+from mpu_bench.kernels.precision import Precision
 
 _VECTORS_AT_ONCE = 4096  # their sums stay in the nearest cache
 _COLUMNS_AT_ONCE = 4

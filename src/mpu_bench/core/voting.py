@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel, LinearModel, Model, ScoredModel, all_finite, used_columns, vector_blocks
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, any_rows, count, take
 from mpu_bench.core.vectors import kernel_values
+from mpu_bench.kernels import Kernel
 
 REST = -1  #: instead of a class: all the others
 _SCORES_AT_ONCE = 1 << 22  # of machines: 32 MB

@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mpu_bench.core import answers
 from mpu_bench.core.clock import COMPILER
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UNLIMITED
-from mpu_bench.core.kernels import Kernel, Linear
 from mpu_bench.core.models import KernelModel, LinearModel, Model, all_finite
 from mpu_bench.core.rows import Rows, squared_norms, take
 from mpu_bench.core.solver import Measures, Solver, Status, Until
@@ -34,6 +33,7 @@ from mpu_bench.estimators.parameters import (
     warn,
 )
 from mpu_bench.estimators.saving import saved_model
+from mpu_bench.kernels import Kernel, Linear
 from mpu_bench.preprocessing import Preprocessing
 from mpu_bench.solvers import load
 from mpu_bench.solvers.multiclass import Multiclass

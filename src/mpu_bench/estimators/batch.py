@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.solver import Solver
 from mpu_bench.estimators.kernels import kernel_named
 from mpu_bench.estimators.mixins import KernelClassifier, TwoClassClassifier, WeightedClassifier
 from mpu_bench.estimators.parameters import regularization
+from mpu_bench.kernels import Kernel
 
 
 @dataclass(eq=False, repr=False)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.kernels import Linear
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model
 from mpu_bench.core.voting import MulticlassModel
 from mpu_bench.estimators.inputs import as_array
+from mpu_bench.kernels import Linear
 
 
 def machines_of(model: Model) -> Any:

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
-from mpu_bench.core.kernels.polynomial import MOST_DEGREE
 from mpu_bench.estimators.inputs import is_sparse
+from mpu_bench.estimators.parameters import one_of
+from mpu_bench.kernels import KERNELS, Kernel
 
-KERNELS = ("linear", "poly", "rbf")
 _LEAST_VARIANCE = float(np.finfo(np.float64).tiny)  # of X: less has few digits, and its reciprocal may be infinite
 
 
@@ -19,7 +18,7 @@ def kernel_named(name: str, gamma: float | str, X: Any, degree: int = 3, coef0: 
 
     Parameters
     ----------
-    name : {"linear", "poly", "rbf"}
+    name : {"linear", "poly", "rbf"}, or the name of another kernel
         a.b, (gamma a.b + coef0)^degree, or exp(-gamma ||a - b||^2).
     gamma : float, "scale" or "auto"
         ``"scale"``: 1 / (d var(X)), ``"auto"``: 1 / d.
@@ -33,18 +32,16 @@ def kernel_named(name: str, gamma: float | str, X: Any, degree: int = 3, coef0: 
     ValueError
         If there is no such kernel, or a parameter is outside its range.
     """
+    kinds = {kind.sklearn_name or kind.name: kind for kind in KERNELS.values()}
+    kind, word_of = kinds[one_of(sorted(kinds), kernel=name)], kinds[name].sklearn_words
     _check_gamma(gamma)
-    if name == "linear":
-        return Linear()
-    if name == "rbf":
-        return Gaussian(_gamma(gamma, X))
-    if name == "poly":
-        if not isinstance(degree, int | np.integer) or not 0 <= degree <= MOST_DEGREE:
-            raise ValueError(f"degree is {degree!r}; it must be a whole number from 0 to {MOST_DEGREE}")
-        if not np.isfinite(coef0):
-            raise ValueError(f"coef0 is {coef0!r}; it must be finite")
-        return Polynomial(_gamma(gamma, X), float(coef0), int(degree))
-    raise ValueError(f"kernel is {name!r}; it must be one of {', '.join(map(repr, KERNELS))}")
+    words: dict[str, Any] = {"degree": int(degree), "coef0": float(coef0)}
+    if "gamma" in word_of.values():
+        words["gamma"] = _gamma(gamma, X)
+    kernel = kind(**{parameter: words[word] for parameter, word in word_of.items()})
+    if (misfit := kernel.misfit()) is not None:
+        raise ValueError(f"{word_of[misfit[0]]} is {getattr(kernel, misfit[0])!r}; it {misfit[1]}")
+    return kernel
 
 
 def _gamma(gamma: float | str, X: Any) -> float:

@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.solver import Solver
 from mpu_bench.estimators.base import SolverClassifier
 from mpu_bench.estimators.inputs import with_ones
 from mpu_bench.estimators.kernels import kernel_named
 from mpu_bench.estimators.parameters import as_it_was_if_refused, one_of
+from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.multiclass import Multiclass, Reduction
 
 #: what `multi_class` may be -> what it is called in a config

@@ -20,8 +20,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from mpu_bench.core.counters import PRESENTED
-from mpu_bench.core.gram import refuse_overflow
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, any_rows, squared_norms
 from mpu_bench.core.solver import Until
@@ -30,6 +28,8 @@ from mpu_bench.estimators.base import ROWS
 from mpu_bench.estimators.inputs import problem_of, rows_of
 from mpu_bench.estimators.mixins import KernelClassifier
 from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, check_types, one_of
+from mpu_bench.kernels import Kernel
+from mpu_bench.kernels.matrix import refuse_overflow
 from mpu_bench.solvers.online.budget_perceptrons import BudgetPerceptron
 from mpu_bench.solvers.online.online import OnlineSolver, functions_for
 from mpu_bench.solvers.online.sparseness import Sparseness
@@ -455,7 +455,7 @@ def _refuse_overflow(state: Any, rows: Rows) -> None:
     Raises
     ------
     DataError
-        As of `core.gram.refuse_overflow`.
+        As of `kernels.matrix.refuse_overflow`.
     """
     hypothesis = next(getattr(state, name) for name in ("hypothesis", "hypotheses", "w") if hasattr(state, name))
     refuse_overflow(squared_norms(rows), state.kernel, hypothesis.vectors.squared_norms.dtype)

@@ -11,11 +11,11 @@ import numpy as np
 
 from mpu_bench import solvers
 from mpu_bench.config.choices import KernelChoice
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense, Ones, Rows, take
 from mpu_bench.core.solver import Solver
 from mpu_bench.experiment.run import Run
+from mpu_bench.kernels import Kernel
 from mpu_bench.scaled import Divisor, Scaled
 from mpu_bench.solvers.multiclass import Multiclass
 from mpu_bench.solvers.plugins.names import OF_THE_PROBLEM

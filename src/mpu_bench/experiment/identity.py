@@ -15,7 +15,6 @@ from dataclasses import fields, replace
 from typing import Any
 
 from mpu_bench import solvers
-from mpu_bench.config.schema import KERNELS
 from mpu_bench.experiment.run import Run
 from mpu_bench.scaled import to_json
 
@@ -37,10 +36,13 @@ def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:
         Of the data.
     needed : sequence of str
     """
+    from mpu_bench.kernels import KERNELS
+
     choice, settings = run.solver, run.settings
     solver = solvers.load(choice.name)
     of_solver = {field.name: field.default for field in fields(solver)}
-    of_kernel = {name: field.default for name, field in KERNELS[choice.kernel.name].model_fields.items()}
+    options = KERNELS[choice.kernel.name].options
+    of_kernel = {name: field.default for name, field in options.model_fields.items()}
     content = {
         "solver": choice.name,
         "versions": _versions(choice.name, choice.parameters),

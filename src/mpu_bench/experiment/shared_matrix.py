@@ -23,14 +23,14 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from mpu_bench.core import gram
 from mpu_bench.core.clock import Clock
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Solver
 from mpu_bench.errors import StoreError
 from mpu_bench.experiment.run import Run
 from mpu_bench.files import process_lock
+from mpu_bench.kernels import Kernel
+from mpu_bench.kernels import matrix as kernel_matrix
 
 FOLDER = "kernel-matrices"  #: in the results folder
 DISTURBS = "its kernel rows are shared"  #: why seconds are not judged
@@ -74,7 +74,7 @@ def attach(
             values = _mapped(path, problem.n, "c")  # what a solver writes by mistake changes no file
     except (OSError, StoreError) as fault:
         return None, f"its kernel matrix is not shared: {path}: {getattr(fault, 'strerror', None) or fault}"
-    gram.share(gram.SharedRows(problem.train, kernel, values))
+    kernel_matrix.share(kernel_matrix.SharedRows(problem.train, kernel, values))
     return seconds, ""
 
 
@@ -109,10 +109,10 @@ def _make(path: Path, size: int, allowed: int, problem: Problem, kernel: Kernel,
     try:
         _reserve(part, size)
         values = _mapped(part, problem.n, "r+")
-        matrix = gram.build(problem.train, problem.features, kernel, memory=0, precision="single")
-        gram.compute_all(matrix, values[:1], 1, tell)  # compiles
+        matrix = kernel_matrix.build(problem.train, problem.features, kernel, memory=0, precision="single")
+        kernel_matrix.compute_all(matrix, values[:1], 1, tell)  # compiles
         with clock:
-            gram.compute_all(matrix, values, os.cpu_count() or 1, tell_now_and_then)
+            kernel_matrix.compute_all(matrix, values, os.cpu_count() or 1, tell_now_and_then)
         part.rename(path)
     except BaseException:
         part.unlink(missing_ok=True)

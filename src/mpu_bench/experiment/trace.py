@@ -16,12 +16,12 @@ import numpy as np
 from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.core import answers, counters
 from mpu_bench.core.clock import Clock
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import FourierModel, Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.errors import SolverError
 from mpu_bench.experiment.messages import Evaluating, Progress
+from mpu_bench.kernels import Kernel
 from mpu_bench.models.evaluation import errors_by_class
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, Ending, RunStatus
 

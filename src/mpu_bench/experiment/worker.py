@@ -132,13 +132,13 @@ class RunExecutor:
 
     def _execute(self, task: Task, threads: set[threading.Thread]) -> Finished:
         from mpu_bench import solvers
-        from mpu_bench.core import gram
         from mpu_bench.experiment import bind, machine_code, shared_matrix, trace
+        from mpu_bench.kernels import matrix as kernel_matrix
         from mpu_bench.models.parts import bytes_of
 
         run, settings, began = task.run, task.run.settings, time.perf_counter()
-        gram.set_allowance(settings.kernel_memory, self.jobs)
-        gram.share(None)
+        kernel_matrix.set_allowance(settings.kernel_memory, self.jobs)
+        kernel_matrix.share(None)
         if settings.plugins:
             if self.has_own_process:
                 _forget_signal_handlers()
@@ -166,7 +166,7 @@ class RunExecutor:
         probe = self._known_probe(task)
         self._memory.begin(problem)
         self.send(Phase("training"))
-        with warnings.catch_warnings(record=True) as caught, gram.threads(settings.threads):
+        with warnings.catch_warnings(record=True) as caught, kernel_matrix.threads(settings.threads):
             warnings.simplefilter("always")
             traced = trace.train(
                 solver, problem, kernel, run.seed, settings.stop, settings.checkpoints, self.send, task.optimum,
@@ -259,10 +259,10 @@ class RunExecutor:
             rows and be right on all, so that only its run says what becomes of it.
         """
         from mpu_bench.config.schema import Checkpoints, Stop
-        from mpu_bench.core import gram
         from mpu_bench.core.cache import CacheWarning
         from mpu_bench.core.clock import COMPILER
         from mpu_bench.experiment import bind, machine_code, trace
+        from mpu_bench.kernels import matrix as kernel_matrix
 
         types = tuple((type(rows), *(array.dtype for array in rows)) for rows in (problem.train, problem.test))
         key = (run.solver.name, machine_code.variant(run), run.solver.kernel.name, types)
@@ -274,7 +274,7 @@ class RunExecutor:
         cold = ""
         self._is_warming_up = True
         try:
-            with warnings.catch_warnings(), gram.threads(run.settings.threads):
+            with warnings.catch_warnings(), kernel_matrix.threads(run.settings.threads):
                 warnings.simplefilter("ignore")
                 warnings.simplefilter("default", CacheWarning)
                 solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)

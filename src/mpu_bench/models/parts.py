@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mpu_bench.core import kernels
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model, all_finite
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse
 from mpu_bench.core.validation import check_model
 from mpu_bench.core.voting import MulticlassModel, SharedExpansions
 from mpu_bench.document import Strict
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import KERNELS, Kernel
 
 Arrays = dict[str, NDArray[Any]]
 Count = Annotated[int, Field(ge=1, lt=2**32)]
@@ -24,30 +26,9 @@ Storage = Literal["dense", "sparse", "ones"]
 _STORAGES: Mapping[type[Any], Storage] = {Dense: "dense", Sparse: "sparse", Ones: "ones"}
 
 
-class LinearKernel(Strict):
-    """K(a, b) = a.b."""
-
-    kind: Literal["linear"] = "linear"
-
-
-class GaussianKernel(Strict):
-    """K(a, b) = exp(-gamma ||a - b||^2)."""
-
-    kind: Literal["gaussian"] = "gaussian"
-    gamma: Finite
-
-
-class PolynomialKernel(Strict):
-    """K(a, b) = (scale a.b + offset)^degree, plain or normalized."""
-
-    kind: Literal["polynomial"] = "polynomial"
-    scale: Finite
-    offset: Finite
-    degree: int
-    normalize: bool = False
-
-
-KernelKind = Annotated[LinearKernel | GaussianKernel | PolynomialKernel, Field(discriminator="kind")]
+_AnyKernel: Any = Annotated[
+    reduce(or_, (kernel.description() for kernel in KERNELS.values())), Field(discriminator="kind")
+]
 
 
 class Parts(Strict):
@@ -73,7 +54,7 @@ class Parts(Strict):
     features: Count
     constant: Annotated[float, Field(ge=-1e38, le=1e38)] | None = None
     storage: Storage | None = None
-    kernel: KernelKind | None = None
+    kernel: _AnyKernel | None = None
     bias: Finite = 0.0
     classes: Count | None = None
 
@@ -120,7 +101,9 @@ def _machine_parts(machines: Any, features: int, constant: float | None) -> tupl
         return Parts(kind="fourier", features=features, constant=constant), arrays
     if isinstance(machines, LinearModel):
         weights = machines.weights
-        arrays = {"weights": weights} if constant is None else _split(weights)
+        arrays = (
+            {"weights": weights} if constant is None else {"weights": weights[:, :-1], "intercepts": weights[:, -1]}
+        )
         return Parts(kind="linear", features=features, constant=constant), arrays
     vectors = {f"vector-{name}": part for name, part in zip(machines.vectors._fields, machines.vectors, strict=True)}
     one = isinstance(machines, KernelModel)
@@ -136,19 +119,10 @@ def _machine_parts(machines: Any, features: int, constant: float | None) -> tupl
     return parts, vectors | {name: getattr(machines, name) for name in names}
 
 
-def _split(weights: NDArray[np.float64]) -> Arrays:
-    return {"weights": weights[:, :-1], "intercepts": weights[:, -1]}
-
-
-def _described(kernel: kernels.Kernel) -> Any:
-    if isinstance(kernel, kernels.Linear):
-        return LinearKernel()
-    if isinstance(kernel, kernels.Gaussian):
-        return GaussianKernel(gamma=float(kernel.gamma))
-    if isinstance(kernel, kernels.Polynomial):
-        scale, offset, degree = float(kernel.scale), float(kernel.offset), int(kernel.degree)
-        return PolynomialKernel(scale=scale, offset=offset, degree=degree, normalize=bool(kernel.normalize))
-    raise DataError(f"a model with the kernel {kernel} cannot be saved; linear, Gaussian and polynomial kernels can")
+def _described(kernel: Any) -> Strict:
+    if not isinstance(kernel, Kernel):
+        raise DataError(f"a model with the kernel {kernel} cannot be saved; one of mpu_bench.kernels can")
+    return kernel.described()
 
 
 def put_together(parts: Parts, arrays: Mapping[str, NDArray[Any]], classes: int) -> Model:
@@ -167,12 +141,12 @@ def put_together(parts: Parts, arrays: Mapping[str, NDArray[Any]], classes: int)
         If the arrays are not those of such a model: one is missing, of another shape or type, or holds a number that
         compiled code must not meet.
     """
-    left = _Left(dict(arrays))
-    pairs = None if parts.classes is None else left.take("pairs")
+    left = dict(arrays)
+    pairs = None if parts.classes is None else _take(left, "pairs")
     machines = _machines(parts, left)
     model: Model = machines
-    if left.arrays:
-        raise ValueError(f"there is an array '{min(left.arrays)}' too many")
+    if left:
+        raise ValueError(f"there is an array '{min(left)}' too many")
     if pairs is not None:
         model = MulticlassModel(machines, pairs, parts.classes or 0)
     elif isinstance(machines, SharedExpansions):
@@ -181,59 +155,49 @@ def put_together(parts: Parts, arrays: Mapping[str, NDArray[Any]], classes: int)
     return model
 
 
-class _Left:
-    """The arrays that have not been taken yet."""
-
-    def __init__(self, arrays: Arrays) -> None:
-        self.arrays = arrays
-
-    def take(self, name: str) -> NDArray[Any]:
-        """Return an array, whose numbers are finite."""
-        if name not in self.arrays:
-            raise ValueError(f"there is no array '{name}'")
-        array = self.arrays.pop(name)
-        if not all_finite(array):
-            raise ValueError(f"'{name}' has a number that is not finite")
-        return array
+def _take(left: Arrays, name: str) -> NDArray[Any]:
+    """Remove an array from those that are left, and return it; its numbers are finite."""
+    if name not in left:
+        raise ValueError(f"there is no array '{name}'")
+    array = left.pop(name)
+    if not all_finite(array):
+        raise ValueError(f"'{name}' has a number that is not finite")
+    return array
 
 
-def _machines(parts: Parts, left: _Left) -> Any:
+def _machines(parts: Parts, left: Arrays) -> Any:
     match parts.kind:
         case "linear":
-            weights = left.take("weights")
+            weights = _take(left, "weights")
             if parts.constant is not None:
-                weights = np.ascontiguousarray(np.column_stack([weights, left.take("intercepts")]))
+                weights = np.ascontiguousarray(np.column_stack([weights, _take(left, "intercepts")]))
             return LinearModel(weights)
         case "fourier":
-            return FourierModel(left.take("weights"), left.take("frequencies"))
+            return FourierModel(_take(left, "weights"), _take(left, "frequencies"))
         case "kernel":
-            shared = _vectors(parts, left), left.take("coefficients"), _kernel(parts)
+            shared = _vectors(parts, left), _take(left, "coefficients"), _kernel(parts)
             return KernelModel(*shared, parts.features, parts.bias)
         case "expansions":
             names = ("starts", "machines", "coefficients", "biases")
-            own = {name: left.take(name) for name in names}
+            own = {name: _take(left, name) for name in names}
             return SharedExpansions(_vectors(parts, left), **own, kernel=_kernel(parts), features=parts.features)
     raise ValueError(f"a model of kind '{parts.kind}' is not known")
 
 
-def _vectors(parts: Parts, left: _Left) -> Rows:
+def _vectors(parts: Parts, left: Arrays) -> Rows:
     match parts.storage:
         case "dense":
-            return Dense(left.take("vector-values"))
+            return Dense(_take(left, "vector-values"))
         case "sparse":
-            values = left.take("vector-values")
-            return Sparse(values, left.take("vector-indices"), left.take("vector-starts"))
+            values = _take(left, "vector-values")
+            return Sparse(values, _take(left, "vector-indices"), _take(left, "vector-starts"))
         case "ones":
-            return Ones(left.take("vector-indices"), left.take("vector-starts"))
+            return Ones(_take(left, "vector-indices"), _take(left, "vector-starts"))
     raise ValueError("it does not say how the vectors are stored")
 
 
-def _kernel(parts: Parts) -> kernels.Kernel:
-    match parts.kernel:
-        case GaussianKernel(gamma=gamma):
-            return kernels.Gaussian(gamma)
-        case PolynomialKernel(scale=scale, offset=offset, degree=degree, normalize=normalize):
-            return kernels.Polynomial(scale, offset, degree, normalize)
-        case LinearKernel():
-            return kernels.Linear()
-    raise ValueError("it does not say its kernel")
+def _kernel(parts: Parts) -> Kernel:
+    if parts.kernel is None:
+        raise ValueError("it does not say its kernel")
+    parameters = dict(parts.kernel)
+    return KERNELS[parameters.pop("kind")](**parameters)

@@ -12,11 +12,9 @@ import yaml
 
 from mpu_bench.config.bounds import MOST_PASSES
 from mpu_bench.core.counters import UNLIMITED
-from mpu_bench.core.kernels import Gaussian, Kernel, Linear
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare.load import preprocessing_of, training_content
-from mpu_bench.errors import ConfigError
 from mpu_bench.estimators.mixins import REDUCTIONS
 from mpu_bench.estimators.online import OnlineClassifier
 from mpu_bench.models.classes import Classes
@@ -86,20 +84,12 @@ def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, A
     content = {
         "name": f"try-{source.dataset}-again",
         "dataset": dataset,
-        "kernel": _kernel(kernel),
+        "kernel": {kernel.name: kernel.parameters} if kernel.parameters else kernel.name,
         "solvers": [{solver.name: parameters}],
         "seed": classifier.random_state,
         **({} if most >= UNLIMITED else {"stop": {"passes": _passes(classifier, most / rows)}}),
     }
     return _HEAD.format(file=one_line(Path(file).name)) + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-
-
-def _kernel(kernel: Kernel) -> Any:
-    if isinstance(kernel, Linear):
-        return "linear"
-    if isinstance(kernel, Gaussian):
-        return {"gaussian": {"gamma": float(kernel.gamma)}}
-    raise ConfigError(f"a config for the kernel {kernel} is not written; train it with a config of your own")
 
 
 def _plain(value: Any) -> Any:

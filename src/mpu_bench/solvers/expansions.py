@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.gram import Gram
-from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.precision import sum_rounding
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import squared_norms
 from mpu_bench.core.solver import Measures
+from mpu_bench.kernels import Kernel
+from mpu_bench.kernels.matrix import Gram
+from mpu_bench.kernels.precision import sum_rounding
 from mpu_bench.solvers.certificates import Weight, certify_kernel, kernel_primal, rounding
 
 _MOST_PRODUCTS = 1 << 31  # of two numbers, without another look at what they cost: about a second
@@ -47,7 +47,7 @@ class Kept(NamedTuple):
         """Return them with an estimate of the rounding of the kernel values in them."""
         kernel, norms = self.gram.kernel, squared_norms(problem.train)
         wrong = sum_rounding(norms, kernel, float(np.linalg.norm(coefficients)), self.gram.kept.dtype)
-        if isinstance(kernel, Gaussian):
+        if kernel.shift_invariant:
             wrong *= kernel.growth(norms.max())
         return Responses(self.values, np.full(len(self.values), wrong))
 

@@ -33,13 +33,13 @@ from numpy.typing import NDArray
 from mpu_bench.core import answers
 from mpu_bench.core.clock import untimed
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UNLIMITED, new_counters, reached
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import FACTS, Measures, Solver, Status, Until
 from mpu_bench.core.voting import REST, combined
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Kernel
 
 Reduction = Literal["one-against-one", "one-against-rest"]
 

@@ -24,10 +24,10 @@ from model_examples import (
     raw_rows,
     saved,
 )
-from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.models import KernelModel, LinearModel, labels_of
 from mpu_bench.core.rows import Dense
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Gaussian
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.export.onnx_graph import onnx_bytes, runtime_answers
 from mpu_bench.models.export.portable import portable

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.lru import full_lru
 from mpu_bench.core.solver import Status, Until
+from mpu_bench.kernels import Gaussian
 from oracles import toys
 
 

@@ -3,10 +3,10 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
-from mpu_bench.core.kernels import Polynomial
 from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import UserError
+from mpu_bench.kernels import Polynomial
 from oracles import quadratic_programs, responses_kept, toys
 
 Pegasos = solvers.load("pegasos-kernel")

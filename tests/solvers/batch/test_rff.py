@@ -3,10 +3,10 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED
-from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.core.models import FourierModel, fourier_features
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import UserError
+from mpu_bench.kernels import Gaussian, Linear
 from mpu_bench.solvers.batch import rff
 from oracles import quadratic_programs, toys
 

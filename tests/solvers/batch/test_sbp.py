@@ -4,12 +4,12 @@ from scipy.optimize import minimize
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import UserError
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from oracles import quadratic_programs, responses_kept, toys
 from oracles.toys import more
 

@@ -3,9 +3,9 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
-from mpu_bench.core.kernels import Linear, Polynomial
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import UserError
+from mpu_bench.kernels import Linear, Polynomial
 from oracles import quadratic_programs, toys
 from oracles.toys import more
 

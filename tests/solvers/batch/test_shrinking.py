@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mpu_bench.core import gram
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, new_counters
-from mpu_bench.core.kernels import Linear
+from mpu_bench.kernels import Linear
+from mpu_bench.kernels import matrix as kernel_matrix
 from mpu_bench.solvers.batch.shrinking import (
     coefficients,
     new_active_rows,
@@ -27,7 +27,7 @@ def matrix():
 
 @pytest.fixture
 def held(matrix):
-    return gram.build(toys.KINDS["dense"](matrix), 7, Linear(), precision="double")
+    return kernel_matrix.build(toys.KINDS["dense"](matrix), 7, Linear(), precision="double")
 
 
 @pytest.fixture

@@ -4,14 +4,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpu_bench import solvers
-from mpu_bench.core import gram
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, new_counters
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import ConfigError, DataError
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
+from mpu_bench.kernels import matrix as kernel_matrix
 from mpu_bench.solvers.batch import smo
 from mpu_bench.solvers.batch.shrinking import Variables, coefficients, reconstruct_gradient, update_bounds
 from mpu_bench.solvers.batch.smo import SMO
@@ -31,7 +31,7 @@ def solution(state):
     """Return beta and -y grad by example."""
     variables = Variables(*map(np.copy, state.work.variables))
     if variables.active_size[0] < len(variables.beta):
-        reconstruct_gradient(gram.copy_without_rows(state.gram), variables, new_counters())
+        reconstruct_gradient(kernel_matrix.copy_without_rows(state.gram), variables, new_counters())
     return coefficients(state.work.variables), variables.minus_y_grad
 
 
@@ -105,10 +105,10 @@ def test_shrinking_changes_nothing_but_the_way(memory, C):
     labels = labels ^ (np.random.default_rng(5).random(400) < 0.15)
     problem, solver = toys.problem(matrix, labels, "dense"), SMO(C=C, bias=True, tolerance=1e-4)
     try:
-        gram.set_allowance(memory)
+        kernel_matrix.set_allowance(memory)
         state, whole = solver.start(problem, KERNELS[1], 0), train(solver, problem)
     finally:
-        gram.set_allowance(None)
+        kernel_matrix.set_allowance(None)
     active, checked = [], 0
     while solver.advance(state, more(state, presented=100)) != Status.DONE:
         active.append(int(state.work.variables.active_size[0]))

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES
-from mpu_bench.core.kernels import Linear
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Linear
 from oracles import toys
 from oracles.toys import train
 

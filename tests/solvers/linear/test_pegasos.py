@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES
-from mpu_bench.core.kernels import Linear
 from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Linear
 from oracles import linear_svm, pegasos, toys
 from oracles.toys import more
 

@@ -5,9 +5,9 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.solver import Status
 from mpu_bench.errors import ConfigError, UserError
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from oracles import meb, toys
 from oracles.meb import CASES, one_feature, products_of, trained, weights
 from oracles.toys import more

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mpu_bench import solvers
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.solver import Status
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from oracles import meb, toys
 from oracles.meb import trained, weights
 

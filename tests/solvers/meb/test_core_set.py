@@ -5,8 +5,8 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, new_counters
-from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.rows import any_rows
+from mpu_bench.kernels import Gaussian
 from mpu_bench.solvers.meb.core_set import compact, row
 from oracles import kernel_svm, toys
 from oracles.meb import full_core_set, trained, weights

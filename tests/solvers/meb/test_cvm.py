@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from mpu_bench import solvers
-from mpu_bench.core.kernels import Linear, Polynomial
 from mpu_bench.core.solver import Status
 from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Linear, Polynomial
 from oracles import meb, toys
 from oracles.meb import products_of, trained
 

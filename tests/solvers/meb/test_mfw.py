@@ -3,8 +3,8 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import PRESENTED
-from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.solver import Status
+from mpu_bench.kernels import Gaussian
 from mpu_bench.solvers.meb.mfw import MFW
 from oracles import toys
 from oracles.meb import KERNELS, frank_wolfe, products_of, trained, weights

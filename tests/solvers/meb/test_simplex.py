@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from mpu_bench.core.counters import UPDATES, new_counters
-from mpu_bench.core.kernels import Linear
+from mpu_bench.kernels import Linear
 from mpu_bench.solvers.meb.simplex import minimise
 from oracles import toys
 from oracles.meb import KERNELS, full_core_set, least_square, one_feature, products_of

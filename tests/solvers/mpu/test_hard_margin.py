@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import PRESENTED, UPDATES
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.solvers.mpu import hard_margin
 from mpu_bench.solvers.mpu.mpu import ALL
 from oracles import margin_perceptron, quadratic_programs, toys

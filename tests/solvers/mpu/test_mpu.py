@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
-from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import ConfigError, DataError
+from mpu_bench.kernels import Gaussian, Linear
 from mpu_bench.solvers.mpu.mpu import ALL
 from oracles import linear_svm, margin_perceptron, quadratic_programs, toys
 from oracles.margin_perceptron import maximum, patterns_of

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from oracles import quadratic_programs, toys
 from oracles.toys import train
 

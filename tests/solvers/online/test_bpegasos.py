@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
-from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Stream
 from mpu_bench.errors import UserError
+from mpu_bench.kernels import Gaussian, Linear
 from oracles import bpegasos, toys
 
 BPegasos = solvers.load("bpegasos")

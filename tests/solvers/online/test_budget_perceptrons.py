@@ -3,9 +3,9 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, STEPS, UPDATES
-from mpu_bench.core.kernels import Polynomial
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.core.stream import Stream
+from mpu_bench.kernels import Polynomial
 from oracles import budget_perceptrons as plain
 from oracles import toys
 from oracles.toys import more

@@ -3,7 +3,7 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import UPDATES
-from mpu_bench.core.kernels import Gaussian
+from mpu_bench.kernels import Gaussian
 from oracles import toys
 from oracles.toys import more
 

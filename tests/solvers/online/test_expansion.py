@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.rows import Dense
+from mpu_bench.kernels import Gaussian
 from mpu_bench.solvers.online.expansion import (
     add_to_average,
     insert,

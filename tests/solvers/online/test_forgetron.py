@@ -6,8 +6,8 @@ from sklearn.svm import LinearSVC
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import UPDATES
-from mpu_bench.core.kernels import Gaussian, Polynomial
 from mpu_bench.core.solver import Status, Until
+from mpu_bench.kernels import Gaussian, Polynomial
 from mpu_bench.solvers.online.forgetron import shrink
 from oracles import budget_perceptrons as plain
 from oracles import toys

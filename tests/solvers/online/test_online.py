@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from mpu_bench import solvers
-from mpu_bench.core.kernels import Linear, Polynomial
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.core.vectors import new_vectors
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Linear, Polynomial
 from mpu_bench.solvers.online.online import functions_for, with_doubled_capacity
 from mpu_bench.solvers.online.perceptron import Hypothesis
 from oracles import toys

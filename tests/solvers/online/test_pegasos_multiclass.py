@@ -3,9 +3,9 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS
-from mpu_bench.core.kernels import Gaussian
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.core.stream import Stream
+from mpu_bench.kernels import Gaussian
 from oracles import bpegasos, toys
 
 PegasosMulticlass = solvers.load("pegasos-multiclass")

@@ -3,9 +3,9 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import UPDATES
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Until
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from oracles import toys
 from oracles.bpegasos import Expansion, project_smallest
 from oracles.toys import more

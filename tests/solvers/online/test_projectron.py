@@ -5,14 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpu_bench import solvers
-from mpu_bench.core import kernels
+from mpu_bench import kernels, solvers
 from mpu_bench.core.clock import UNTIMED
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
-from mpu_bench.core.kernels import Gaussian, Polynomial
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.core.stream import Stream
 from mpu_bench.errors import DataError, UserError
+from mpu_bench.kernels import Gaussian, Polynomial
 from oracles import projectron, toys
 from oracles.toys import more
 

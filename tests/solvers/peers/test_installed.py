@@ -5,8 +5,8 @@ import importlib.util
 import pytest
 
 from mpu_bench import solvers
-from mpu_bench.core.kernels import Linear
 from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Linear
 from oracles import toys
 
 REASONS = {

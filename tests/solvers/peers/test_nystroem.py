@@ -5,9 +5,9 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS
-from mpu_bench.core.kernels import Gaussian, Linear
 from mpu_bench.core.solver import Status
 from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Gaussian, Linear
 from mpu_bench.solvers.multiclass import Multiclass
 from oracles import kernel_svm, linear_svm, quadratic_programs, toys
 from oracles.toys import train

@@ -5,9 +5,9 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.solver import Status
 from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.solvers.multiclass import Multiclass
 from oracles import kernel_svm, toys
 from oracles.toys import train
@@ -54,5 +54,5 @@ def test_several_classes_are_voted_on_as_with_libsvm():
 
 
 def test_a_kernel_that_it_lacks_is_refused():
-    with pytest.raises(ConfigError, match="onedal-svc: wants a scale and a degree above 0 and no normalize"):
+    with pytest.raises(ConfigError, match="wants a scale and a degree above 0 and no normalize"):
         train(solvers.load("onedal-svc")(), toys.problem(*toys.real(), "dense"), Polynomial(1.0, 1.0, 2, True))

@@ -74,11 +74,10 @@ def compared(model: Portable, source: Source, rows: RowsAtHand, how: FixedPoint 
     if how is not None:
         given = how.features(rows.features) if rows.numbers is None else how.rows(rows.numbers)
     with tempfile.TemporaryDirectory() as folder:
-        found = compiler.answers(source, given, model.scores, model.machines, Path(folder), prepared)
-    differ = int(np.count_nonzero(found.labels != labels_of(rows.scores)))
-    if how is not None:
-        return Agreement(len(given), differ, None)
-    return Agreement(len(given), differ, float(np.abs(found.scores - rows.scores).max(initial=0.0)))
+        labels, scores = compiler.answers(source, given, model.scores, model.machines, Path(folder), prepared)
+    differ = int(np.count_nonzero(labels != labels_of(rows.scores)))
+    largest = float(np.abs(scores - rows.scores).max(initial=0.0)) if how is None else None
+    return Agreement(len(given), differ, largest)
 
 
 def compiled_size(source: Source) -> compiler.Size:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.kernels import Gaussian, Polynomial
 from mpu_bench.core.voting import REST
 from mpu_bench.errors import DataError
 from mpu_bench.models.export.c_fixed_machines import (
@@ -27,7 +26,7 @@ from mpu_bench.models.export.c_fixed_machines import (
     power_of_two,
 )
 from mpu_bench.models.export.c_float import Source, defines, heading, public_functions, vote_code
-from mpu_bench.models.export.c_text import Constants, identifier, labels_table
+from mpu_bench.models.export.c_text import Constants, function, identifier, labels_table
 from mpu_bench.models.export.portable import Portable
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table
 
@@ -49,7 +48,7 @@ def fixed_point(model: Portable, features: NDArray[np.float32], bits: int = 16) 
         If the ranges cannot be held.
     """
     _check_possible(model)
-    spare = 2 if isinstance(model.kernel, Gaussian) else 1  # a difference of two features is squared
+    spare = 2 if model.kernel.shift_invariant else 1  # a difference of two features is squared
     largest = 2 ** (bits - spare) - 1
     vectors = 0.0 if model.vectors is None or not model.vectors.nnz else float(np.abs(model.vectors.data).max())
     most = max(float(np.abs(features).max(initial=0.0)), vectors)
@@ -64,8 +63,6 @@ def _check_possible(model: Portable) -> None:
         raise DataError("fixed point: rows are divided by their norms, which integers do not; export floats")
     if steps is not None and getattr(steps, "multiply_by", 1.0) == 0:
         raise DataError("fixed point: the preprocessing multiplies by zero")
-    if isinstance(model.kernel, Polynomial) and model.kernel.normalize:
-        raise DataError("fixed point: a normalized polynomial kernel needs square roots; export floats")
 
 
 def _sources(model: Portable) -> list[tuple[int, float, float] | int]:
@@ -191,9 +188,8 @@ def _steps(model: Portable, how: FixedPoint, constants: Constants) -> str:
         f"static int16_t cut(int32_t value)\n{{\n  return (int16_t)(value > {how.largest} ? {how.largest} : "
         f"value < -{how.largest} ? -{how.largest} : value);\n}}\n\n"
     )
-    lines = "\n".join(f"  {line}" for line in body)
-    head = f"{cut if needed else ''}static void make_features(const int16_t *row, int16_t *x)"
-    return f"{head}\n{{\n  int32_t j;\n{lines}\n  (void)j;\n}}"
+    head = "static void make_features(const int16_t *row, int16_t *x)"
+    return (cut if needed else "") + function(head, ["int32_t j;", *body, "(void)j;"])
 
 
 def _scaled_steps(model: Portable, how: FixedPoint, constants: Constants) -> list[str]:
@@ -215,18 +211,18 @@ def _scaled_steps(model: Portable, how: FixedPoint, constants: Constants) -> lis
         constants.add("int16_t", "number_factors", factors)
         constants.add("uint8_t", "number_downs", downs)
         body += [f"for (j = 0; j < {len(numbers)}; j++) {{", "  int32_t value = row[number_columns[j]];"]
-        fills = [_filled(model.columns[column], how.input_powers[column]) for _, column, *_ in numbers]
         if any(_fill(column) for column in model.columns):
-            constants.add("int16_t", "number_fills", fills)
+            fills = [
+                (column.fill or 0.0) * 2.0**power
+                for column, power in zip(model.columns, how.input_powers, strict=True)
+                if isinstance(column, NumberColumn)
+            ]
+            constants.add("int16_t", "number_fills", [_rounded(fill, LARGEST_INPUT) for fill in fills])
             body.append(f"  if (value == {MISSING}) value = number_fills[j];")
         body.append("  value = (value - number_shifts[j]) * number_factors[j];")
         body.append("  value = (value + ((int32_t)1 << number_downs[j] >> 1)) >> number_downs[j];")
         body += ["  x[number_features[j]] = cut(value);", "}"]
     return body + _words(model, how)
-
-
-def _filled(column: Any, power: int) -> int:
-    return _rounded((column.fill or 0.0) * 2.0**power, LARGEST_INPUT)
 
 
 def _words(model: Portable, how: FixedPoint) -> list[str]:
@@ -265,5 +261,4 @@ def _class_scores(model: Portable) -> str:
         body = ["int32_t k;", f"for (c = 0; c < {c}; c++) scores[c] = 0;", f"for (k = 0; k < {model.machines}; k++)"]
         vote = f"  if (pair_firsts[k] < {c}) scores[f[k] > 0 ? pair_seconds[k] : pair_firsts[k]]++;"
         body.append(vote if both else "  scores[pair_seconds[k]] += f[k];")
-    text = "\n".join(f"  {line}" for line in body)
-    return f"static void class_scores(const int32_t *f, int32_t *scores)\n{{\n  int32_t c;\n{text}\n}}"
+    return function("static void class_scores(const int32_t *f, int32_t *scores)", ["int32_t c;", *body])

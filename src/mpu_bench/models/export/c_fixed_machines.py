@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.kernels import Gaussian, Polynomial
 from mpu_bench.errors import DataError
-from mpu_bench.models.export.c_text import Constants
+from mpu_bench.models.export.c_text import COEFFICIENTS, VECTORS, Constants, expansion, function, store
 from mpu_bench.models.export.portable import Portable
 
 MISSING = -32768  #: in a row of integers
@@ -20,7 +19,6 @@ HEADROOM = 1.25  #: over the largest of the rows at hand
 MOST_POWER = 30
 _LEAST_LARGEST = 127
 _MOST_SUM = 2**31 - 1
-_LARGEST_EXPONENT = 24  # below 2^-24 a kernel value is zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +114,8 @@ class Machines:
         raise DataError("fixed point: the sums of the model cannot be held in 32 bits; scale the features")
 
     def _function(self, lines: list[str], helpers: str = "") -> str:
-        text = "\n".join(f"  {line}" for line in lines)
-        helpers = (_PRODUCT if "product(" in text else "") + helpers
-        return f"{helpers}static void machine_scores(const int16_t *x, int32_t *f)\n{{\n{text}\n}}"
+        text = function("static void machine_scores(const int16_t *x, int32_t *f)", lines)
+        return (_PRODUCT if "product(" in text else "") + helpers + text
 
     def _linear(self, weights: NDArray[np.float64]) -> tuple[str, dict[str, int]]:
         p, d = weights.shape
@@ -177,119 +174,43 @@ class Machines:
         m = model.vectors.shape[0]
         vectors = model.vectors.copy()
         vectors.data = np.rint(vectors.data * 2.0**self.how.feature_power).astype(np.int64)
-        before, product, down, work = self._products(vectors)
-        if isinstance(model.kernel, Gaussian):
-            value, scale, kernel_power, helpers = self._gaussian(model.kernel, down), 1.0, 30, _EXP
-        else:
-            assert isinstance(model.kernel, Polynomial)
-            value, scale = self._polynomial(model.kernel, down)
-            kernel_power, helpers = 28, ""
-            work += m * model.kernel.degree
-        add, terms = self._coefficients(scale, kernel_power)
-        lines = [
-            "int32_t i, j, k;",
-            *before,
-            f"for (k = 0; k < {model.machines}; k++) f[k] = biases[k];",
-            f"for (i = 0; i < {m}; i++) {{",
-            *(f"  {line}" for line in [*product, *value, *add]),
-            "}",
-            "(void)j;",
-        ]
-        counts = {"multiply_adds": work + terms}
-        return self._function(lines, helpers), counts | (
-            {"exponentials": m} if isinstance(model.kernel, Gaussian) else {}
-        )
+        before, value, down, work = self._products(vectors)
+        at_hand = np.asarray(model.vectors @ self.at_hand.T.astype(np.float64))
+        kernel = model.kernel.c_fixed(2 * self.how.feature_power - down, at_hand)
+        add, terms = self._coefficients(kernel.scale, kernel.power)
+        lines = expansion(before, [*value, *kernel.value, add], m, model.machines)
+        counts = {"multiply_adds": work + m * kernel.multiply_adds + terms, "exponentials": m * kernel.exponentials}
+        return self._function(lines, kernel.helpers), counts
 
     def _products(self, vectors: Any) -> tuple[list[str], list[str], int, int]:
         """Return the code of a squared distance or an inner product, how far it is shifted, and its multiply-adds."""
-        d, m, stored, most = self.model.features, vectors.shape[0], int(vectors.nnz), self.how.largest
-        size = 1 if self.kind == "int8_t" else 2
-        sparse, distances = stored * (size + 1) < m * d * size, isinstance(self.model.kernel, Gaussian)
-        sizes = np.abs(vectors)
-        longest = float(sizes.sum(axis=1).max()) * most if m else 0.0
+        d, most, of_distance = self.model.features, self.how.largest, self.model.kernel.shift_invariant
+        longest = float(np.abs(vectors).sum(axis=1).max(initial=0.0)) * most
         norms = np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel()
         bound = longest + d
-        if distances:
+        if of_distance:
             bound = 2 * longest + d * float(most) ** 2 + float(norms.max(initial=0)) + 2 * d
         down = max(0, math.ceil(math.log2(max(bound, 1.0) / 2**30)))
-        if not sparse:
-            self.constants.add(self.kind, "vectors", vectors.toarray())
-            loop, other = f"for (j = 0; j < {d}; j++)", f"(int32_t)vectors[i * {d} + j]"
-            if distances:
-                inner = f"{{ int32_t apart = {other} - x[j]; value += (apart * apart){_shifted(down)}; }}"
-                return [], ["int32_t value = 0;", f"{loop} {inner}"], down, m * d
-            return [], ["int32_t value = 0;", f"{loop} value += ({other} * x[j]){_shifted(down)};"], down, m * d
-        self.constants.add(self.kind, "vector_values", vectors.data)
-        self.constants.indices("vector_columns", vectors.indices, d - 1)
-        self.constants.indices("vector_starts", vectors.indptr, stored)
-        loop = "for (j = (int32_t)vector_starts[i]; j < (int32_t)vector_starts[i + 1]; j++)"
-        one = f"{loop} value += ((int32_t)vector_values[j] * x[vector_columns[j]]){_shifted(down)};"
-        if not distances:
-            return [], ["int32_t value = 0;", one], down, stored
+        stored = store(self.constants, self.kind, vectors, VECTORS, "j")
+        if of_distance and not stored.is_sparse:
+            apart = f"{{ int32_t apart = (int32_t){stored.value} - x[j]; value += (apart * apart){_shifted(down)}; }}"
+            return [], ["int32_t value = 0;", f"{stored.loop} {apart}"], down, stored.terms
+        one = f"{stored.loop} value += ((int32_t){stored.value} * x[{stored.column}]){_shifted(down)};"
+        if not of_distance:
+            return [], ["int32_t value = 0;", one], down, stored.terms
         self.constants.add("int32_t", "vector_norms", norms.astype(np.int64) >> down)
         before = ["int32_t norm = 0;", f"for (j = 0; j < {d}; j++) norm += ((int32_t)x[j] * x[j]){_shifted(down)};"]
         end = ["value = norm + vector_norms[i] - 2 * value;", "if (value < 0) value = 0;"]
-        return before, ["int32_t value = 0;", one, *end], down, stored + d
+        return before, ["int32_t value = 0;", one, *end], down, stored.terms + d
 
-    def _gaussian(self, kernel: Gaussian, down: int) -> list[str]:
-        """Return the code that makes a kernel value, times 2^30, of a squared distance."""
-        power = 2 * self.how.feature_power - down
-        rate = kernel.gamma * math.log2(math.e)  # of the exponent of two
-        farthest = min(_LARGEST_EXPONENT / rate * 2.0**power if rate > 0 else math.inf, 2.0**30 - 1)
-        up = 29 - math.floor(math.log2(max(farthest, 1.0)))
-        if farthest < 16:
-            raise DataError("fixed point: gamma is too large for the ranges of the features; use more bits")
-        exact = rate * 2.0 ** (24 + 15 - power - up)
-        more = max(0, 14 - math.floor(math.log2(exact))) if exact > 0 else 0
-        factor, more = (round(exact * 2.0**more), more) if more <= MOST_POWER else (0, 0)
-        moved = f"value << {up}" if up >= 0 else f"value >> {-up}"
-        far = f"value > {math.floor(farthest)}"
-        return [f"value = {far} ? 0 : power_of_half(product({moved}, {factor}){_shifted(more)});"]
-
-    def _polynomial(self, kernel: Polynomial, down: int) -> tuple[list[str], float]:
-        """Return the code that makes a kernel value over ``largest^degree``, times 2^28, of an inner product."""
-        at_hand = np.asarray(self.model.vectors @ self.at_hand.T.astype(np.float64))
-        bases = kernel.scale * at_hand + kernel.offset
-        largest = HEADROOM * max(float(np.abs(bases).max(initial=0.0)), abs(kernel.offset), 1e-12)
-        if not 1e-30 < largest**kernel.degree < 1e30 or kernel.scale == 0:
-            raise DataError("fixed point: the values of the polynomial kernel cannot be held; scale the features")
-        power = 2 * self.how.feature_power - down
-        farthest = min((largest + abs(kernel.offset)) / abs(kernel.scale) * 2.0**power, 2.0**30 - 1)
-        up = 29 - math.floor(math.log2(max(farthest, 1.0)))
-        factor = round(kernel.scale / largest * 2.0 ** (28 + 15 - power - up))
-        if not 0 < abs(factor) <= 2**15:
-            raise DataError("fixed point: the values of the polynomial kernel cannot be held; scale the features")
-        edge, one = math.floor(farthest), 2**28
-        moved = f"value * {2**up}" if up >= 0 else f"value >> {-up}"
-        return [
-            f"value = value > {edge} ? {edge} : value < -{edge} ? -{edge} : value;",
-            f"value = product({moved}, {factor}) + {round(kernel.offset / largest * one)};",
-            f"value = value > {one} ? {one} : value < -{one} ? -{one} : value;",
-            "j = value >> 13;",
-            f"value = {one};",
-            f"for (k = 0; k < {kernel.degree}; k++) value = product(value, j);",
-        ], largest**kernel.degree
-
-    def _coefficients(self, scale: float, kernel_power: int) -> tuple[list[str], int]:
+    def _coefficients(self, scale: float, kernel_power: int) -> tuple[str, int]:
         """Return the code that adds up a kernel value times its coefficients, and the multiply-adds of all."""
-        coefficients, p = self.model.coefficients, self.model.machines
-        m, stored = coefficients.shape[0], int(coefficients.nnz)
-        numbers, power = self._quantised(coefficients.data * scale)
-        whole = coefficients.copy()
-        whole.data = numbers
+        whole = self.model.coefficients.copy()
+        whole.data, power = self._quantised(whole.data * scale)
         sums = np.asarray(np.abs(whole).sum(axis=0)).ravel() * 2.0 ** (kernel_power - 15)
-        down = self._add_biases(sums, power + kernel_power - 15, stored)
-        size = 1 if self.kind == "int8_t" else 2
-        if stored * (size + 1) >= m * p * size:
-            self.constants.add(self.kind, "coefficients", whole.toarray())
-            return [
-                f"for (k = 0; k < {p}; k++) f[k] += product(value, coefficients[i * {p} + k]){_shifted(down)};"
-            ], m * p
-        self.constants.add(self.kind, "coefficients", numbers)
-        self.constants.indices("coefficient_machines", whole.indices, p - 1)
-        self.constants.indices("coefficient_starts", whole.indptr, stored)
-        loop = "for (k = (int32_t)coefficient_starts[i]; k < (int32_t)coefficient_starts[i + 1]; k++)"
-        return [loop, f"  f[coefficient_machines[k]] += product(value, coefficients[k]){_shifted(down)};"], stored
+        down = self._add_biases(sums, power + kernel_power - 15, int(whole.nnz))
+        stored = store(self.constants, self.kind, whole, COEFFICIENTS, "k")
+        return f"{stored.loop} f[{stored.column}] += product(value, {stored.value}){_shifted(down)};", stored.terms
 
 
 def _shifted(down: int) -> str:
@@ -305,18 +226,5 @@ static int32_t sine(uint32_t turn)
   value = sines[i] + (((sines[i + 1] - sines[i]) * (place & 1023)) >> 10);
   return turn & 2147483648u ? -value : value;
 }
-
-"""
-_ENTRIES = ", ".join(str(round(2**30 * 2 ** (-i / 64))) for i in range(65))
-_EXP = f"""/* 2^-u times 2^30, of u times 2^24 */
-static const int32_t powers_of_half[65] = {{{_ENTRIES}}};
-
-static int32_t power_of_half(int32_t u)
-{{
-  int32_t i = (u >> 18) & 63, rest = (u >> 6) & 4095, whole = u >> 24, value;
-  if (whole > 30) return 0;
-  value = powers_of_half[i] - ((((powers_of_half[i] - powers_of_half[i + 1]) >> 5) * rest) >> 7);
-  return value >> whole;
-}}
 
 """

@@ -8,20 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import takewhile
 
 import numpy as np
 
-from mpu_bench.core.kernels import Gaussian, Polynomial
 from mpu_bench.core.voting import REST
-from mpu_bench.errors import DataError
-from mpu_bench.models.export.c_text import Constants, comment, distinct, identifier, labels_table, number
+from mpu_bench.models.export.c_text import (
+    COEFFICIENTS,
+    VECTORS,
+    Constants,
+    comment,
+    distinct,
+    expansion,
+    function,
+    identifier,
+    labels_table,
+    number,
+    store,
+)
 from mpu_bench.models.export.portable import Portable
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table, Vectors
 
 _WIDEST = 3e38  # by which what must become 0 is divided
-_LARGEST = 1e37  # of a kernel value in single precision
-_SPARSE_VALUE_BYTES = 5  # of a value with its index, about
+_MACHINE_SCORES = "static void machine_scores(const float *x, float *f)"
 
 
 @dataclass(frozen=True)
@@ -160,8 +169,7 @@ def _steps(model: Portable, constants: Constants, kind: str) -> str:
         body = [f"for (j = 0; j < {model.made_of_columns}; j++) x[j] = row[j];"]
     for offset, value in enumerate(model.constants):
         body.append(f"x[{model.made_of_columns + offset}] = {number(value)};")
-    lines = "\n".join(f"  {line}" for line in body)
-    return f"static void make_features(const {kind} *row, float *x)\n{{\n  int32_t j;\n{lines}\n  (void)j;\n}}"
+    return function(f"static void make_features(const {kind} *row, float *x)", ["int32_t j;", *body, "(void)j;"])
 
 
 def _table_steps(model: Portable, constants: Constants, kind: str) -> list[str]:
@@ -180,7 +188,7 @@ def _table_steps(model: Portable, constants: Constants, kind: str) -> list[str]:
             )
             place, feature = place + 1, feature + size
             continue
-        run = _run_of_numbers(model.columns, place)
+        run = len(list(takewhile(lambda each: isinstance(each, NumberColumn), model.columns[place:])))
         body.append(f"for (j = 0; j < {run}; j++) {{")
         body.append(f"  {kind} value = row[{place} + j];")
         filled = [int(each.fill is not None) for each in model.columns[place : place + run]]  # type: ignore[union-attr]
@@ -191,13 +199,6 @@ def _table_steps(model: Portable, constants: Constants, kind: str) -> list[str]:
         body.append("}")
         place, feature, met = place + run, feature + run, met + run
     return body
-
-
-def _run_of_numbers(columns: tuple[Any, ...], first: int) -> int:
-    last = first
-    while last < len(columns) and isinstance(columns[last], NumberColumn):
-        last += 1
-    return last - first
 
 
 def _vector_steps(steps: Vectors, constants: Constants, kind: str) -> list[str]:
@@ -237,27 +238,12 @@ def _machines(model: Portable, constants: Constants) -> tuple[str, dict[str, int
     """Return the function that computes the scores of the machines, and what it takes."""
     if model.weights is not None:
         return _weighted(model, constants)
-    body, per_vector = _kernel_body(model, constants)
-    count, dense = _coefficients(model, constants)
-    m = model.vectors.shape[0]
-    lines = [
-        "int32_t i, j, k;",
-        *body["before"],
-        f"for (k = 0; k < {model.machines}; k++) f[k] = biases[k];",
-        f"for (i = 0; i < {m}; i++) {{",
-        *(f"  {line}" for line in body["value"]),
-        *(f"  {line}" for line in dense),
-        "}",
-        "(void)j;",
-    ]
     constants.add("float", "biases", model.biases)
-    exponentials = m if isinstance(model.kernel, Gaussian) else 0
-    return _function(lines), {"multiply_adds": per_vector + count, "exponentials": exponentials}
-
-
-def _function(lines: list[str]) -> str:
-    text = "\n".join(f"  {line}" for line in lines)
-    return f"static void machine_scores(const float *x, float *f)\n{{\n{text}\n}}"
+    before, value, counts = _kernel_values(model, constants)
+    coefficients = store(constants, "float", model.coefficients, COEFFICIENTS, "k")
+    value.append(f"{coefficients.loop} f[{coefficients.column}] += {coefficients.value} * value;")
+    counts["multiply_adds"] += coefficients.terms
+    return function(_MACHINE_SCORES, expansion(before, value, model.vectors.shape[0], model.machines)), counts
 
 
 def _weighted(model: Portable, constants: Constants) -> tuple[str, dict[str, int]]:
@@ -274,7 +260,7 @@ def _weighted(model: Portable, constants: Constants) -> tuple[str, dict[str, int
             "  f[k] = sum;",
             "}",
         ]
-        return _function(lines), {"multiply_adds": p * d}
+        return function(_MACHINE_SCORES, lines), {"multiply_adds": p * d}
     count, columns = model.frequencies.shape
     constants.add("float", "frequencies", model.frequencies)
     constants.add("float", "weights", model.weights / np.sqrt(count))
@@ -289,74 +275,35 @@ def _weighted(model: Portable, constants: Constants) -> tuple[str, dict[str, int
         f"  for (k = 0; k < {p}; k++) f[k] += weights[k * {d} + i] * c + weights[k * {d} + {count} + i] * s;",
         "}",
     ]
-    return _function(lines), {"multiply_adds": count * columns + p * d, "cosines": 2 * count}
+    return function(_MACHINE_SCORES, lines), {"multiply_adds": count * columns + p * d, "cosines": 2 * count}
 
 
-def _kernel_body(model: Portable, constants: Constants) -> tuple[dict[str, list[str]], int]:
-    """Return the code before all vectors and that of a kernel value, and their multiply-adds."""
-    vectors, d = model.vectors, model.features
-    m, stored = vectors.shape[0], int(vectors.nnz)
-    sparse = stored * _SPARSE_VALUE_BYTES < m * d * 4
-    norms = np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel()
-    square = ["float norm = 0.0f;", f"for (j = 0; j < {d}; j++) norm += x[j] * x[j];"]
-    if sparse:
-        constants.add("float", "vector_values", vectors.data)
-        constants.indices("vector_columns", vectors.indices, d - 1)
-        constants.indices("vector_starts", vectors.indptr, stored)
-        loop = "for (j = (int32_t)vector_starts[i]; j < (int32_t)vector_starts[i + 1]; j++)"
-        product = ["float value = 0.0f;", f"{loop} value += vector_values[j] * x[vector_columns[j]];"]
-    else:
-        constants.add("float", "vectors", vectors.toarray())
-        product = ["float value = 0.0f;", f"for (j = 0; j < {d}; j++) value += vectors[i * {d} + j] * x[j];"]
-    work = stored if sparse else m * d
-    if isinstance(model.kernel, Polynomial):
-        return _polynomial(model.kernel, norms, square, product, constants), work + m * model.kernel.degree + d
-    assert isinstance(model.kernel, Gaussian)
-    gamma = number(-model.kernel.gamma)
-    if not sparse:
-        loop = f"for (j = 0; j < {d}; j++) {{ float apart = vectors[i * {d} + j] - x[j]; value += apart * apart; }}"
-        value = ["float value = 0.0f;", loop, f"value = expf({gamma} * value);"]
-        return {"before": [], "value": value}, work
-    constants.add("float", "vector_norms", norms)
-    value = [*product, "value = norm + vector_norms[i] - 2.0f * value;"]
-    value.append(f"value = expf({gamma} * (value > 0.0f ? value : 0.0f));")
-    return {"before": square, "value": value}, work + d
-
-
-def _polynomial(
-    kernel: Polynomial, norms: Any, square: list[str], product: list[str], constants: Constants
-) -> dict[str, list[str]]:
-    scale, offset = number(kernel.scale), number(kernel.offset)
-    bases = kernel.scale * norms + kernel.offset
-    before, base = [], f"{scale} * value + {offset}"
-    if kernel.normalize:
-        constants.add("float", "vector_roots", np.where(bases > 0, 1.0 / np.sqrt(np.maximum(bases, 1e-300)), 0.0))
-        before = [*square, f"norm = {scale} * norm + {offset};", "norm = norm > 0.0f ? 1.0f / sqrtf(norm) : 0.0f;"]
-        base = f"({base}) * (norm * vector_roots[i])"
-    elif len(bases) and float(np.abs(bases).max()) ** kernel.degree > _LARGEST:
-        raise DataError("values of the polynomial kernel are beyond the range of single precision; scale the features")
-    power = f"for (k = 0; k < {kernel.degree}; k++) value *= base;"
-    return {"before": before, "value": [*product, "float base;", f"base = {base};", "value = 1.0f;", power]}
-
-
-def _coefficients(model: Portable, constants: Constants) -> tuple[int, list[str]]:
-    """Return how many multiply-adds the coefficients take, and the code that adds up a kernel value times them."""
-    coefficients, p = model.coefficients, model.machines
-    m, stored = coefficients.shape[0], int(coefficients.nnz)
-    if stored * _SPARSE_VALUE_BYTES >= m * p * 4:
-        constants.add("float", "coefficients", coefficients.toarray())
-        return m * p, [f"for (k = 0; k < {p}; k++) f[k] += coefficients[i * {p} + k] * value;"]
-    constants.add("float", "coefficients", coefficients.data)
-    constants.indices("coefficient_machines", coefficients.indices, p - 1)
-    constants.indices("coefficient_starts", coefficients.indptr, stored)
-    loop = "for (k = (int32_t)coefficient_starts[i]; k < (int32_t)coefficient_starts[i + 1]; k++)"
-    return stored, [loop, "  f[coefficient_machines[k]] += coefficients[k] * value;"]
+def _kernel_values(model: Portable, constants: Constants) -> tuple[list[str], list[str], dict[str, int]]:
+    """Return the code before all vectors, that of a kernel value, and what all values take."""
+    d, m, of_distance = model.features, model.vectors.shape[0], model.kernel.shift_invariant
+    norms = np.asarray(model.vectors.multiply(model.vectors).sum(axis=1)).ravel()
+    kernel = model.kernel.c_float(norms, number)
+    vectors = store(constants, "float", model.vectors, VECTORS, "j")
+    before, term = list(kernel.before), f"value += {vectors.value} * x[{vectors.column}];"
+    if of_distance and not vectors.is_sparse:
+        term = f"{{ float apart = {vectors.value} - x[j]; value += apart * apart; }}"
+    value = ["float value = 0.0f;", f"{vectors.loop} {term}"]
+    if of_distance and vectors.is_sparse:
+        constants.add("float", "vector_norms", norms)
+        value += ["value = norm + vector_norms[i] - 2.0f * value;", "if (value < 0.0f) value = 0.0f;"]
+    if needs_norm := bool(before) or (of_distance and vectors.is_sparse):
+        before = ["float norm = 0.0f;", f"for (j = 0; j < {d}; j++) norm += x[j] * x[j];", *before]
+    for name, numbers in kernel.arrays.items():
+        constants.add("float", name, numbers)
+    work = vectors.terms + m * kernel.multiply_adds + (d if needs_norm else 0)
+    return before, [*value, *kernel.value], {"multiply_adds": work, "exponentials": m * kernel.exponentials}
 
 
 def vote_code(model: Portable, constants: Constants, kind: str) -> str:
     """Return the function that chooses a class by the scores of machines; the rule of core/voting.py."""
+    head = f"static int choose(const {kind} *f)"
     if model.pairs is None:
-        return _vote_function(_best(model, "f"), kind)
+        return function(head, _best(model))
     largest = model.classes
     both = bool((model.pairs[:, 0] != REST).any())
     if both:
@@ -375,19 +322,14 @@ def vote_code(model: Portable, constants: Constants, kind: str) -> str:
         ]
     lines += ["}", f"for (c = 1; c < {model.classes}; c++)"]
     lines += ["  if (votes[c] > votes[best] || (votes[c] == votes[best] && sums[c] > sums[best])) best = c;"]
-    return _vote_function([*lines, "return best;"], kind)
+    return function(head, [*lines, "return best;"])
 
 
-def _best(model: Portable, array: str) -> list[str]:
+def _best(model: Portable) -> list[str]:
     if model.machines == 1:
-        return [f"return {array}[0] > 0;"]
-    loop = f"for (c = 1; c < {model.machines}; c++) if ({array}[c] > {array}[best]) best = c;"
+        return ["return f[0] > 0;"]
+    loop = f"for (c = 1; c < {model.machines}; c++) if (f[c] > f[best]) best = c;"
     return ["int32_t c, best = 0;", loop, "return best;"]
-
-
-def _vote_function(lines: list[str], kind: str) -> str:
-    text = "\n".join(f"  {line}" for line in lines)
-    return f"static int choose(const {kind} *f)\n{{\n{text}\n}}"
 
 
 def class_scores(model: Portable) -> str:
@@ -404,8 +346,7 @@ def class_scores(model: Portable) -> str:
             body += ["    scores[f[k] > 0.0f ? pair_seconds[k] : pair_firsts[k]] += 1.0f;", "  }"]
         end = "scores[c] += sums[c] / (3.0f * (fabsf(sums[c]) + 1.0f));" if both else "scores[c] = sums[c];"
         body += ["}", f"for (c = 0; c < {c}; c++) {end}"]
-    text = "\n".join(f"  {line}" for line in body)
-    return f"static void class_scores(const float *f, float *scores)\n{{\n  int32_t c;\n{text}\n}}"
+    return function("static void class_scores(const float *f, float *scores)", ["int32_t c;", *body])
 
 
 def public_functions(model: Portable, name: str, row: str, feature: str, score: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,9 +76,9 @@ def number(value: float, kind: str = "float") -> str:
     return f"{text}f" if "." in text or "e" in text else f"{text}.0f"
 
 
-def smallest_unsigned(largest: int) -> str:
-    """Return the smallest type that holds numbers from 0 to this one."""
-    return "uint8_t" if largest < 1 << 8 else "uint16_t" if largest < 1 << 16 else "uint32_t"
+def function(head: str, lines: Iterable[str]) -> str:
+    """Return the definition of a function."""
+    return head + "\n{\n" + "\n".join(f"  {line}" for line in lines) + "\n}"
 
 
 @dataclass
@@ -101,7 +101,64 @@ class Constants:
 
     def indices(self, name: str, values: Any, largest: int) -> None:
         """Add an array of numbers from 0 to the largest, in the smallest type."""
-        self.add(smallest_unsigned(largest), name, values)
+        self.add("uint8_t" if largest < 1 << 8 else "uint16_t" if largest < 1 << 16 else "uint32_t", name, values)
+
+
+class Stored(NamedTuple):
+    """A matrix in C: how a loop goes over what is stored of row i, and what it finds there."""
+
+    loop: str
+    value: str
+    column: str
+    terms: int  #: of all rows
+    is_sparse: bool
+
+
+def store(constants: Constants, kind: str, matrix: Any, names: Sequence[str], index: str) -> Stored:
+    """Store a CSR matrix as it is or dense, whichever is smaller.
+
+    Parameters
+    ----------
+    constants : Constants
+    kind : str
+        The type of its values.
+    matrix : CSR array, shape (m, d)
+    names : sequence of str
+        Of the dense array; of those of values, columns and starts.
+    index : str
+        The variable that loops count with.
+    """
+    dense, values, columns, starts = names
+    (m, d), count, size = matrix.shape, int(matrix.nnz), _BYTES[kind]
+    if count * (size + 1) >= m * d * size:
+        constants.add(kind, dense, matrix.toarray())
+        loop = f"for ({index} = 0; {index} < {d}; {index}++)"
+        return Stored(loop, f"{dense}[i * {d} + {index}]", index, m * d, is_sparse=False)
+    constants.add(kind, values, matrix.data)
+    constants.indices(columns, matrix.indices, d - 1)
+    constants.indices(starts, matrix.indptr, count)
+    loop = f"for ({index} = (int32_t){starts}[i]; {index} < (int32_t){starts}[i + 1]; {index}++)"
+    return Stored(loop, f"{values}[{index}]", f"{columns}[{index}]", count, is_sparse=True)
+
+
+VECTORS = ("vectors", "vector_values", "vector_columns", "vector_starts")  #: names for `store`
+COEFFICIENTS = ("coefficients", "coefficients", "coefficient_machines", "coefficient_starts")
+
+
+def expansion(before: Iterable[str], value: Iterable[str], m: int, p: int) -> list[str]:
+    """Return the lines that add up kernel values of m vectors in the scores of p machines.
+
+    Those ``before`` are run once, those of a ``value`` for each vector i.
+    """
+    return [
+        "int32_t i, j, k;",
+        *before,
+        f"for (k = 0; k < {p}; k++) f[k] = biases[k];",
+        f"for (i = 0; i < {m}; i++) {{",
+        *(f"  {line}" for line in value),
+        "}",
+        "(void)j;",
+    ]
 
 
 def labels_table(name: str, labels: Sequence[Any]) -> tuple[str, int]:

@@ -43,14 +43,6 @@ _WHOLE = "label = {name}_predict(row); {name}_scores(row, scores);"
 _PREPARED = "machine_scores(row, f); label = choose(f); class_scores(f, scores);"
 
 
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """What a program answers for rows: class indices, shape (n,), and scores, shape (n, c)."""
-
-    labels: NDArray[np.int32]
-    scores: NDArray[Any]
-
-
 @dataclass(frozen=True)
 class Size:
     """What a compiled file takes on this machine, in bytes; None: the tools do not say."""
@@ -66,8 +58,8 @@ def find_compiler() -> str | None:
 
 def answers(
     source: Source, rows: NDArray[Any], scores: int, machines: int, folder: Path, prepared: bool = False
-) -> Answers:
-    """Compile a C file and run it on rows.
+) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Return what a C file answers for rows when it is compiled: class indices (n,) and scores (n, c).
 
     Parameters
     ----------
@@ -100,7 +92,7 @@ def answers(
     found = np.frombuffer(output, record)
     if len(found) != len(rows):
         raise DataError(f"the compiled model answered {len(found)} of {len(rows)} rows")
-    return Answers(found["label"], found["scores"])
+    return found["label"], found["scores"]
 
 
 def size_of(source: Source, folder: Path) -> Size:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.kernels import Gaussian, Polynomial
 from mpu_bench.core.voting import REST
 from mpu_bench.errors import DataError
 from mpu_bench.installed import extra
@@ -220,46 +219,28 @@ def _machines(graph: _Graph, model: Portable, features: str) -> str:
             angles = graph.call("MatMul", [features, graph.constant(model.frequencies.T)])
             features = graph.call("Concat", [graph.call("Cos", [angles]), graph.call("Sin", [angles])], axis=1)
             weights = weights / np.sqrt(len(model.frequencies))
-        return graph.call("Add", [graph.call("MatMul", [features, graph.constant(weights.T)]), _biases(graph, model)])
+        return graph.call(
+            "Add", [graph.call("MatMul", [features, graph.constant(weights.T)]), graph.constant([model.biases])]
+        )
     kernel_values = _kernel_values(graph, model, features)
     coefficients = graph.constant(model.coefficients.toarray())
-    return graph.call("Add", [graph.call("MatMul", [kernel_values, coefficients]), _biases(graph, model)])
-
-
-def _biases(graph: _Graph, model: Portable) -> str:
-    return graph.constant([model.biases])
+    return graph.call("Add", [graph.call("MatMul", [kernel_values, coefficients]), graph.constant([model.biases])])
 
 
 def _kernel_values(graph: _Graph, model: Portable, features: str) -> str:
     """Return the kernel values of every row with every vector, shape (n, m)."""
     vectors, kernel = model.vectors.toarray(), model.kernel
-    if isinstance(kernel, Gaussian) and len(vectors):  # the distances stay, and less of them is lost by rounding
+    if kernel.shift_invariant and len(vectors):  # the distances stay, and less of them is lost by rounding
         mean = vectors.mean(axis=0).astype(np.float32)
         features, vectors = graph.call("Sub", [features, graph.constant([mean])]), vectors - mean.astype(np.float64)
     products = graph.call("MatMul", [features, graph.constant(vectors.T)])
     norms = np.square(vectors).sum(axis=1, keepdims=True).T
     own = graph.call("ReduceSumSquare", [features], axes=[1], keepdims=1)
-    if isinstance(kernel, Gaussian):
+    if kernel.shift_invariant:
         twice = graph.call("Mul", [products, graph.constant(2.0)])
         distances = graph.call("Sub", [graph.call("Add", [own, graph.constant(norms)]), twice])
-        rate = graph.constant(-kernel.gamma)
-        return graph.call("Exp", [graph.call("Mul", [graph.call("Relu", [distances]), rate])])
-    assert isinstance(kernel, Polynomial)
-    bases = _affine(graph, products, kernel)
-    if kernel.normalize:
-        of_vectors = kernel.scale * norms + kernel.offset
-        roots = np.where(of_vectors > 0, 1 / np.sqrt(np.maximum(of_vectors, 1e-300)), 0.0)
-        bases = graph.call("Mul", [bases, graph.constant(roots)])
-        of_rows = _affine(graph, own, kernel)
-        is_positive = graph.call("Greater", [of_rows, graph.constant(0.0)])
-        safe = graph.call("Where", [is_positive, of_rows, graph.constant(1.0)])
-        of_rows = graph.call("Div", [graph.call("Cast", [is_positive], to=1), graph.call("Sqrt", [safe])])
-        bases = graph.call("Mul", [bases, of_rows])
-    return graph.call("Pow", [bases, graph.constant(float(kernel.degree))])
-
-
-def _affine(graph: _Graph, values: str, kernel: Polynomial) -> str:
-    return graph.call("Add", [graph.call("Mul", [values, graph.constant(kernel.scale)]), graph.constant(kernel.offset)])
+        return kernel.onnx(graph, graph.call("Relu", [distances]), own, norms)
+    return kernel.onnx(graph, products, own, norms)
 
 
 def _scores(graph: _Graph, model: Portable, machines: str) -> str:

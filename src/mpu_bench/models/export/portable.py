@@ -11,18 +11,18 @@ import pandas as pd
 import scipy.sparse
 from numpy.typing import NDArray
 
-from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel
-from mpu_bench.core.precision import is_single_enough_for_scores
 from mpu_bench.core.rows import Rows, to_scipy
 from mpu_bench.core.voting import MulticlassModel, SharedExpansions
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Kernel, Linear
+from mpu_bench.kernels.precision import is_single_enough_for_scores
 from mpu_bench.models.saved import SavedModel
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table, Vectors, numbers_of, rows_of_matrix
 
 Column = NumberColumn | CategoricalColumn
 _ROUNDING = 2.0**-24  # of a number to single precision, of its size
-_MOST_ROUNDING = 1e-3  # of a feature in units of its width, and of what a Gaussian multiplies
+_MOST_ROUNDING = 1e-3  # of a feature in units of its width, and of the distance in units of a kernel's width
 _MOST_SCORE_ROUNDING = 0.01  # scores of support vectors on the margin are 1 apart from zero
 
 
@@ -138,8 +138,8 @@ def portable(saved: SavedModel) -> Portable:
         return Portable(*known, machines.weights, frequencies, None, None, np.zeros(len(machines.weights)), Linear())
     if type(machines) not in (KernelModel, SharedExpansions):
         raise DataError(f"a model of type {type(machines).__name__} cannot be exported; those of mpu_bench.core can")
-    if not isinstance(machines.kernel, Linear | Gaussian | Polynomial):
-        raise DataError(f"the kernel {machines.kernel} cannot be exported; linear, Gaussian and polynomial ones can")
+    if not isinstance(machines.kernel, Kernel):
+        raise DataError(f"the kernel {machines.kernel} cannot be exported; one of mpu_bench.kernels can")
     vectors = scipy.sparse.csr_array(to_scipy(machines.vectors, saved.features))
     coefficients, biases = _expansion(machines)
     if isinstance(machines.kernel, Linear):
@@ -167,10 +167,10 @@ def too_coarse(model: Portable) -> str:
                 + cure
             )
         return ""
-    if isinstance(model.kernel, Gaussian):
+    if model.kernel.shift_invariant:
         largest = abs(model.vectors).max(axis=0).toarray().ravel() if model.vectors.shape[0] else np.zeros(1)
         j = int(np.argmax(largest))
-        if largest[j] * _ROUNDING * np.sqrt(model.kernel.gamma) > _MOST_ROUNDING:
+        if np.sqrt(model.kernel.growth(largest[j] ** 2)) / 2 * _ROUNDING > _MOST_ROUNDING:
             column = [*model.saved.feature_names, "constant"][j]
             return f"the column '{column}' is up to {largest[j]:.3g}, whose digits single precision rounds; {cure}"
         return ""

@@ -20,16 +20,16 @@ import numpy as np
 from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
-from mpu_bench.core import gram as kernel_matrix
 from mpu_bench.core.counters import PRESENTED, STEPS, UPDATES, new_counters
-from mpu_bench.core.gram import Gram, row_slot
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.precision import Precision, precision_of_rows
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
+from mpu_bench.kernels import Kernel
+from mpu_bench.kernels import matrix as kernel_matrix
+from mpu_bench.kernels.matrix import Gram, row_slot
+from mpu_bench.kernels.precision import Precision, precision_of_rows
 from mpu_bench.solvers.batch.regularization import kernel_optimum, weight_of_losses
 from mpu_bench.solvers.certificates import L1_SVM, kernel_primal, nu_of, per_example
 from mpu_bench.solvers.expansions import Kept, responses_of

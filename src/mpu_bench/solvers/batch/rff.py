@@ -25,11 +25,11 @@ from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters
-from mpu_bench.core.kernels import Gaussian, Kernel, Linear
 from mpu_bench.core.models import FourierModel, fourier_features
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows
 from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.kernels import Gaussian, Kernel, Linear
 from mpu_bench.solvers.batch.regularization import weight_of_losses
 from mpu_bench.solvers.certificates import L1_SVM, kernel_primal, rounding
 from mpu_bench.solvers.linear import dcd

@@ -38,19 +38,19 @@ import numpy as np
 from annotated_types import Ge, Lt
 from numpy.typing import NDArray
 
-from mpu_bench.core import gram as kernel_matrix
 from mpu_bench.core.counters import PRESENTED, STEPS, UPDATES, new_counters, reached
-from mpu_bench.core.gram import Gram, row_slot
 from mpu_bench.core.jit import jit, jit_dispatch
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.precision import precision_of_rows
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError, DataError
+from mpu_bench.kernels import Kernel
+from mpu_bench.kernels import matrix as kernel_matrix
+from mpu_bench.kernels.matrix import Gram, row_slot
+from mpu_bench.kernels.precision import precision_of_rows
 from mpu_bench.solvers.batch.water_filling import LEVELS, draw_covered, one_level, two_levels
 from mpu_bench.solvers.expansions import Kept, responses_of
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS
-from mpu_bench.core.gram import Gram, add_rows, row_slot
 from mpu_bench.core.jit import jit
 from mpu_bench.core.lru import LRU, claim, new_lru, renew, touch
+from mpu_bench.kernels.matrix import Gram, add_rows, row_slot
 from mpu_bench.solvers.certificates import Weight
 
 _ACTIVE_ROWS_BYTES = 1 << 26  # at most, for the active parts of rows
@@ -69,7 +69,7 @@ def new_active_rows(gram: Gram) -> ActiveRows:
 def slot_of_active(gram, rows, variables, i, counters):
     """Return the slot of the rows that holds the active part of the kernel row of the variable in place i.
 
-    Counted as `gram.row_slot` does, and valid as long.
+    Counted as `row_slot` does, and valid as long.
     """
     example = variables.examples[i]
     slot = rows.lru.slot_of_row[example]

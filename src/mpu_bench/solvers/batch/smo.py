@@ -25,7 +25,7 @@ Counted: an iteration is one change, of a pair or of a single beta (presented, s
 for each beta it changes, so 2n with a bias; and n for each row that a reconstruction of the gradient asks for.
 
 Kernel rows are single precision, or double where C is large for the tolerance or rows are far from the origin
-(core/precision.py). With a kernel that is not positive semi-definite it trains, and certifies nothing.
+(kernels/precision.py). With a kernel that is not positive semi-definite it trains, and certifies nothing.
 
 It ends as well where rounding leaves no progress, which it looks for once in so many iterations: where D has not grown
 since, or where the violation is no more than the rounding of the gradient.
@@ -41,18 +41,18 @@ import numpy as np
 from annotated_types import Gt, Lt
 from numpy.typing import NDArray
 
-from mpu_bench.core import gram as kernel_matrix
 from mpu_bench.core.counters import PRESENTED, STEPS, UNLIMITED, UPDATES, new_counters, reached
-from mpu_bench.core.gram import Gram, row_slot
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.ordering import ALL_BUT_SIGN, number, order
-from mpu_bench.core.precision import Precision, precision_of_rows
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Kernel
+from mpu_bench.kernels import matrix as kernel_matrix
+from mpu_bench.kernels.matrix import Gram, row_slot
+from mpu_bench.kernels.precision import Precision, precision_of_rows
 from mpu_bench.solvers.batch.regularization import kernel_optimum, weight_of_losses
 from mpu_bench.solvers.batch.shrinking import (
     ActiveRows,

@@ -28,11 +28,11 @@ from mpu_bench.core.counters import (
     STEPS,
     UPDATES,
 )
-from mpu_bench.core.kernels import Gaussian, Kernel, Polynomial
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Measures, Solver, Status, Until, bounds_of
 from mpu_bench.errors import UserError
+from mpu_bench.kernels import Gaussian, Kernel, Polynomial
 from mpu_bench.solvers.contract import toys
 from mpu_bench.solvers.contract.toys import more
 

@@ -17,11 +17,11 @@ from annotated_types import Ge, Gt, Le, Lt
 from numpy.typing import ArrayLike, NDArray
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UNLIMITED
-from mpu_bench.core.kernels import Gaussian, Kernel, Linear
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse
 from mpu_bench.core.solver import Solver, Until, bounds_of, missed_range
 from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Gaussian, Kernel, Linear
 
 Matrix = NDArray[np.float64]
 Labels = NDArray[np.int32]

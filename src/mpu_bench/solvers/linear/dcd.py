@@ -31,14 +31,14 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import LinearModel
-from mpu_bench.core.prefetch import prefetch
+from mpu_bench.core.prefetch import EXAMPLES_AHEAD, prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import rng, shuffle
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
+from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import (
     L1_SVM,
     Weight,
@@ -53,7 +53,6 @@ from mpu_bench.solvers.certificates import (
 _SHRUNK_PART = 0.7  # of the gap wanted ends a round of shrunk passes: the gap over all examples is larger
 _ROUNDING = 1e-12  # projected gradients below are zero
 _NOISE = 8 * float(np.finfo(np.float64).eps)  # of a G_i, relative to alpha_i ||x_i||^2
-_PREFETCH_EXAMPLES = np.uint32(6)  # ahead of the one presented
 
 PROGRESS = np.dtype(
     [
@@ -174,7 +173,7 @@ def _present(state, until):
     first, presented, steps = state.counters[PRESENTED], state.counters[PRESENTED], 0
     end = np.uint32(len(order) - 1)
     while position < active and presented < until.presented:
-        soon = order[min(position + _PREFETCH_EXAMPLES, end)]
+        soon = order[min(position + EXAMPLES_AHEAD, end)]
         prefetch_row(rows, soon)
         prefetch(signs, soon)
         prefetch(norms, soon)

@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
@@ -38,6 +37,7 @@ from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
+from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import L1_SVM, finite_squared_norms, margin, primal, squared_norm
 
 _PREFETCH_EXAMPLES = 6  # ahead of the one presented

@@ -40,12 +40,12 @@ from numpy.typing import NDArray
 from mpu_bench.core import blas1
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, add, dot, new_weights, squared_norms
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
+from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import L1_SVM, certify_sum, finite_squared_norms
 
 _IDLE_ROUNDS = 50  # after which a plane is dropped

@@ -63,16 +63,16 @@ from mpu_bench.core.counters import (
     new_counters,
     reached,
 )
-from mpu_bench.core.gram import kernel_diagonal, refuse_overflow
 from mpu_bench.core.jit import jit, jit_dispatch
-from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.precision import Precision, centred, is_single_enough, precision_of_rows
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, any_rows, squared_norms, take
 from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Kernel
+from mpu_bench.kernels.matrix import kernel_diagonal, refuse_overflow
+from mpu_bench.kernels.precision import Precision, centred, is_single_enough, precision_of_rows
 from mpu_bench.solvers.meb.certificate import Weights, of_radius, of_svm
 from mpu_bench.solvers.meb.core_set import (
     CoreSet,
@@ -205,8 +205,7 @@ class BallSolver(Solver):
         self.check(problem, kernel)
         n, features = problem.n, problem.features
         sampled = n if self.sampling == "all" else min(self.sampling, n)
-        is_far = isinstance(kernel, Gaussian) and not is_single_enough(problem.train, kernel)
-        rows = centred(problem.train) if is_far else problem.train
+        rows = centred(problem.train, kernel)
         first, largest = squared_norms(take(rows, np.zeros(1, np.int64))), float(squared_norms(rows).max())
         scale = kernel.growth(largest) * float(kernel.bound(largest))
         precision = self._precision(problem, kernel, rows, scale)

@@ -24,12 +24,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.gram import kernel_diagonal
-from mpu_bench.core.kernels import Gaussian, Kernel
-from mpu_bench.core.precision import centred, is_single_enough
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Dense, squared_norms, take
+from mpu_bench.core.rows import squared_norms, take
 from mpu_bench.core.solver import Measures
+from mpu_bench.kernels import Kernel
+from mpu_bench.kernels.matrix import kernel_diagonal
+from mpu_bench.kernels.precision import centred
 from mpu_bench.solvers.certificates import rounding
 from mpu_bench.solvers.expansions import responses_of
 
@@ -85,12 +85,7 @@ def _known(kernel: Kernel, measures: Measures) -> Measures:
 
 def _bounds(weights: Weights) -> _Bounds:
     problem, kernel, C, members, alphas = weights
-    if (
-        isinstance(problem.train, Dense)
-        and isinstance(kernel, Gaussian)
-        and not is_single_enough(problem.train, kernel)
-    ):
-        problem = replace(problem, train=centred(Dense(problem.train.values.astype(np.float64))))
+    problem = replace(problem, train=centred(problem.train, kernel, np.float64))
     alphas, signs = alphas / alphas.sum(), problem.signs()
     coefficients = np.zeros(problem.n)
     coefficients[members] = alphas * signs[members]

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED
-from mpu_bench.core.gram import kernel_diagonal
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Kernel, value, values
 from mpu_bench.core.lru import LRU, claim, clear, new_lru, touch
-from mpu_bench.core.precision import Precision
 from mpu_bench.core.rows import AnyRows, nonzeros, squared_norm
 from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, add_columns
 from mpu_bench.core.vectors import Vectors, enlarged, new_vectors, put
+from mpu_bench.kernels import Kernel, value, values
+from mpu_bench.kernels.matrix import kernel_diagonal
+from mpu_bench.kernels.precision import Precision
 
 _VALUES_AT_ONCE = 2048  # kernel values that are formed together; they stay in the nearest cache
 _FEWEST_ROWS = 2  # there is always room for two: SMO works with a pair

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS
-from mpu_bench.core.gram import kernel_diagonal
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import squared_norms
 from mpu_bench.core.solver import Kernels
 from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Kernel
+from mpu_bench.kernels.matrix import kernel_diagonal
 from mpu_bench.solvers.meb.ball import BallSolver, step
 from mpu_bench.solvers.meb.core_set import add_slot, total
 from mpu_bench.solvers.meb.farthest import shortfall

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
-from mpu_bench.core.precision import Precision
 from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.vectors import Vectors, new_vectors, put
+from mpu_bench.kernels.precision import Precision
 from mpu_bench.solvers.meb.core_set import row, sum_of_products, total, values_from
 
 NO_POINT, NOT_YET = -1, -2  # instead of a point

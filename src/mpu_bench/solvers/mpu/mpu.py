@@ -60,14 +60,14 @@ from mpu_bench.core.counters import (
     reached,
 )
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import Model
-from mpu_bench.core.prefetch import prefetch
+from mpu_bench.core.prefetch import EXAMPLES_AHEAD, prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import rng, shuffle
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import L1_SVM, certify, rounding
 from mpu_bench.solvers.mpu.hard_margin import check_shortest, guaranteed_fraction, obvious_cause, update_bound
 from mpu_bench.solvers.mpu.responses import (
@@ -90,7 +90,6 @@ _FIRST_ROUNDS = 3  #: N_ep1: the first set is presented once more than this, the
 _SECOND_ROUNDS = 10  #: N_ep2: the second set is presented so often at most
 
 _ESTIMATE_FACTOR = 1.5  # the certificate is computed where its estimate is at most so many times what is wanted
-_PREFETCH_EXAMPLES = np.uint32(6)  # ahead of the one presented
 ALL, FIRST, SECOND = 0, 1, 2  #: the sets of examples
 
 PROGRESS = np.dtype(
@@ -338,7 +337,7 @@ def _present(state, until):
     loss_weight = 0.0 if np.isinf(I_max) else I_max
     near, end = _C_BAR * b, np.uint32(len(examples) - 1)
     for position in range(np.uint32(first), np.uint32(last)):
-        soon = examples[min(position + _PREFETCH_EXAMPLES, end)]
+        soon = examples[min(position + EXAMPLES_AHEAD, end)]
         prefetch_response(responses, soon)
         prefetch(norms, soon)
         prefetch(multiplicities, soon)

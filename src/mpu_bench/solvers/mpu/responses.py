@@ -2,8 +2,8 @@
 
 `LinearResponses` keeps a: a response is an inner product, and a change of I_i adds a row to a. `KernelResponses` keeps
 every p_i = sum_j I_j y_i y_j K(x_i, x_j), where a is known by its I_i only: a response is looked up, and a change of
-I_i asks for row i of the kernel matrix, which is kept (core/gram.py). Algorithms are written once, on the functions
-below.
+I_i asks for row i of the kernel matrix, which is kept (kernels/matrix.py). Algorithms are written once, on the
+functions below.
 
 The responses a kernel keeps are computed anew for certificates only. Each change of an I_i rounds them once, so that
 after s changes they are wrong by about s 1e-16 of the largest response there was.
@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core import gram as kernel_matrix
 from mpu_bench.core.counters import new_counters
-from mpu_bench.core.gram import Gram, kernel_diagonal, row_slot
 from mpu_bench.core.jit import jit, jit_dispatch
-from mpu_bench.core.kernels import Kernel, Linear
 from mpu_bench.core.models import KernelModel, LinearModel, Model
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Kernel, Linear
+from mpu_bench.kernels import matrix as kernel_matrix
+from mpu_bench.kernels.matrix import Gram, kernel_diagonal, row_slot
 from mpu_bench.solvers.certificates import combine, finite_squared_norms
 
 

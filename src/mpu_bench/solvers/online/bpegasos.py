@@ -45,15 +45,15 @@ from mpu_bench.core.counters import (
     reached,
 )
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.precision import Precision, precision_for
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import kernel_values
 from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Gaussian, Kernel
+from mpu_bench.kernels.precision import Precision, precision_for
 from mpu_bench.solvers.online.expansion import (
     Expansion,
     add_to_average,

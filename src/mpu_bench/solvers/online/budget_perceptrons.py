@@ -36,15 +36,15 @@ from mpu_bench.core.counters import (
     reached,
 )
 from mpu_bench.core.jit import jit, jit_dispatch
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.precision import Precision, precision_for
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import Vectors, kernel_values, new_vectors, padded, put, rows_of, score
+from mpu_bench.kernels import Kernel
+from mpu_bench.kernels.precision import Precision, precision_for
 from mpu_bench.solvers.online.online import (
     OnlineSolver,
     all_finite,
@@ -93,7 +93,7 @@ class BudgetPerceptron(OnlineSolver):
     passes : int
         How often every example is presented, each time in a new random order.
     precision : {"single", "double"}
-        Of kernel values, where single is enough (core/precision.py); scores are added up in double.
+        Of kernel values, where single is enough (kernels/precision.py); scores are added up in double.
     """
 
     vectors: Annotated[int, Ge(1)]

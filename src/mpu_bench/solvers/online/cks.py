@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
-from mpu_bench.core.precision import Precision
+from mpu_bench.kernels.precision import Precision
 from mpu_bench.solvers.online.budget_perceptrons import (
     BudgetPerceptron,
     budget_of,

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import value
 from mpu_bench.core.ordering import number, order
-from mpu_bench.core.precision import Precision
 from mpu_bench.core.records import new_record
 from mpu_bench.core.vectors import Vectors, drop, new_vectors, padded, put, rows_of, weighted_sum
+from mpu_bench.kernels import value
+from mpu_bench.kernels.precision import Precision
 from mpu_bench.solvers.online.online import functions_for
 
 _SMALLEST_SCALE = 1e-3  # the sum of scales must not lose what is added last

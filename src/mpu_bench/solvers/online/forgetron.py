@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import value
-from mpu_bench.core.precision import Precision
+from mpu_bench.kernels import value
+from mpu_bench.kernels.precision import Precision
 from mpu_bench.solvers.online.budget_perceptrons import (
     BudgetPerceptron,
     State,

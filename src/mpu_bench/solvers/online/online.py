@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import PRESENTED, reached
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import prefetch_row
@@ -20,6 +19,7 @@ from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.core.stream import Chunk
 from mpu_bench.core.vectors import enlarged, grown, quantum_of
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Kernel
 
 _PREFETCH_DISTANCE = 8  # examples
 

@@ -17,12 +17,12 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from mpu_bench.core.counters import new_counters
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.precision import Precision, precision_for
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
+from mpu_bench.kernels import Kernel
+from mpu_bench.kernels.precision import Precision, precision_for
 from mpu_bench.solvers.online.bpegasos import State, model_of, present
 from mpu_bench.solvers.online.expansion import new_expansion
 from mpu_bench.solvers.online.maintenance import Unlimited

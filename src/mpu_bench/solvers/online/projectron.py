@@ -34,7 +34,6 @@ import numpy as np
 from annotated_types import Ge, Gt, Lt
 from numpy.typing import NDArray
 
-from mpu_bench.core import gram
 from mpu_bench.core.clock import untimed
 from mpu_bench.core.counters import (
     KERNEL_COMPUTED,
@@ -46,7 +45,6 @@ from mpu_bench.core.counters import (
     reached,
 )
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Kernel, value
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import squared_norm, squared_norms
@@ -54,6 +52,8 @@ from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import Vectors, kernel_values, new_vectors, padded, put, rows_of, score
 from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Kernel, value
+from mpu_bench.kernels import matrix as gram
 from mpu_bench.solvers.online.cholesky import (
     GrowingCholesky,
     append,

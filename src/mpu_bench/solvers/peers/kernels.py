@@ -13,12 +13,11 @@ from annotated_types import Gt
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
-from mpu_bench.core.kernels import Gaussian, Kernel, Linear, Polynomial
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import to_scipy
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
-from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import L1_SVM
 from mpu_bench.solvers.expansions import certify_expansion
 
@@ -76,9 +75,7 @@ class KernelPeer(Solver):
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that the peer does not take."""
         super().check_kernel(kernel)
-        _options(kernel)
-        if isinstance(kernel, Polynomial) and (kernel.scale <= 0 or kernel.degree < 1 or kernel.normalize):
-            raise ConfigError(f"{self.name}: wants a scale and a degree above 0 and no normalize, not {kernel}")
+        kernel.for_sklearn()
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:  # noqa: ARG002
         """Convert the examples; nothing is trained yet."""
@@ -99,7 +96,7 @@ class KernelPeer(Solver):
         if state.status is Status.DONE:
             return Status.DONE
         n = len(state.signs)
-        peer = self.peer(n, **_options(state.kernel))
+        peer = self.peer(n, **state.kernel.for_sklearn())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # told by the status
             peer.fit(state.examples, state.signs)
@@ -131,17 +128,6 @@ class KernelPeer(Solver):
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:  # noqa: ARG003
         """Return that of the kernel SVM with a bias."""
         return "kernel-optimum", {"C": parameters["C"], "bias": True}
-
-
-def _options(kernel: Kernel) -> dict[str, Any]:
-    """Return the kernel's names in scikit-learn."""
-    if isinstance(kernel, Linear):
-        return {"kernel": "linear"}
-    if isinstance(kernel, Gaussian):
-        return {"kernel": "rbf", "gamma": kernel.gamma}
-    if isinstance(kernel, Polynomial):
-        return {"kernel": "poly", "gamma": kernel.scale, "coef0": kernel.offset, "degree": kernel.degree}
-    raise ConfigError(f"scikit-learn's SVC has no kernel {kernel}; linear, Gaussian and polynomial ones it has")
 
 
 def _sparse(peer: Any) -> bool:

@@ -12,11 +12,11 @@ from annotated_types import Gt
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, new_counters
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, to_scipy
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
+from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import L1_SVM, margin, primal
 
 

@@ -25,11 +25,11 @@ from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, new_counters
-from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, take, to_scipy
 from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.kernels import Gaussian, Kernel
 from mpu_bench.solvers.certificates import L1_SVM
 from mpu_bench.solvers.peers.liblinear import Liblinear
 

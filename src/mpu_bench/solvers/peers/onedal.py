@@ -19,8 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem
+from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.peers.installed import check_installed
 from mpu_bench.solvers.peers.kernels import KernelPeer
 

@@ -27,8 +27,8 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.problem import Problem
+from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.peers.installed import check_installed
 from mpu_bench.solvers.peers.linear import LinearPeer, Trained
 

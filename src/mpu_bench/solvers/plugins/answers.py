@@ -11,10 +11,9 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from mpu_bench.core import kernels
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.solver import Solver
 from mpu_bench.errors import ConfigError, UserError
+from mpu_bench.kernels import KERNELS, Kernel
 from mpu_bench.scaled import from_json, to_json
 from mpu_bench.solvers.plugins import source, tracebacks
 from mpu_bench.solvers.plugins.description import describe, is_said
@@ -130,11 +129,10 @@ def _values(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kernel_to(kernel: Kernel) -> list[Any]:
-    """Return a kernel as JSON can say it: its type's name and its parameters."""
-    return [type(kernel).__name__, *kernel]
+    """Return a kernel as JSON can say it: its name and its parameters."""
+    return [kernel.name, *kernel]
 
 
 def kernel_from(described: list[Any]) -> Kernel:
     """Return the kernel that `kernel_to` was given."""
-    kind: type[Kernel] = getattr(kernels, described[0])
-    return kind(*(from_json(each) if isinstance(each, dict) else each for each in described[1:]))
+    return KERNELS[described[0]](*(from_json(each) if isinstance(each, dict) else each for each in described[1:]))

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, NoReturn
 
 from pydantic import TypeAdapter, ValidationError
 
-from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import FACTS, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Kernel
 from mpu_bench.scaled import Derived, Scaled, from_json, to_json
 from mpu_bench.solvers.plugins.answers import kernel_to
 from mpu_bench.solvers.plugins.description import Question, SolverDescription, type_of

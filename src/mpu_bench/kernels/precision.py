@@ -1,7 +1,7 @@
 """Whether kernel values in single precision tell examples apart, and whether sums of them are exact enough.
 
-A Gaussian's ||a - b||^2 is taken from ||a||^2 + ||b||^2 - 2 a.b, which is as exact as its largest part: of rows that
-are far from the origin for their distances, such as years or pressures as they are, little is left of it.
+The ||a - b||^2 of a shift-invariant kernel is taken from ||a||^2 + ||b||^2 - 2 a.b, which is as exact as its largest
+part: of rows that are far from the origin for their distances, such as years or pressures as they are, little is left.
 
 The values of a linear or polynomial kernel are as large as the rows are long, and far from the origin most of them
 cancels in a response or score. Each is rounded by eps / 2 of it, a power by `degree` times that; these roundings are
@@ -10,18 +10,18 @@ independent, so that their sum grows as the length of the coefficients and not a
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, squared_norms
+from mpu_bench.kernels import Kernel
 
 Precision = Literal["single", "double"]
 
-_LARGEST_EXPONENT = 1000.0  # gamma ||x||^2, whose rounding to single precision may change a kernel value by 1e-4 of it
+_LARGEST_GROWTH = 4000.0  # of a Gaussian at gamma ||x||^2 = 1000: single precision may change a value by 1e-4 of it
 _LARGEST_ROUNDING = 0.01  # of a score: scores of support vectors on the margin are 1 apart from zero
 _SMALLEST_NUMBER, _LARGEST_NUMBER = 1e-30, 1e30  # but for zero; what is smaller loses digits in single precision
 _RESPONSE_ACCURACY = 1e-3  # of y f(x), where a solver has no tolerance of its own
@@ -30,7 +30,7 @@ _RESPONSE_ACCURACY = 1e-3  # of y f(x), where a solver has no tolerance of its o
 def is_single_enough(rows: Rows, kernel: Kernel) -> bool:
     """Return whether single precision changes kernel values by next to nothing: squared norms, and what is tiny."""
     largest = float(squared_norms(rows).max(initial=0.0))
-    if isinstance(kernel, Gaussian) and kernel.gamma * largest > _LARGEST_EXPONENT:
+    if kernel.shift_invariant and kernel.growth(largest) > _LARGEST_GROWTH:
         return False
     parameters = [abs(float(parameter)) for parameter in kernel]
     numbers = (*parameters, largest, float(kernel.bound(largest)))
@@ -47,14 +47,14 @@ def sum_rounding(norms: NDArray[np.float64], kernel: Kernel, length: float, dtyp
     norms : array of float64, shape (n,)
         ``||x_j||^2`` of the rows that are summed over, as long as which the others are taken to be.
     kernel : Kernel
-        Of a Gaussian, `is_single_enough` looks at the squared norms.
+        Of one that is shift-invariant, `is_single_enough` looks at the squared norms.
     length : float
         sqrt(sum_j alpha_j^2) of the coefficients.
     dtype : dtype
         Of the values.
     """
     largest = float(norms.max(initial=0.0))
-    growth = 1.0 if isinstance(kernel, Gaussian) else kernel.growth(largest)
+    growth = 1.0 if kernel.shift_invariant else kernel.growth(largest)
     with np.errstate(over="ignore", invalid="ignore"):
         return float(np.finfo(dtype).eps / 2 * length * growth * kernel.bound(largest))
 
@@ -94,7 +94,7 @@ def precision_of_rows(
     Returns
     -------
     {"single", "double"}
-        Values that are too large for single precision are not saved by this: `gram.build` refuses them.
+        Values that are too large for single precision are not saved by this: `matrix.build` refuses them.
     """
     norms = squared_norms(problem.train)
     largest = float(kernel.bound(norms.max()))
@@ -116,9 +116,19 @@ def precision_for(problem: Problem, kernel: Kernel, wanted: Precision) -> Precis
     return wanted if is_single_enough(problem.train, kernel) else "double"
 
 
-def centred(rows: Rows) -> Rows:
-    """Return dense rows less their mean, between which the distances are the same; other rows as they are."""
-    if not isinstance(rows, Dense):
+def centred(rows: Rows, kernel: Kernel, dtype: type[np.floating[Any]] | None = None) -> Rows:
+    """Return dense rows less their mean, between which the distances are the same, where that is all a kernel asks for.
+
+    Rows that single precision tells apart, and others, are returned as they are.
+
+    Parameters
+    ----------
+    rows : Rows
+    kernel : Kernel
+    dtype : type, optional
+        Of the rows returned; that of the rows by default.
+    """
+    if not (isinstance(rows, Dense) and kernel.shift_invariant) or is_single_enough(rows, kernel):
         return rows
-    mean = rows.values.mean(axis=0, dtype=np.float64)
-    return Dense((rows.values - mean).astype(rows.values.dtype))
+    values = rows.values.astype(dtype or rows.values.dtype)
+    return Dense((values - values.mean(axis=0, dtype=np.float64)).astype(values.dtype))

@@ -3,12 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_bench.core import gram
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, new_counters
-from mpu_bench.core.gram import kernel_diagonal
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.rows import Dense, squared_norms
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
+from mpu_bench.kernels import matrix as kernel_matrix
+from mpu_bench.kernels.matrix import kernel_diagonal
 from oracles import toys
 from oracles.layouts import LAYOUTS
 
@@ -36,7 +36,7 @@ def test_every_layout_has_the_kernel_matrix(layout, kernel, precision):
     make, kind, _ = LAYOUTS[layout]
     matrix, labels = make()
     rows, expected = toys.problem(matrix, labels, kind).train, EXPECTED[kernel](matrix, matrix)
-    held, counters = gram.build(rows, matrix.shape[1], kernel, precision=precision), new_counters()
+    held, counters = kernel_matrix.build(rows, matrix.shape[1], kernel, precision=precision), new_counters()
     found = np.array([row_of(held, i, counters) for i in range(len(matrix))])
     assert found.dtype == (np.float32 if precision == "single" else np.float64)
     tolerance = 1e-12 if precision == "double" else 2e-6 * np.abs(expected).max()
@@ -48,12 +48,12 @@ def test_every_layout_has_the_kernel_matrix(layout, kernel, precision):
         assert found.max() <= 1.0
     coefficients = np.linspace(-1, 1, len(matrix))
     found = np.zeros(len(matrix))
-    gram.add_rows(gram.copy_without_rows(held), coefficients, found, new_counters())
+    kernel_matrix.add_rows(kernel_matrix.copy_without_rows(held), coefficients, found, new_counters())
     np.testing.assert_allclose(found, coefficients @ expected, atol=len(matrix) * tolerance)
 
 
 def row_of(held, i, counters):
-    return held.kept[gram.row_slot(held, np.uint32(i), counters)]
+    return held.kept[kernel_matrix.row_slot(held, np.uint32(i), counters)]
 
 
 @given(st.integers(2, 9), st.lists(st.integers(0, 59), max_size=60))
@@ -61,7 +61,7 @@ def test_rows_are_those_asked_for_whatever_is_kept(slots, asked):
     """Values and counts, and that two rows can be used together."""
     matrix, labels = toys.real()
     n = len(matrix)
-    held = gram.build(toys.problem(matrix, labels, "dense").train, 7, Linear(), memory=slots * n * 4)
+    held = kernel_matrix.build(toys.problem(matrix, labels, "dense").train, 7, Linear(), memory=slots * n * 4)
     expected, counters, computed = matrix @ matrix.T, new_counters(), 0
     before, row_before = 0, row_of(held, 0, new_counters())
     for times, i in enumerate(asked, 1):
@@ -78,8 +78,8 @@ def test_few_slots_are_open_at_first():
     matrix, labels = toys.real()
     n = len(matrix)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gram, "_OPEN_BYTES", 3 * n * 4)
-        held = gram.build(toys.problem(matrix, labels, "dense").train, 7, Linear(), memory=7 * n * 4)
+        patch.setattr(kernel_matrix, "_OPEN_BYTES", 3 * n * 4)
+        held = kernel_matrix.build(toys.problem(matrix, labels, "dense").train, 7, Linear(), memory=7 * n * 4)
     assert held.lru.open_slots[0] == 3
     counters = new_counters()
     for i in (0, 1, 2, 3, 0):  # row 0 had to leave, and comes back
@@ -90,16 +90,16 @@ def test_few_slots_are_open_at_first():
 
 def test_memory_that_the_system_refuses_is_halved():
     rows = Dense(np.ones((300_000, 1), np.float32))  # all rows would be 360 GB
-    held, counters = gram.build(rows, 1, Linear(), memory=2**42), new_counters()
+    held, counters = kernel_matrix.build(rows, 1, Linear(), memory=2**42), new_counters()
     assert 2 <= len(held.kept) <= 300_000
     assert (row_of(held, 299_999, counters) == 1).all()
 
 
 def test_a_copy_keeps_no_rows_and_leaves_those_kept():
     matrix, labels = toys.real()
-    held, counters = gram.build(toys.problem(matrix, labels, "dense").train, 7, Linear()), new_counters()
+    held, counters = kernel_matrix.build(toys.problem(matrix, labels, "dense").train, 7, Linear()), new_counters()
     row_of(held, 5, counters)
-    copy = gram.copy_without_rows(held)
+    copy = kernel_matrix.copy_without_rows(held)
     assert copy.kept.shape == (2, 60)
     assert (copy.lru.slot_of_row < 0).all()
     np.testing.assert_allclose(row_of(copy, 7, new_counters()), matrix @ matrix[7], rtol=1e-5, atol=1e-5)
@@ -109,34 +109,36 @@ def test_a_copy_keeps_no_rows_and_leaves_those_kept():
 def test_the_allowance_is_that_set_or_half_of_the_free_memory():
     rows = toys.problem(*toys.real(), "dense").train
     try:
-        gram.set_allowance(5 * 60 * 4 + 3)
-        assert gram.build(rows, 7, Linear()).kept.shape == (5, 60)
-        gram.set_allowance(0)  # never less than a pair
-        assert gram.build(rows, 7, Linear()).kept.shape == (2, 60)
+        kernel_matrix.set_allowance(5 * 60 * 4 + 3)
+        assert kernel_matrix.build(rows, 7, Linear()).kept.shape == (5, 60)
+        kernel_matrix.set_allowance(0)  # never less than a pair
+        assert kernel_matrix.build(rows, 7, Linear()).kept.shape == (2, 60)
     finally:
-        gram.set_allowance(None)
-    assert 0 < gram.allowance() < 2**46
-    assert gram.build(rows, 7, Linear()).kept.shape == (60, 60)
-    assert gram.build(Dense(rows.values[:1]), 7, Linear()).kept.shape == (1, 1)
+        kernel_matrix.set_allowance(None)
+    assert 0 < kernel_matrix.allowance() < 2**46
+    assert kernel_matrix.build(rows, 7, Linear()).kept.shape == (60, 60)
+    assert kernel_matrix.build(Dense(rows.values[:1]), 7, Linear()).kept.shape == (1, 1)
 
 
 def test_a_kernel_that_overflows_is_refused():
     rows = Dense(np.array([[3e4, 4e4], [1.0, 2.0]], np.float32))
     with pytest.raises(DataError, match=r"largest \|\|x\|\| is 5e\+04.*scale the features down"):
-        gram.build(rows, 2, Polynomial(1.0, 1.0, 5))
-    gram.build(rows, 2, Polynomial(1.0, 1.0, 4))
-    gram.build(rows, 2, Polynomial(1.0, 1.0, 5, normalize=True))
-    gram.build(rows, 2, Polynomial(1.0, 1.0, 5), precision="double")
+        kernel_matrix.build(rows, 2, Polynomial(1.0, 1.0, 5))
+    kernel_matrix.build(rows, 2, Polynomial(1.0, 1.0, 4))
+    kernel_matrix.build(rows, 2, Polynomial(1.0, 1.0, 5, normalize=True))
+    kernel_matrix.build(rows, 2, Polynomial(1.0, 1.0, 5), precision="double")
     with pytest.raises(DataError, match="largest"):
-        gram.build(Dense(np.array([[np.inf, 0.0]])), 2, Gaussian(1.0))
+        kernel_matrix.build(Dense(np.array([[np.inf, 0.0]])), 2, Gaussian(1.0))
     with pytest.raises(DataError, match="largest"):
-        gram.build(Dense(np.array([[1e25, 0.0]])), 2, Gaussian(1.0), precision="single")
-    assert gram.build(Dense(np.array([[1e25, 0.0]])), 2, Gaussian(1.0)).kept.dtype == np.float64
+        kernel_matrix.build(Dense(np.array([[1e25, 0.0]])), 2, Gaussian(1.0), precision="single")
+    assert kernel_matrix.build(Dense(np.array([[1e25, 0.0]])), 2, Gaussian(1.0)).kept.dtype == np.float64
 
 
 @pytest.mark.parametrize("value", [1e20, 3e19])
 def test_inner_products_too_large_for_single_precision_are_refused_whatever_the_scale(value):
     rows = Dense(np.full((3, 2), value, np.float32))
     with pytest.raises(DataError, match="with which inner products or values of the kernel Polynomial"):
-        gram.build(rows, 2, Polynomial(1e-41, 0.0, 3), precision="single")
-    assert gram.build(rows, 2, Polynomial(1e-41, 0.0, 3)).kept.dtype == np.float64  # such a scale is none in single
+        kernel_matrix.build(rows, 2, Polynomial(1e-41, 0.0, 3), precision="single")
+    assert (
+        kernel_matrix.build(rows, 2, Polynomial(1e-41, 0.0, 3)).kept.dtype == np.float64
+    )  # such a scale is none in single

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial, value, values
+from mpu_bench.kernels import Gaussian, Linear, Polynomial, value, values
 
 
 def cosine(a, b, offset):
@@ -71,5 +71,7 @@ def test_a_gaussian_never_exceeds_one():
 
 
 def test_what_is_no_kernel_is_a_clear_error():
-    with pytest.raises(TypeError, match="value: nothing is registered for float; there are Gaussian, Linear"):
+    with pytest.raises(
+        TypeError, match="value: nothing is registered for float; there are Gaussian, Polynomial, Linear"
+    ):
         value(1.0, 1.0, 1.0, 1.0)

@@ -8,7 +8,7 @@ few more (core/lru.py). Values do not depend on any of this, nor on how many thr
 
 Values are float32 (``precision="single"``), which is what rows of tens of thousands of values cost in memory and time;
 sums over them are the caller's, in float64. ``precision="double"`` is for problems whose certificates single precision
-would spoil, and for rows that it does not tell apart (core/precision.py); it takes twice the memory.
+would spoil, and for rows that it does not tell apart (kernels/precision.py); it takes twice the memory.
 
 Where all rows were computed before (`compute_all`), a Gram of the same examples and kernel takes them as they are
 (`share`): the same values, and none is computed.
@@ -29,9 +29,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
-from mpu_bench.core.kernels import Kernel, Polynomial, value, values
 from mpu_bench.core.lru import LRU, claim, full_lru, new_lru, touch
-from mpu_bench.core.precision import Precision, is_single_enough
 from mpu_bench.core.rows import Rows, squared_norms
 from mpu_bench.core.team import Helpers, Team, new_team, parts_are_done, take_part, wait, want, wanted
 from mpu_bench.core.vector_store import (
@@ -44,6 +42,8 @@ from mpu_bench.core.vector_store import (
     with_own_scratch,
 )
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Kernel, value, values
+from mpu_bench.kernels.precision import Precision, is_single_enough
 
 _ZEROED_BYTES = 1 << 24  # of memory for rows, below which it is taken as zeros
 _OPEN_BYTES = 1 << 26  # of slots that are open at first
@@ -140,7 +140,7 @@ def build(
         Bytes for rows, `allowance` by default. There is always room for two rows. Memory is not taken before a row
         is computed.
     precision : {"single", "double"}, optional
-        Of the values kept; single by default, where that is enough (core/precision.py).
+        Of the values kept; single by default, where that is enough (kernels/precision.py).
 
     Raises
     ------
@@ -160,13 +160,9 @@ def build(
     kept = _memory(min(n, max(fitting, _LEAST_SLOTS)), n, dtype)
     gram = Gram(store, kernel, norms, diagonal, kept, _no_rows(kept), new_team())
     if _helpers and _helpers[-1].count:
-        _get_help(gram, _helpers[-1])
+        _compute_parts(gram, 0)  # compiles; none is wanted yet
+        _helpers[-1].help(gram.team, lambda: partial(_compute_parts, _for_another_thread(gram), _LOOKS))
     return gram
-
-
-def _get_help(gram: Gram, helpers: Helpers) -> None:
-    _compute_parts(gram, 0)  # compiles; none is wanted yet
-    helpers.help(gram.team, lambda: partial(_compute_parts, _for_another_thread(gram), _LOOKS))
 
 
 def _for_another_thread(gram: Gram) -> Gram:
@@ -225,19 +221,13 @@ def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[
     if not bound < limit:
         raise DataError(
             f"the largest ||x|| is {np.sqrt(squared_norm):.3g}, with which inner products or values of the kernel"
-            f" {kernel} may reach {bound:.1g}; {_how_to_shrink(kernel)}"
+            f" {kernel} may reach {bound:.1g}; {' or '.join(filter(None, ['scale the features down', kernel.smaller]))}"
         )
     if squared_norm > 0 and (bound := float(kernel.bound(squared_norm))) < _SMALLEST:
         raise DataError(
             f"the largest ||x|| is {np.sqrt(squared_norm):.3g}, with which values of the kernel {kernel} are at most"
             f" {bound:.1g}, too small for floating point; scale the features up, or take a larger scale of the kernel"
         )
-
-
-def _how_to_shrink(kernel: Kernel) -> str:
-    """Return what to do about kernel values that are too large, for a message."""
-    otherwise = " or take a smaller degree or scale" if isinstance(kernel, Polynomial) else ""
-    return f"scale the features down{otherwise}"
 
 
 @jit(inline="always")  # a call with all these arrays takes longer than to look where the row is

@@ -6,11 +6,11 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 import mpu_bench
-from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.precision import centred, is_single_enough, is_single_enough_for_scores, precision_of_rows
 from mpu_bench.core.rows import Dense
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
+from mpu_bench.kernels.precision import centred, is_single_enough, is_single_enough_for_scores, precision_of_rows
 from oracles import toys
 
 RANDOM = np.random.default_rng(0)
