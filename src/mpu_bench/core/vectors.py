@@ -117,9 +117,9 @@ def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
     return larger
 
 
-def rows_of(vectors: Vectors) -> Dense:
-    """Return a copy of the vectors, one a row; shape (m, d)."""
-    rows = np.ascontiguousarray(vectors.columns[:, : vectors.size[0]].T, vectors.squared_norms.dtype)
+def rows_of(vectors: Vectors, slots: NDArray[np.int64]) -> Dense:
+    """Return a copy of the vectors in some slots, one a row."""
+    rows = np.ascontiguousarray(vectors.columns[:, slots].T, vectors.squared_norms.dtype)
     return Dense((rows * np.float64(vectors.quantum)).astype(rows.dtype))
 
 
@@ -207,8 +207,8 @@ def kernel_values(vectors, kernel, rows, i, out):
     out : array like ``vectors.squared_norms``
         The first m get the values; those up to ``padded(m)`` may be changed, too.
     """
-    nonzero_count = nonzeros(rows, i, vectors.indices, vectors.values)
-    _kernel_values(vectors, kernel, nonzero_count, squared_norm(rows, i), out)
+    nonzero_count, norm = example_at_hand(vectors, rows, i)
+    some_kernel_values(vectors, kernel, nonzero_count, norm, 0, vectors.size[0], out)
 
 
 @jit(forceinline=True)
@@ -219,7 +219,24 @@ def stored_kernel_values(vectors, kernel, slot, out):
         if columns[k, slot] != 0:
             indices[nonzero_count], values[nonzero_count] = k, columns[k, slot] * vectors.quantum
             nonzero_count += 1
-    _kernel_values(vectors, kernel, nonzero_count, np.float64(vectors.squared_norms[slot]), out)
+    _scale_by_quantum(vectors, nonzero_count)
+    norm = np.float64(vectors.squared_norms[slot])
+    some_kernel_values(vectors, kernel, nonzero_count, norm, 0, vectors.size[0], out)
+
+
+@jit(inline="always")
+def example_at_hand(vectors, rows, i):
+    """Take row i to the scratch of vectors, for `some_kernel_values`; return its non-zeros' count and squared norm."""
+    nonzero_count = nonzeros(rows, i, vectors.indices, vectors.values)
+    _scale_by_quantum(vectors, nonzero_count)
+    return nonzero_count, squared_norm(rows, i)
+
+
+@jit(inline="always")
+def _scale_by_quantum(vectors, nonzero_count):
+    if vectors.columns.itemsize == 1:
+        for k in range(nonzero_count):
+            vectors.values[k] *= vectors.quantum
 
 
 @jit(fastmath={"contract"}, inline="always")
@@ -241,18 +258,14 @@ def squared_distances(columns, m, slot, out):
 
 
 @jit(fastmath={"contract"}, forceinline=True)
-def _kernel_values(vectors, kernel, nonzero_count, norm, out):
-    columns, indices, scales = vectors.columns, vectors.indices, vectors.values
-    m = min(padded(vectors.size[0]), len(out))
-    if columns.itemsize == 1:
-        for k in range(nonzero_count):
-            scales[k] *= vectors.quantum
-    start = 0
-    while start < m:  # twice as fast as a range for 100 vectors of two features
-        stop = min(start + _VECTORS_AT_ONCE, m)
-        _sum_columns(columns, indices, scales, nonzero_count, start, stop, out)
+def some_kernel_values(vectors, kernel, nonzero_count, norm, first, m, out):
+    """Compute the kernel values of the example at hand with m vectors from the first on, as `kernel_values` does."""
+    last, start = min(first + padded(m), len(out)), first
+    while start < last:  # twice as fast as a range for 100 vectors of two features
+        stop = min(start + _VECTORS_AT_ONCE, last)
+        _sum_columns(vectors.columns, vectors.indices, vectors.values, nonzero_count, start, stop, out)
         start = stop
-    values(kernel, out[:m], vectors.squared_norms[:m], norm)
+    values(kernel, out[first:last], vectors.squared_norms[first:last], norm)
 
 
 @jit(fastmath={"contract"}, inline="always")
@@ -286,13 +299,13 @@ def _sum_columns(columns, indices, scales, nonzero_count, start, stop, out):
 def score(coefficients, kernel_row, scores):
     """Compute ``f_c = sum_j coefficients[c, j] kernel_row[j]``, j over the kernel row, for every score c."""
     for c in range(len(scores)):
-        scores[c] = weighted_sum(coefficients, c, kernel_row, len(kernel_row))
+        scores[c] = weighted_sum(coefficients[c, : len(kernel_row)], kernel_row)
 
 
 @jit(fastmath={"reassoc", "contract"}, forceinline=True)
-def weighted_sum(coefficients, c, kernel_row, m):
-    """Return ``sum_j coefficients[c, j] kernel_row[j]`` over the first m."""
+def weighted_sum(coefficients, kernel_row):
+    """Return ``sum_j coefficients[j] kernel_row[j]``, j over the coefficients."""
     total = 0.0
-    for j in range(np.uint64(0), np.uint64(m)):
-        total += coefficients[c, j] * np.float64(kernel_row[j])
+    for j in range(np.uint64(0), np.uint64(len(coefficients))):
+        total += coefficients[j] * np.float64(kernel_row[j])
     return total

@@ -30,7 +30,8 @@ from mpu_bench.estimators.base import ROWS, KernelClassifier
 from mpu_bench.estimators.inputs import problem_of, rows_of
 from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, check_types, one_of
 from mpu_bench.solvers.online.budget_perceptrons import BudgetPerceptron
-from mpu_bench.solvers.online.online import OnlineSolver, functions_for
+from mpu_bench.solvers.online.hypothesis import functions_for
+from mpu_bench.solvers.online.online import OnlineSolver
 from mpu_bench.solvers.online.sparseness import Sparseness
 
 _REGULARIZATION_OF_STREAMS = 0.01  # Pegasos' lambda where nobody knows how many rows will come
@@ -456,8 +457,7 @@ def _refuse_overflow(state: Any, rows: Rows) -> None:
     DataError
         As of `core.gram.refuse_overflow`.
     """
-    hypothesis = next(getattr(state, name) for name in ("hypothesis", "hypotheses", "w") if hasattr(state, name))
-    refuse_overflow(squared_norms(rows), state.kernel, hypothesis.vectors.squared_norms.dtype)
+    refuse_overflow(squared_norms(rows), state.kernel, state.hypothesis.kernel_row.dtype)
 
 
 def _bytes_of(solver: OnlineSolver, problem: Problem) -> int:

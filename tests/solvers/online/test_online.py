@@ -6,8 +6,7 @@ from mpu_bench.core.kernels import Linear, Polynomial
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.core.vectors import new_vectors
 from mpu_bench.errors import DataError
-from mpu_bench.solvers.online.online import functions_for, with_doubled_capacity
-from mpu_bench.solvers.online.perceptron import Hypothesis
+from mpu_bench.solvers.online.hypothesis import Hypothesis, functions_for, with_doubled_capacity
 from oracles import toys
 
 
@@ -49,9 +48,9 @@ def test_rows_of_zeros_have_no_kernel_value_above_zero_and_do_no_harm(maintenanc
 
 def test_more_slots_keep_what_is_there():
     random = np.random.default_rng(0)
-    f = Hypothesis(new_vectors(3, 4), random.normal(size=(2, 4)), np.ones(4, np.float32), np.ones(2), np.ones(2, int))
+    f = Hypothesis(new_vectors(3, 4), random.normal(size=(2, 4)), np.ones(4, np.float32), np.ones(2))
     f.vectors.columns[:] = random.normal(size=(3, 4))
-    larger = with_doubled_capacity(f, "coefficients", "kernel_row")
+    larger = with_doubled_capacity(f)
     assert larger.vectors.columns.shape == (3, 8)
     assert larger.kernel_row.shape == larger.vectors.squared_norms.shape == (8,)
     np.testing.assert_array_equal(larger.vectors.columns[:, :4], f.vectors.columns)

@@ -45,7 +45,7 @@ from mpu_bench.solvers.online.expansion import (
     squared_coefficients,
     stamp,
 )
-from mpu_bench.solvers.online.maintenance import maintain
+from mpu_bench.solvers.online.leaving import maintain
 
 _LARGEST_DISTANCE = 700.0  # gamma ||x_p - x_n||^2: exp(-700) is still a normal number
 _LEAST_SQUARED_NORM = 1e-280  # ||alpha_p||^2 of a vector that is merged; what is below is removed: its ratios overflow
@@ -86,7 +86,7 @@ def new_candidates(capacity: int) -> Candidates:
 
 def new_merging(w: Expansion) -> Merging:
     """Return scratch to merge the vectors of w."""
-    capacity, dtype = len(w.norms), w.vectors.squared_norms.dtype
+    capacity, dtype = len(w.norms), w.f.vectors.squared_norms.dtype
     scratch = np.zeros((2, capacity), dtype), np.zeros((3, capacity), dtype), np.zeros(capacity)
     return Merging(*scratch, new_candidates(capacity))
 
@@ -99,16 +99,16 @@ def _(merging, w, kernel, budget, counters):
     and z. That of z follows from the others: ||z - x||^2 = h ||x_p - x||^2 + (1 - h) ||x_n - x||^2 - h (1 - h)
     ||x_p - x_n||^2.
     """
-    m = w.vectors.size[0]
+    m = w.f.vectors.size[0]
     if m <= budget:
         return
     counters[KERNEL_EVALUATIONS] += 3 * m
     counters[KERNEL_COMPUTED] += 3 * m
-    norms, inserted_at, columns, average = w.norms, w.inserted_at, w.vectors.columns, w.average
+    norms, inserted_at, columns, average = w.norms, w.inserted_at, w.f.vectors.columns, w.average
     p = smallest(norms, inserted_at, m)
     unit = norms[p]
     if unit > _LEAST_SQUARED_NORM:
-        coefficients, distances, values = w.coefficients, merging.distances, merging.values
+        coefficients, distances, values = w.f.coefficients, merging.distances, merging.values
         _distances(columns, padded(m), kernel.gamma, p, distances[0])
         _products(coefficients, p, padded(m), merging.products)
         n, h, loss = best_partner(distances[0], merging.products, norms, inserted_at, p, m, merging.candidates)
@@ -125,7 +125,7 @@ def _(merging, w, kernel, budget, counters):
                 average[c, n] = b * average[c, p] + a * average[c, n]
             coefficients[c, n] = alpha_z
         change_squared_norm(w, 2.0 * overlap + loss * unit)
-        put_between(w.vectors, n, p, n, h)  # (20)
+        put_between(w.f.vectors, n, p, n, h)  # (20)
         norms[n] = squared_coefficients(coefficients, n)
         stamp(inserted_at, n, w.scalars[0])
     remove(w, p)
