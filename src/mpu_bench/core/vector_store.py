@@ -28,8 +28,9 @@ BITS, QUANTISED, COLUMNS, CSC = range(4)
 #: Nanoseconds to read a word, a value or an entry of a column, measured; only their ratios matter.
 _READ_NANOSECONDS = {BITS: 0.14, COLUMNS: 0.14, CSC: 1.0}
 
-_SUMS_AT_ONCE = 4096  # they stay in the nearest cache
+SUMS_AT_ONCE = 4096  # they stay in the nearest cache
 COLUMNS_AT_ONCE = 4
+_LARGEST_BYTE = 255
 _SPREAD_OUT_BYTES = 2 << 30  # that a layout by whole columns may take when the rows are sparse
 _QUANTISED_PARTS = 16  # in which columns are quantised, to be small in memory
 
@@ -135,12 +136,12 @@ def _bits(rows: Sparse | Ones, n: int, d: int) -> NDArray[np.uint64]:
 
 def _dense(empty: VectorStore, by_column: NDArray[Any], dtype: np.dtype[Any]) -> VectorStore:
     """Quantise where every value allows it; else the values themselves are stored."""
-    quantum = _quantum(by_column)
+    quantum = guess_quantum(by_column.ravel("K"))
     if quantum > 0 and dtype == np.float32:
         quantised = np.empty(by_column.shape, np.uint8)
         for part in np.array_split(np.arange(by_column.shape[0]), _QUANTISED_PARTS):
             exact = by_column[part] / quantum
-            quantised[part] = np.clip(np.rint(exact), 0, 255)
+            quantised[part] = np.clip(np.rint(exact), 0, _LARGEST_BYTE)
             if not np.allclose(exact, quantised[part], rtol=3e-7, atol=0):
                 break
         else:
@@ -148,13 +149,17 @@ def _dense(empty: VectorStore, by_column: NDArray[Any], dtype: np.dtype[Any]) ->
     return empty._replace(layout=COLUMNS, columns=np.ascontiguousarray(by_column, dtype))
 
 
-def _quantum(by_column: NDArray[Any]) -> float:
-    """Return the quantum if all values may be multiples of one, else 0: the largest value has the least rounding."""
-    largest = float(by_column.max(initial=0.0))
-    if largest == 0.0 or by_column.min() < 0.0:
-        return 0.0
-    least = float(by_column.min(where=by_column > 0, initial=largest))
-    return largest / round(largest / least) if largest / least < 255.5 else 0.0
+@jit
+def guess_quantum(values):
+    """Return of what all values may be multiples up to 255 times, 0 for nothing: the largest has the least rounding."""
+    smallest, largest = np.inf, 0.0
+    for value in values:
+        if value < 0:
+            return 0.0
+        if value > 0:
+            smallest, largest = min(smallest, value), max(largest, value)
+    bounded = 0.0 < largest < (_LARGEST_BYTE + 0.5) * smallest
+    return largest / np.rint(largest / smallest) if bounded else 0.0
 
 
 def _csc(empty: VectorStore, rows: Sparse | Ones, d: int, dtype: np.dtype[Any]) -> VectorStore:
@@ -174,7 +179,7 @@ def _csc(empty: VectorStore, rows: Sparse | Ones, d: int, dtype: np.dtype[Any]) 
 @jit(inline="always")
 def part_length(store, n):
     """Return how many of n inner products are computed together: their sums stay in the nearest cache."""
-    return max(n, 1) if store.layout == CSC else _SUMS_AT_ONCE
+    return max(n, 1) if store.layout == CSC else SUMS_AT_ONCE
 
 
 @jit

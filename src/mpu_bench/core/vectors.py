@@ -6,6 +6,9 @@ columns, so the cost of a kernel value is the example's non-zero values and, for
 
 Where all values are up to 255 times a quantum, such as pixels, vectors can be kept in a byte a value: that takes a
 third of the time once the nearest cache does not hold them.
+
+Rows with few values in very many columns, such as words, are kept as they are, by their non-zeros: whole columns would
+take no end of memory, and writing one vector to them as many cache misses as there are columns (`keeps_sparse`).
 """
 
 from __future__ import annotations
@@ -18,14 +21,29 @@ from numpy.typing import NDArray
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.kernels import values
 from mpu_bench.core.precision import Precision
-from mpu_bench.core.rows import Dense, Ones, Rows, nonzeros, squared_norm
+from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, most_nonzeros, nonzeros, squared_norm
+from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, SUMS_AT_ONCE, guess_quantum
 
-_VECTORS_AT_ONCE = 4096  # their sums stay in the nearest cache
-_COLUMNS_AT_ONCE = 4
-_LARGEST_BYTE = 255
+_WIDE = 1 << 14  # columns, from where on rows may be kept sparse ...
+_FEW = 0.01  # ... if no more than this part of their values is not zero
 _ROUNDING = 3e-7  # of single precision
 
 _GROUP = 64  # vectors; loops run over whole groups, which need no code for what is left over
+
+
+class Entries(NamedTuple):
+    """The non-zeros of vectors that are kept sparse: a slot's are ``lengths`` many from its start, by rising column.
+
+    Of vectors that are kept by columns all is empty.
+    """
+
+    columns: NDArray[np.uint32]  #: (e,)
+    values: NDArray[np.floating[Any]]  #: (e,)
+    starts: NDArray[np.int64]  #: (capacity,)
+    lengths: NDArray[np.int64]  #: (capacity,)
+    used: NDArray[np.int64]  #: (1,) where the entries begin that nothing has been written to
+    longest: NDArray[np.int64]  #: (1,) how many entries a slot has had at most
+    spread: NDArray[np.floating[Any]]  #: (d,) scratch: zeros, between calls
 
 
 class Vectors(NamedTuple):
@@ -37,12 +55,20 @@ class Vectors(NamedTuple):
     any (`padded`): these hold no vector, but finite numbers.
     """
 
-    columns: NDArray[Any]  #: (d, capacity)
+    columns: NDArray[Any]  #: (d, capacity); (0, capacity) where they are kept sparse
     squared_norms: NDArray[np.floating[Any]]  #: (capacity,)
     size: NDArray[np.int64]  #: m (1,)
     indices: NDArray[np.uint32]  #: (d,) scratch: the columns of the example at hand that are not zero
     values: NDArray[np.floating[Any]]  #: (d,) scratch: its values there
-    quantum: float = 1.0  #: by which the columns are multiplied
+    entries: Entries
+    quantum: float  #: by which the columns are multiplied
+
+
+def keeps_sparse(rows: Rows, features: int) -> bool:
+    """Return whether vectors like these rows are kept sparse."""
+    if isinstance(rows, Dense) or features < _WIDE:
+        return False
+    return len(rows.indices) <= _FEW * features * (len(rows.starts) - 1)
 
 
 def quantum_of(rows: Rows) -> float:
@@ -50,21 +76,8 @@ def quantum_of(rows: Rows) -> float:
     if isinstance(rows, Ones):
         return 1.0
     values = rows.values.ravel()
-    quantum = float(_quantum(values)) if values.dtype == np.float32 else 0.0
+    quantum = float(guess_quantum(values)) if values.dtype == np.float32 else 0.0
     return quantum if quantum > 0 and _are_quantised(values, quantum) else 0.0
-
-
-@jit
-def _quantum(values):
-    """Guess the quantum from the largest value, whose rounding is the least, and the smallest that is not zero."""
-    smallest, largest = np.inf, 0.0
-    for value in values:
-        if value < 0:
-            return 0.0
-        if value > 0:
-            smallest, largest = min(smallest, value), max(largest, value)
-    bounded = 0.0 < largest < (_LARGEST_BYTE + 0.5) * smallest
-    return largest / np.rint(largest / smallest) if bounded else 0.0
 
 
 @jit
@@ -76,7 +89,9 @@ def _are_quantised(values, quantum):
     return worst <= 0.0
 
 
-def new_vectors(features: int, capacity: int, precision: Precision = "single", quantum: float = 0.0) -> Vectors:
+def new_vectors(
+    features: int, capacity: int, precision: Precision = "single", quantum: float = 0.0, sparse: bool = False
+) -> Vectors:
     """Return free slots for vectors.
 
     Parameters
@@ -89,25 +104,52 @@ def new_vectors(features: int, capacity: int, precision: Precision = "single", q
         Of their values and of the kernel values.
     quantum : float
         That of all rows that will be put there (`quantum_of`), if they have one; for single precision.
+    sparse : bool
+        Whether they are kept sparse (`keeps_sparse`); there are no entries before `with_free_entries`, and no quantum.
     """
     dtype = np.float32 if precision == "single" else np.float64
-    quantised = quantum > 0 and precision == "single"
+    quantised = quantum > 0 and precision == "single" and not sparse
+    slots = capacity if sparse else 0
     return Vectors(
-        np.zeros((features, capacity), np.uint8 if quantised else dtype),
+        np.zeros((0 if sparse else features, capacity), np.uint8 if quantised else dtype),
         np.zeros(capacity, dtype),
         np.zeros(1, np.int64),
         np.zeros(features, np.uint32),
         np.zeros(features, dtype),
+        Entries(
+            np.zeros(0, np.uint32),
+            np.zeros(0, dtype),
+            np.zeros(slots, np.int64),
+            np.zeros(slots, np.int64),
+            np.zeros(1, np.int64),
+            np.zeros(1, np.int64),
+            np.zeros(features if sparse else 0, dtype),
+        ),
         quantum if quantised else 1.0,
     )
 
 
 def enlarged(vectors: Vectors, capacity: int) -> Vectors:
     """Return the vectors in more slots."""
-    features = len(vectors.columns)
+    entries = vectors.entries
+    if len(entries.spread):
+        entries = entries._replace(starts=grown(entries.starts, capacity), lengths=grown(entries.lengths, capacity))
     return vectors._replace(
-        columns=grown(vectors.columns, features, capacity), squared_norms=grown(vectors.squared_norms, capacity)
+        columns=grown(vectors.columns, len(vectors.columns), capacity),
+        squared_norms=grown(vectors.squared_norms, capacity),
+        entries=entries,
     )
+
+
+def with_free_entries(vectors: Vectors, free: int) -> Vectors:
+    """Return the vectors, kept sparse, without the entries that none has any more, and at least so many free ones."""
+    entries, used = vectors.entries, int(vectors.entries.lengths.sum())
+    starts = np.cumsum(entries.lengths) - entries.lengths
+    kept = np.arange(used) + np.repeat(entries.starts - starts, entries.lengths)
+    length = 2 * (used + free)  # so that the next time is far
+    columns, values = grown(entries.columns[kept], length), grown(entries.values[kept], length)
+    entries = entries._replace(columns=columns, values=values, starts=starts, used=np.array([used]))
+    return vectors._replace(entries=entries)
 
 
 def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
@@ -117,10 +159,32 @@ def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
     return larger
 
 
-def rows_of(vectors: Vectors, slots: NDArray[np.int64]) -> Dense:
+def rows_of(vectors: Vectors, slots: NDArray[np.int64]) -> Dense | Sparse:
     """Return a copy of the vectors in some slots, one a row."""
+    entries = vectors.entries
+    if len(entries.spread):
+        lengths = entries.lengths[slots]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        kept = np.arange(starts[-1]) + np.repeat(entries.starts[slots] - starts[:-1], lengths)
+        return Sparse(entries.values[kept], entries.columns[kept], starts.astype(np.uint32))
     rows = np.ascontiguousarray(vectors.columns[:, slots].T, vectors.squared_norms.dtype)
     return Dense((rows * np.float64(vectors.quantum)).astype(rows.dtype))
+
+
+@jit
+def free_entries_for(vectors, rows, i, times):
+    """Return how many entries must be free to put row i so many times, and to put one vector between two; or 0."""
+    if len(vectors.entries.spread) == 0:
+        return np.int64(0)
+    length = most_nonzeros(rows, i)
+    return times * length + 2 * max(vectors.entries.longest[0], length)
+
+
+@jit
+def has_free_entries(vectors, rows, i, times):
+    """Return whether so many are free, as they always are where vectors are kept by columns."""
+    entries = vectors.entries
+    return entries.used[0] + free_entries_for(vectors, rows, i, times) <= len(entries.values)
 
 
 @jit(inline="always")
@@ -145,9 +209,12 @@ def append(vectors, rows, first, last):
 
 @jit(inline="always")
 def _put_into_zeros(vectors, slot, rows, i):
-    columns, indices, values = vectors.columns, vectors.indices, vectors.values
+    indices, values = vectors.indices, vectors.values
     nonzero_count = nonzeros(rows, i, indices, values)
-    write(columns, slot, indices, values, nonzero_count, vectors.quantum)
+    if len(vectors.entries.spread) == 0:
+        write(vectors.columns, slot, indices, values, nonzero_count, vectors.quantum)
+    else:
+        _write_entries(vectors.entries, slot, indices, values, nonzero_count)
     vectors.squared_norms[slot] = squared_norm(rows, i)
     vectors.size[0] = max(vectors.size[0], slot + 1)
 
@@ -171,9 +238,27 @@ def _(columns, slot, indices, values, nonzero_count, quantum):
 
 
 @jit
+def _write_entries(entries, slot, indices, values, nonzero_count):
+    start = entries.used[0]
+    for k in range(nonzero_count):
+        entries.columns[start + k], entries.values[start + k] = indices[k], values[k]
+    _take_entries(entries, slot, nonzero_count)
+
+
+@jit
+def _take_entries(entries, slot, length):
+    """Let a slot have the first entries that are free."""
+    entries.starts[slot], entries.lengths[slot] = entries.used[0], length
+    entries.used[0] += length
+    entries.longest[0] = max(entries.longest[0], length)
+
+
+@jit
 def put_between(vectors, slot, first, second, share):
     """Put ``share x_first + (1 - share) x_second`` into a slot that is taken."""
     columns, total = vectors.columns, 0.0
+    if len(vectors.entries.spread) > 0:
+        total = _entries_between(vectors.entries, slot, first, second, share)
     for k in range(len(columns)):
         column = columns[k]
         between = share * np.float64(column[first]) + (1.0 - share) * np.float64(column[second])
@@ -182,10 +267,30 @@ def put_between(vectors, slot, first, second, share):
     vectors.squared_norms[slot] = total
 
 
+@jit
+def _entries_between(entries, slot, first, second, share):
+    columns, values, out, total = entries.columns, entries.values, entries.used[0], 0.0
+    a, b = entries.starts[first], entries.starts[second]
+    last_a, last_b = a + entries.lengths[first], b + entries.lengths[second]
+    while a < last_a or b < last_b:
+        in_a = b == last_b or (a < last_a and columns[a] <= columns[b])
+        in_b = a == last_a or (b < last_b and columns[b] <= columns[a])
+        columns[out] = columns[a] if in_a else columns[b]
+        here, there = np.float64(values[a]) if in_a else 0.0, np.float64(values[b]) if in_b else 0.0
+        values[out] = share * here + (1.0 - share) * there
+        total += np.float64(values[out]) ** 2
+        a, b, out = a + in_a, b + in_b, out + 1
+    _take_entries(entries, slot, out - entries.used[0])
+    return total
+
+
 @jit(forceinline=True)
 def drop(vectors, slot):
     """Take the vector out of a slot; the last one moves there."""
-    columns, last = vectors.columns, vectors.size[0] - 1
+    columns, entries, last = vectors.columns, vectors.entries, vectors.size[0] - 1
+    if len(entries.spread) > 0:
+        entries.starts[slot], entries.lengths[slot] = entries.starts[last], entries.lengths[last]
+        entries.lengths[last] = 0
     if slot != last:
         for k in range(len(columns)):
             columns[k, slot] = columns[k, last]
@@ -219,9 +324,19 @@ def stored_kernel_values(vectors, kernel, slot, out):
         if columns[k, slot] != 0:
             indices[nonzero_count], values[nonzero_count] = k, columns[k, slot] * vectors.quantum
             nonzero_count += 1
+    if len(vectors.entries.spread) > 0:
+        nonzero_count = _read_entries(vectors.entries, slot, indices, values)
     _scale_by_quantum(vectors, nonzero_count)
     norm = np.float64(vectors.squared_norms[slot])
     some_kernel_values(vectors, kernel, nonzero_count, norm, 0, vectors.size[0], out)
+
+
+@jit
+def _read_entries(entries, slot, indices, values):
+    start, length = entries.starts[slot], entries.lengths[slot]
+    for k in range(length):
+        indices[k], values[k] = entries.columns[start + k], entries.values[start + k]
+    return length
 
 
 @jit(inline="always")
@@ -239,9 +354,35 @@ def _scale_by_quantum(vectors, nonzero_count):
             vectors.values[k] *= vectors.quantum
 
 
-@jit(fastmath={"contract"}, inline="always")
-def squared_distances(columns, m, slot, out):
+@jit(inline="always")
+def squared_distances(vectors, m, slot, out):
     """Compute ``||x_j - x_slot||^2`` of the first m slots from the differences: close vectors get precise distances."""
+    if len(vectors.entries.spread) == 0:
+        _distances_by_columns(vectors.columns, padded(m), slot, out)
+    else:
+        _distances_of_entries(vectors.entries, m, slot, out)
+
+
+@jit
+def _distances_of_entries(entries, m, slot, out):
+    columns, values, starts, spread = entries.columns, entries.values, entries.starts, entries.spread
+    own, total = range(starts[slot], starts[slot] + entries.lengths[slot]), 0.0
+    for k in own:
+        spread[columns[k]] = values[k]
+        total += np.float64(values[k]) ** 2
+    for j in range(m):
+        distance, common = 0.0, 0.0
+        for k in range(starts[j], starts[j] + entries.lengths[j]):
+            here = np.float64(spread[columns[k]])
+            distance += (np.float64(values[k]) - here) ** 2
+            common += here * here
+        out[j] = distance + max(total - common, 0.0)
+    for k in own:
+        spread[columns[k]] = 0
+
+
+@jit(fastmath={"contract"}, inline="always")
+def _distances_by_columns(columns, m, slot, out):
     m, d = np.uint64(m), np.uint64(columns.shape[0])
     here = columns[0, slot]
     for j in range(np.uint64(0), m):
@@ -261,18 +402,37 @@ def squared_distances(columns, m, slot, out):
 def some_kernel_values(vectors, kernel, nonzero_count, norm, first, m, out):
     """Compute the kernel values of the example at hand with m vectors from the first on, as `kernel_values` does."""
     last, start = min(first + padded(m), len(out)), first
+    if len(vectors.entries.spread) > 0:
+        _sum_entries(vectors.entries, vectors.indices, vectors.values, nonzero_count, out[first:last], first, m)
+        start = last
     while start < last:  # twice as fast as a range for 100 vectors of two features
-        stop = min(start + _VECTORS_AT_ONCE, last)
+        stop = min(start + SUMS_AT_ONCE, last)
         _sum_columns(vectors.columns, vectors.indices, vectors.values, nonzero_count, start, stop, out)
         start = stop
     values(kernel, out[first:last], vectors.squared_norms[first:last], norm)
+
+
+@jit(fastmath={"reassoc", "contract"})
+def _sum_entries(entries, indices, scales, nonzero_count, out, first, m):
+    columns, values, spread = entries.columns, entries.values, entries.spread
+    for k in range(nonzero_count):
+        spread[indices[k]] = scales[k]
+    for j in range(m, len(out)):
+        out[j] = 0
+    for j in range(m):
+        start, total = entries.starts[first + j], out.dtype.type(0)
+        for k in range(start, start + entries.lengths[first + j]):
+            total += values[k] * spread[columns[k]]
+        out[j] = total
+    for k in range(nonzero_count):
+        spread[indices[k]] = 0
 
 
 @jit(fastmath={"contract"}, inline="always")
 def _sum_columns(columns, indices, scales, nonzero_count, start, stop, out):
     """Add up the columns of the indices, each by its scale: the first few write, the others, four at a time, add."""
     start, stop = np.uint64(start), np.uint64(stop)
-    few = nonzero_count % _COLUMNS_AT_ONCE
+    few = nonzero_count % COLUMNS_AT_ONCE
     if few == 0:
         for j in range(start, stop):
             out[j] = 0
@@ -288,7 +448,7 @@ def _sum_columns(columns, indices, scales, nonzero_count, start, stop, out):
         s0, s1, s2, c0, c1, c2 = scales[0], scales[1], scales[2], indices[0], indices[1], indices[2]
         for j in range(start, stop):
             out[j] = s0 * columns[c0, j] + s1 * columns[c1, j] + s2 * columns[c2, j]
-    for k in range(few, nonzero_count, _COLUMNS_AT_ONCE):
+    for k in range(few, nonzero_count, COLUMNS_AT_ONCE):
         s0, s1, s2, s3 = scales[k], scales[k + 1], scales[k + 2], scales[k + 3]
         c0, c1, c2, c3 = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
         for j in range(start, stop):

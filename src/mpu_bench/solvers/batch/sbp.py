@@ -119,6 +119,7 @@ class SBP(Solver):
     kernels: ClassVar = "any"
     ends: ClassVar = True
     is_maximised: ClassVar = True
+    objective: ClassVar = "largest f(w)"
 
     nu: Annotated[float, Ge(0), Lt(np.inf)]
     bias: bool = False
@@ -193,7 +194,7 @@ class SBP(Solver):
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:
         """Return the problem's name."""
-        return "largest f(w), with bias" if parameters.get("bias") else "largest f(w)"
+        return f"{cls.objective}, with bias" if parameters.get("bias") else cls.objective
 
 
 def _check_nu(nu: float, name: str, largest: float) -> None:

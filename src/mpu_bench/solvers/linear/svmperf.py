@@ -29,7 +29,6 @@ program (its error rate is a percentage, C_perf = C n / 100), whose settings mpu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -45,7 +44,7 @@ from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, add, dot, new_weights, squared_norms
-from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
+from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.solvers.certificates import L1_SVM, certify_sum, finite_squared_norms
 
 _IDLE_ROUNDS = 50  # after which a plane is dropped
@@ -112,6 +111,8 @@ class SVMperf(Solver):
     deterministic: ClassVar = True
     paper = "joachims-2006"
     ends: ClassVar = True
+    objective: ClassVar = L1_SVM
+    optimum: ClassVar = "optimum"
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1
@@ -152,16 +153,6 @@ class SVMperf(Solver):
         total = float(multipliers @ arrays.offsets[:m]) * min(1.0, self.C / float(multipliers.sum()))  # moves round
         reach = self.C * float(norms.sum())
         return certify_sum(arrays.rows, arrays.signs, weights, self.C, norms, total, weights, reach)
-
-    @classmethod
-    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Return the problem's name."""
-        return L1_SVM
-
-    @classmethod
-    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:
-        """Return that of the linear L1-SVM."""
-        return ("optimum", {"C": parameters["C"]}) if linear else None
 
 
 def _with_room(arrays: Arrays) -> Arrays:

@@ -55,9 +55,9 @@ from mpu_bench.solvers.online.expansion import (
     new_expansion,
     project_on_ball,
     scale_by,
-    with_doubled_capacity,
+    with_room,
 )
-from mpu_bench.solvers.online.hypothesis import Hypothesis, is_full, next_example, predict, score_example
+from mpu_bench.solvers.online.hypothesis import Hypothesis, has_room, next_example, predict, score_example
 from mpu_bench.solvers.online.leaving import RANDOM, SMALLEST, Leaving, maintain, new_leaving
 from mpu_bench.solvers.online.merging import Merging, new_merging
 from mpu_bench.solvers.online.projection import Projection, new_projection
@@ -92,8 +92,7 @@ class Pegasos(online.OnlineSolver):
 
     def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
         """Take the steps of Algorithm 1; ends early where there is no free slot for a vector."""
-        if is_full(state.w.f):
-            state.w = with_doubled_capacity(state.w)
+        state.w = with_room(state.w, chunk, position)
         limits = state.regularization, state.budget, state.vectors_at_most
         _present(state.w, state.maintenance, state.kernel, limits, chunk, position, until, state.errors, state.counters)
 
@@ -185,10 +184,9 @@ def _present(w, maintenance, kernel, limits, chunk, position, until, errors, cou
     regularization, budget, vectors_at_most = limits
     capacity, f = len(w.norms), w.f
     for p in range(position, len(chunk.order)):
-        m = f.vectors.size[0]
-        if reached(counters, until) or m == capacity or m >= vectors_at_most:
+        i, m = next_example(chunk, p), f.vectors.size[0]
+        if reached(counters, until) or m >= vectors_at_most or not has_room(f, chunk.rows, i):
             return
-        i = next_example(chunk, p)
         label = chunk.labels[i]
         score_example(f, kernel, chunk.rows, i, min(padded(m), capacity), w.scalars[0].scale)
         rival, ahead = predict(f.scores, label, m, m, errors, counters)

@@ -39,11 +39,13 @@ from mpu_bench.solvers.online import online
 from mpu_bench.solvers.online.hypothesis import (
     common_quantum,
     functions_for,
+    has_room,
     model_of,
     new_hypothesis,
     next_example,
     predict,
     sign_for,
+    with_room,
 )
 from mpu_bench.solvers.online.leaving import OLDEST, RANDOM, Leaving, new_leaving, slot_for
 
@@ -88,7 +90,8 @@ class BudgetPerceptron(online.OnlineSolver):
         return State(Stream(problem, seed), kernel, f, errors, counters, sizes, mistakes, leaving)
 
     def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
-        """Predict and learn."""
+        """Predict and learn; ends early where there is no room for a vector that is kept sparse."""
+        state.hypothesis = with_room(state.hypothesis, chunk, position)
         functions = state.hypothesis, state.sizes, state.mistakes, state.leaving
         _present(*functions, state.kernel, chunk, position, until, state.errors, state.counters)
 
@@ -121,9 +124,9 @@ class PerceptronRandom(BudgetPerceptron):
 def _present(f, sizes, mistakes, leaving, kernel, chunk, position, until, errors, counters):
     scores, s = f.scores, len(f.kernel_row) // len(f.scores)
     for p in range(position, len(chunk.order)):
-        if reached(counters, until):
-            return
         i = next_example(chunk, p)
+        if reached(counters, until) or not has_room(f, chunk.rows, i):
+            return
         label, asked = chunk.labels[i], 0
         nonzero_count, norm = example_at_hand(f.vectors, chunk.rows, i)
         for c in range(len(scores)):

@@ -25,6 +25,7 @@ from mpu_bench.core.ordering import number, order
 from mpu_bench.core.precision import Precision
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
+from mpu_bench.core.stream import Chunk
 from mpu_bench.core.vectors import drop, grown, padded, put, weighted_sum
 from mpu_bench.solvers.online import hypothesis
 from mpu_bench.solvers.online.hypothesis import Hypothesis, new_hypothesis
@@ -56,15 +57,14 @@ def new_expansion(problem: Problem, size: int, precision: Precision, averaged: b
     return Expansion(f, np.zeros(capacity), np.zeros(capacity, np.int64), average, new_record(SCALARS, scale=1.0))
 
 
-def with_doubled_capacity(w: Expansion) -> Expansion:
-    """Return w with twice as many slots."""
-    functions, capacity = w.average.shape
-    return w._replace(
-        f=hypothesis.with_doubled_capacity(w.f),
-        norms=grown(w.norms, 2 * len(w.norms)),
-        inserted_at=grown(w.inserted_at, 2 * len(w.norms)),
-        average=grown(w.average, functions, 2 * capacity),
-    )
+def with_room(w: Expansion, chunk: Chunk, position: int) -> Expansion:
+    """Return w with room for the example at this position."""
+    f = hypothesis.with_room(w.f, chunk, position)
+    functions, capacity = f.coefficients.shape
+    if capacity == len(w.norms):
+        return w._replace(f=f)
+    average = grown(w.average, functions, capacity if w.average.shape[1] else 0)
+    return w._replace(f=f, norms=grown(w.norms, capacity), inserted_at=grown(w.inserted_at, capacity), average=average)
 
 
 def model_of(w: Expansion, kernel: Kernel, steps: int) -> KernelModel:

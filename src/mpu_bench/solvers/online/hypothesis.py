@@ -20,15 +20,20 @@ from mpu_bench.core.precision import Precision
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import prefetch_row
+from mpu_bench.core.stream import Chunk
 from mpu_bench.core.vectors import (
     Vectors,
     enlarged,
+    free_entries_for,
     grown,
+    has_free_entries,
+    keeps_sparse,
     kernel_values,
     new_vectors,
     quantum_of,
     rows_of,
     weighted_sum,
+    with_free_entries,
 )
 from mpu_bench.errors import DataError
 
@@ -47,7 +52,8 @@ class Hypothesis(NamedTuple):
 def new_hypothesis(problem: Problem, capacity: int, precision: Precision, quantum: float = 0.0) -> Hypothesis:
     """Return f = 0 with so many slots for rows of a problem, whose quantum is that of `new_vectors`."""
     functions = functions_for(len(problem.classes))
-    vectors = new_vectors(problem.features, capacity, precision, quantum)
+    sparse = keeps_sparse(problem.train, problem.features)
+    vectors = new_vectors(problem.features, capacity, precision, quantum, sparse)
     kernel_row = np.zeros_like(vectors.squared_norms)
     return Hypothesis(vectors, np.zeros((functions, capacity)), kernel_row, np.zeros(functions))
 
@@ -62,9 +68,20 @@ def common_quantum(problem: Problem) -> float:
     return quantum_of(problem.train) if problem.blocks == 1 else 0.0
 
 
-def is_full(f: Hypothesis) -> bool:
-    """Return whether all slots are taken."""
-    return bool(f.vectors.size[0] == len(f.kernel_row))
+@jit
+def has_room(f, rows, i):
+    """Return whether there is room for all that a row may leave: a slot, and entries where vectors are kept sparse."""
+    return f.vectors.size[0] < len(f.kernel_row) and has_free_entries(f.vectors, rows, i, len(f.scores))
+
+
+def with_room(f: Hypothesis, chunk: Chunk, position: int) -> Hypothesis:
+    """Return a hypothesis with room for the example at this position, with twice as many slots where all are taken."""
+    if f.vectors.size[0] == len(f.kernel_row):
+        f = with_doubled_capacity(f)
+    if len(f.vectors.entries.spread) and not has_room(f, chunk.rows, i := chunk.order[position]):
+        free = int(free_entries_for(f.vectors, chunk.rows, i, len(f.scores)))
+        f = f._replace(vectors=with_free_entries(f.vectors, free))
+    return f
 
 
 def with_doubled_capacity(f: Hypothesis) -> Hypothesis:
@@ -80,7 +97,7 @@ def with_doubled_capacity(f: Hypothesis) -> Hypothesis:
 def model_of(f: Hypothesis, kernel: Kernel, slots: NDArray[np.int64] | None = None) -> KernelModel:
     """Return the expansion over the vectors in some slots, all that are taken by default."""
     slots = np.arange(f.vectors.size[0]) if slots is None else slots
-    return KernelModel(rows_of(f.vectors, slots), f.coefficients[:, slots].T.copy(), kernel, len(f.vectors.columns))
+    return KernelModel(rows_of(f.vectors, slots), f.coefficients[:, slots].T.copy(), kernel, len(f.vectors.indices))
 
 
 def refuse_overflow(scores: NDArray[np.float64], kernel: Kernel) -> None:

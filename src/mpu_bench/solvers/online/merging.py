@@ -104,15 +104,15 @@ def _(merging, w, kernel, budget, counters):
         return
     counters[KERNEL_EVALUATIONS] += 3 * m
     counters[KERNEL_COMPUTED] += 3 * m
-    norms, inserted_at, columns, average = w.norms, w.inserted_at, w.f.vectors.columns, w.average
+    norms, inserted_at, vectors, average = w.norms, w.inserted_at, w.f.vectors, w.average
     p = smallest(norms, inserted_at, m)
     unit = norms[p]
     if unit > _LEAST_SQUARED_NORM:
         coefficients, distances, values = w.f.coefficients, merging.distances, merging.values
-        _distances(columns, padded(m), kernel.gamma, p, distances[0])
+        _distances(vectors, m, kernel.gamma, p, distances[0])
         _products(coefficients, p, padded(m), merging.products)
         n, h, loss = best_partner(distances[0], merging.products, norms, inserted_at, p, m, merging.candidates)
-        _distances(columns, padded(m), kernel.gamma, n, distances[1])
+        _distances(vectors, m, kernel.gamma, n, distances[1])
         g = np.float64(distances[0, n])
         _fill(values, distances, h, h * (1.0 - h) * g, padded(m))
         a, b, overlap = np.exp(-g * h * h), np.exp(-g * (1.0 - h) ** 2), 0.0
@@ -125,17 +125,17 @@ def _(merging, w, kernel, budget, counters):
                 average[c, n] = b * average[c, p] + a * average[c, n]
             coefficients[c, n] = alpha_z
         change_squared_norm(w, 2.0 * overlap + loss * unit)
-        put_between(w.f.vectors, n, p, n, h)  # (20)
+        put_between(vectors, n, p, n, h)  # (20)
         norms[n] = squared_coefficients(coefficients, n)
         stamp(inserted_at, n, w.scalars[0])
     remove(w, p)
 
 
 @jit(fastmath={"contract"})
-def _distances(columns, m, gamma, slot, out):
-    squared_distances(columns, m, slot, out)
+def _distances(vectors, m, gamma, slot, out):
+    squared_distances(vectors, m, slot, out)
     factor = out.dtype.type(gamma)
-    for j in range(np.uint64(0), np.uint64(m)):
+    for j in range(np.uint64(0), np.uint64(padded(m))):
         out[j] *= factor
 
 

@@ -32,13 +32,13 @@ from mpu_bench.core.vectors import put
 from mpu_bench.solvers.online import online
 from mpu_bench.solvers.online.hypothesis import (
     common_quantum,
-    is_full,
+    has_room,
     new_hypothesis,
     next_example,
     predict,
     score_example,
     sign_for,
-    with_doubled_capacity,
+    with_room,
 )
 
 _FIRST_CAPACITY = 64  # vectors
@@ -80,8 +80,7 @@ class Perceptron(online.OnlineSolver):
 
     def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
         """Predict and learn; ends early where there is no free slot for a vector."""
-        if is_full(state.hypothesis):
-            state.hypothesis = with_doubled_capacity(state.hypothesis)
+        state.hypothesis = with_room(state.hypothesis, chunk, position)
         f, sizes, slots = state.hypothesis, state.sizes, state.slots
         _present(f, sizes, slots, state.kernel, chunk, position, until, state.errors, state.counters)
 
@@ -90,10 +89,9 @@ class Perceptron(online.OnlineSolver):
 def _present(f, sizes, slots, kernel, chunk, position, until, errors, counters):
     coefficients, scores = f.coefficients, f.scores
     for p in range(position, len(chunk.order)):
-        m = f.vectors.size[0]
-        if reached(counters, until) or m == len(f.kernel_row):
+        i, m = next_example(chunk, p), f.vectors.size[0]
+        if reached(counters, until) or not has_room(f, chunk.rows, i):
             return
-        i = next_example(chunk, p)
         label = chunk.labels[i]
         score_example(f, kernel, chunk.rows, i, m, 1.0)
         _, ahead = predict(scores, label, sizes.sum(), m, errors, counters)

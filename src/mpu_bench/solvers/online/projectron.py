@@ -56,17 +56,18 @@ from mpu_bench.solvers.online.cholesky import (
 )
 from mpu_bench.solvers.online.hypothesis import (
     functions_for,
-    is_full,
+    has_room,
     new_hypothesis,
     next_example,
     predict,
     score_example,
-    with_doubled_capacity,
+    with_room,
 )
 from mpu_bench.solvers.online.sparseness import Search, Sparseness, Try, attempt, search
 
 _BUDGET = 100  # vectors, where neither they nor eta are given
 _FIRST_CAPACITY = 64  # vectors
+_NO_LIMIT = 1 << 62  # vectors
 
 
 class Spans(NamedTuple):
@@ -180,15 +181,13 @@ class Projectron(online.OnlineSolver):
 
     def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
         """Predict and learn; ends early where there is no free slot for a vector."""
-        if is_full(state.hypothesis):
-            state.hypothesis = with_doubled_capacity(state.hypothesis)
+        state.hypothesis = with_room(state.hypothesis, chunk, position)
         factors, z = state.spans
         if factors.sizes.max() == z.shape[1]:
             capacity = 2 * z.shape[1]
             state.spans = Spans(enlarged(factors, capacity), np.zeros((3, capacity)))
         f, spans = state.hypothesis, state.spans
-        capacity = len(f.kernel_row) if self.eta is not None else self._budget + 1  # one more: eta is too small
-        limits = state.sparseness, capacity
+        limits = state.sparseness, self._budget + 1 if self.eta is None else _NO_LIMIT  # one more: eta is too small
         _present(f, spans, state.kernel, limits, chunk, position, until, state.errors, state.counters)
 
     def note(self, state: State) -> str:
@@ -206,12 +205,11 @@ def _largest(kernel, norms):
 
 @jit
 def _present(f, spans, kernel, limits, chunk, position, until, errors, counters):
-    (sparseness, capacity), sizes, span_capacity = limits, spans.factors.sizes, spans.z.shape[1]
+    (sparseness, most), sizes, span_capacity = limits, spans.factors.sizes, spans.z.shape[1]
     for p in range(position, len(chunk.order)):
-        m = f.vectors.size[0]
-        if reached(counters, until) or m == capacity or _is_full(sizes, span_capacity):
+        i, m = next_example(chunk, p), f.vectors.size[0]
+        if reached(counters, until) or m == most or not has_room(f, chunk.rows, i) or _is_full(sizes, span_capacity):
             return
-        i = next_example(chunk, p)
         label = chunk.labels[i]
         score_example(f, kernel, chunk.rows, i, m, 1.0)
         rival, difference = predict(f.scores, label, m, m, errors, counters)

@@ -50,6 +50,7 @@ _ANSWERED_BY: dict[Question, tuple[str, ...]] = {
 _SCALARS: tuple[Scalar, ...] = (True, 1, 0.5, "text", None)  # one of each kind
 _LARGEST_INTEGER = 2**63 - 1
 _MOST_BYTES = 300  # of a value that is shown
+MOST_CHARACTERS = 200  # of an objective's name
 
 
 class BoundDescription(Strict):
@@ -91,6 +92,8 @@ class SolverDescription(Strict):
     ends: bool
     deterministic: bool
     is_maximised: bool
+    objective: str
+    optimum: str
     rounding: dict[str, float]
     version: int
     parameters: list[ParameterDescription]
@@ -169,6 +172,15 @@ def _attributes(solver: type[Solver], where: str) -> dict[str, Any]:
     for name, allowed in (("kernels", tuple(KERNELS)), ("classes", ("two", "any"))):
         if found[name] not in allowed or not isinstance(found[name], str):
             raise ConfigError(f"{where}: {name} is {_shown(found[name])}; it must be {' or '.join(map(repr, allowed))}")
+    for name in ("objective", "optimum"):
+        if not isinstance(found[name], str) or len(found[name]) > MOST_CHARACTERS or not found[name].isprintable():
+            raise ConfigError(
+                f"{where}: {name} is {_shown(found[name])}; it must be a text of {MOST_CHARACTERS} characters at most"
+            )
+    if solver.optimum and "C" not in (field.name for field in dataclasses.fields(solver)):
+        raise ConfigError(
+            f"{where}: optimum is '{solver.optimum}', by the same C, and there is no parameter C; write optimum_solver"
+        )
     for name in _SWITCHES:
         if not isinstance(found[name], bool):
             raise ConfigError(f"{where}: {name} is {_shown(found[name])}; it must be True or False")
