@@ -267,14 +267,6 @@ def _(rows, i, indices, values):
     return m
 
 
-@jit
-def most_nonzeros(rows, i):
-    """Return how many non-zeros row ``i`` of `AnyRows` has at most."""
-    if len(rows.starts) == 0:
-        return rows.dense.shape[1]
-    return np.int64(rows.starts[i + np.uint32(1)] - rows.starts[i])
-
-
 @jit_dispatch
 def count(rows):
     """Return the number of rows."""

@@ -18,23 +18,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.jit import jit, jit_dispatch
+from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import values
 from mpu_bench.core.precision import Precision
-from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, most_nonzeros, nonzeros, squared_norm
-from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, SUMS_AT_ONCE, guess_quantum
+from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, nonzeros, squared_norm
+from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, SUMS_AT_ONCE, common_quantum
 
 _WIDE = 1 << 14  # columns, from where on rows may be kept sparse ...
 _FEW = 0.01  # ... if no more than this part of their values is not zero
-_ROUNDING = 3e-7  # of single precision
-
 _GROUP = 64  # vectors; loops run over whole groups, which need no code for what is left over
 
 
 class Entries(NamedTuple):
     """The non-zeros of vectors that are kept sparse: a slot's are ``lengths`` many from its start, by rising column.
 
-    Of vectors that are kept by columns all is empty.
+    Vectors that are kept by columns have none, and no scratch.
     """
 
     columns: NDArray[np.uint32]  #: (e,)
@@ -66,27 +64,18 @@ class Vectors(NamedTuple):
 
 def keeps_sparse(rows: Rows, features: int) -> bool:
     """Return whether vectors like these rows are kept sparse."""
-    if isinstance(rows, Dense) or features < _WIDE:
-        return False
-    return len(rows.indices) <= _FEW * features * (len(rows.starts) - 1)
+    return (
+        isinstance(rows, Sparse | Ones)
+        and features >= _WIDE
+        and len(rows.indices) <= _FEW * features * (len(rows.starts) - 1)
+    )
 
 
 def quantum_of(rows: Rows) -> float:
     """Return the number of which all values are multiples up to 255 times; 0 where there is none."""
     if isinstance(rows, Ones):
         return 1.0
-    values = rows.values.ravel()
-    quantum = float(guess_quantum(values)) if values.dtype == np.float32 else 0.0
-    return quantum if quantum > 0 and _are_quantised(values, quantum) else 0.0
-
-
-@jit
-def _are_quantised(values, quantum):
-    worst = 0.0
-    for value in values:
-        multiple = value / quantum
-        worst = max(worst, abs(multiple - np.rint(multiple)) - _ROUNDING * multiple)
-    return worst <= 0.0
+    return float(common_quantum(rows.values.ravel())) if rows.values.dtype == np.float32 else 0.0
 
 
 def new_vectors(
@@ -109,7 +98,6 @@ def new_vectors(
     """
     dtype = np.float32 if precision == "single" else np.float64
     quantised = quantum > 0 and precision == "single" and not sparse
-    slots = capacity if sparse else 0
     return Vectors(
         np.zeros((0 if sparse else features, capacity), np.uint8 if quantised else dtype),
         np.zeros(capacity, dtype),
@@ -119,8 +107,8 @@ def new_vectors(
         Entries(
             np.zeros(0, np.uint32),
             np.zeros(0, dtype),
-            np.zeros(slots, np.int64),
-            np.zeros(slots, np.int64),
+            np.zeros(capacity, np.int64),
+            np.zeros(capacity, np.int64),
             np.zeros(1, np.int64),
             np.zeros(1, np.int64),
             np.zeros(features if sparse else 0, dtype),
@@ -131,25 +119,29 @@ def new_vectors(
 
 def enlarged(vectors: Vectors, capacity: int) -> Vectors:
     """Return the vectors in more slots."""
-    entries = vectors.entries
-    if len(entries.spread):
-        entries = entries._replace(starts=grown(entries.starts, capacity), lengths=grown(entries.lengths, capacity))
+    starts, lengths = grown(vectors.entries.starts, capacity), grown(vectors.entries.lengths, capacity)
     return vectors._replace(
         columns=grown(vectors.columns, len(vectors.columns), capacity),
         squared_norms=grown(vectors.squared_norms, capacity),
-        entries=entries,
+        entries=vectors.entries._replace(starts=starts, lengths=lengths),
     )
 
 
 def with_free_entries(vectors: Vectors, free: int) -> Vectors:
     """Return the vectors, kept sparse, without the entries that none has any more, and at least so many free ones."""
-    entries, used = vectors.entries, int(vectors.entries.lengths.sum())
-    starts = np.cumsum(entries.lengths) - entries.lengths
-    kept = np.arange(used) + np.repeat(entries.starts - starts, entries.lengths)
-    length = 2 * (used + free)  # so that the next time is far
+    entries = vectors.entries
+    kept, starts = _entries_in(entries, np.arange(len(entries.starts)))
+    length = 2 * (len(kept) + free)  # so that the next time is far
     columns, values = grown(entries.columns[kept], length), grown(entries.values[kept], length)
-    entries = entries._replace(columns=columns, values=values, starts=starts, used=np.array([used]))
+    entries = entries._replace(columns=columns, values=values, starts=starts[:-1], used=starts[-1:].copy())
     return vectors._replace(entries=entries)
+
+
+def _entries_in(entries: Entries, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return which entries are those of some slots, one slot after the other, and where each slot's begin; (m + 1,)."""
+    lengths = entries.lengths[slots]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    return np.arange(starts[-1]) + np.repeat(entries.starts[slots] - starts[:-1], lengths), starts
 
 
 def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
@@ -163,9 +155,7 @@ def rows_of(vectors: Vectors, slots: NDArray[np.int64]) -> Dense | Sparse:
     """Return a copy of the vectors in some slots, one a row."""
     entries = vectors.entries
     if len(entries.spread):
-        lengths = entries.lengths[slots]
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        kept = np.arange(starts[-1]) + np.repeat(entries.starts[slots] - starts[:-1], lengths)
+        kept, starts = _entries_in(entries, slots)
         return Sparse(entries.values[kept], entries.columns[kept], starts.astype(np.uint32))
     rows = np.ascontiguousarray(vectors.columns[:, slots].T, vectors.squared_norms.dtype)
     return Dense((rows * np.float64(vectors.quantum)).astype(rows.dtype))
@@ -173,18 +163,9 @@ def rows_of(vectors: Vectors, slots: NDArray[np.int64]) -> Dense | Sparse:
 
 @jit
 def free_entries_for(vectors, rows, i, times):
-    """Return how many entries must be free to put row i so many times, and to put one vector between two; or 0."""
-    if len(vectors.entries.spread) == 0:
-        return np.int64(0)
-    length = most_nonzeros(rows, i)
+    """Return how many entries must be free to put row i so many times, and to put one vector between two."""
+    length = len(rows.dense[0]) if len(rows.starts) == 0 else np.int64(rows.starts[i + np.uint32(1)] - rows.starts[i])
     return times * length + 2 * max(vectors.entries.longest[0], length)
-
-
-@jit
-def has_free_entries(vectors, rows, i, times):
-    """Return whether so many are free, as they always are where vectors are kept by columns."""
-    entries = vectors.entries
-    return entries.used[0] + free_entries_for(vectors, rows, i, times) <= len(entries.values)
 
 
 @jit(inline="always")
@@ -212,29 +193,13 @@ def _put_into_zeros(vectors, slot, rows, i):
     indices, values = vectors.indices, vectors.values
     nonzero_count = nonzeros(rows, i, indices, values)
     if len(vectors.entries.spread) == 0:
-        write(vectors.columns, slot, indices, values, nonzero_count, vectors.quantum)
+        for k in range(nonzero_count):
+            number = np.float32(values[k] / vectors.quantum + 0.5) if vectors.columns.itemsize == 1 else values[k]
+            vectors.columns[indices[k], slot] = number
     else:
         _write_entries(vectors.entries, slot, indices, values, nonzero_count)
     vectors.squared_norms[slot] = squared_norm(rows, i)
     vectors.size[0] = max(vectors.size[0], slot + 1)
-
-
-@jit_dispatch
-def write(columns, slot, indices, values, nonzero_count, quantum):
-    """Write the first so many values to the columns that they belong to, in units of the quantum."""
-
-
-@write.register(np.float32)
-@write.register(np.float64)
-def _(columns, slot, indices, values, nonzero_count, _quantum):
-    for k in range(nonzero_count):
-        columns[indices[k], slot] = values[k]
-
-
-@write.register(np.uint8)
-def _(columns, slot, indices, values, nonzero_count, quantum):
-    for k in range(nonzero_count):
-        columns[indices[k], slot] = np.float32(values[k] / quantum + 0.5)
 
 
 @jit
@@ -288,9 +253,8 @@ def _entries_between(entries, slot, first, second, share):
 def drop(vectors, slot):
     """Take the vector out of a slot; the last one moves there."""
     columns, entries, last = vectors.columns, vectors.entries, vectors.size[0] - 1
-    if len(entries.spread) > 0:
-        entries.starts[slot], entries.lengths[slot] = entries.starts[last], entries.lengths[last]
-        entries.lengths[last] = 0
+    entries.starts[slot], entries.lengths[slot] = entries.starts[last], entries.lengths[last]
+    entries.lengths[last] = 0
     if slot != last:
         for k in range(len(columns)):
             columns[k, slot] = columns[k, last]
@@ -327,8 +291,7 @@ def stored_kernel_values(vectors, kernel, slot, out):
     if len(vectors.entries.spread) > 0:
         nonzero_count = _read_entries(vectors.entries, slot, indices, values)
     _scale_by_quantum(vectors, nonzero_count)
-    norm = np.float64(vectors.squared_norms[slot])
-    some_kernel_values(vectors, kernel, nonzero_count, norm, 0, vectors.size[0], out)
+    some_kernel_values(vectors, kernel, nonzero_count, np.float64(vectors.squared_norms[slot]), 0, vectors.size[0], out)
 
 
 @jit

@@ -31,8 +31,7 @@ from mpu_bench.estimators.base import ROWS, KernelClassifier
 from mpu_bench.estimators.inputs import problem_of, rows_of
 from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, check_types, one_of
 from mpu_bench.solvers.online.budget_perceptrons import BudgetPerceptron
-from mpu_bench.solvers.online.hypothesis import functions_for
-from mpu_bench.solvers.online.online import OnlineSolver
+from mpu_bench.solvers.online.online import OnlineSolver, functions_for
 from mpu_bench.solvers.online.sparseness import Sparseness
 
 _REGULARIZATION_OF_STREAMS = 0.01  # Pegasos' lambda where nobody knows how many rows will come

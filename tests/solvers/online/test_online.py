@@ -8,7 +8,7 @@ from mpu_bench.core.rows import Dense, Sparse
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.core.vectors import new_vectors
 from mpu_bench.errors import DataError
-from mpu_bench.solvers.online.hypothesis import Hypothesis, functions_for, with_doubled_capacity
+from mpu_bench.solvers.online.online import Hypothesis, functions_for, with_doubled_capacity
 from oracles import toys
 
 

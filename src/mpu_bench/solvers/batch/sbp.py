@@ -119,7 +119,6 @@ class SBP(Solver):
     kernels: ClassVar = "any"
     ends: ClassVar = True
     is_maximised: ClassVar = True
-    objective: ClassVar = "largest f(w)"
 
     nu: Annotated[float, Ge(0), Lt(np.inf)]
     bias: bool = False
@@ -194,7 +193,7 @@ class SBP(Solver):
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:
         """Return the problem's name."""
-        return f"{cls.objective}, with bias" if parameters.get("bias") else cls.objective
+        return "largest f(w), with bias" if parameters.get("bias") else "largest f(w)"
 
 
 def _check_nu(nu: float, name: str, largest: float) -> None:

@@ -128,7 +128,6 @@ class SMO(Solver):
         "objective": 1e-5,
     }
     ends: ClassVar = True
-    objective: ClassVar = L1_SVM
 
     C: Annotated[float, Gt(0), Lt(np.inf)] | None = None
     regularization: Annotated[float, Gt(0), Lt(np.inf)] | None = None
@@ -144,7 +143,7 @@ class SMO(Solver):
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:
         """Return the problem's name."""
-        return f"{cls.objective}, with bias" if parameters.get("bias") else cls.objective
+        return f"{L1_SVM}, with bias" if parameters.get("bias") else L1_SVM
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum:  # noqa: ARG003

@@ -45,6 +45,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, add, dot, new_weights, squared_norms
 from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.core.vectors import grown
 from mpu_bench.solvers.certificates import L1_SVM, certify_sum, finite_squared_norms
 
 _IDLE_ROUNDS = 50  # after which a plane is dropped
@@ -158,13 +159,12 @@ class SVMperf(Solver):
 def _with_room(arrays: Arrays) -> Arrays:
     """Return the arrays with room for twice as many planes."""
     old = len(arrays.planes)
-    grown: dict[str, Any] = {}
+    larger: dict[str, Any] = {}
     for name in ("planes", "offsets", "gram", "multipliers", "slacks", "idle"):
         array = getattr(arrays, name)
         shape = (2 * old, 2 * old) if name == "gram" else (2 * old, *array.shape[1:])
-        grown[name] = np.zeros(shape, array.dtype)
-        grown[name][tuple(map(slice, array.shape))] = array
-    return arrays._replace(**grown)
+        larger[name] = grown(array, *shape)
+    return arrays._replace(**larger)
 
 
 @jit

@@ -166,7 +166,6 @@ class BallSolver(Solver):
         "objective": 1e-3,
     }
     ends: ClassVar = True
-    objective: ClassVar = "smallest squared radius"
 
     C: Annotated[float, Gt(0), Lt(np.inf)] = 1.0
     eps: Annotated[float, Gt(0)] = 1e-6
@@ -302,7 +301,7 @@ class BallSolver(Solver):
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:
         """Return what is the problem of the ball around the examples of the L2-SVM, or of the SVM itself."""
-        return cls.objective if parameters.get("stop") is None else "w.w + b b + C sum hinge^2"
+        return "smallest squared radius" if parameters.get("stop") is None else "w.w + b b + C sum hinge^2"
 
 
 def _first_ball(

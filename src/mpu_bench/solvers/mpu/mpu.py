@@ -245,7 +245,6 @@ class MPU(ThresholdPerceptron):
 
     name = "mpu"
     paper = "mpu-2010"
-    objective: ClassVar = L1_SVM
     optimum: ClassVar = "optimum"
 
     C: Annotated[float, Gt(0)] = 1.0
@@ -306,7 +305,7 @@ class MPU(ThresholdPerceptron):
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:
         """Return the problem's name; a hard margin has no objective."""
-        return "" if parameters.get("margin") == "hard" else cls.objective
+        return "" if parameters.get("margin") == "hard" else L1_SVM
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:

@@ -46,7 +46,6 @@ from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import padded
 from mpu_bench.errors import ConfigError
-from mpu_bench.solvers.online import online
 from mpu_bench.solvers.online.expansion import (
     Expansion,
     add_to_average,
@@ -57,9 +56,16 @@ from mpu_bench.solvers.online.expansion import (
     scale_by,
     with_room,
 )
-from mpu_bench.solvers.online.hypothesis import Hypothesis, has_room, next_example, predict, score_example
 from mpu_bench.solvers.online.leaving import RANDOM, SMALLEST, Leaving, maintain, new_leaving
 from mpu_bench.solvers.online.merging import Merging, new_merging
+from mpu_bench.solvers.online.online import (
+    Hypothesis,
+    OnlineSolver,
+    has_room,
+    next_example,
+    predict,
+    score_example,
+)
 from mpu_bench.solvers.online.projection import Projection, new_projection
 
 NO_LIMIT = 1 << 62  # vectors
@@ -87,7 +93,7 @@ class State:
         return self.w.f
 
 
-class Pegasos(online.OnlineSolver):
+class Pegasos(OnlineSolver):
     """Multi-class Pegasos with a kernel, on a budget or without."""
 
     def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
@@ -176,7 +182,7 @@ class BPegasos(Pegasos):
             case "merging":
                 return new_merging(w)
         rule = RANDOM if self.maintenance == "random" else SMALLEST
-        return new_leaving(rule, self.vectors, precision, rng(seed, "vectors dropped"), capacity=len(w.norms))
+        return new_leaving(rule, self.vectors, precision, rng(seed, "vectors dropped"))
 
 
 @jit

@@ -35,9 +35,10 @@ from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import example_at_hand, padded, put, some_kernel_values, weighted_sum
-from mpu_bench.solvers.online import online
-from mpu_bench.solvers.online.hypothesis import (
-    common_quantum,
+from mpu_bench.solvers.online.leaving import OLDEST, RANDOM, Leaving, new_leaving, slot_for
+from mpu_bench.solvers.online.online import (
+    OnlineSolver,
+    OnlineState,
     functions_for,
     has_room,
     model_of,
@@ -47,11 +48,10 @@ from mpu_bench.solvers.online.hypothesis import (
     sign_for,
     with_room,
 )
-from mpu_bench.solvers.online.leaving import OLDEST, RANDOM, Leaving, new_leaving, slot_for
 
 
 @dataclass
-class State(online.State):
+class State(OnlineState):
     """What the algorithm works on."""
 
     sizes: NDArray[np.int64]  #: (c,) |S|, how many vectors each function has
@@ -60,7 +60,7 @@ class State(online.State):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BudgetPerceptron(online.OnlineSolver):
+class BudgetPerceptron(OnlineSolver):
     """A Perceptron of at most B vectors; subclasses say by which ``rule`` of leaving.py one leaves.
 
     Attributes
@@ -83,7 +83,7 @@ class BudgetPerceptron(online.OnlineSolver):
         self.check(problem, kernel)
         functions = functions_for(len(problem.classes))
         precision = precision_for(problem, kernel, self.precision)
-        f = new_hypothesis(problem, functions * padded(self.vectors + 1), precision, common_quantum(problem))
+        f = new_hypothesis(problem, functions * padded(self.vectors + 1), precision, quantised=True)
         leaving = new_leaving(self.rule, self.vectors, precision, rng(seed, "vector to leave"), functions)
         sizes, mistakes = np.zeros(functions, np.int64), np.zeros(functions, np.int64)
         errors, counters = np.zeros(1, np.int64), new_counters()
@@ -98,8 +98,8 @@ class BudgetPerceptron(online.OnlineSolver):
     def model(self, state: State) -> KernelModel:
         """Return the expansion over the stored vectors, those of all functions one after the other."""
         by_function = np.arange(len(state.hypothesis.kernel_row)).reshape(len(state.sizes), -1)
-        slots = [own[:size] for own, size in zip(by_function, state.sizes, strict=True)]
-        return model_of(state.hypothesis, state.kernel, np.concatenate(slots))
+        taken = np.concatenate([slots[:size] for slots, size in zip(by_function, state.sizes, strict=True)])
+        return model_of(state.hypothesis, state.kernel, taken)
 
 
 @dataclass(frozen=True)

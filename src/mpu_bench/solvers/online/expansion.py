@@ -27,8 +27,8 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.stream import Chunk
 from mpu_bench.core.vectors import drop, grown, padded, put, weighted_sum
-from mpu_bench.solvers.online import hypothesis
-from mpu_bench.solvers.online.hypothesis import Hypothesis, new_hypothesis
+from mpu_bench.solvers.online import online
+from mpu_bench.solvers.online.online import Hypothesis, new_hypothesis
 
 _SMALLEST_SCALE = 1e-3  # the sum of scales must not lose what is added last
 _TIE = 1e-9  # norms are equal that differ by no more than this part
@@ -59,7 +59,7 @@ def new_expansion(problem: Problem, size: int, precision: Precision, averaged: b
 
 def with_room(w: Expansion, chunk: Chunk, position: int) -> Expansion:
     """Return w with room for the example at this position."""
-    f = hypothesis.with_room(w.f, chunk, position)
+    f = online.with_room(w.f, chunk, position)
     functions, capacity = f.coefficients.shape
     if capacity == len(w.norms):
         return w._replace(f=f)
@@ -69,7 +69,7 @@ def with_room(w: Expansion, chunk: Chunk, position: int) -> Expansion:
 
 def model_of(w: Expansion, kernel: Kernel, steps: int) -> KernelModel:
     """Return w, or the average of so many steps where one is kept."""
-    model, scalars = hypothesis.model_of(w.f, kernel), w.scalars[0]
+    model, scalars = online.model_of(w.f, kernel), w.scalars[0]
     coefficients = scalars.scale * model.coefficients
     if w.average.shape[1]:
         sums = w.average[:, : len(coefficients)].T + scalars.scales * model.coefficients
@@ -181,14 +181,13 @@ def project_on_ball(w, regularization):
 def add_to_average(w):
     """Count the present hypothesis in the average."""
     if w.average.shape[1] > 0:
-        scalars = w.scalars[0]
-        scalars.scales += scalars.scale
+        w.scalars[0].scales += w.scalars[0].scale
 
 
 @jit
 def smallest(norms, inserted_at, m):
     """Return the vector with the least ``||alpha_p||^2 K(x_p, x_p)``; of those within 1e-9 of it, the oldest."""
-    limit, oldest, slot = _least(norms, m) * (1.0 + _TIE), _NEWEST, np.int64(0)
+    limit, oldest, slot = least(norms, m) * (1.0 + _TIE), _NEWEST, np.int64(0)
     for j in range(np.uint64(0), np.uint64(m)):
         oldest = min(oldest, inserted_at[j] if norms[j] <= limit else _NEWEST)
     for j in range(np.int64(m)):  # no two have the same number of insertion
@@ -197,11 +196,12 @@ def smallest(norms, inserted_at, m):
 
 
 @jit
-def _least(numbers, m):
-    least = order(np.inf)
+def least(numbers, m):
+    """Return the least of the first m numbers."""
+    found = order(np.inf)
     for j in range(np.int64(m)):
-        least = min(least, order(numbers[j]))
-    return number(least)
+        found = min(found, order(numbers[j]))
+    return number(found)
 
 
 @jit

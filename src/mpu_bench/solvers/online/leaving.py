@@ -43,7 +43,6 @@ class Leaving(NamedTuple):
     rule: int
     budget: int  #: B
     generator: NDArray[np.uint64]  #: of `RANDOM`
-    kernel_row: NDArray[np.floating[Any]]  #: (capacity,) scratch: that of the vector which Pegasos drops
     kernel_matrix: NDArray[np.floating[Any]]  #: (c, B, B) K(x_i, x_j) but for the diagonal
     others: NDArray[np.float64]  #: (c, B) g_j, what all but the j-th give the j-th
     inserted_at: NDArray[np.int64]  #: (c, B) the number of the error it came with
@@ -56,9 +55,8 @@ def new_leaving(
     precision: Precision,
     generator: NDArray[np.uint64] | None = None,
     functions: int = 0,
-    capacity: int = 0,
 ) -> Leaving:
-    """Return what a rule remembers of nothing: of so many functions of a perceptron, or Pegasos' slots."""
+    """Return what a rule remembers of nothing: of so many functions of a perceptron."""
     dtype = np.float32 if precision == "single" else np.float64
     matrices = functions if rule in (LEAST_NEEDED, SHRUNK) else 0
     by_slot = functions if rule == LEAST_NEEDED else 0
@@ -66,7 +64,6 @@ def new_leaving(
         rule,
         budget,
         np.zeros(0, np.uint64) if generator is None else generator,
-        np.zeros(capacity, dtype),
         np.zeros((matrices, budget, budget), dtype),
         np.zeros((by_slot, budget)),
         np.zeros((by_slot, budget), np.int64),
@@ -202,7 +199,7 @@ def maintain(maintenance, w, kernel, budget, counters):
 @maintain.register(Leaving)
 def _(leaving, w, kernel, budget, counters):
     """Drop one: ||w - alpha_p phi_p||^2 = ||w||^2 - 2 sum_i alpha_pi f_i(x_p) + ||alpha_p||^2 K(x_p, x_p)."""
-    m, kernel_row = w.f.vectors.size[0], leaving.kernel_row
+    m, kernel_row = w.f.vectors.size[0], w.f.kernel_row  # that of the example is done with
     if m > budget:
         if leaving.rule == RANDOM:
             p = np.int64(randint(leaving.generator, np.uint32(m)))

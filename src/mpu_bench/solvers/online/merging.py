@@ -40,6 +40,7 @@ from mpu_bench.core.vectors import padded, put_between, squared_distances
 from mpu_bench.solvers.online.expansion import (
     Expansion,
     change_squared_norm,
+    least,
     remove,
     smallest,
     squared_coefficients,
@@ -353,11 +354,9 @@ def best_partner(distances, products, norms, inserted_at, p, m, work):
 @jit
 def _first_smallest(numbers, m):
     """Return the place of the smallest of numbers that are not negative, the first of equal ones."""
-    least, first = order(np.inf), m
+    smallest_number, first = order(least(numbers, m)), m
     for j in range(m):
-        least = min(least, order(numbers[j]))
-    for j in range(m):
-        first = min(first, j if order(numbers[j]) == least else m)
+        first = min(first, j if order(numbers[j]) == smallest_number else m)
     return first
 
 

@@ -29,9 +29,9 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import put
-from mpu_bench.solvers.online import online
-from mpu_bench.solvers.online.hypothesis import (
-    common_quantum,
+from mpu_bench.solvers.online.online import (
+    OnlineSolver,
+    OnlineState,
     has_room,
     new_hypothesis,
     next_example,
@@ -45,7 +45,7 @@ _FIRST_CAPACITY = 64  # vectors
 
 
 @dataclass
-class State(online.State):
+class State(OnlineState):
     """What the algorithm works on; n examples."""
 
     sizes: NDArray[np.int64]  #: (c,) |S|, how many of the vectors each function uses
@@ -53,7 +53,7 @@ class State(online.State):
 
 
 @dataclass(frozen=True)
-class Perceptron(online.OnlineSolver):
+class Perceptron(OnlineSolver):
     """The kernel Perceptron.
 
     Attributes
@@ -73,7 +73,7 @@ class Perceptron(online.OnlineSolver):
         """Start with nothing stored: f = 0."""
         self.check(problem, kernel)
         precision = precision_for(problem, kernel, self.precision)
-        f = new_hypothesis(problem, _FIRST_CAPACITY, precision, common_quantum(problem))
+        f = new_hypothesis(problem, _FIRST_CAPACITY, precision, quantised=True)
         sizes = np.zeros(len(f.scores), np.int64)
         slots = np.full(problem.n if self.passes > 1 else 0, -1, np.int32)
         return State(Stream(problem, seed), kernel, f, np.zeros(1, np.int64), new_counters(), sizes, slots)

@@ -45,7 +45,6 @@ from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import padded, put
 from mpu_bench.errors import ConfigError
-from mpu_bench.solvers.online import online
 from mpu_bench.solvers.online.cholesky import (
     GrowingCholesky,
     append,
@@ -54,7 +53,9 @@ from mpu_bench.solvers.online.cholesky import (
     new_cholesky,
     project,
 )
-from mpu_bench.solvers.online.hypothesis import (
+from mpu_bench.solvers.online.online import (
+    OnlineSolver,
+    OnlineState,
     functions_for,
     has_room,
     new_hypothesis,
@@ -78,7 +79,7 @@ class Spans(NamedTuple):
 
 
 @dataclass
-class State(online.State):
+class State(OnlineState):
     """What the algorithm works on."""
 
     spans: Spans
@@ -87,7 +88,7 @@ class State(online.State):
 
 
 @dataclass(frozen=True)
-class Projectron(online.OnlineSolver):
+class Projectron(OnlineSolver):
     """Projectron++ for several classes.
 
     Attributes
@@ -135,7 +136,7 @@ class Projectron(online.OnlineSolver):
         """
         self.check(problem, kernel)
         gram.refuse_overflow(norms := squared_norms(problem.train), kernel, np.dtype(np.float64))
-        largest = float(_largest(kernel, norms))
+        largest = max(0.0, float(gram.kernel_diagonal(kernel, norms).max()))
         if self.eta is not None:
             sparseness = Sparseness(self.eta, largest - self.eta, largest)
             return self._start(problem, kernel, seed, sparseness)
@@ -193,14 +194,6 @@ class Projectron(online.OnlineSolver):
     def note(self, state: State) -> str:
         """Return the eta that was searched, what the search took, and how many vectors came of it."""
         return "" if state.search is None else state.search.note(self._budget)
-
-
-@jit
-def _largest(kernel, norms):
-    largest = 0.0
-    for i in range(len(norms)):
-        largest = max(largest, value(kernel, norms[i], norms[i], norms[i]))
-    return largest
 
 
 @jit

@@ -17,11 +17,12 @@ from mpu_bench.core.solver import Solver
 from mpu_bench.errors import ConfigError, UserError
 from mpu_bench.scaled import from_json, to_json
 from mpu_bench.solvers.plugins import source, tracebacks
-from mpu_bench.solvers.plugins.description import MOST_CHARACTERS, describe, is_said
+from mpu_bench.solvers.plugins.description import describe, is_said
 from mpu_bench.solvers.plugins.importing import cause_of, import_solvers, text_of
 
 #: bytes of a line, of either end
 LONGEST_LINE_BYTES = 1_000_000
+_MOST_CHARACTERS = 200  # of an objective's name
 
 
 def serve(connection: socket.socket) -> None:
@@ -91,8 +92,8 @@ class _Answers:
 
     def _objective_of(self, solver: str, parameters: dict[str, Any]) -> str:
         text = self._solvers[solver].objective_of(_values(parameters))
-        if not isinstance(text, str) or len(text) > MOST_CHARACTERS or not text.isprintable():
-            raise ConfigError(f"{self._path}: objective_of must return a text of {MOST_CHARACTERS} characters at most")
+        if not isinstance(text, str) or len(text) > _MOST_CHARACTERS or not text.isprintable():
+            raise ConfigError(f"{self._path}: objective_of must return a text of {_MOST_CHARACTERS} characters at most")
         return text
 
     def _optimum_solver(self, solver: str, parameters: dict[str, Any], linear: bool) -> list[Any] | None:
