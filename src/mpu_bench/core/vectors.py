@@ -26,7 +26,7 @@ from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, SUMS_AT_ONCE, common_qu
 
 _WIDE = 1 << 14  # columns, from where on rows may be kept sparse ...
 _FEW = 0.01  # ... if no more than this part of their values is not zero
-_GROUP = 64  # vectors; loops run over whole groups, which need no code for what is left over
+GROUP = 64  #: vectors; loops run over whole groups, which need no code for what is left over
 
 
 class Entries(NamedTuple):
@@ -171,7 +171,7 @@ def free_entries_for(vectors, rows, i, times):
 @jit(inline="always")
 def padded(size):
     """Return the size rounded up to whole groups."""
-    return (size + (_GROUP - 1)) // _GROUP * _GROUP
+    return (size + (GROUP - 1)) // GROUP * GROUP
 
 
 @jit(inline="always")
