@@ -63,8 +63,12 @@ def with_room(w: Expansion, chunk: Chunk, position: int) -> Expansion:
     functions, capacity = f.coefficients.shape
     if capacity == len(w.norms):
         return w._replace(f=f)
-    average = grown(w.average, functions, capacity if w.average.shape[1] else 0)
-    return w._replace(f=f, norms=grown(w.norms, capacity), inserted_at=grown(w.inserted_at, capacity), average=average)
+    return w._replace(
+        f=f,
+        norms=grown(w.norms, capacity),
+        inserted_at=grown(w.inserted_at, capacity),
+        average=grown(w.average, functions, capacity if w.average.shape[1] else 0),
+    )
 
 
 def model_of(w: Expansion, kernel: Kernel, steps: int) -> KernelModel:
