@@ -1,11 +1,4 @@
-"""What the online solvers have in common: predict, then learn, one example after the other, pass after pass.
-
-Their hypothesis, over the stored vectors x_j, is
-
-    f_c(x) = sum_j coefficients_cj K(x_j, x)
-
-Two classes have one function, whose sign decides; else there is one per class, and the highest score decides.
-"""
+"""What the online solvers have in common: predict, then learn, one example after the other, pass after pass."""
 
 from __future__ import annotations
 
@@ -46,7 +39,7 @@ _PREFETCH_DISTANCE = 8  # examples
 
 
 class Hypothesis(NamedTuple):
-    """Slots for support vectors, and c functions of them."""
+    """Slots for support vectors x_j, and c functions of them: ``f_c(x) = sum_j coefficients_cj K(x_j, x)``."""
 
     vectors: Vectors
     coefficients: NDArray[np.float64]  #: (c, capacity)
