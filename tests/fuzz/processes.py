@@ -75,6 +75,8 @@ _DESCRIBED = {
     "sliceable": True,
     "ends": False,
     "is_maximised": False,
+    "objective": "",
+    "optimum": "",
     "deterministic": True,
     "rounding": {"updates": 0.1},
     "version": 1,

@@ -226,6 +226,13 @@ def test_what_only_the_plugin_knows_it_is_asked(read, refused) -> None:
     assert "line 5: solvers.own: own: gamma is too large for it" in refused(text, gaussian)
 
 
+def test_what_it_optimises_is_said_by_class_attributes(read) -> None:
+    experiment = read(with_method("objective = 'own objective'\noptimum = 'optimum'"), "{own: {C: [2, 3]}}")
+    assert solvers.load("own").objective_of({"C": 2.0}) == "own objective"
+    optima = [run.solver.parameters["C"] for run in plan.plan(experiment) if run.solver.name == "optimum"]
+    assert set(optima) >= {2.0, 3.0}
+
+
 @pytest.mark.usefixtures("_ended")
 def test_one_process_is_started_for_a_config_and_its_plan(read, monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
@@ -423,6 +430,10 @@ for descriptor in range(3, 40):
         (with_method("rounding = {'updates': math.inf}"), "rounding is"),
         (with_method("def __post_init__(self): raise TypeError('why not')"), "TypeError: why not"),
         (with_method("def __post_init__(self): os._exit(9)"), "with exit code 9"),
+        (with_method("objective = 5"), "objective is 5; it must be a text"),
+        (with_method("optimum = ('optimum', {})"), "optimum is ('optimum', {}); it must be a text"),
+        (with_method("optimum = 'dcdd'"), "did you mean 'dcd'?"),
+        (with_parameter("optimum = 'dcd'"), "optimum is 'dcd', by the same C, and there is no parameter C"),
         (with_method("objective_of = classmethod(lambda cls, parameters: 1 / 0)"), "ZeroDivisionError"),
         (with_method("objective_of = classmethod(lambda cls, parameters: 5)"), "objective_of must return a text"),
         (with_method("optimum_solver = classmethod(lambda *_: 5)"), "optimum_solver must return None, or"),

@@ -128,6 +128,10 @@ class Solver(ABC):
         other ends.
     deterministic : whether nothing in it is random, so that one run on given data says all.
     is_maximised : whether the larger objective is the better.
+    objective : the problem whose objective `measures` gives, as a short formula; empty for one without an objective.
+        What depends on parameters is said by `objective_of`.
+    optimum : the name of the solver that finds the optimum of this objective where the kernel is linear, with the same
+        C; empty where there is none. What depends on parameters is said by `optimum_solver`.
     rounding : by how much results may differ where a machine rounds sums otherwise, as measured between instruction
         sets: the name of a count or of ``objective`` and a relative difference, or the name of an error and a share of
         the rows. What is not named is the same, but for the last digits of an objective, and, of a solver that names
@@ -145,6 +149,8 @@ class Solver(ABC):
     ends: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
     is_maximised: ClassVar[bool] = False
+    objective: ClassVar[str] = ""
+    optimum: ClassVar[str] = ""
     rounding: ClassVar[Mapping[str, float]] = {}
     version: ClassVar[int] = 1
 
@@ -256,7 +262,7 @@ class Solver(ABC):
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Return the problem whose objective `measures` gives, as a short formula; empty for one without an objective.
+        """Return the problem whose objective `measures` gives with these parameters, `objective` by default.
 
         Objectives stand in one column of a table where this text is the same.
 
@@ -265,10 +271,10 @@ class Solver(ABC):
         parameters : mapping
             Those of a run, by name.
         """
-        return ""
+        return cls.objective
 
     @classmethod
-    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:  # noqa: ARG003
+    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:
         """Return the solver, with its parameters, that finds the optimum of this solver's objective.
 
         Parameters
@@ -284,7 +290,7 @@ class Solver(ABC):
             The name in `mpu_bench.solvers.SOLVERS`, and the parameters that are not the default; None where no
             solver here certifies the optimum.
         """
-        return None
+        return (cls.optimum, {"C": parameters["C"]}) if cls.optimum and linear else None
 
 
 #: the names of a solver's class attributes

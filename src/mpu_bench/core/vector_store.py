@@ -28,8 +28,10 @@ BITS, QUANTISED, COLUMNS, CSC = range(4)
 #: Nanoseconds to read a word, a value or an entry of a column, measured; only their ratios matter.
 _READ_NANOSECONDS = {BITS: 0.14, COLUMNS: 0.14, CSC: 1.0}
 
-_SUMS_AT_ONCE = 4096  # they stay in the nearest cache
+SUMS_AT_ONCE = 4096  # they stay in the nearest cache
 COLUMNS_AT_ONCE = 4
+_LARGEST_BYTE = 255
+_ROUNDING = 3e-7  # of single precision
 _SPREAD_OUT_BYTES = 2 << 30  # that a layout by whole columns may take when the rows are sparse
 _QUANTISED_PARTS = 16  # in which columns are quantised, to be small in memory
 
@@ -135,26 +137,33 @@ def _bits(rows: Sparse | Ones, n: int, d: int) -> NDArray[np.uint64]:
 
 def _dense(empty: VectorStore, by_column: NDArray[Any], dtype: np.dtype[Any]) -> VectorStore:
     """Quantise where every value allows it; else the values themselves are stored."""
-    quantum = _quantum(by_column)
-    if quantum > 0 and dtype == np.float32:
+    if dtype == np.float32 and (quantum := float(common_quantum(by_column.ravel("K")))) > 0:
         quantised = np.empty(by_column.shape, np.uint8)
         for part in np.array_split(np.arange(by_column.shape[0]), _QUANTISED_PARTS):
-            exact = by_column[part] / quantum
-            quantised[part] = np.clip(np.rint(exact), 0, 255)
-            if not np.allclose(exact, quantised[part], rtol=3e-7, atol=0):
-                break
-        else:
-            return empty._replace(layout=QUANTISED, quantised=quantised, quantum=quantum)
+            quantised[part] = np.rint(by_column[part] / quantum)
+        return empty._replace(layout=QUANTISED, quantised=quantised, quantum=quantum)
     return empty._replace(layout=COLUMNS, columns=np.ascontiguousarray(by_column, dtype))
 
 
-def _quantum(by_column: NDArray[Any]) -> float:
-    """Return the quantum if all values may be multiples of one, else 0: the largest value has the least rounding."""
-    largest = float(by_column.max(initial=0.0))
-    if largest == 0.0 or by_column.min() < 0.0:
+@jit
+def common_quantum(values):
+    """Return a number of which all values are multiples up to 255 times; 0 where there is none.
+
+    It is guessed from the largest value, whose rounding is the least, and the smallest that is not zero.
+    """
+    smallest, largest, worst = np.inf, 0.0, 0.0
+    for value in values:
+        if value < 0:
+            return 0.0
+        if value > 0:
+            smallest, largest = min(smallest, value), max(largest, value)
+    if not 0.0 < largest < (_LARGEST_BYTE + 0.5) * smallest:
         return 0.0
-    least = float(by_column.min(where=by_column > 0, initial=largest))
-    return largest / round(largest / least) if largest / least < 255.5 else 0.0
+    quantum = largest / np.rint(largest / smallest)
+    for value in values:
+        multiple = value / quantum
+        worst = max(worst, abs(multiple - np.rint(multiple)) - _ROUNDING * multiple)
+    return quantum if worst <= 0.0 else 0.0
 
 
 def _csc(empty: VectorStore, rows: Sparse | Ones, d: int, dtype: np.dtype[Any]) -> VectorStore:
@@ -174,7 +183,7 @@ def _csc(empty: VectorStore, rows: Sparse | Ones, d: int, dtype: np.dtype[Any]) 
 @jit(inline="always")
 def part_length(store, n):
     """Return how many of n inner products are computed together: their sums stay in the nearest cache."""
-    return max(n, 1) if store.layout == CSC else _SUMS_AT_ONCE
+    return max(n, 1) if store.layout == CSC else SUMS_AT_ONCE
 
 
 @jit
@@ -213,7 +222,8 @@ def part_of_inner_products(store, i, listed, first, sums):
     sums : array, shape (m,)
         At most `part_length`; where examples are in compressed columns all n.
     """
-    _to_zero(sums)
+    for j in range(len(sums)):  # compiled ten times as fast as sums[:] = 0
+        sums[j] = 0
     if store.layout == BITS:
         _add_common_bits(store.bits, i, first, sums)
     elif store.layout == QUANTISED:
@@ -264,12 +274,6 @@ def add_columns(columns, indices, values, k, first, sums):
     c2, c3 = columns[indices[k + 2], first:last], columns[indices[k + 3], first:last]
     for j in range(len(sums)):
         sums[j] += s0 * c0[j] + s1 * c1[j] + s2 * c2[j] + s3 * c3[j]
-
-
-@jit(forceinline=True)
-def _to_zero(sums):
-    for j in range(len(sums)):  # compiled ten times as fast as sums[:] = 0
-        sums[j] = 0
 
 
 @jit

@@ -6,6 +6,9 @@ columns, so the cost of a kernel value is the example's non-zero values and, for
 
 Where all values are up to 255 times a quantum, such as pixels, vectors can be kept in a byte a value: that takes a
 third of the time once the nearest cache does not hold them.
+
+Rows with few values in very many columns, such as words, are kept as they are, by their non-zeros: whole columns would
+take no end of memory, and writing one vector to them as many cache misses as there are columns (`keeps_sparse`).
 """
 
 from __future__ import annotations
@@ -15,17 +18,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.jit import jit, jit_dispatch
-from mpu_bench.core.rows import Dense, Ones, Rows, nonzeros, squared_norm
+from mpu_bench.core.jit import jit
+from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, nonzeros, squared_norm
+from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, SUMS_AT_ONCE, common_quantum
 from mpu_bench.kernels import values
 from mpu_bench.kernels.precision import Precision
 
-_VECTORS_AT_ONCE = 4096  # their sums stay in the nearest cache
-_COLUMNS_AT_ONCE = 4
-_LARGEST_BYTE = 255
-_ROUNDING = 3e-7  # of single precision
-
+_WIDE = 1 << 14  # columns, from where on rows may be kept sparse ...
+_FEW = 0.01  # ... if no more than this part of their values is not zero
 GROUP = 64  #: vectors; loops run over whole groups, which need no code for what is left over
+
+
+class Entries(NamedTuple):
+    """The non-zeros of vectors that are kept sparse: a slot's are ``lengths`` many from its start, by rising column.
+
+    Vectors that are kept by columns have none, and no scratch.
+    """
+
+    columns: NDArray[np.uint32]  #: (e,)
+    values: NDArray[np.floating[Any]]  #: (e,)
+    starts: NDArray[np.int64]  #: (capacity,)
+    lengths: NDArray[np.int64]  #: (capacity,)
+    used: NDArray[np.int64]  #: (1,) where the entries begin that nothing has been written to
+    longest: NDArray[np.int64]  #: (1,) how many entries a slot has had at most
+    spread: NDArray[np.floating[Any]]  #: (d,) scratch: zeros, between calls
 
 
 class Vectors(NamedTuple):
@@ -37,46 +53,34 @@ class Vectors(NamedTuple):
     any (`padded`): these hold no vector, but finite numbers.
     """
 
-    columns: NDArray[Any]  #: (d, capacity)
+    columns: NDArray[Any]  #: (d, capacity); (0, capacity) where they are kept sparse
     squared_norms: NDArray[np.floating[Any]]  #: (capacity,)
     size: NDArray[np.int64]  #: m (1,)
     indices: NDArray[np.uint32]  #: (d,) scratch: the columns of the example at hand that are not zero
     values: NDArray[np.floating[Any]]  #: (d,) scratch: its values there
-    quantum: float = 1.0  #: by which the columns are multiplied
+    entries: Entries
+    quantum: float  #: by which the columns are multiplied
+
+
+def keeps_sparse(rows: Rows, features: int) -> bool:
+    """Return whether vectors like these rows are kept sparse."""
+    return (
+        isinstance(rows, Sparse | Ones)
+        and features >= _WIDE
+        and len(rows.indices) <= _FEW * features * (len(rows.starts) - 1)
+    )
 
 
 def quantum_of(rows: Rows) -> float:
     """Return the number of which all values are multiples up to 255 times; 0 where there is none."""
     if isinstance(rows, Ones):
         return 1.0
-    values = rows.values.ravel()
-    quantum = float(_quantum(values)) if values.dtype == np.float32 else 0.0
-    return quantum if quantum > 0 and _are_quantised(values, quantum) else 0.0
+    return float(common_quantum(rows.values.ravel())) if rows.values.dtype == np.float32 else 0.0
 
 
-@jit
-def _quantum(values):
-    """Guess the quantum from the largest value, whose rounding is the least, and the smallest that is not zero."""
-    smallest, largest = np.inf, 0.0
-    for value in values:
-        if value < 0:
-            return 0.0
-        if value > 0:
-            smallest, largest = min(smallest, value), max(largest, value)
-    bounded = 0.0 < largest < (_LARGEST_BYTE + 0.5) * smallest
-    return largest / np.rint(largest / smallest) if bounded else 0.0
-
-
-@jit
-def _are_quantised(values, quantum):
-    worst = 0.0
-    for value in values:
-        multiple = value / quantum
-        worst = max(worst, abs(multiple - np.rint(multiple)) - _ROUNDING * multiple)
-    return worst <= 0.0
-
-
-def new_vectors(features: int, capacity: int, precision: Precision = "single", quantum: float = 0.0) -> Vectors:
+def new_vectors(
+    features: int, capacity: int, precision: Precision = "single", quantum: float = 0.0, sparse: bool = False
+) -> Vectors:
     """Return free slots for vectors.
 
     Parameters
@@ -89,25 +93,55 @@ def new_vectors(features: int, capacity: int, precision: Precision = "single", q
         Of their values and of the kernel values.
     quantum : float
         That of all rows that will be put there (`quantum_of`), if they have one; for single precision.
+    sparse : bool
+        Whether they are kept sparse (`keeps_sparse`); there are no entries before `with_free_entries`, and no quantum.
     """
     dtype = np.float32 if precision == "single" else np.float64
-    quantised = quantum > 0 and precision == "single"
+    quantised = quantum > 0 and precision == "single" and not sparse
     return Vectors(
-        np.zeros((features, capacity), np.uint8 if quantised else dtype),
+        np.zeros((0 if sparse else features, capacity), np.uint8 if quantised else dtype),
         np.zeros(capacity, dtype),
         np.zeros(1, np.int64),
         np.zeros(features, np.uint32),
         np.zeros(features, dtype),
+        Entries(
+            np.zeros(0, np.uint32),
+            np.zeros(0, dtype),
+            np.zeros(capacity, np.int64),
+            np.zeros(capacity, np.int64),
+            np.zeros(1, np.int64),
+            np.zeros(1, np.int64),
+            np.zeros(features if sparse else 0, dtype),
+        ),
         quantum if quantised else 1.0,
     )
 
 
 def enlarged(vectors: Vectors, capacity: int) -> Vectors:
     """Return the vectors in more slots."""
-    features = len(vectors.columns)
+    starts, lengths = grown(vectors.entries.starts, capacity), grown(vectors.entries.lengths, capacity)
     return vectors._replace(
-        columns=grown(vectors.columns, features, capacity), squared_norms=grown(vectors.squared_norms, capacity)
+        columns=grown(vectors.columns, len(vectors.columns), capacity),
+        squared_norms=grown(vectors.squared_norms, capacity),
+        entries=vectors.entries._replace(starts=starts, lengths=lengths),
     )
+
+
+def with_free_entries(vectors: Vectors, free: int) -> Vectors:
+    """Return the vectors, kept sparse, without the entries that none has any more, and at least so many free ones."""
+    entries = vectors.entries
+    kept, starts = _entries_in(entries, np.arange(len(entries.starts)))
+    length = 2 * (len(kept) + free)  # so that the next time is far
+    columns, values = grown(entries.columns[kept], length), grown(entries.values[kept], length)
+    entries = entries._replace(columns=columns, values=values, starts=starts[:-1], used=starts[-1:].copy())
+    return vectors._replace(entries=entries)
+
+
+def _entries_in(entries: Entries, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return which entries are those of some slots, one slot after the other, and where each slot's begin; (m + 1,)."""
+    lengths = entries.lengths[slots]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    return np.arange(starts[-1]) + np.repeat(entries.starts[slots] - starts[:-1], lengths), starts
 
 
 def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
@@ -117,10 +151,21 @@ def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
     return larger
 
 
-def rows_of(vectors: Vectors) -> Dense:
-    """Return a copy of the vectors, one a row; shape (m, d)."""
-    rows = np.ascontiguousarray(vectors.columns[:, : vectors.size[0]].T, vectors.squared_norms.dtype)
+def rows_of(vectors: Vectors, slots: NDArray[np.int64]) -> Dense | Sparse:
+    """Return a copy of the vectors in some slots, one a row."""
+    entries = vectors.entries
+    if len(entries.spread):
+        kept, starts = _entries_in(entries, slots)
+        return Sparse(entries.values[kept], entries.columns[kept], starts.astype(np.uint32))
+    rows = np.ascontiguousarray(vectors.columns[:, slots].T, vectors.squared_norms.dtype)
     return Dense((rows * np.float64(vectors.quantum)).astype(rows.dtype))
+
+
+@jit
+def free_entries_for(vectors, rows, i, times):
+    """Return how many entries must be free to put row i so many times, and to put one vector between two."""
+    length = len(rows.dense[0]) if len(rows.starts) == 0 else np.int64(rows.starts[i + np.uint32(1)] - rows.starts[i])
+    return times * length + 2 * max(vectors.entries.longest[0], length)
 
 
 @jit(inline="always")
@@ -145,35 +190,40 @@ def append(vectors, rows, first, last):
 
 @jit(inline="always")
 def _put_into_zeros(vectors, slot, rows, i):
-    columns, indices, values = vectors.columns, vectors.indices, vectors.values
+    indices, values = vectors.indices, vectors.values
     nonzero_count = nonzeros(rows, i, indices, values)
-    write(columns, slot, indices, values, nonzero_count, vectors.quantum)
+    if len(vectors.entries.spread) == 0:
+        for k in range(nonzero_count):
+            number = np.float32(values[k] / vectors.quantum + 0.5) if vectors.columns.itemsize == 1 else values[k]
+            vectors.columns[indices[k], slot] = number
+    else:
+        _write_entries(vectors.entries, slot, indices, values, nonzero_count)
     vectors.squared_norms[slot] = squared_norm(rows, i)
     vectors.size[0] = max(vectors.size[0], slot + 1)
 
 
-@jit_dispatch
-def write(columns, slot, indices, values, nonzero_count, quantum):
-    """Write the first so many values to the columns that they belong to, in units of the quantum."""
-
-
-@write.register(np.float32)
-@write.register(np.float64)
-def _(columns, slot, indices, values, nonzero_count, _quantum):
+@jit
+def _write_entries(entries, slot, indices, values, nonzero_count):
+    start = entries.used[0]
     for k in range(nonzero_count):
-        columns[indices[k], slot] = values[k]
+        entries.columns[start + k], entries.values[start + k] = indices[k], values[k]
+    _take_entries(entries, slot, nonzero_count)
 
 
-@write.register(np.uint8)
-def _(columns, slot, indices, values, nonzero_count, quantum):
-    for k in range(nonzero_count):
-        columns[indices[k], slot] = np.float32(values[k] / quantum + 0.5)
+@jit
+def _take_entries(entries, slot, length):
+    """Let a slot have the first entries that are free."""
+    entries.starts[slot], entries.lengths[slot] = entries.used[0], length
+    entries.used[0] += length
+    entries.longest[0] = max(entries.longest[0], length)
 
 
 @jit
 def put_between(vectors, slot, first, second, share):
     """Put ``share x_first + (1 - share) x_second`` into a slot that is taken."""
     columns, total = vectors.columns, 0.0
+    if len(vectors.entries.spread) > 0:
+        total = _entries_between(vectors.entries, slot, first, second, share)
     for k in range(len(columns)):
         column = columns[k]
         between = share * np.float64(column[first]) + (1.0 - share) * np.float64(column[second])
@@ -182,10 +232,29 @@ def put_between(vectors, slot, first, second, share):
     vectors.squared_norms[slot] = total
 
 
+@jit
+def _entries_between(entries, slot, first, second, share):
+    columns, values, out, total = entries.columns, entries.values, entries.used[0], 0.0
+    a, b = entries.starts[first], entries.starts[second]
+    last_a, last_b = a + entries.lengths[first], b + entries.lengths[second]
+    while a < last_a or b < last_b:
+        in_a = b == last_b or (a < last_a and columns[a] <= columns[b])
+        in_b = a == last_a or (b < last_b and columns[b] <= columns[a])
+        columns[out] = columns[a] if in_a else columns[b]
+        here, there = np.float64(values[a]) if in_a else 0.0, np.float64(values[b]) if in_b else 0.0
+        values[out] = share * here + (1.0 - share) * there
+        total += np.float64(values[out]) ** 2
+        a, b, out = a + in_a, b + in_b, out + 1
+    _take_entries(entries, slot, out - entries.used[0])
+    return total
+
+
 @jit(forceinline=True)
 def drop(vectors, slot):
     """Take the vector out of a slot; the last one moves there."""
-    columns, last = vectors.columns, vectors.size[0] - 1
+    columns, entries, last = vectors.columns, vectors.entries, vectors.size[0] - 1
+    entries.starts[slot], entries.lengths[slot] = entries.starts[last], entries.lengths[last]
+    entries.lengths[last] = 0
     if slot != last:
         for k in range(len(columns)):
             columns[k, slot] = columns[k, last]
@@ -207,8 +276,8 @@ def kernel_values(vectors, kernel, rows, i, out):
     out : array like ``vectors.squared_norms``
         The first m get the values; those up to ``padded(m)`` may be changed, too.
     """
-    nonzero_count = nonzeros(rows, i, vectors.indices, vectors.values)
-    _kernel_values(vectors, kernel, nonzero_count, squared_norm(rows, i), out)
+    nonzero_count, norm = example_at_hand(vectors, rows, i)
+    some_kernel_values(vectors, kernel, nonzero_count, norm, 0, vectors.size[0], out)
 
 
 @jit(forceinline=True)
@@ -219,12 +288,64 @@ def stored_kernel_values(vectors, kernel, slot, out):
         if columns[k, slot] != 0:
             indices[nonzero_count], values[nonzero_count] = k, columns[k, slot] * vectors.quantum
             nonzero_count += 1
-    _kernel_values(vectors, kernel, nonzero_count, np.float64(vectors.squared_norms[slot]), out)
+    if len(vectors.entries.spread) > 0:
+        nonzero_count = _read_entries(vectors.entries, slot, indices, values)
+    _scale_by_quantum(vectors, nonzero_count)
+    some_kernel_values(vectors, kernel, nonzero_count, np.float64(vectors.squared_norms[slot]), 0, vectors.size[0], out)
+
+
+@jit
+def _read_entries(entries, slot, indices, values):
+    start, length = entries.starts[slot], entries.lengths[slot]
+    for k in range(length):
+        indices[k], values[k] = entries.columns[start + k], entries.values[start + k]
+    return length
+
+
+@jit(inline="always")
+def example_at_hand(vectors, rows, i):
+    """Take row i to the scratch of vectors, for `some_kernel_values`; return its non-zeros' count and squared norm."""
+    nonzero_count = nonzeros(rows, i, vectors.indices, vectors.values)
+    _scale_by_quantum(vectors, nonzero_count)
+    return nonzero_count, squared_norm(rows, i)
+
+
+@jit(inline="always")
+def _scale_by_quantum(vectors, nonzero_count):
+    if vectors.columns.itemsize == 1:
+        for k in range(nonzero_count):
+            vectors.values[k] *= vectors.quantum
+
+
+@jit(inline="always")
+def squared_distances(vectors, m, slot, out):
+    """Compute ``||x_j - x_slot||^2`` of the first m slots from the differences: close vectors get precise distances."""
+    if len(vectors.entries.spread) == 0:
+        _distances_by_columns(vectors.columns, padded(m), slot, out)
+    else:
+        _distances_of_entries(vectors.entries, m, slot, out)
+
+
+@jit
+def _distances_of_entries(entries, m, slot, out):
+    columns, values, starts, spread = entries.columns, entries.values, entries.starts, entries.spread
+    own, total = range(starts[slot], starts[slot] + entries.lengths[slot]), 0.0
+    for k in own:
+        spread[columns[k]] = values[k]
+        total += np.float64(values[k]) ** 2
+    for j in range(m):
+        distance, common = 0.0, 0.0
+        for k in range(starts[j], starts[j] + entries.lengths[j]):
+            here = np.float64(spread[columns[k]])
+            distance += (np.float64(values[k]) - here) ** 2
+            common += here * here
+        out[j] = distance + max(total - common, 0.0)
+    for k in own:
+        spread[columns[k]] = 0
 
 
 @jit(fastmath={"contract"}, inline="always")
-def squared_distances(columns, m, slot, out):
-    """Compute ``||x_j - x_slot||^2`` of the first m slots from the differences: close vectors get precise distances."""
+def _distances_by_columns(columns, m, slot, out):
     m, d = np.uint64(m), np.uint64(columns.shape[0])
     here = columns[0, slot]
     for j in range(np.uint64(0), m):
@@ -241,25 +362,40 @@ def squared_distances(columns, m, slot, out):
 
 
 @jit(fastmath={"contract"}, forceinline=True)
-def _kernel_values(vectors, kernel, nonzero_count, norm, out):
-    columns, indices, scales = vectors.columns, vectors.indices, vectors.values
-    m = min(padded(vectors.size[0]), len(out))
-    if columns.itemsize == 1:
-        for k in range(nonzero_count):
-            scales[k] *= vectors.quantum
-    start = 0
-    while start < m:  # twice as fast as a range for 100 vectors of two features
-        stop = min(start + _VECTORS_AT_ONCE, m)
-        _sum_columns(columns, indices, scales, nonzero_count, start, stop, out)
+def some_kernel_values(vectors, kernel, nonzero_count, norm, first, m, out):
+    """Compute the kernel values of the example at hand with m vectors from the first on, as `kernel_values` does."""
+    last, start = min(first + padded(m), len(out)), first
+    if len(vectors.entries.spread) > 0:
+        _sum_entries(vectors.entries, vectors.indices, vectors.values, nonzero_count, out[first:last], first, m)
+        start = last
+    while start < last:  # twice as fast as a range for 100 vectors of two features
+        stop = min(start + SUMS_AT_ONCE, last)
+        _sum_columns(vectors.columns, vectors.indices, vectors.values, nonzero_count, start, stop, out)
         start = stop
-    values(kernel, out[:m], vectors.squared_norms[:m], norm)
+    values(kernel, out[first:last], vectors.squared_norms[first:last], norm)
+
+
+@jit(fastmath={"reassoc", "contract"})
+def _sum_entries(entries, indices, scales, nonzero_count, out, first, m):
+    columns, values, spread = entries.columns, entries.values, entries.spread
+    for k in range(nonzero_count):
+        spread[indices[k]] = scales[k]
+    for j in range(m, len(out)):
+        out[j] = 0
+    for j in range(m):
+        start, total = entries.starts[first + j], out.dtype.type(0)
+        for k in range(start, start + entries.lengths[first + j]):
+            total += values[k] * spread[columns[k]]
+        out[j] = total
+    for k in range(nonzero_count):
+        spread[indices[k]] = 0
 
 
 @jit(fastmath={"contract"}, inline="always")
 def _sum_columns(columns, indices, scales, nonzero_count, start, stop, out):
     """Add up the columns of the indices, each by its scale: the first few write, the others, four at a time, add."""
     start, stop = np.uint64(start), np.uint64(stop)
-    few = nonzero_count % _COLUMNS_AT_ONCE
+    few = nonzero_count % COLUMNS_AT_ONCE
     if few == 0:
         for j in range(start, stop):
             out[j] = 0
@@ -275,7 +411,7 @@ def _sum_columns(columns, indices, scales, nonzero_count, start, stop, out):
         s0, s1, s2, c0, c1, c2 = scales[0], scales[1], scales[2], indices[0], indices[1], indices[2]
         for j in range(start, stop):
             out[j] = s0 * columns[c0, j] + s1 * columns[c1, j] + s2 * columns[c2, j]
-    for k in range(few, nonzero_count, _COLUMNS_AT_ONCE):
+    for k in range(few, nonzero_count, COLUMNS_AT_ONCE):
         s0, s1, s2, s3 = scales[k], scales[k + 1], scales[k + 2], scales[k + 3]
         c0, c1, c2, c3 = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
         for j in range(start, stop):
@@ -286,13 +422,13 @@ def _sum_columns(columns, indices, scales, nonzero_count, start, stop, out):
 def score(coefficients, kernel_row, scores):
     """Compute ``f_c = sum_j coefficients[c, j] kernel_row[j]``, j over the kernel row, for every score c."""
     for c in range(len(scores)):
-        scores[c] = weighted_sum(coefficients, c, kernel_row, len(kernel_row))
+        scores[c] = weighted_sum(coefficients[c, : len(kernel_row)], kernel_row)
 
 
 @jit(fastmath={"reassoc", "contract"}, forceinline=True)
-def weighted_sum(coefficients, c, kernel_row, m):
-    """Return ``sum_j coefficients[c, j] kernel_row[j]`` over the first m."""
+def weighted_sum(coefficients, kernel_row):
+    """Return ``sum_j coefficients[j] kernel_row[j]``, j over the coefficients."""
     total = 0.0
-    for j in range(np.uint64(0), np.uint64(m)):
-        total += coefficients[c, j] * np.float64(kernel_row[j])
+    for j in range(np.uint64(0), np.uint64(len(coefficients))):
+        total += coefficients[j] * np.float64(kernel_row[j])
     return total

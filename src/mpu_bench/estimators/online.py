@@ -24,6 +24,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, any_rows, squared_norms
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
+from mpu_bench.core.vectors import keeps_sparse
 from mpu_bench.estimators.base import ROWS
 from mpu_bench.estimators.inputs import problem_of, rows_of
 from mpu_bench.estimators.mixins import KernelClassifier
@@ -457,8 +458,7 @@ def _refuse_overflow(state: Any, rows: Rows) -> None:
     DataError
         As of `kernels.matrix.refuse_overflow`.
     """
-    hypothesis = next(getattr(state, name) for name in ("hypothesis", "hypotheses", "w") if hasattr(state, name))
-    refuse_overflow(squared_norms(rows), state.kernel, hypothesis.vectors.squared_norms.dtype)
+    refuse_overflow(squared_norms(rows), state.kernel, state.hypothesis.kernel_row.dtype)
 
 
 def _bytes_of(solver: OnlineSolver, problem: Problem) -> int:
@@ -467,7 +467,7 @@ def _bytes_of(solver: OnlineSolver, problem: Problem) -> int:
     if vectors is None:
         return 0
     number = 4 if getattr(solver, "precision", "double") == "single" else 8
-    each = number * problem.features
+    each = 0 if keeps_sparse(problem.train, problem.features) else number * problem.features
     if isinstance(solver, BudgetPerceptron):
         pairs = number if solver.name in {"forgetron", "cks"} else 0
         return int(functions_for(len(problem.classes)) * vectors * (each + pairs * vectors))

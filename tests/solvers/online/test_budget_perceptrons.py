@@ -50,7 +50,7 @@ def test_is_the_plain_algorithm(name, classes, budget):
     solver, state = trained(name, problem, vectors=budget, passes=2)
     machines, wrong, evaluations = plain.train(gram, labels, classes, order_of(problem, 2), budget, RULES[name])
     mistakes = [machine.mistakes for machine in machines]
-    np.testing.assert_array_equal(state.hypotheses.mistakes[:, 0], mistakes)
+    np.testing.assert_array_equal(state.mistakes, mistakes)
     assert state.counters[UPDATES] == sum(mistakes)
     assert max(mistakes) <= state.counters[STEPS] <= sum(mistakes)
     assert state.counters[KERNEL_EVALUATIONS] == evaluations
@@ -112,10 +112,11 @@ def test_a_random_vector_leaves_but_never_the_new_one():
 
 def test_random_removal_depends_on_the_seed_alone():
     problem = toys.problem(*examples(2), "sparse")
-    states = [trained("perceptron-random", problem, vectors=7, seed=seed)[1] for seed in (1, 1, 2)]
-    assert (states[0].hypotheses.coefficients == states[1].hypotheses.coefficients).all()
-    assert (states[0].hypotheses.vectors.columns == states[1].hypotheses.vectors.columns).all()
-    assert (states[0].hypotheses.vectors.columns != states[2].hypotheses.vectors.columns).any()
+    runs = [trained("perceptron-random", problem, vectors=7, seed=seed) for seed in (1, 1, 2)]
+    models = [solver.model(state) for solver, state in runs]
+    assert (models[0].coefficients == models[1].coefficients).all()
+    assert (models[0].vectors.values == models[1].vectors.values).all()
+    assert (models[0].vectors.values != models[2].vectors.values).any()
 
 
 @pytest.mark.parametrize("name", ["perceptron-oldest", "forgetron", "cks"])
@@ -152,7 +153,6 @@ def test_the_counterexample_of_section_2(name):
 def test_single_precision_learns_the_same(name):
     problem = toys.problem(*examples(4), "sparse")
     single, double = (trained(name, problem, vectors=25, precision=each) for each in ("single", "double"))
-    kept = single[1].hypotheses.vectors.columns.dtype, double[1].hypotheses.vectors.columns.dtype
-    assert kept[0].itemsize < kept[1].itemsize
+    assert [solver.model(state).vectors.values.dtype for solver, state in (single, double)] == [np.float32, np.float64]
     errors = [solver.measures(state).online_error for solver, state in (single, double)]
     assert errors[0] == pytest.approx(errors[1], abs=0.03)

@@ -6,13 +6,14 @@ from mpu_bench.kernels import Gaussian
 from mpu_bench.solvers.online.expansion import (
     add_to_average,
     insert,
+    model_of,
     new_expansion,
     project_on_ball,
     remove,
     scale_by,
     smallest,
-    vectors_and_coefficients,
 )
+from oracles import toys
 
 KERNEL = Gaussian(0.5)
 ROWS = Dense(np.random.default_rng(0).normal(size=(4, 3)))
@@ -24,18 +25,18 @@ def gram_of(vectors):
 
 def filled(classes, averaged=False):
     """Return an expansion of the four rows, each inserted at its true margin."""
-    w = new_expansion(classes, 3, 10, "double", averaged)
+    problem = toys.problem(ROWS.values, np.arange(4, dtype=np.int32) % classes, "dense64")
+    w = new_expansion(problem, 10, "double", averaged)
     for i in range(4):
-        vectors, alpha = vectors_and_coefficients(w, 1)
-        row = np.exp(-0.5 * ((vectors.values - ROWS.values[i]) ** 2).sum(axis=1))
-        scores, label = row @ alpha, i % 2
+        scores, label = model_of(w, KERNEL, 1).scores(Dense(ROWS.values[[i]]))[0], i % 2
         margin = (scores[0] if label else -scores[0]) if classes == 2 else scores[label] - scores[1 - label]
         insert(w, KERNEL, ROWS, np.uint32(i), label, 1 - label, 0.5 + i, margin)
     return w
 
 
 def squared_norm_of(w, classes):
-    vectors, alpha = vectors_and_coefficients(w, 1)
+    model = model_of(w, KERNEL, 1)
+    vectors, alpha = model.vectors, model.coefficients
     return np.sum(alpha * (gram_of(vectors.values) @ alpha)) * (0.5 if classes == 2 else 1.0)
 
 
@@ -55,9 +56,9 @@ def test_the_average_is_that_of_the_hypotheses_counted(classes):
     w, alphas = filled(classes, averaged=True), []
     for factor in (0.5, 1e-2, 1e-2, 0.7):
         scale_by(w, factor)
-        alphas.append(w.scalars[0].scale * w.coefficients[:, :4].T)
+        alphas.append(w.scalars[0].scale * w.f.coefficients[:, :4].T)
         add_to_average(w)
-    np.testing.assert_allclose(vectors_and_coefficients(w, 4)[1], sum(alphas) / 4, rtol=1e-12)
+    np.testing.assert_allclose(model_of(w, KERNEL, 4).coefficients, sum(alphas) / 4, rtol=1e-12)
 
 
 def test_the_last_vector_moves_to_where_one_is_removed():
@@ -65,7 +66,6 @@ def test_the_last_vector_moves_to_where_one_is_removed():
     w.norms[:4] = 2.0, 1.0, 1.0, 3.0
     assert smallest(w.norms, w.inserted_at, 4) == 1  # the older of two
     remove(w, 1)
-    assert w.vectors.size[0] == 3
-    np.testing.assert_array_equal(vectors_and_coefficients(w, 1)[0].values, ROWS.values[[0, 3, 2]])
+    np.testing.assert_array_equal(model_of(w, KERNEL, 1).vectors.values, ROWS.values[[0, 3, 2]])
     assert w.norms[:4].tolist() == [2.0, 3.0, 1.0, 0.0]
-    assert not w.coefficients[:, 3:].any()
+    assert not w.f.coefficients[:, 3:].any()

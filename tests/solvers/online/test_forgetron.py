@@ -8,7 +8,7 @@ from mpu_bench import solvers
 from mpu_bench.core.counters import UPDATES
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.kernels import Gaussian, Polynomial
-from mpu_bench.solvers.online.forgetron import shrink
+from mpu_bench.solvers.online.leaving import shrink
 from oracles import budget_perceptrons as plain
 from oracles import toys
 from oracles.toys import more
@@ -53,10 +53,10 @@ def test_q_stays_within_its_share_at_every_step(budget, kernel):
     problem, solver = stream(2, budget)
     state, shrunk = solver.start(problem, kernel, 0), 0
     for _ in range(problem.n):
-        before = np.abs(state.hypotheses.coefficients[0, :budget]).max()
+        before = np.abs(solver.model(state).coefficients).max(initial=0.0)
         solver.advance(state, more(state, presented=1))
-        assert state.removal.damage[0] <= 15 / 32 * state.hypotheses.mistakes[0, 0]
-        weights = np.abs(state.hypotheses.coefficients[0, :budget])
+        assert state.leaving.damage[0] <= 15 / 32 * state.mistakes[0]
+        weights = np.abs(solver.model(state).coefficients)
         assert (weights <= 1).all()
         shrunk += before == 1 and weights.max() < 1
     assert state.counters[UPDATES] > budget
@@ -103,13 +103,14 @@ def test_theorem_1_where_nothing_is_lost():
 def test_large_kernel_values_make_it_perceptron_oldest_and_it_says_so():
     matrix, labels = toys.binary(400, d=100)  # so that K(x, x) is more than all else in f'(x)
     labels = np.where(np.random.default_rng(1).random(400) < 0.3, 1 - labels, labels).astype(np.int32)
-    problem, states = toys.problem(matrix, labels, "ones"), []
-    for name in ("forgetron", "perceptron-oldest"):
+    problem, models = toys.problem(matrix, labels, "ones"), []
+    for name in ("perceptron-oldest", "forgetron"):
         solver = solvers.load(name)(vectors=20)
-        states.append(solver.start(problem, COSINE._replace(normalize=False), 1))
-        solver.advance(states[-1], Until())
-    np.testing.assert_array_equal(states[0].hypotheses.coefficients, states[1].hypotheses.coefficients)
-    note = Forgetron(vectors=20).note(states[0])
+        state = solver.start(problem, COSINE._replace(normalize=False), 1)
+        solver.advance(state, Until())
+        models.append(solver.model(state))
+    np.testing.assert_array_equal(models[0].coefficients, models[1].coefficients)
+    note = Forgetron(vectors=20).note(state)
     assert note.startswith("K(x, x) is up to")
     assert "Theorem 2 asks for at most 1" in note
     state = Forgetron(vectors=20).start(problem, COSINE, 1)

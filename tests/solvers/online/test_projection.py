@@ -15,7 +15,7 @@ BPegasos = solvers.load("bpegasos")
 
 def inverse_of(state):
     """Give the kept inverse and the one computed from the vectors' Gram matrix."""
-    m = int(state.w.vectors.size[0])
+    m = int(state.hypothesis.vectors.size[0])
     gram = state.maintenance.gram[:m, :m]
     lower = np.tril(state.maintenance.inverse[:m, :m])
     return lower + np.tril(lower, -1).T, np.linalg.inv(gram + 1e-9 * np.diag(np.diag(gram))), gram

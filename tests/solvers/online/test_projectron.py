@@ -85,7 +85,7 @@ def test_is_the_plain_projectron(classes, eta, kind):
     assert (state.counters[[KERNEL_EVALUATIONS, KERNEL_COMPUTED]] == evaluations).all()
     assert state.counters[PRESENTED] == 2 * problem.n
     sizes = [len(each) for each in members]
-    assert list(state.hypothesis.spans.sizes) == (sizes[:1] if classes == 2 else sizes)
+    assert list(state.spans.factors.sizes) == (sizes[:1] if classes == 2 else sizes)
     np.testing.assert_allclose(Projectron().model(state).scores(problem.test), scores, atol=1e-9)
 
 
@@ -107,13 +107,13 @@ def test_stores_ever_more_vectors_each_not_in_the_span_of_those_before(seed, eta
         size = int(state.hypothesis.vectors.size[0])
         assert size >= before
         before = size
-    f = state.hypothesis
+    f, sets = state.hypothesis, state.spans.factors
     vectors = Projectron().model(state).vectors.values
-    for i, m in enumerate(f.spans.sizes):
-        factor, held = f.spans.factors[i, :m, :m], vectors[f.spans.members[i, :m]]
+    for i, m in enumerate(sets.sizes):
+        factor, held = sets.factors[i, :m, :m], vectors[sets.members[i, :m]]
         np.testing.assert_allclose(factor @ factor.T, gram_of(held) + 1e-9 * np.eye(m), atol=1e-13)
         outside = f.coefficients[i].copy()
-        outside[f.spans.members[i, :m]] = 0
+        outside[sets.members[i, :m]] = 0
         assert not outside.any()
     if eta > 1:
         assert f.vectors.size[0] == 0  # the projection on nothing is near enough
@@ -188,5 +188,5 @@ def test_takes_kernels_whose_values_with_themselves_differ():
     Projectron(eta=3.0).advance(state, Until())
     scores, members, errors, *_ = plain((matrix @ matrix.T + 1) ** 2, problem, 3.0)
     assert state.errors[0] == errors
-    assert list(state.hypothesis.spans.sizes) == [len(each) for each in members]
+    assert list(state.spans.factors.sizes) == [len(each) for each in members]
     np.testing.assert_allclose(Projectron().model(state).scores(problem.test), scores, rtol=1e-9, atol=1e-9)

@@ -68,14 +68,10 @@ class KeptResponses(Solver):
     kernels: ClassVar = "any"
     rounding: ClassVar = {"objective": 1e-6}  # responses are sums of single precision numbers
     ends: ClassVar = True
+    objective: ClassVar = L1_SVM
 
     regularization: Annotated[float, Gt(0)]
     passes: Annotated[int, Ge(1)] = 10
-
-    @classmethod
-    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Return the problem's name."""
-        return L1_SVM
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum:  # noqa: ARG003

@@ -16,9 +16,8 @@ the paper's Figure 3. The features, single precision, take 8 k n bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -66,6 +65,7 @@ class RFF(Solver):
     kernels: ClassVar = "gaussian"
     weighted: ClassVar = True
     ends: ClassVar = True
+    objective: ClassVar = f"{L1_SVM}, random features"
 
     regularization: Annotated[float, Gt(0)]
     pairs: Annotated[int, Ge(1)] = 1024
@@ -119,11 +119,6 @@ class RFF(Solver):
             rounding(len(losses) + len(combined), most * (1.0 + norm)),
             margin=float(responses.min()) / norm if norm > 0 else None,
         )
-
-    @classmethod
-    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Return the problem's name."""
-        return f"{L1_SVM}, random features"
 
     def _linear(self, n: int) -> dcd.DCD:
         return dcd.DCD(C=weight_of_losses(self.regularization, n), tolerance=self.tolerance)

@@ -21,7 +21,6 @@ round of shrunk passes as a small M - m does, and one over all examples calls fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -37,7 +36,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import rng, shuffle
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
-from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
+from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import (
     L1_SVM,
@@ -105,6 +104,8 @@ class DCD(Solver):
     paper = "hsieh-2008"
     weighted: ClassVar = True
     ends: ClassVar = True
+    objective: ClassVar = L1_SVM
+    optimum: ClassVar = "optimum"
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1
@@ -140,16 +141,6 @@ class DCD(Solver):
     def measures(self, state: State) -> Measures:
         """Certify w by alpha."""
         return certify(state.rows, state.signs, state.weights, state.alphas, state.C)
-
-    @classmethod
-    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Return the problem's name."""
-        return L1_SVM
-
-    @classmethod
-    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:
-        """Return that of the linear L1-SVM."""
-        return ("optimum", {"C": parameters["C"]}) if linear else None
 
 
 @jit

@@ -20,7 +20,6 @@ sub-gradient, which is all that Theorem 1 asks for, is that of a random subset, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -36,7 +35,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
-from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
+from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import L1_SVM, finite_squared_norms, margin, primal, squared_norm
 
@@ -85,6 +84,8 @@ class Pegasos(Solver):
     name = "pegasos"
     paper = "shalev-shwartz-2007"
     ends: ClassVar = True
+    objective: ClassVar = L1_SVM
+    optimum: ClassVar = "optimum"
 
     C: Annotated[float, Gt(0)] = 1.0
     batch: Annotated[int, Ge(1)] = 30
@@ -119,16 +120,6 @@ class Pegasos(Solver):
             objective=primal(state.rows, state.signs, weights, self.C),
             margin=margin(state.rows, state.signs, weights),
         )
-
-    @classmethod
-    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Return the problem's name."""
-        return L1_SVM
-
-    @classmethod
-    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:
-        """Return that of the linear L1-SVM."""
-        return ("optimum", {"C": parameters["C"]}) if linear else None
 
 
 def _weights(state: State) -> NDArray[np.float64]:

@@ -29,7 +29,6 @@ program (its error rate is a percentage, C_perf = C n / 100), whose settings mpu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -44,7 +43,8 @@ from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, add, dot, new_weights, squared_norms
-from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
+from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.core.vectors import grown
 from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import L1_SVM, certify_sum, finite_squared_norms
 
@@ -112,6 +112,8 @@ class SVMperf(Solver):
     deterministic: ClassVar = True
     paper = "joachims-2006"
     ends: ClassVar = True
+    objective: ClassVar = L1_SVM
+    optimum: ClassVar = "optimum"
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1
@@ -153,27 +155,16 @@ class SVMperf(Solver):
         reach = self.C * float(norms.sum())
         return certify_sum(arrays.rows, arrays.signs, weights, self.C, norms, total, weights, reach)
 
-    @classmethod
-    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Return the problem's name."""
-        return L1_SVM
-
-    @classmethod
-    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:
-        """Return that of the linear L1-SVM."""
-        return ("optimum", {"C": parameters["C"]}) if linear else None
-
 
 def _with_room(arrays: Arrays) -> Arrays:
     """Return the arrays with room for twice as many planes."""
     old = len(arrays.planes)
-    grown: dict[str, Any] = {}
+    larger: dict[str, Any] = {}
     for name in ("planes", "offsets", "gram", "multipliers", "slacks", "idle"):
         array = getattr(arrays, name)
         shape = (2 * old, 2 * old) if name == "gram" else (2 * old, *array.shape[1:])
-        grown[name] = np.zeros(shape, array.dtype)
-        grown[name][tuple(map(slice, array.shape))] = array
-    return arrays._replace(**grown)
+        larger[name] = grown(array, *shape)
+    return arrays._replace(**larger)
 
 
 @jit

@@ -20,7 +20,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.lru import LRU, claim, clear, new_lru, touch
 from mpu_bench.core.rows import AnyRows, nonzeros, squared_norm
 from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, add_columns
-from mpu_bench.core.vectors import Vectors, enlarged, new_vectors, put
+from mpu_bench.core.vectors import Vectors, enlarged, grown, new_vectors, put
 from mpu_bench.kernels import Kernel, value, values
 from mpu_bench.kernels.matrix import kernel_diagonal
 from mpu_bench.kernels.precision import Precision
@@ -74,16 +74,15 @@ def enlarged_core_set(core: CoreSet, cache_mb: float) -> CoreSet:
     vectors = enlarged(core.vectors, 2 * capacity)
     return CoreSet(
         vectors,
-        np.resize(core.members, 2 * capacity),
-        *(_doubled(core.signs), _doubled(core.diagonal), _doubled(core.coefficients), _doubled(core.responses)),
+        grown(core.members, 2 * capacity),
+        grown(core.signs, 2 * capacity),
+        grown(core.diagonal, 2 * capacity),
+        grown(core.coefficients, 2 * capacity),
+        grown(core.responses, 2 * capacity),
         core.slots,
         core.active,
         *_no_rows(core.lru.slot_of_row, vectors, cache_mb),
     )
-
-
-def _doubled(numbers: Any) -> Any:
-    return np.concatenate([numbers, np.zeros_like(numbers)])
 
 
 def _no_rows(slot_of_row: NDArray[np.int32], vectors: Vectors, cache_mb: float) -> tuple[Any, ...]:

@@ -244,6 +244,7 @@ class MPU(ThresholdPerceptron):
 
     name = "mpu"
     paper = "mpu-2010"
+    optimum: ClassVar = "optimum"
 
     C: Annotated[float, Gt(0)] = 1.0
     accuracy: Annotated[float, Gt(0), Lt(1)] = 1e-5
@@ -302,14 +303,13 @@ class MPU(ThresholdPerceptron):
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:
-        """Return the problem's name."""
-        return L1_SVM if parameters.get("margin") != "hard" else ""
+        """Return the problem's name; a hard margin has no objective."""
+        return "" if parameters.get("margin") == "hard" else L1_SVM
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:
-        """Return that of the linear L1-SVM."""
-        soft = parameters["margin"] == "soft"
-        return ("optimum", {"C": parameters["C"]}) if linear and soft else None
+        """Return that of the linear L1-SVM, for a soft margin."""
+        return super().optimum_solver(parameters, linear and parameters["margin"] == "soft")
 
 
 @jit

@@ -20,6 +20,9 @@ by one step for every example t = 1, 2, ... with the rate eta = 1 / (lambda t): 
 
 ||w||^2 is carried along: O(B) a step, O(B^2) for ``projection``. Two classes have one function (`expansion`).
 
+Of rows with few values in very many columns a merged vector has the non-zeros of both, ever more with the stream; the
+other ways keep vectors as sparse as the rows.
+
 Counted, with |S| = B + 1 where one of them leaves: |S| kernel evaluations per example scored, and per vector that
 leaves |S| for random and smallest, |S| for projection (which has them, and computes none), 3 |S| for merging (x_p, the
 partner and what they become). A step with a loss is one step and one update.
@@ -35,22 +38,14 @@ import numpy as np
 from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import (
-    KERNEL_COMPUTED,
-    KERNEL_EVALUATIONS,
-    PRESENTED,
-    STEPS,
-    UPDATES,
-    new_counters,
-    reached,
-)
+from mpu_bench.core.counters import PRESENTED, STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.core.vectors import kernel_values
+from mpu_bench.core.vectors import padded
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Gaussian, Kernel
 from mpu_bench.kernels.precision import Precision, precision_for
@@ -58,33 +53,32 @@ from mpu_bench.solvers.online.expansion import (
     Expansion,
     add_to_average,
     insert,
+    model_of,
     new_expansion,
     project_on_ball,
     scale_by,
-    score_example,
-    vectors_and_coefficients,
+    with_room,
 )
-from mpu_bench.solvers.online.maintenance import Random, Smallest, Unlimited, maintain
+from mpu_bench.solvers.online.leaving import RANDOM, SMALLEST, Leaving, maintain, new_leaving
 from mpu_bench.solvers.online.merging import Merging, new_merging
 from mpu_bench.solvers.online.online import (
+    Hypothesis,
     OnlineSolver,
-    all_finite,
-    best_wrong,
-    margin,
-    prefetch_example,
-    refuse_overflow,
-    with_doubled_capacity,
+    has_room,
+    next_example,
+    predict,
+    score_example,
 )
 from mpu_bench.solvers.online.projection import Projection, new_projection
 
-_NO_LIMIT = 1 << 62  # vectors
+NO_LIMIT = 1 << 62  # vectors
 
-Maintenance = Unlimited | Random | Smallest | Projection | Merging
+Maintenance = Leaving | Projection | Merging
 
 
 @dataclass
 class State:
-    """What the algorithm works on."""
+    """What the algorithm works on, with a budget or without."""
 
     stream: Stream
     kernel: Kernel
@@ -92,12 +86,32 @@ class State:
     maintenance: Maintenance
     regularization: float
     budget: int
+    vectors_at_most: int  #: at which it ends
     errors: NDArray[np.int64]
     counters: NDArray[np.int64]
 
+    @property
+    def hypothesis(self) -> Hypothesis:
+        """Return w at scale 1."""
+        return self.w.f
+
+
+class Pegasos(OnlineSolver):
+    """Multi-class Pegasos with a kernel, on a budget or without."""
+
+    def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
+        """Take the steps of Algorithm 1; ends early where there is no free slot for a vector."""
+        state.w = with_room(state.w, chunk, position)
+        limits = state.regularization, state.budget, state.vectors_at_most
+        _present(state.w, state.maintenance, state.kernel, limits, chunk, position, until, state.errors, state.counters)
+
+    def model(self, state: State) -> KernelModel:
+        """Return the last hypothesis, or the average."""
+        return model_of(state.w, state.kernel, int(state.counters[PRESENTED]))
+
 
 @dataclass(frozen=True)
-class BPegasos(OnlineSolver):
+class BPegasos(Pegasos):
     """Multi-class Pegasos on a budget.
 
     Attributes
@@ -159,69 +173,34 @@ class BPegasos(OnlineSolver):
         self.check(problem, kernel)
         wanted: Precision = "double" if self.maintenance == "projection" else self.precision
         precision = precision_for(problem, kernel, wanted)
-        w = new_expansion(len(problem.classes), problem.features, self.vectors + 1, precision, self.average)
-        maintenance = self._maintenance(w, seed)
-        stream, errors = Stream(problem, seed), np.zeros(1, np.int64)
-        return State(stream, kernel, w, maintenance, self.regularization, self.vectors, errors, new_counters())
+        w = new_expansion(problem, self.vectors + 1, precision, self.average)
+        limits = self.regularization, self.vectors, NO_LIMIT
+        maintenance, errors = self._maintenance(w, precision, seed), np.zeros(1, np.int64)
+        return State(Stream(problem, seed), kernel, w, maintenance, *limits, errors, new_counters())
 
-    def _maintenance(self, w: Expansion, seed: int) -> Maintenance:
+    def _maintenance(self, w: Expansion, precision: Precision, seed: int) -> Maintenance:
         match self.maintenance:
-            case "random":
-                return Random(rng(seed, "vectors dropped"), np.zeros_like(w.kernel_row))
-            case "smallest":
-                return Smallest(np.zeros_like(w.kernel_row))
             case "projection":
                 return new_projection(self.vectors)
             case "merging":
                 return new_merging(w)
-
-    def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
-        """Take the steps of Algorithm 1."""
-        present(state, chunk, position, until)
-
-    def model(self, state: State) -> KernelModel:
-        """Return the last hypothesis, or the average."""
-        return model_of(state)
-
-
-def present(state: State, chunk: Chunk, position: int, until: Until) -> None:
-    """Take the steps of Algorithm 1 with a budget or without; ends early where there is no free slot for a vector."""
-    if state.w.vectors.size[0] == len(state.w.norms):
-        state.w = with_doubled_capacity(state.w, "coefficients", "norms", "inserted_at", "kernel_row", "average")
-    vectors_at_most = state.budget if isinstance(state.maintenance, Unlimited) else _NO_LIMIT
-    limits = (state.regularization, state.budget, vectors_at_most)
-    _present(state.w, state.maintenance, state.kernel, limits, chunk, position, until, state.errors, state.counters)
-    refuse_overflow(state.w.scores, state.kernel)
-
-
-def model_of(state: State) -> KernelModel:
-    """Return the hypothesis of a state."""
-    vectors, coefficients = vectors_and_coefficients(state.w, int(state.counters[PRESENTED]))
-    return KernelModel(vectors, np.ascontiguousarray(coefficients), state.kernel, vectors.values.shape[1])
+        rule = RANDOM if self.maintenance == "random" else SMALLEST
+        return new_leaving(rule, self.vectors, precision, rng(seed, "vectors dropped"))
 
 
 @jit
 def _present(w, maintenance, kernel, limits, chunk, position, until, errors, counters):
     regularization, budget, vectors_at_most = limits
-    capacity, order, scores = len(w.norms), chunk.order, w.scores
-    for p in range(position, len(order)):
-        m = w.vectors.size[0]
-        if reached(counters, until) or m == capacity or m >= vectors_at_most:
+    capacity, f = len(w.norms), w.f
+    for p in range(position, len(chunk.order)):
+        i, m = next_example(chunk, p), f.vectors.size[0]
+        if reached(counters, until) or m >= vectors_at_most or not has_room(f, chunk.rows, i):
             return
-        prefetch_example(chunk, p)
-        i = order[p]
         label = chunk.labels[i]
-        kernel_values(w.vectors, kernel, chunk.rows, i, w.kernel_row)
-        score_example(w.coefficients, w.kernel_row, w.scalars[0].scale, m, scores)
-        if not all_finite(scores):
+        score_example(f, kernel, chunk.rows, i, min(padded(m), capacity), w.scalars[0].scale)
+        rival, ahead = predict(f.scores, label, m, m, errors, counters)
+        if np.isnan(ahead):
             return
-        counters[PRESENTED] += 1
-        counters[KERNEL_EVALUATIONS] += m
-        counters[KERNEL_COMPUTED] += m
-        rival = best_wrong(scores, label)
-        ahead = margin(scores, label, rival)
-        if ahead <= 0.0:
-            errors[0] += 1
         t = np.float64(counters[PRESENTED])
         scale_by(w, 1.0 - 1.0 / t)  # line 1, eta lambda = 1 / t
         if ahead < 1.0:  # line 2

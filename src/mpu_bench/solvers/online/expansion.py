@@ -12,18 +12,23 @@ coefficients are still to be added as often as the sum of scales says.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit
+from mpu_bench.core.models import KernelModel
 from mpu_bench.core.ordering import number, order
+from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
-from mpu_bench.core.vectors import Vectors, drop, new_vectors, padded, put, rows_of, weighted_sum
-from mpu_bench.kernels import value
+from mpu_bench.core.stream import Chunk
+from mpu_bench.core.vectors import drop, grown, padded, put, weighted_sum
+from mpu_bench.kernels import Kernel, value
 from mpu_bench.kernels.precision import Precision
-from mpu_bench.solvers.online.online import functions_for
+from mpu_bench.solvers.online import online
+from mpu_bench.solvers.online.online import Hypothesis, new_hypothesis
 
 _SMALLEST_SCALE = 1e-3  # the sum of scales must not lose what is added last
 _TIE = 1e-9  # norms are equal that differ by no more than this part
@@ -35,49 +40,45 @@ SCALARS = np.dtype([("scale", "f8"), ("squared_norm", "f8"), ("scales", "f8"), (
 
 
 class Expansion(NamedTuple):
-    """w with slots for vectors; c functions (1 for two classes). Slots without a vector have zero coefficients."""
+    """w with slots for vectors. Slots without a vector have zero coefficients."""
 
-    vectors: Vectors
-    coefficients: NDArray[np.float64]  #: (c, capacity)
+    f: Hypothesis  #: w at scale 1, but for its scores
     norms: NDArray[np.float64]  #: (capacity,) sum_i coefficients_ji^2 K(x_j, x_j)
     inserted_at: NDArray[np.int64]  #: (capacity,) the number of the insertion, the smallest of the oldest vector
-    kernel_row: NDArray[np.floating[Any]]  #: (capacity,) K(x_j, x) of the example presented
-    scores: NDArray[np.float64]  #: (c,) its f_i(x), or g(x)
     average: NDArray[np.float64]  #: (c, capacity), or (c, 0) where no average is kept
     scalars: np.recarray[Any, Any]  #: (1,) `SCALARS`
 
 
-def new_expansion(classes: int, features: int, size: int, precision: Precision, averaged: bool = False) -> Expansion:
-    """Return w = 0 with slots for ``size`` vectors."""
-    capacity, functions = int(padded(size)), functions_for(classes)
-    vectors = new_vectors(features, capacity, precision)
-    return Expansion(
-        vectors,
-        np.zeros((functions, capacity)),
-        np.zeros(capacity),
-        np.zeros(capacity, np.int64),
-        np.zeros_like(vectors.squared_norms),
-        np.zeros(functions),
-        np.zeros((functions, capacity if averaged else 0)),
-        new_record(SCALARS, scale=1.0),
+def new_expansion(problem: Problem, size: int, precision: Precision, averaged: bool = False) -> Expansion:
+    """Return w = 0 with slots for ``size`` rows of a problem."""
+    f = new_hypothesis(problem, int(padded(size)), precision)
+    functions, capacity = f.coefficients.shape
+    average = np.zeros((functions, capacity if averaged else 0))
+    return Expansion(f, np.zeros(capacity), np.zeros(capacity, np.int64), average, new_record(SCALARS, scale=1.0))
+
+
+def with_room(w: Expansion, chunk: Chunk, position: int) -> Expansion:
+    """Return w with room for the example at this position."""
+    f = online.with_room(w.f, chunk, position)
+    functions, capacity = f.coefficients.shape
+    if capacity == len(w.norms):
+        return w._replace(f=f)
+    return w._replace(
+        f=f,
+        norms=grown(w.norms, capacity),
+        inserted_at=grown(w.inserted_at, capacity),
+        average=grown(w.average, functions, capacity if w.average.shape[1] else 0),
     )
 
 
-def vectors_and_coefficients(w: Expansion, steps: int) -> tuple[Any, NDArray[np.float64]]:
-    """Return vectors (m, d) and coefficients (m, c), of the average of so many steps where one is kept."""
-    m, scalars = int(w.vectors.size[0]), w.scalars[0]
-    present = w.coefficients[:, :m].T
+def model_of(w: Expansion, kernel: Kernel, steps: int) -> KernelModel:
+    """Return w, or the average of so many steps where one is kept."""
+    model, scalars = online.model_of(w.f, kernel), w.scalars[0]
+    coefficients = scalars.scale * model.coefficients
     if w.average.shape[1]:
-        return rows_of(w.vectors), (w.average[:, :m].T + scalars.scales * present) / max(steps, 1)
-    return rows_of(w.vectors), scalars.scale * present
-
-
-@jit(forceinline=True)
-def score_example(coefficients, kernel_row, scale, m, scores):
-    """Compute the scores from the kernel row of m vectors."""
-    m = min(padded(m), len(kernel_row))
-    for c in range(len(scores)):
-        scores[c] = scale * weighted_sum(coefficients, c, kernel_row, m)
+        sums = w.average[:, : len(coefficients)].T + scalars.scales * model.coefficients
+        coefficients = np.ascontiguousarray(sums / max(steps, 1))
+    return replace(model, coefficients=coefficients)
 
 
 @jit(inline="always")
@@ -85,10 +86,10 @@ def scale_by(w, factor):
     """Multiply w by a factor; 0 is only for w = 0."""
     scalars = w.scalars[0]
     scalars.squared_norm *= factor * factor
-    if w.vectors.size[0] > 0:
+    if w.f.vectors.size[0] > 0:
         scalars.scale *= factor
         if scalars.scale < _SMALLEST_SCALE:
-            _multiply_in(w.coefficients, w.average, w.norms, scalars)
+            _multiply_in(w.f.coefficients, w.average, w.norms, scalars)
 
 
 @jit
@@ -108,13 +109,13 @@ def _multiply_in(coefficients, average, norms, scalars):
 @jit(inline="always")
 def insert(w, kernel, rows, i, label, rival, rate, margin):
     """Add ``rate K(x_i, .)`` to f_label and take it from f_rival; f_label(x_i) - f_rival(x_i) is ``margin``."""
-    scalars, slot = w.scalars[0], w.vectors.size[0]
-    put(w.vectors, slot, rows, i)
-    norm = np.float64(w.vectors.squared_norms[slot])
+    scalars, f, slot = w.scalars[0], w.f, w.f.vectors.size[0]
+    put(f.vectors, slot, rows, i)
+    norm = np.float64(f.vectors.squared_norms[slot])
     k_xx = value(kernel, norm, norm, norm)
-    w.kernel_row[slot] = k_xx
-    _set_coefficients(w.coefficients, w.average, slot, label, rival, rate / scalars.scale, scalars.scales)
-    w.norms[slot] = squared_coefficients(w.coefficients, slot) * k_xx
+    f.kernel_row[slot] = k_xx
+    _set_coefficients(f.coefficients, w.average, slot, label, rival, rate / scalars.scale, scalars.scales)
+    w.norms[slot] = squared_coefficients(f.coefficients, slot) * k_xx
     stamp(w.inserted_at, slot, scalars)
     scalars.squared_norm += 2.0 * rate * margin + 2.0 * rate * rate * k_xx
 
@@ -152,15 +153,15 @@ def squared_coefficients(coefficients, slot):
 def change_squared_norm(w, change):
     """Add to ||w||^2 what a change of the coefficients adds to ``sum_i ||f_i||^2`` or ||g||^2 at scale 1."""
     scalars = w.scalars[0]
-    half = 0.5 if len(w.coefficients) == 1 else 1.0
+    half = 0.5 if len(w.f.coefficients) == 1 else 1.0
     scalars.squared_norm += half * scalars.scale**2 * change
 
 
 @jit(inline="always")
 def remove(w, slot):
     """Take the vector out of a slot; the last moves there. ||w||^2 is left as it is."""
-    coefficients, average, norms, inserted_at = w.coefficients, w.average, w.norms, w.inserted_at
-    last = w.vectors.size[0] - 1
+    coefficients, average, norms, inserted_at = w.f.coefficients, w.average, w.norms, w.inserted_at
+    last = w.f.vectors.size[0] - 1
     for c in range(len(coefficients)):
         coefficients[c, slot] = coefficients[c, last]
         coefficients[c, last] = 0.0
@@ -169,7 +170,7 @@ def remove(w, slot):
             average[c, last] = 0.0
     norms[slot], norms[last] = norms[last], 0.0
     inserted_at[slot] = inserted_at[last]
-    drop(w.vectors, slot)
+    drop(w.f.vectors, slot)
 
 
 @jit(inline="always")
@@ -184,14 +185,13 @@ def project_on_ball(w, regularization):
 def add_to_average(w):
     """Count the present hypothesis in the average."""
     if w.average.shape[1] > 0:
-        scalars = w.scalars[0]
-        scalars.scales += scalars.scale
+        w.scalars[0].scales += w.scalars[0].scale
 
 
 @jit
 def smallest(norms, inserted_at, m):
     """Return the vector with the least ``||alpha_p||^2 K(x_p, x_p)``; of those within 1e-9 of it, the oldest."""
-    limit, oldest, slot = _least(norms, m) * (1.0 + _TIE), _NEWEST, np.int64(0)
+    limit, oldest, slot = least(norms, m) * (1.0 + _TIE), _NEWEST, np.int64(0)
     for j in range(np.uint64(0), np.uint64(m)):
         oldest = min(oldest, inserted_at[j] if norms[j] <= limit else _NEWEST)
     for j in range(np.int64(m)):  # no two have the same number of insertion
@@ -200,11 +200,12 @@ def smallest(norms, inserted_at, m):
 
 
 @jit
-def _least(numbers, m):
-    least = order(np.inf)
+def least(numbers, m):
+    """Return the least of the first m numbers."""
+    found = order(np.inf)
     for j in range(np.int64(m)):
-        least = min(least, order(numbers[j]))
-    return number(least)
+        found = min(found, order(numbers[j]))
+    return number(found)
 
 
 @jit
@@ -212,5 +213,5 @@ def overlap(coefficients, slot, kernel_row, m):
     """Return ``sum_i c_i f_i(x)`` at scale 1, c the coefficients in a slot and ``kernel_row`` that of x."""
     total = 0.0
     for c in range(len(coefficients)):
-        total += coefficients[c, slot] * weighted_sum(coefficients, c, kernel_row, m)
+        total += coefficients[c, slot] * weighted_sum(coefficients[c, :m], kernel_row)
     return total

@@ -40,12 +40,13 @@ from mpu_bench.core.vectors import padded, put_between, squared_distances
 from mpu_bench.solvers.online.expansion import (
     Expansion,
     change_squared_norm,
+    least,
     remove,
     smallest,
     squared_coefficients,
     stamp,
 )
-from mpu_bench.solvers.online.maintenance import maintain
+from mpu_bench.solvers.online.leaving import maintain
 
 _LARGEST_DISTANCE = 700.0  # gamma ||x_p - x_n||^2: exp(-700) is still a normal number
 _LEAST_SQUARED_NORM = 1e-280  # ||alpha_p||^2 of a vector that is merged; what is below is removed: its ratios overflow
@@ -86,7 +87,7 @@ def new_candidates(capacity: int) -> Candidates:
 
 def new_merging(w: Expansion) -> Merging:
     """Return scratch to merge the vectors of w."""
-    capacity, dtype = len(w.norms), w.vectors.squared_norms.dtype
+    capacity, dtype = len(w.norms), w.f.vectors.squared_norms.dtype
     scratch = np.zeros((2, capacity), dtype), np.zeros((3, capacity), dtype), np.zeros(capacity)
     return Merging(*scratch, new_candidates(capacity))
 
@@ -99,20 +100,20 @@ def _(merging, w, kernel, budget, counters):
     and z. That of z follows from the others: ||z - x||^2 = h ||x_p - x||^2 + (1 - h) ||x_n - x||^2 - h (1 - h)
     ||x_p - x_n||^2.
     """
-    m = w.vectors.size[0]
+    m = w.f.vectors.size[0]
     if m <= budget:
         return
     counters[KERNEL_EVALUATIONS] += 3 * m
     counters[KERNEL_COMPUTED] += 3 * m
-    norms, inserted_at, columns, average = w.norms, w.inserted_at, w.vectors.columns, w.average
+    norms, inserted_at, vectors, average = w.norms, w.inserted_at, w.f.vectors, w.average
     p = smallest(norms, inserted_at, m)
     unit = norms[p]
     if unit > _LEAST_SQUARED_NORM:
-        coefficients, distances, values = w.coefficients, merging.distances, merging.values
-        _distances(columns, padded(m), kernel.gamma, p, distances[0])
+        coefficients, distances, values = w.f.coefficients, merging.distances, merging.values
+        _distances(vectors, m, kernel.gamma, p, distances[0])
         _products(coefficients, p, padded(m), merging.products)
         n, h, loss = best_partner(distances[0], merging.products, norms, inserted_at, p, m, merging.candidates)
-        _distances(columns, padded(m), kernel.gamma, n, distances[1])
+        _distances(vectors, m, kernel.gamma, n, distances[1])
         g = np.float64(distances[0, n])
         _fill(values, distances, h, h * (1.0 - h) * g, padded(m))
         a, b, overlap = np.exp(-g * h * h), np.exp(-g * (1.0 - h) ** 2), 0.0
@@ -125,17 +126,17 @@ def _(merging, w, kernel, budget, counters):
                 average[c, n] = b * average[c, p] + a * average[c, n]
             coefficients[c, n] = alpha_z
         change_squared_norm(w, 2.0 * overlap + loss * unit)
-        put_between(w.vectors, n, p, n, h)  # (20)
+        put_between(vectors, n, p, n, h)  # (20)
         norms[n] = squared_coefficients(coefficients, n)
         stamp(inserted_at, n, w.scalars[0])
     remove(w, p)
 
 
 @jit(fastmath={"contract"})
-def _distances(columns, m, gamma, slot, out):
-    squared_distances(columns, m, slot, out)
+def _distances(vectors, m, gamma, slot, out):
+    squared_distances(vectors, m, slot, out)
     factor = out.dtype.type(gamma)
-    for j in range(np.uint64(0), np.uint64(m)):
+    for j in range(np.uint64(0), np.uint64(padded(m))):
         out[j] *= factor
 
 
@@ -353,11 +354,9 @@ def best_partner(distances, products, norms, inserted_at, p, m, work):
 @jit
 def _first_smallest(numbers, m):
     """Return the place of the smallest of numbers that are not negative, the first of equal ones."""
-    least, first = order(np.inf), m
+    smallest_number, first = order(least(numbers, m)), m
     for j in range(m):
-        least = min(least, order(numbers[j]))
-    for j in range(m):
-        first = min(first, j if order(numbers[j]) == least else m)
+        first = min(first, j if order(numbers[j]) == smallest_number else m)
     return first
 
 

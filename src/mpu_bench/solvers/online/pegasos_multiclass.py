@@ -17,23 +17,20 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from mpu_bench.core.counters import new_counters
-from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.solver import Until
-from mpu_bench.core.stream import Chunk, Stream
+from mpu_bench.core.stream import Stream
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.precision import Precision, precision_for
-from mpu_bench.solvers.online.bpegasos import State, model_of, present
+from mpu_bench.solvers.online.bpegasos import NO_LIMIT, Pegasos, State
 from mpu_bench.solvers.online.expansion import new_expansion
-from mpu_bench.solvers.online.maintenance import Unlimited
-from mpu_bench.solvers.online.online import OnlineSolver
+from mpu_bench.solvers.online.leaving import SMALLEST, new_leaving
 
 _FIRST_CAPACITY = 64  # vectors
 _ALL = 1 << 32  # vectors: no more examples than this have a number
 
 
 @dataclass(frozen=True)
-class PegasosMulticlass(OnlineSolver):
+class PegasosMulticlass(Pegasos):
     """Multi-class Pegasos with a kernel.
 
     Attributes
@@ -62,18 +59,11 @@ class PegasosMulticlass(OnlineSolver):
         """Start with w = 0."""
         self.check(problem, kernel)
         precision = precision_for(problem, kernel, self.precision)
-        w = new_expansion(len(problem.classes), problem.features, _FIRST_CAPACITY, precision, self.average)
-        stream, errors = Stream(problem, seed), np.zeros(1, np.int64)
-        return State(stream, kernel, w, Unlimited(), self.regularization, self.vectors_at_most, errors, new_counters())
+        w = new_expansion(problem, _FIRST_CAPACITY, precision, self.average)
+        limits = self.regularization, NO_LIMIT, self.vectors_at_most
+        nobody, errors = new_leaving(SMALLEST, 0, precision), np.zeros(1, np.int64)  # as the budget is never full
+        return State(Stream(problem, seed), kernel, w, nobody, *limits, errors, new_counters())
 
     def ended(self, state: State) -> bool:
         """Return whether there are as many vectors as there may be."""
-        return bool(state.w.vectors.size[0] >= self.vectors_at_most)
-
-    def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
-        """Take the steps of Algorithm 1."""
-        present(state, chunk, position, until)
-
-    def model(self, state: State) -> KernelModel:
-        """Return the last hypothesis, or the average."""
-        return model_of(state)
+        return bool(state.hypothesis.vectors.size[0] >= self.vectors_at_most)

@@ -17,64 +17,39 @@ is an update, an example that causes any is a step.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import (
-    KERNEL_COMPUTED,
-    KERNEL_EVALUATIONS,
-    PRESENTED,
-    STEPS,
-    UPDATES,
-    new_counters,
-    reached,
-)
+from mpu_bench.core.counters import STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
-from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.core.vectors import Vectors, kernel_values, new_vectors, put, rows_of, score
+from mpu_bench.core.vectors import put
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.precision import Precision, precision_for
 from mpu_bench.solvers.online.online import (
     OnlineSolver,
-    all_finite,
-    best_wrong,
-    common_quantum,
-    functions_for,
-    margin,
-    prefetch_example,
-    refuse_overflow,
+    OnlineState,
+    has_room,
+    new_hypothesis,
+    next_example,
+    predict,
+    score_example,
     sign_for,
-    with_doubled_capacity,
+    with_room,
 )
 
 _FIRST_CAPACITY = 64  # vectors
 
 
-class Hypothesis(NamedTuple):
-    """f over m stored vectors; c functions, one for two classes, else one per class."""
-
-    vectors: Vectors
-    coefficients: NDArray[np.float64]  #: (c, capacity)
-    kernel_row: NDArray[np.floating[Any]]  #: (capacity,) K(x_j, x) of the example presented
-    scores: NDArray[np.float64]  #: (c,) its scores
-    sizes: NDArray[np.int64]  #: (c,) |S|, how many of the vectors each function uses
-
-
 @dataclass
-class State:
+class State(OnlineState):
     """What the algorithm works on; n examples."""
 
-    stream: Stream
-    kernel: Kernel
-    hypothesis: Hypothesis
+    sizes: NDArray[np.int64]  #: (c,) |S|, how many of the vectors each function uses
     slots: NDArray[np.int32]  #: (n,) where an example is stored, or -1; (0,) in one pass, where none comes again
-    errors: NDArray[np.int64]
-    counters: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -97,53 +72,31 @@ class Perceptron(OnlineSolver):
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start with nothing stored: f = 0."""
         self.check(problem, kernel)
-        functions = functions_for(len(problem.classes))
         precision = precision_for(problem, kernel, self.precision)
-        vectors = new_vectors(problem.features, _FIRST_CAPACITY, precision, common_quantum(problem))
-        hypothesis = Hypothesis(
-            vectors,
-            np.zeros((functions, _FIRST_CAPACITY)),
-            np.zeros_like(vectors.squared_norms),
-            np.zeros(functions),
-            np.zeros(functions, np.int64),
-        )
+        f = new_hypothesis(problem, _FIRST_CAPACITY, precision, quantised=True)
+        sizes = np.zeros(len(f.scores), np.int64)
         slots = np.full(problem.n if self.passes > 1 else 0, -1, np.int32)
-        return State(Stream(problem, seed), kernel, hypothesis, slots, np.zeros(1, np.int64), new_counters())
+        return State(Stream(problem, seed), kernel, f, np.zeros(1, np.int64), new_counters(), sizes, slots)
 
     def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
         """Predict and learn; ends early where there is no free slot for a vector."""
-        if state.hypothesis.vectors.size[0] == len(state.hypothesis.kernel_row):
-            state.hypothesis = with_doubled_capacity(state.hypothesis, "coefficients", "kernel_row")
-        f = state.hypothesis
-        _present(f, state.kernel, state.slots, chunk, position, until, state.errors, state.counters)
-        refuse_overflow(f.scores, state.kernel)
-
-    def model(self, state: State) -> KernelModel:
-        """Return the expansion over the stored vectors."""
-        vectors = rows_of(state.hypothesis.vectors)
-        m, d = vectors.values.shape
-        return KernelModel(vectors, state.hypothesis.coefficients[:, :m].T.copy(), state.kernel, d)
+        state.hypothesis = with_room(state.hypothesis, chunk, position)
+        f, sizes, slots = state.hypothesis, state.sizes, state.slots
+        _present(f, sizes, slots, state.kernel, chunk, position, until, state.errors, state.counters)
 
 
 @jit
-def _present(f, kernel, slots, chunk, position, until, errors, counters):
-    coefficients, kernel_row, scores, sizes = f.coefficients, f.kernel_row, f.scores, f.sizes
-    order, capacity = chunk.order, len(kernel_row)
-    for p in range(position, len(order)):
-        m = f.vectors.size[0]
-        if reached(counters, until) or m == capacity:
+def _present(f, sizes, slots, kernel, chunk, position, until, errors, counters):
+    coefficients, scores = f.coefficients, f.scores
+    for p in range(position, len(chunk.order)):
+        i, m = next_example(chunk, p), f.vectors.size[0]
+        if reached(counters, until) or not has_room(f, chunk.rows, i):
             return
-        prefetch_example(chunk, p)
-        i = order[p]
         label = chunk.labels[i]
-        kernel_values(f.vectors, kernel, chunk.rows, i, kernel_row)
-        score(coefficients, kernel_row[:m], scores)
-        if not all_finite(scores):
+        score_example(f, kernel, chunk.rows, i, m, 1.0)
+        _, ahead = predict(scores, label, sizes.sum(), m, errors, counters)
+        if np.isnan(ahead):
             return
-        counters[KERNEL_EVALUATIONS] += sizes.sum()
-        counters[KERNEL_COMPUTED] += m
-        counters[PRESENTED] += 1
-        errors[0] += margin(scores, label, best_wrong(scores, label)) <= 0.0
         updates = counters[UPDATES]
         for c in range(len(scores)):
             sign = sign_for(c, label, scores)

@@ -34,7 +34,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.records import new_record
 from mpu_bench.errors import DataError
 from mpu_bench.solvers.online.expansion import change_squared_norm, remove, smallest, squared_coefficients
-from mpu_bench.solvers.online.maintenance import maintain
+from mpu_bench.solvers.online.leaving import maintain
 
 _JITTER = 1e-9  # of K(x, x)
 _RESIDUAL_LIMIT = 1e-6  # of K(x, x)
@@ -74,9 +74,9 @@ def new_projection(budget: int) -> Projection:
 @maintain.register(Projection)
 def _(projection, w, _kernel, budget, counters):
     """Take the vector inserted last into the inverse, or project the smallest vector on the others."""
-    m, gram, inverse, v = w.vectors.size[0] - 1, projection.gram, projection.inverse, projection.solution
+    m, gram, inverse, v = w.f.vectors.size[0] - 1, projection.gram, projection.inverse, projection.solution
     for j in range(m + 1):
-        gram[m, j] = gram[j, m] = w.kernel_row[j]
+        gram[m, j] = gram[j, m] = w.f.kernel_row[j]
     s = _solve(gram, inverse, m, v, projection.scalars[0])
     is_dependent = _is_nearly_dependent(gram, inverse, s, m)
     if is_dependent or projection.scalars[0].was_dependent:
@@ -98,9 +98,9 @@ def _(projection, w, _kernel, budget, counters):
     if is_dependent and p < m:
         _correct(projection, d, s, p, m)
         left = gram[p, p] * _JITTER - dot(gram[p], d, m + 1)  # d is -1 at p
-    change_squared_norm(w, _give_away(w.coefficients, w.average, w.norms[p], gram, d, p, m, left))
+    change_squared_norm(w, _give_away(w.f.coefficients, w.average, w.norms[p], gram, d, p, m, left))
     for j in range(m + 1):
-        w.norms[j] = squared_coefficients(w.coefficients, j) * gram[j, j]
+        w.norms[j] = squared_coefficients(w.f.coefficients, j) * gram[j, j]
     if p != m:
         _exchange(gram, inverse, v, s, p, m, column)
     remove(w, p)

@@ -35,22 +35,13 @@ from annotated_types import Ge, Gt, Lt
 from numpy.typing import NDArray
 
 from mpu_bench.core.clock import untimed
-from mpu_bench.core.counters import (
-    KERNEL_COMPUTED,
-    KERNEL_EVALUATIONS,
-    PRESENTED,
-    STEPS,
-    UPDATES,
-    new_counters,
-    reached,
-)
+from mpu_bench.core.counters import PRESENTED, STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
-from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import squared_norm, squared_norms
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.core.vectors import Vectors, kernel_values, new_vectors, padded, put, rows_of, score
+from mpu_bench.core.vectors import padded, put
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel, value
 from mpu_bench.kernels import matrix as gram
@@ -64,42 +55,36 @@ from mpu_bench.solvers.online.cholesky import (
 )
 from mpu_bench.solvers.online.online import (
     OnlineSolver,
-    all_finite,
-    best_wrong,
+    OnlineState,
     functions_for,
-    margin,
-    prefetch_example,
-    refuse_overflow,
-    with_doubled_capacity,
+    has_room,
+    new_hypothesis,
+    next_example,
+    predict,
+    score_example,
+    with_room,
 )
 from mpu_bench.solvers.online.sparseness import Search, Sparseness, Try, attempt, search
 
 _BUDGET = 100  # vectors, where neither they nor eta are given
 _FIRST_CAPACITY = 64  # vectors
+_NO_LIMIT = 1 << 62  # vectors
 
 
-class Hypothesis(NamedTuple):
-    """f over m stored vectors; c functions (1 for two classes)."""
+class Spans(NamedTuple):
+    """The spans of the c sets S_i."""
 
-    vectors: Vectors
-    coefficients: NDArray[np.float64]  #: alpha (c, capacity)
-    kernel_row: NDArray[np.float64]  #: (capacity,) K(x_j, x) of the example presented
-    scores: NDArray[np.float64]  #: (c,) its scores
-    spans: GrowingCholesky  #: of the c sets S_i
-    z: NDArray[np.float64]  #: (3, capacity of the spans) z for y, z for r, and coordinates
+    factors: GrowingCholesky
+    z: NDArray[np.float64]  #: (3, their capacity) z for y, z for r, and coordinates
 
 
 @dataclass
-class State:
+class State(OnlineState):
     """What the algorithm works on."""
 
-    stream: Stream
-    kernel: Kernel
+    spans: Spans
     sparseness: Sparseness
     search: Search | None
-    hypothesis: Hypothesis
-    errors: NDArray[np.int64]
-    counters: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -151,7 +136,7 @@ class Projectron(OnlineSolver):
         """
         self.check(problem, kernel)
         gram.refuse_overflow(norms := squared_norms(problem.train), kernel, np.dtype(np.float64))
-        largest = float(_largest(kernel, norms))
+        largest = max(0.0, float(gram.kernel_diagonal(kernel, norms).max()))
         if self.eta is not None:
             sparseness = Sparseness(self.eta, largest - self.eta, largest)
             return self._start(problem, kernel, seed, sparseness)
@@ -173,17 +158,10 @@ class Projectron(OnlineSolver):
         functions = functions_for(len(problem.classes))
         capacity = _FIRST_CAPACITY if self.eta is not None else padded(self._budget + 1)
         span_capacity = min(capacity, _FIRST_CAPACITY)
-        hypothesis = Hypothesis(
-            new_vectors(problem.features, capacity, "double"),
-            np.zeros((functions, capacity)),
-            np.zeros(capacity),
-            np.zeros(functions),
-            new_cholesky(functions, span_capacity),
-            np.zeros((3, span_capacity)),
-        )
-        return State(
-            Stream(problem, seed), kernel, sparseness, found, hypothesis, np.zeros(1, np.int64), new_counters()
-        )
+        f = new_hypothesis(problem, capacity, "double")
+        spans = Spans(new_cholesky(functions, span_capacity), np.zeros((3, span_capacity)))
+        errors, counters = np.zeros(1, np.int64), new_counters()
+        return State(Stream(problem, seed), kernel, f, errors, counters, spans, sparseness, found)
 
     @property
     def _budget(self) -> int:
@@ -197,74 +175,45 @@ class Projectron(OnlineSolver):
         def presented(part: float) -> tuple[int, float]:
             until = Until(presented=math.ceil(part * total))
             while counters[PRESENTED] < until.presented and size[0] <= self._budget:
-                chunk, position = state.stream.at(int(counters[PRESENTED]))
-                self.present(state, chunk, position, until)
+                self.present_next(state, until)
             return int(size[0]), int(counters[PRESENTED]) / total
 
         return attempt(presented, self._budget, whole)
 
     def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
         """Predict and learn; ends early where there is no free slot for a vector."""
-        state.hypothesis = f = _with_a_free_slot(state.hypothesis)
-        capacity = len(f.kernel_row) if self.eta is not None else self._budget + 1  # one more: eta is too small
-        _present(f, state.kernel, state.sparseness, capacity, chunk, position, until, state.errors, state.counters)
-        refuse_overflow(f.scores, state.kernel)
-
-    def model(self, state: State) -> KernelModel:
-        """Return the expansion over the stored vectors."""
-        vectors = rows_of(state.hypothesis.vectors)
-        m, d = vectors.values.shape
-        return KernelModel(vectors, state.hypothesis.coefficients[:, :m].T.copy(), state.kernel, d)
+        state.hypothesis = with_room(state.hypothesis, chunk, position)
+        factors, z = state.spans
+        if factors.sizes.max() == z.shape[1]:
+            capacity = 2 * z.shape[1]
+            state.spans = Spans(enlarged(factors, capacity), np.zeros((3, capacity)))
+        f, spans = state.hypothesis, state.spans
+        limits = state.sparseness, self._budget + 1 if self.eta is None else _NO_LIMIT  # one more: eta is too small
+        _present(f, spans, state.kernel, limits, chunk, position, until, state.errors, state.counters)
 
     def note(self, state: State) -> str:
         """Return the eta that was searched, what the search took, and how many vectors came of it."""
         return "" if state.search is None else state.search.note(self._budget)
 
 
-def _with_a_free_slot(f: Hypothesis) -> Hypothesis:
-    """Return a hypothesis with space for one more vector."""
-    if f.vectors.size[0] == len(f.kernel_row):
-        f = with_doubled_capacity(f, "coefficients", "kernel_row")
-    if f.spans.sizes.max() == f.z.shape[1]:
-        capacity = 2 * f.z.shape[1]
-        f = f._replace(spans=enlarged(f.spans, capacity), z=np.zeros((3, capacity)))
-    return f
-
-
 @jit
-def _largest(kernel, norms):
-    largest = 0.0
-    for i in range(len(norms)):
-        largest = max(largest, value(kernel, norms[i], norms[i], norms[i]))
-    return largest
-
-
-@jit
-def _present(f, kernel, sparseness, capacity, chunk, position, until, errors, counters):
-    kernel_row, scores, order, sizes, span_capacity = f.kernel_row, f.scores, chunk.order, f.spans.sizes, f.z.shape[1]
-    for p in range(position, len(order)):
-        m = f.vectors.size[0]
-        if reached(counters, until) or m == capacity or _is_full(sizes, span_capacity):
+def _present(f, spans, kernel, limits, chunk, position, until, errors, counters):
+    (sparseness, most), sizes, span_capacity = limits, spans.factors.sizes, spans.z.shape[1]
+    for p in range(position, len(chunk.order)):
+        i, m = next_example(chunk, p), f.vectors.size[0]
+        if reached(counters, until) or m == most or not has_room(f, chunk.rows, i) or _is_full(sizes, span_capacity):
             return
-        prefetch_example(chunk, p)
-        i = order[p]
-        kernel_values(f.vectors, kernel, chunk.rows, i, kernel_row)
-        score(f.coefficients, kernel_row[:m], scores)
-        if not all_finite(scores):
-            return
-        counters[KERNEL_EVALUATIONS] += m
-        counters[KERNEL_COMPUTED] += m
-        counters[PRESENTED] += 1
         label = chunk.labels[i]
-        rival = best_wrong(scores, label)
-        difference = margin(scores, label, rival)  # f_y - f_r
-        if len(scores) == 1:
-            difference *= 2
-        errors[0] += difference <= 0.0
+        score_example(f, kernel, chunk.rows, i, m, 1.0)
+        rival, difference = predict(f.scores, label, m, m, errors, counters)
+        if np.isnan(difference):
+            return
+        if len(f.scores) == 1:
+            difference *= 2  # f_y - f_r
         if difference < 1.0:
             norm = squared_norm(chunk.rows, i)
             k_xx = value(kernel, norm, norm, norm)
-            changed = _learn(f, sparseness, chunk.rows, i, k_xx, label, rival, difference)
+            changed = _learn(f, spans, sparseness, chunk.rows, i, k_xx, label, rival, difference)
             counters[STEPS] += changed
             counters[UPDATES] += changed
 
@@ -278,26 +227,26 @@ def _is_full(sizes, capacity):
 
 
 @jit
-def _learn(f, sparseness, rows, i, k_xx, label, rival, difference):
+def _learn(f, spans, sparseness, rows, i, k_xx, label, rival, difference):
     """Change the hypothesis after an error or a margin error; returns whether it was changed."""
-    spans, kernel_row, z = f.spans, f.kernel_row, f.z
+    factors, kernel_row, z = spans.factors, f.kernel_row, spans.z
     two, y, r = len(f.scores) == 1, label, rival
     if two:
         y, r = 0, 0
     sign = -1.0 if two and label == 0 else 1.0
-    projected_y = project(spans, y, kernel_row, z[0])
-    projected_r = projected_y if two else project(spans, r, kernel_row, z[1])
+    projected_y = project(factors, y, kernel_row, z[0])
+    projected_r = projected_y if two else project(factors, r, kernel_row, z[1])
     tau = 1.0
     if difference <= 0.0:
         if min(projected_y, projected_r) < k_xx - sparseness.largest + sparseness.complement:  # a delta above eta
-            _store(f, rows, i, k_xx, y, r, sign, projected_y, projected_r)
+            _store(f, spans, rows, i, k_xx, y, r, sign, projected_y, projected_r)
             return True
     else:
         tau = _tau(1.0 - difference, k_xx, projected_y + projected_r, sparseness.eta)
     if tau > 0.0:
-        _add_projection(f.coefficients, spans, y, z[0], z[2], sign * tau)
+        _add_projection(f.coefficients, factors, y, z[0], z[2], sign * tau)
         if not two:
-            _add_projection(f.coefficients, spans, r, z[1], z[2], -tau)
+            _add_projection(f.coefficients, factors, r, z[1], z[2], -tau)
     return tau > 0.0
 
 
@@ -312,19 +261,19 @@ def _tau(loss, k_xx, q, eta):
 
 
 @jit
-def _store(f, rows, i, k_xx, y, r, sign, projected_y, projected_r):
-    spans, coefficients, z, slot = f.spans, f.coefficients, f.z, f.vectors.size[0]
+def _store(f, spans, rows, i, k_xx, y, r, sign, projected_y, projected_r):
+    factors, coefficients, z, slot = spans.factors, f.coefficients, spans.z, f.vectors.size[0]
     put(f.vectors, slot, rows, i)
-    append(spans, y, slot, z[0], projected_y, k_xx)
+    append(factors, y, slot, z[0], projected_y, k_xx)
     coefficients[y, slot] = sign
     if y != r:
-        append(spans, r, slot, z[1], projected_r, k_xx)
+        append(factors, r, slot, z[1], projected_r, k_xx)
         coefficients[r, slot] = -1.0
 
 
 @jit
-def _add_projection(coefficients, spans, i, z, d, factor):
-    coordinates(spans, i, z, d)
-    members = spans.members[i]
-    for j in range(spans.sizes[i]):
+def _add_projection(coefficients, factors, i, z, d, factor):
+    coordinates(factors, i, z, d)
+    members = factors.members[i]
+    for j in range(factors.sizes[i]):
         coefficients[i, members[j]] += factor * d[j]

@@ -55,6 +55,7 @@ class KernelPeer(Solver):
     kernels: ClassVar = "any"
     sliceable = False
     ends: ClassVar = True
+    objective: ClassVar = f"{L1_SVM}, with bias"
 
     C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 1e-3
@@ -118,11 +119,6 @@ class KernelPeer(Solver):
         """Certify the model by its own dual variables."""
         coefficients = state.coefficients
         return certify_expansion(state.problem, state.kernel, coefficients, self.C, state.bias)
-
-    @classmethod
-    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Return the problem's name."""
-        return f"{L1_SVM}, with bias"
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:  # noqa: ARG003

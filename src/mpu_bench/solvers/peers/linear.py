@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -15,7 +14,7 @@ from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, new_counters
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, to_scipy
-from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
+from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import L1_SVM, margin, primal
 
@@ -53,6 +52,8 @@ class LinearPeer(Solver):
 
     sliceable = False
     ends: ClassVar = True
+    objective: ClassVar = L1_SVM
+    optimum: ClassVar = "optimum"
 
     C: Annotated[float, Gt(0)] = 1.0
 
@@ -100,13 +101,3 @@ class LinearPeer(Solver):
             objective=primal(state.rows, state.signs, state.weights, self.C),
             margin=margin(state.rows, state.signs, state.weights),
         )
-
-    @classmethod
-    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Return the problem's name."""
-        return L1_SVM
-
-    @classmethod
-    def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:
-        """Return that of the linear L1-SVM."""
-        return ("optimum", {"C": parameters["C"]}) if linear else None

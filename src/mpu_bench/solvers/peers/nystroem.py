@@ -16,7 +16,6 @@ but for the examples that it presents: passes times n. The features take 8 m n b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -71,6 +70,7 @@ class Nystroem(Solver):
     kernels: ClassVar = "gaussian"
     sliceable = False
     ends: ClassVar = True
+    objective: ClassVar = f"{L1_SVM}, Nyström features"
 
     C: Annotated[float, Gt(0)] = 1.0
     landmarks: Annotated[int, Ge(1)] = 1024
@@ -120,11 +120,6 @@ class Nystroem(Solver):
             objective=state.squared_norm / 2 + self.C * losses,
             margin=float(margins.min() / norm) if norm > 0 else None,
         )
-
-    @classmethod
-    def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Return the problem's name."""
-        return f"{L1_SVM}, Nyström features"
 
 
 def _in_double(rows: Rows) -> Rows:

@@ -91,6 +91,8 @@ class SolverDescription(Strict):
     ends: bool
     deterministic: bool
     is_maximised: bool
+    objective: str
+    optimum: str
     rounding: dict[str, float]
     version: int
     parameters: list[ParameterDescription]
@@ -169,21 +171,27 @@ def _attributes(solver: type[Solver], where: str) -> dict[str, Any]:
     for name, allowed in (("kernels", tuple(KERNELS)), ("classes", ("two", "any"))):
         if found[name] not in allowed or not isinstance(found[name], str):
             raise ConfigError(f"{where}: {name} is {_shown(found[name])}; it must be {' or '.join(map(repr, allowed))}")
+    if solver.optimum and "C" not in (field.name for field in dataclasses.fields(solver)):
+        raise ConfigError(
+            f"{where}: optimum is '{solver.optimum}', by the same C, and there is no parameter C; write optimum_solver"
+        )
     for name in _SWITCHES:
         if not isinstance(found[name], bool):
             raise ConfigError(f"{where}: {name} is {_shown(found[name])}; it must be True or False")
-    version, rounding, paper = solver.version, solver.rounding, getattr(solver, "paper", "")
+    version, rounding = solver.version, solver.rounding
     if isinstance(version, bool) or not isinstance(version, int) or abs(version) > _LARGEST_INTEGER:
         raise ConfigError(f"{where}: version is {_shown(version)}; it must be a whole number")
-    if not isinstance(paper, str):
-        raise ConfigError(f"{where}: paper is {_shown(paper)}; it must be a text")
+    for name in ("paper", "objective", "optimum"):
+        if not isinstance(text := getattr(solver, name, ""), str):
+            raise ConfigError(f"{where}: {name} is {_shown(text)}; it must be a text")
+        found[name] = one_line(text, _MOST_BYTES)
     if not isinstance(rounding, Mapping) or not all(
         isinstance(name, str) and isinstance(share, int | float) and math.isfinite(share)
         for name, share in rounding.items()
     ):
         raise ConfigError(f"{where}: rounding is {_shown(rounding)}; it must be names with a number each")
     shares = {plain(name, _MOST_BYTES): float(share) for name, share in rounding.items()}
-    return found | {"paper": one_line(paper, _MOST_BYTES), "rounding": shares, "version": int(version)}
+    return found | {"rounding": shares, "version": int(version)}
 
 
 def _has_own(solver: type[Solver], methods: tuple[str, ...]) -> bool:
