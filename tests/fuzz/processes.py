@@ -177,7 +177,7 @@ def targets() -> list[Target]:
             "message",
             _read_message,
             _message_examples,
-            ("mpu_bench.experiment.messages", "mpu_bench.experiment.pool.child"),
+            ("mpu_bench.experiment.messages", "mpu_bench.guard.process"),
             6,
             mutator_of_parts([of_kind, of_json], b" "),
         ),

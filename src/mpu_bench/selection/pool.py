@@ -15,11 +15,11 @@ from typing import Any
 
 import psutil
 
-from mpu_bench import processes
+from mpu_bench.guard import system
+from mpu_bench.guard.process import thread_variables
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Fit, Fitted
 from mpu_bench.selection.worker import Answer, Asked, Evaluated, Ready, serve
-from mpu_bench.threads import variables
 
 _LOOK_SECONDS = 0.05
 _SECONDS_TO_START = 600.0  # to import, to load the rows, and to compile; a machine may be busy
@@ -73,7 +73,7 @@ class Pool:
         process = context.Process(target=serve, args=(there, self._source, self._folder, os.getpid()), daemon=True)
         kept = dict(os.environ)
         # read by what the process imports, none of it from the current folder
-        os.environ.update(variables(1) | {"PYTHONSAFEPATH": "1"})
+        os.environ.update(thread_variables(1) | {"PYTHONSAFEPATH": "1"})
         try:
             process.start()
         finally:
@@ -154,7 +154,7 @@ class Pool:
             _end(worker)
             return _without_result(worker.asked, _why_ended(worker))
         assert worker.process.pid is not None
-        if processes.resident_bytes([worker.process.pid]) > self._most_memory:
+        if system.resident_bytes([worker.process.pid]) > self._most_memory:
             _end(worker)
             return _without_result(worker.asked, f"used more than {self._most_memory / 2**30:.1f} GiB of memory")
         return None

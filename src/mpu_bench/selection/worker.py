@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from mpu_bench import processes
 from mpu_bench.core.models import labels_of
+from mpu_bench.guard import system
 from mpu_bench.models.evaluation import METRICS, chance_of, constant_score, score_of, standard_error_of
 from mpu_bench.selection.rows import Data, Source
 from mpu_bench.selection.schedule import Fit, Fitted
@@ -80,7 +80,7 @@ def model_path(folder: Path, number: int) -> Path:
 def serve(connection: Connection, source: Source, folder: Path, parent: int) -> None:
     """Answer what comes over a connection until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # that of Ctrl-C is for the command
-    processes.die_with_parent(signal.SIGKILL, parent)
+    system.die_with_parent(signal.SIGKILL, parent)
     warnings.simplefilter("ignore")
     data, warm = source.load(), set[str]()
     while True:

@@ -30,12 +30,12 @@ from mpu_bench.experiment.messages import (
     Task,
     Work,
 )
-from mpu_bench.experiment.pool import OnNews, Outcome, Pool, child
-from mpu_bench.experiment.pool.child import WorkerHandle
+from mpu_bench.experiment.pool import OnNews, Outcome, Pool
+from mpu_bench.experiment.pool.worker import WorkerHandle
 from mpu_bench.experiment.preparation import Shown
+from mpu_bench.guard.process import LOOK_SECONDS
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, Ending, RunStatus
 
-_LOOK_SECONDS = 0.05  # how often limits are looked at
 _ENDS = (RunStatus.DONE, RunStatus.STOPPED, RunStatus.DIVERGED)  # of a run whose worker has an answer
 _OWN: tuple[Any, ...] = ()  # the kind of a worker for solvers of the project
 
@@ -96,7 +96,7 @@ class LocalPool(Pool):
 
     def submit(self, task: Task) -> None:  # noqa: D102
         plugins = task.run.settings.plugins
-        self._idle_worker((plugins, task.run.solver.name) if plugins else _OWN).send(task)
+        self._idle_worker((plugins, task.run.solver.name) if plugins else _OWN).begin(task)
 
     def prepare(  # noqa: D102
         self, name: str, options: Mapping[str, Any], home: DataHome, limits: Limits, progress: progress.Progress
@@ -104,10 +104,10 @@ class LocalPool(Pool):
         chosen = self._idle_worker(_OWN)
         answer: Prepared | Failed | str | None = None
         try:
-            chosen.send(Preparation(name, options, home, limits))
+            chosen.begin(Preparation(name, options, home, limits))
             with Shown(progress) as shown:
                 while answer is None:
-                    wait(chosen.waited_for, timeout=_LOOK_SECONDS)
+                    wait(chosen.waited_for, timeout=LOOK_SECONDS)
                     answer = _prepared(chosen, limits.memory, shown)
         finally:  # an interruption, too, ends what is under way
             if not isinstance(answer, Prepared | Failed) or len(self._workers) > self.jobs:
@@ -133,7 +133,7 @@ class LocalPool(Pool):
         for each in busy:
             if outcome := self._look_after(each, on_news):
                 return outcome
-        wait([it for each in busy for it in each.waited_for], timeout=_LOOK_SECONDS)
+        wait([it for each in busy for it in each.waited_for], timeout=LOOK_SECONDS)
         return None
 
     def _idle_worker(self, kind: tuple[Any, ...]) -> WorkerHandle:
@@ -150,7 +150,7 @@ class LocalPool(Pool):
         return chosen
 
     def _start(self) -> WorkerHandle:
-        self._workers.append(child.start(self.threads, self.sharers))
+        self._workers.append(WorkerHandle(self.sharers, self.threads))
         return self._workers[-1]
 
     def _discard(self, worker: WorkerHandle) -> None:
@@ -165,7 +165,7 @@ class LocalPool(Pool):
             on_news(busy.task, Phase("starting"))
         is_dead = busy.is_dead  # first: what it has sent before is there then
         try:
-            messages, is_closed = busy.receive()
+            messages, is_closed = busy.messages()
             for message in messages:
                 busy.course.hear(message)
                 if outcome := _receive(busy, message, on_news):
@@ -236,7 +236,7 @@ def _prepared(worker: WorkerHandle, limit: ByteSize | None, shown: Shown) -> Pre
     """Return a worker's last word on a preparation, or why there is none; None while it is under way."""
     is_dead = worker.is_dead
     try:
-        messages, is_closed = worker.receive()
+        messages, is_closed = worker.messages()
     except ValueError as fault:
         return f"its preparation sent what no worker sends: {fault}"
     for message in messages:

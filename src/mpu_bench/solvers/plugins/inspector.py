@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from mpu_bench import processes
+from mpu_bench.guard import system
 from mpu_bench.solvers.plugins import answers
 
 _ENDING_SECONDS = 1.0  # for a process to be seen as ended after its pipe is closed
@@ -31,7 +31,7 @@ def main(descriptor: int) -> NoReturn:
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the parent decides, and a plugin does not
-    processes.adopt_orphans()
+    system.adopt_orphans()
     with suppress(OSError):  # a plugin that takes all memory is the first to be ended
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     control = socket.socket(fileno=descriptor)
@@ -45,7 +45,7 @@ def main(descriptor: int) -> NoReturn:
             else:
                 word, process = message.split()
                 control.sendall(json.dumps(_end(int(process), killing=word == b"kill")).encode() + b"\n")
-    processes.kill_until_none(lambda: processes.descendants(os.getpid()), _KILLING_SECONDS)
+    system.kill_until_none(lambda: system.descendants(os.getpid()), _KILLING_SECONDS)
     os._exit(0)
 
 
@@ -57,7 +57,7 @@ def _fork(descriptor: int, control: socket.socket) -> int:
         return process
     try:
         control.close()
-        processes.die_with_parent(signal.SIGKILL, parent)
+        system.die_with_parent(signal.SIGKILL, parent)
         _silence()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)

@@ -23,12 +23,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
+from mpu_bench.guard.process import thread_variables
 from mpu_bench.scaled import to_json
 from mpu_bench.solvers.plugins.answers import LONGEST_LINE_BYTES
 from mpu_bench.solvers.plugins.description import Question, SolverDescription
 from mpu_bench.solvers.plugins.source import PluginSource
 from mpu_bench.texts import plain
-from mpu_bench.threads import variables as thread_variables
 
 START_SECONDS = 300.0  # for a process to start and import what every solver needs
 IMPORT_SECONDS = 60.0  # for a plugin to be imported
