@@ -349,7 +349,7 @@ for descriptor in range(3, 40):
         (with_method("objective_of = classmethod(lambda cls, parameters: 5)"), "objective_of must return a text"),
         (with_method("optimum_solver = classmethod(lambda *_: 5)"), "optimum_solver must return None, or"),
         (with_method("optimum_solver = classmethod(lambda *_: ('dcdd', {}))"), "did you mean 'dcd'?"),
-        (with_method("optimum_solver = classmethod(lambda *_: ('dcd', {'c': Base}))"), "is no part of a description"),
+        (with_method("optimum_solver = classmethod(lambda *_: ('dcd', {'c': Base}))"), "may be in no answer"),
     ],
 )
 def test_one_that_misbehaves_is_one_message(refused, monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:

@@ -1,13 +1,11 @@
 """What a process that has imported a plugin answers about its solvers; the other end is `process`.
 
-A question is its kind, a solver's name and what that solver is given. An answer is a pickle of ``("answer", value)``,
-``("refused", text)`` where the solver refuses what it is given, or ``("failed", text)`` where its code raises.
+A question is its kind, a solver's name and what that solver is given. An answer is a line of ``("answer", value)``, or
+of ``("refused", text)`` where the solver refuses what it is given or its code raises.
 """
 
 from __future__ import annotations
 
-import base64
-import pickle
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,10 +15,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from mpu_bench.core.solver import Solver
 from mpu_bench.errors import ConfigError, UserError
-from mpu_bench.guard.messages import Channel
+from mpu_bench.guard.messages import Channel, from_line, to_line
 from mpu_bench.scaled import Derived, Scaled
 from mpu_bench.solvers.plugins import source, tracebacks
-from mpu_bench.solvers.plugins.description import SolverDescription, describe, loads, said
+from mpu_bench.solvers.plugins.description import KNOWN, SolverDescription, describe, said
 from mpu_bench.solvers.plugins.importing import cause_of, import_solvers, text_of
 
 
@@ -30,7 +28,7 @@ def serve(descriptor: int, path: str, content_hash: str) -> None:
     file, solvers = Path(path), dict[str, type[Solver]]()
 
     def answer(question: Callable[..., Any], *given: Any) -> None:
-        channel.send(base64.b64encode(_answer(file, question, *given)) + b"\n")
+        channel.send(_answer(file, question, *given))
 
     channel = Channel(descriptor)
     channel.send(b"\n")  # all is imported but the plugin
@@ -43,13 +41,13 @@ def serve(descriptor: int, path: str, content_hash: str) -> None:
 
 def _answer(file: Path, question: Callable[..., Any], *given: Any) -> bytes:
     try:
-        answer = pickle.dumps(("answer", question(*given)))
-        loads(answer)
+        line = to_line(("answer", question(*given)))
+        from_line(line, KNOWN)
     except UserError as refusal:
-        return pickle.dumps(("refused", text_of(refusal)))
+        return to_line(("refused", text_of(refusal)))
     except BaseException as fault:
-        return pickle.dumps(("failed", cause_of(fault, file)))
-    return answer
+        return to_line(("refused", cause_of(fault, file)))
+    return line
 
 
 def _describe(file: Path, content_hash: str, solvers: dict[str, type[Solver]]) -> list[SolverDescription]:

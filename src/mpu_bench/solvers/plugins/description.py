@@ -1,15 +1,13 @@
 """What is known of a plugin's solver where the plugin is not imported: its name, parameters and class attributes.
 
-A description is made beside the solver, in a child process, and passes as a pickle of types, numbers and texts alone.
+A description is made beside the solver, in a child process, and passes as a line of types, numbers and texts alone.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import io
 import keyword
 import math
-import pickle
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,14 +19,15 @@ from pydantic import TypeAdapter
 
 from mpu_bench.core.solver import FACTS, KERNELS, Solver
 from mpu_bench.errors import ConfigError
+from mpu_bench.guard.messages import from_line, to_line
 from mpu_bench.solvers.plugins import names
 from mpu_bench.solvers.plugins.importing import text_of
 from mpu_bench.texts import one_line, plain
 
 #: methods by which a solver refuses or names what its class attributes do not say
 METHODS = ("__post_init__", "check_kernel", "objective_of", "optimum_solver")
-#: what a pickle may name; a module's or a class's name alone stands for all in it
-_KNOWN = {
+#: modules, and classes of modules, of which descriptions and answers are made
+KNOWN = {
     *("builtins.bool", "builtins.float", "builtins.int", "builtins.object", "builtins.str", "builtins.type"),
     *("_functools.reduce", "_operator.getitem", "_operator.or_", "annotated_types", "typing"),
     *("mpu_bench.scaled.Scaled", "mpu_bench.scaled.Derived"),
@@ -57,24 +56,6 @@ class SolverDescription:
     facts: dict[str, Any]
     parameters: list[tuple[Any, ...]]
     own: frozenset[str]
-
-
-def loads(pickled: bytes) -> Any:
-    """Return what a pickle holds, of types, numbers and texts alone.
-
-    Raises
-    ------
-    Exception
-        Whatever is wrong with the pickle.
-    """
-    return _Unpickler(io.BytesIO(pickled)).load()
-
-
-class _Unpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        if not {module, f"{module}.{name}"} & _KNOWN:
-            raise pickle.UnpicklingError(f"{module}.{name} is no part of a description")
-        return super().find_class(module, name)
 
 
 def describe(solver: type[Solver], path: Path) -> SolverDescription:
@@ -123,7 +104,7 @@ def _parameter(field: dataclasses.Field[Any], hint: Any, where: str) -> tuple[An
 def said(hint: Any) -> Any:
     """Return a type, or Any where only this process knows it: such as one that a function of the plugin checks."""
     try:
-        loads(pickle.dumps(hint))
+        from_line(to_line(hint), KNOWN)
     except Exception:
         return Any
     return hint

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import base64
 import time
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -12,8 +11,9 @@ from typing import Any
 import psutil
 
 from mpu_bench.errors import ConfigError
+from mpu_bench.guard.messages import from_line
 from mpu_bench.guard.process import LOOK_SECONDS, Child
-from mpu_bench.solvers.plugins.description import SolverDescription, loads
+from mpu_bench.solvers.plugins.description import KNOWN, SolverDescription
 from mpu_bench.solvers.plugins.source import PluginSource
 from mpu_bench.texts import plain
 
@@ -86,7 +86,7 @@ atexit.register(close)
 def _answer(source: PluginSource, seconds: float, doing: str) -> Any:
     line = _line(source, seconds, doing)
     try:
-        kind, answer = loads(base64.b64decode(line))
+        kind, answer = from_line(line, KNOWN)
     except Exception:  # whatever its code has written there
         raise _ended(source, f"{doing} has sent what is no answer") from None
     if kind == "answer":
