@@ -109,6 +109,12 @@ def peak_bytes(pid: int) -> int:
     return _resident(pid)
 
 
+def forget_peak() -> None:
+    """Let the largest memory of this process count from now on (Linux)."""
+    with suppress(OSError):
+        (_PROC / "self" / "clear_refs").write_text("5", encoding="ascii")
+
+
 def cpu_seconds(pid: int) -> float:
     """Return the processor seconds of all threads of a process; 0 if it is gone."""
     if LINUX:
