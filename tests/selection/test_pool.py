@@ -79,7 +79,10 @@ def test_a_process_that_gets_ready_is_waited_for_whatever_the_seconds(source: So
 
 @pytest.mark.parametrize(
     ("floats", "seconds", "reason"),
-    [(0, 1.0, "did not end within 1 s on 500 rows"), (60_000_000, 600.0, "used more than 0.5 GiB of memory")],
+    [
+        (0, 1.0, "did not end within 1 s on 500 rows"),
+        (60_000_000, 600.0, "used more than the limit of 512.0MiB; ended by mpu-bench"),
+    ],
 )
 def test_what_a_classifier_forks_counts_and_ends_with_it(
     source: Source, tmp_path: Path, floats: int, seconds: float, reason: str

@@ -333,12 +333,18 @@ for descriptor in range(3, 40):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("os._exit(3)", "importing it, its process ended with exit code 3"),
+        ("os._exit(3)", "while importing it: its process ended with exit code 3"),
         ("os.abort()", "its process was ended by SIGABRT"),
         ("os.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(600)", "its process was ended by SIGKILL"),
         ("os.closerange(3, 100)\ntime.sleep(600)", "it closed its connection"),
-        (WRITE_TO_ALL.format(how="os.write(descriptor, b'rubbish\\n')"), "has sent what is no answer"),
-        (WRITE_TO_ALL.format(how="while True: os.write(descriptor, b'x' * 100_000)"), "its answer is too long"),
+        (
+            WRITE_TO_ALL.format(how="os.write(descriptor, b'rubbish\\n')"),
+            "while importing it: its process sent what no worker sends: ",
+        ),
+        (
+            WRITE_TO_ALL.format(how="while True: os.write(descriptor, b'x' * 100_000)"),
+            "a message of more than 1,000,000 bytes",
+        ),
         ("raise ValueError('[red]\\x1b[31m \\ud800')", r"ValueError: [red]\x1b[31m \ud800"),
         (SOLVER.replace("own", "dcd"), "the name 'dcd' is taken by another solver"),
         (with_parameter("C: Annotated[float, Gt(0)] = -1.0"), "own: C is -1.0; it must be above 0"),
@@ -364,13 +370,13 @@ def test_one_that_misbehaves_is_one_message(refused, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("how", ["time.sleep(600)", "os.kill(os.getpid(), signal.SIGSTOP)"])
 def test_one_that_does_not_end_is_ended(refused, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     monkeypatch.setattr(process, "IMPORT_SECONDS", 0.2)
-    assert "own.py: importing it takes more than 0.2 seconds; it was ended" in refused(how)
+    assert "own.py: while importing it: still at it after 0.2 seconds; ended by mpu-bench" in refused(how)
 
 
 def test_one_that_takes_all_memory_is_ended(refused, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "most_memory", lambda: 500e6)
     told = refused("os.fork()\nkept = []\nwhile True: kept.append(np.ones(10_000_000)); time.sleep(0.02)")
-    assert "own.py: importing it takes more than 0.5 GiB of memory; it was ended" in told
+    assert "own.py: while importing it: used more than the limit of 476.8MiB; ended by mpu-bench" in told
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,13 @@ def from_line(line: bytes, known: Collection[str] = ()) -> Any:
 
     Raises
     ------
-    Exception
-        Whatever is wrong with it.
+    ValueError
+        If it is none.
     """
-    return _Unpickler(base64.b64decode(line), known).load()
+    try:
+        return _Unpickler(base64.b64decode(line), known).load()
+    except Exception as fault:  # whatever foreign code has written there
+        raise ValueError(f"{type(fault).__name__}: {fault}") from None
 
 
 class _Unpickler(pickle.Unpickler):

@@ -6,18 +6,22 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import count
 from multiprocessing import Pipe
 from multiprocessing.connection import wait
-from typing import Any
+from typing import Any, NamedTuple
+
+from pydantic import ByteSize
 
 from mpu_bench.guard import supervisor, system
 from mpu_bench.guard.messages import LOST_CONNECTION
+from mpu_bench.quantities import Ending, RunStatus
 
 MOST_BYTES = 64 << 20  #: of a line: ten times what a thousand checkpoints in every decade come to
 MOST_OUTPUT_BYTES = 10**6  #: that are shown of what is printed from one request to the next
-LOOK_SECONDS = 0.05  #: how often limits are looked at
+_LOOK_SECONDS = 0.05  # how often limits are looked at
 _READ_BYTES, _READS_AT_ONCE = 1 << 16, 256  # between two looks at the limits
 _CUT = b"\nmpu-bench: this run prints more than 1 MB; the rest is not shown\n"
 _SECONDS_TO_END = 12.0  # more than a supervisor takes for all descendants
@@ -39,6 +43,14 @@ _numbers = count()
 def thread_variables(threads: int) -> dict[str, str]:
     """Return the environment of a process with so many threads of BLAS, OpenMP and numba, which read it on import."""
     return dict.fromkeys(_THREAD_VARIABLES, str(threads))
+
+
+class Ended(NamedTuple):
+    """How a child has ended, or why it must be ended: the status and the reason of the run that it was at."""
+
+    status: RunStatus
+    by: Ending
+    reason: str
 
 
 class Child:
@@ -92,8 +104,8 @@ class Child:
             self.connection.send(asked)
 
     @property
-    def waited_for(self) -> list[Any]:
-        """What there is to read when the child has sent something, or has ended."""
+    def readable(self) -> list[Any]:
+        """What there is to read when the child has sent or printed something, or has ended."""
         return [self.connection, self._output, *([self._report] if self._report >= 0 else [])]
 
     @property
@@ -102,7 +114,44 @@ class Child:
         self._read_report()
         return self._ended is not None or self.process.poll() is not None
 
-    def receive(self) -> tuple[list[bytes], bool]:
+    def look(
+        self, hear: Callable[[bytes], Any], overdue: Callable[[], str], most_memory: float | None = None
+    ) -> Any | Ended | None:
+        """Hear what the child has sent, and look whether it has ended or exceeds a limit.
+
+        Parameters
+        ----------
+        hear : function
+            Called with each line that has come, until it returns an answer; a `ValueError` says that it is no line of
+            this child's.
+        overdue : function
+            Returns which limit of seconds is exceeded, in words; nothing if none is.
+        most_memory : float, optional
+            In bytes, of the child with all that it has started.
+
+        Returns
+        -------
+        object
+            The answer, or `Ended`; None while it goes on.
+        """
+        is_dead = self.is_dead  # first: what it has sent before is there then
+        try:
+            lines, is_closed = self._receive()
+            for line in lines:
+                if (answer := hear(line)) is not None:
+                    return answer
+        except ValueError as fault:
+            return Ended(RunStatus.ERROR, Ending.FAULT, f"its process sent what no worker sends: {fault}")
+        if is_dead or is_closed:
+            reason = self.why_dead()
+            return Ended(RunStatus.CRASHED, Ending.SYSTEM if self._was_killed else Ending.FAULT, reason)
+        if reason := overdue():
+            return Ended(RunStatus.TIMEOUT, Ending.TIME_LIMIT, reason)
+        if most_memory is not None and self.look_at_memory() > most_memory:
+            return Ended(RunStatus.OUT_OF_MEMORY, Ending.MEMORY_LIMIT, over(most_memory))
+        return None
+
+    def _receive(self) -> tuple[list[bytes], bool]:
         """Return the lines that have come, and whether none can come any more; show what was printed before them.
 
         Raises
@@ -176,7 +225,7 @@ class Child:
         return _ended_by(-code) if code < 0 else f"its process ended with exit code {code}"
 
     @property
-    def was_killed(self) -> bool:
+    def _was_killed(self) -> bool:
         """Whether SIGKILL has ended the child, as the system does where memory runs out."""
         return self._ended == f"signal {signal.SIGKILL.value}" or self.process.returncode == -signal.SIGKILL
 
@@ -219,6 +268,16 @@ class Child:
 
     def _all(self) -> list[int]:
         return [self.process.pid, *system.descendants(self.process.pid)]
+
+
+def wait_for(children: Iterable[Child]) -> None:
+    """Wait until a child has sent or printed something or has ended, but no longer than until the next look."""
+    wait([end for each in children for end in each.readable], timeout=_LOOK_SECONDS)
+
+
+def over(most_memory: float) -> str:
+    """Return in words that a limit of memory is exceeded."""
+    return f"used more than the limit of {ByteSize(most_memory).human_readable()}; ended by mpu-bench"
 
 
 def _write_to_stderr(printed: bytes) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from multiprocessing.connection import wait
 from pathlib import Path
 
 import psutil
 
 from mpu_bench.guard.messages import from_line
-from mpu_bench.guard.process import LOOK_SECONDS, Child
+from mpu_bench.guard.process import Child, Ended, wait_for
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Fit
 from mpu_bench.selection.worker import Answer, Asked, answer_of
@@ -33,6 +32,17 @@ class _Worker(Child):
     def ask(self, asked: Asked) -> None:
         self.asked, self.began, self.is_ready = asked, time.monotonic(), False
         self.send(asked)
+
+    def overdue(self) -> str:
+        """Return in words that it takes more seconds than it may; nothing if it does not."""
+        assert self.asked is not None
+        most = self.asked.seconds * _GRACE + _GRACE_SECONDS if self.is_ready else _SECONDS_TO_START
+        if time.monotonic() - self.began <= most:
+            return ""
+        if not self.is_ready:
+            return f"was not ready to begin within {_SECONDS_TO_START:.3g} s"
+        rows = f" on {self.asked.rows:,} rows" if isinstance(self.asked, Fit) else ""
+        return f"did not end within {self.asked.seconds:.3g} s{rows}"
 
 
 class Pool:
@@ -97,7 +107,7 @@ class Pool:
         end, found = time.monotonic() + seconds, list[Answer]()
         while not found and self.is_busy and (time.monotonic() < end or self.is_getting_ready):
             busy = [each for each in self._workers if each.asked is not None]
-            wait([it for each in busy for it in each.waited_for], timeout=LOOK_SECONDS)
+            wait_for(busy)
             found = [answer for each in busy if (answer := self._look_at(each)) is not None]
         return found
 
@@ -112,27 +122,20 @@ class Pool:
         return new
 
     def _look_at(self, worker: _Worker) -> Answer | None:
-        asked, is_dead = worker.asked, worker.is_dead  # first: what it has sent before is there then
+        asked = worker.asked
         assert asked is not None
-        lines, is_closed = worker.receive()
-        for line in lines:
+
+        def hear(line: bytes) -> Answer | None:
             if (answer := from_line(line, _NUMBERS)) is not None:
-                worker.asked = None
                 return answer_of(asked, **answer)
             self._preparing.append((worker.began, time.monotonic()))
             worker.began, worker.is_ready = time.monotonic(), True
-        if reason := worker.why_dead() if is_dead or is_closed else self._why_to_end(worker, asked):
-            self._replaced(worker)
-            return answer_of(asked, reason=reason)
-        return None
+            return None
 
-    def _why_to_end(self, worker: _Worker, asked: Asked) -> str:
-        most = asked.seconds * _GRACE + _GRACE_SECONDS if worker.is_ready else _SECONDS_TO_START
-        if time.monotonic() - worker.began > most:
-            if not worker.is_ready:
-                return f"was not ready to begin within {_SECONDS_TO_START:.3g} s"
-            rows = f" on {asked.rows:,} rows" if isinstance(asked, Fit) else ""
-            return f"did not end within {asked.seconds:.3g} s{rows}"
-        if worker.look_at_memory() > self._most_memory:
-            return f"used more than {self._most_memory / 2**30:.1f} GiB of memory"
-        return ""
+        found: Answer | Ended | None = worker.look(hear, worker.overdue, self._most_memory)
+        if isinstance(found, Ended):
+            self._replaced(worker)
+            return answer_of(asked, reason=found.reason)
+        if found is not None:
+            worker.asked = None
+        return found

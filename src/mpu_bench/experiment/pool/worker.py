@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mpu_bench.experiment.messages import Message, Preparation, Progress, Task, decode
+from mpu_bench.experiment.messages import Preparation, Progress, Task
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.bounds import Course
 from mpu_bench.guard.process import Child
@@ -40,17 +40,6 @@ class WorkerHandle(Child):
         if isinstance(asked, Task):
             self.task, self.course = asked, Course(asked.limits, asked.run.settings.stop)
         self.send(asked)
-
-    def messages(self) -> tuple[list[Message], bool]:
-        """Return the messages that have come, and whether none can come any more.
-
-        Raises
-        ------
-        ValueError
-            If something else has come than messages.
-        """
-        lines, closed = self.receive()
-        return list(map(decode, lines)), closed
 
     def failed(self, status: str, ended_by: Ending, reason: str, traceback: str = "") -> Outcome:
         """Return the outcome of a task that has no result, with what is known of it."""

@@ -31,7 +31,7 @@ def serve(descriptor: int, path: str, content_hash: str) -> None:
         channel.send(_answer(file, question, *given))
 
     channel = Channel(descriptor)
-    channel.send(b"\n")  # all is imported but the plugin
+    channel.send(to_line(("answer", "ready")))  # all is imported but the plugin
     requests = channel.requests()
     next(requests)
     answer(_describe, file, content_hash, solvers)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import time
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import psutil
 
 from mpu_bench.errors import ConfigError
 from mpu_bench.guard.messages import from_line
-from mpu_bench.guard.process import LOOK_SECONDS, Child
+from mpu_bench.guard.process import Child, Ended, wait_for
 from mpu_bench.solvers.plugins.description import KNOWN, SolverDescription
 from mpu_bench.solvers.plugins.source import PluginSource
 from mpu_bench.texts import plain
@@ -51,7 +50,8 @@ def ask(source: PluginSource, question: str, solver: str, *given: Any, seconds: 
     if source.path not in _children:
         _start(source)
     _children[source.path].send((question, solver, *given))
-    return _answer(source, seconds, {"accept": "constructing it", "check": "checking it"}.get(question, question))
+    doing = {"accept": "constructing it", "check": "checking it"}.get(question, f"calling {question}")
+    return _answer(source, seconds, doing)
 
 
 def _start(source: PluginSource) -> list[SolverDescription]:
@@ -59,7 +59,7 @@ def _start(source: PluginSource) -> list[SolverDescription]:
     child = Child("mpu_bench.solvers.plugins.answers:serve", str(source.path), source.content_hash, is_shown=False)
     _children[source.path] = child
     try:
-        _line(source, START_SECONDS, "starting its process")
+        _answer(source, START_SECONDS, "starting its process")
         child.send("import it")
         described: list[SolverDescription] = _answer(source, IMPORT_SECONDS, "importing it")
     except ConfigError:
@@ -83,43 +83,24 @@ def close() -> None:
 atexit.register(close)
 
 
-def _answer(source: PluginSource, seconds: float, doing: str) -> Any:
-    line = _line(source, seconds, doing)
-    try:
-        kind, answer = from_line(line, KNOWN)
-    except Exception:  # whatever its code has written there
-        raise _ended(source, f"{doing} has sent what is no answer") from None
-    if kind == "answer":
-        return answer
-    raise ConfigError(plain(answer, _MOST_BYTES).strip() or f"{source.path}: {doing} was refused")
-
-
 def most_memory() -> float:
     """Return the bytes that a plugin and all that it starts may have."""
     return _SHARE_OF_MEMORY * psutil.virtual_memory().available
 
 
-def _line(source: PluginSource, seconds: float, doing: str) -> bytes:
-    """Return the next line of a plugin's process; end it where none comes."""
-    child, until = _children[source.path], time.monotonic() + seconds
-    most = most_memory()
-    while True:
-        is_dead = child.is_dead  # first: what it has sent before is there then
-        try:
-            lines, is_closed = child.receive()
-        except ValueError as fault:
-            raise _ended(source, f"its answer is too long: {fault}") from None
-        if lines:
-            return lines[0]
-        if is_dead or is_closed:
-            raise _ended(source, f"while {doing}, {child.why_dead()}")
-        if time.monotonic() > until:
-            raise _ended(source, f"{doing} takes more than {seconds:g} seconds; it was ended")
-        if child.look_at_memory() > most:
-            raise _ended(source, f"{doing} takes more than {most / 2**30:.1f} GiB of memory; it was ended")
-        wait(child.waited_for, timeout=LOOK_SECONDS)
+def _answer(source: PluginSource, seconds: float, doing: str) -> Any:
+    """Return the next answer of a plugin's process; end it where none comes."""
+    child, until, most = _children[source.path], time.monotonic() + seconds, most_memory()
 
+    def overdue() -> str:
+        return f"still at it after {seconds:g} seconds; ended by mpu-bench" if time.monotonic() > until else ""
 
-def _ended(source: PluginSource, why: str) -> ConfigError:
-    end(source)
-    return ConfigError(f"{source.path}: {why}")
+    while (found := child.look(lambda line: from_line(line, KNOWN), overdue, most)) is None:
+        wait_for([child])
+    if isinstance(found, Ended):
+        end(source)
+        raise ConfigError(f"{source.path}: while {doing}: {found.reason}")
+    kind, answer = found
+    if kind == "answer":
+        return answer
+    raise ConfigError(plain(answer, _MOST_BYTES).strip() or f"{source.path}: {doing} was refused")
