@@ -109,8 +109,8 @@ def test_large_values_are_certified_as_they_are(shape, kernel, C, name):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_kept_on_the_way_is_measured_with_its_rounding(seed, monkeypatch):
-    """Where computing all responses anew takes too long."""
+def test_what_is_kept_is_measured_with_its_rounding(seed, monkeypatch):
+    """Where computing all responses anew takes too long; at the end, only if the rounding at most doubles the gap."""
     problem, kernel, C = toys.problem(*toys.real(seed=seed), "dense"), Gaussian(0.25), 10.0
     solver = solver_named("sdca", problem.n, C)
     state = solver.start(problem, kernel, seed)
@@ -118,10 +118,12 @@ def test_what_is_kept_on_the_way_is_measured_with_its_rounding(seed, monkeypatch
     anew = check(solver, state, problem, kernel)[0]
     monkeypatch.setattr(expansions, "_MOST_PRODUCTS", 0)
     kept = check(solver, state, problem, kernel)[0]
-    assert kept.gap == pytest.approx(anew.gap, abs=1e-4)
-    assert kept.gap != anew.gap
+    assert anew.gap < kept.gap < 1.5 * anew.gap
     solver.advance(state, Until())
-    assert solver.measures(state).gap == pytest.approx(check(solver, state, problem, kernel)[1], abs=1e-9)
+    measures, true = check(solver, state, problem, kernel)
+    assert measures.gap <= 2 * true + 1e-9
+    monkeypatch.setattr(expansions, "_MOST_OF_ROUNDING", 1.0)  # which no rounding is
+    assert check(solver, state, problem, kernel)[0].gap == pytest.approx(true, abs=1e-9)
 
 
 @pytest.mark.parametrize("kernel", [Polynomial(1.0, -1.0, 2), Polynomial(1.0, -0.5, 3)], ids=str)

@@ -14,10 +14,11 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.precision import Precision, is_single_enough_for_scores
 from mpu_bench.core.rows import Dense, Rows, any_rows, count, dot, take, to_scipy
-from mpu_bench.core.vectors import Vectors, append, kernel_values, new_vectors, score
+from mpu_bench.core.vectors import GROUP, Vectors, append, kernel_values, new_vectors, score
 
 _FEWEST_VECTORS, _MOST_VECTORS = 16, 4096  # that meet a row at once ...
-_MOST_VALUES = 1 << 24  # ... and their values: 64 MB in single precision
+_MOST_VALUES = 1 << 24  # ... and their values: 64 MB in single precision, of very many columns
+_CACHE_BYTES = 1 << 20  # in which their values stay while the rows pass, of fewer columns
 _ROWS_AT_ONCE = 4096  # whose Fourier features are computed
 
 
@@ -239,7 +240,8 @@ def vector_blocks(
     is_double = any(part.dtype == np.float64 for part in (*rows, *vectors))
     is_single = not is_double and is_single_enough_for_scores(vectors, kernel, length)
     precision: Precision = "single" if is_single else "double"
-    capacity = max(_FEWEST_VECTORS, min(m, _MOST_VECTORS, _MOST_VALUES // features))
+    in_cache = _CACHE_BYTES // (features * (4 if is_single else 8)) // GROUP * GROUP
+    capacity = max(_FEWEST_VECTORS, min(m, _MOST_VECTORS, max(GROUP, in_cache), _MOST_VALUES // features))
     for first in range(0, m, capacity):
         block = new_vectors(features, capacity, precision)
         append(block, any_rows(vectors), first, min(first + capacity, m))

@@ -25,7 +25,7 @@ _COLUMNS_AT_ONCE = 4
 _LARGEST_BYTE = 255
 _ROUNDING = 3e-7  # of single precision
 
-_GROUP = 64  # vectors; loops run over whole groups, which need no code for what is left over
+GROUP = 64  #: vectors; loops run over whole groups, which need no code for what is left over
 
 
 class Vectors(NamedTuple):
@@ -126,7 +126,7 @@ def rows_of(vectors: Vectors) -> Dense:
 @jit(inline="always")
 def padded(size):
     """Return the size rounded up to whole groups."""
-    return (size + (_GROUP - 1)) // _GROUP * _GROUP
+    return (size + (GROUP - 1)) // GROUP * GROUP
 
 
 @jit(inline="always")

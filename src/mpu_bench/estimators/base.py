@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,12 +91,13 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _kernel(self, X: Any) -> Kernel:  # noqa: ARG002
         return Linear()
 
-    def _made(self, name: str, words: Mapping[str, str] | None = None, **parameters: Any) -> Solver:
-        """Return a solver of the project.
+    def _made(self, solver: str | type[Solver], words: Mapping[str, str] | None = None, **parameters: Any) -> Solver:
+        """Return a solver.
 
         Parameters
         ----------
-        name : str
+        solver : str or subclass of Solver
+            A name is of one of the project's.
         words : mapping of str to str, optional
             What this class calls a parameter of the solver, where that is another word.
         parameters
@@ -107,9 +108,9 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         ValueError
             If a parameter is outside its range.
         """
-        kind = load(name)
-        numbers = {field.name for field in fields(kind) if str(field.type).startswith("Annotated[float")}
-        given = {key: float(value) if key in numbers else value for key, value in parameters.items()}
+        kind = load(solver) if isinstance(solver, str) else solver
+        hints = get_type_hints(kind)
+        given = {key: float(value) if hints[key] is float else value for key, value in parameters.items()}
         try:
             return kind(**given)
         except OutOfRangeError as fault:

@@ -55,6 +55,11 @@ def _kinds_of(kind: type) -> dict[str, list[Any]]:
     return {name: [_TAKEN[each] for each in types] for name, types in declared.items() if Any not in types}
 
 
+def is_checked(hint: Any) -> bool:
+    """Return whether `check_types` knows a type that a parameter is declared with."""
+    return all(each in _TAKEN for each in get_args(hint) or (hint,))
+
+
 def regularization(C: float, n: int) -> float:
     """Return lambda = 1 / (C n).
 

@@ -2,8 +2,8 @@
 
 The kernel values of a solver may be in single precision, and what it keeps of them has gone through as many roundings
 as it has made steps. So responses are computed anew, from the coefficients alone and in double precision, and the gap
-is rounded up by what these may still be wrong. Where that takes long, a run on its way is measured by the responses
-that the solver keeps, with an estimate of their rounding; at its end it is not.
+is rounded up by what these may still be wrong. Where that takes more than a second, the responses that the solver keeps
+are taken, with an estimate of their rounding: on the way, and at the end if that at most doubles the gap.
 
 A kernel that is not positive semi-definite, such as a polynomial with an offset below zero, certifies nothing: there
 is no dual objective then, and no gap.
@@ -11,11 +11,13 @@ is no dual objective then, and no gap.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.gram import Gram
-from mpu_bench.core.kernels import Kernel
+from mpu_bench.core.kernels import Gaussian, Kernel
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.precision import sum_rounding
 from mpu_bench.core.problem import Problem
@@ -23,35 +25,58 @@ from mpu_bench.core.rows import squared_norms
 from mpu_bench.core.solver import Measures
 from mpu_bench.solvers.certificates import Weight, certify_kernel, kernel_primal, rounding
 
-_MOST_PRODUCTS = 1 << 31  # of two numbers, that a run on its way is measured with: about a second
+_MOST_PRODUCTS = 1 << 31  # of two numbers, without another look at what they cost: about a second
+_MOST_OF_ROUNDING = 2.0  # times the gap without it, for which nothing is computed anew
 _FEW = 16  # roundings of a value once its inner product is known
 
 
+class Responses(NamedTuple):
+    """``f_i = sum_j coefficients_j K(x_j, x_i)``, and by how much each may be wrong; both of shape (n,)."""
+
+    values: NDArray[np.float64]
+    wrong: NDArray[np.float64]
+
+
+class Kept(NamedTuple):
+    """The responses that a solver keeps, shape (n,), and the kernel rows that it keeps them of."""
+
+    values: NDArray[np.float64]
+    gram: Gram
+
+    def rounded(self, problem: Problem, coefficients: NDArray[np.float64]) -> Responses:
+        """Return them with an estimate of the rounding of the kernel values in them."""
+        kernel, norms = self.gram.kernel, squared_norms(problem.train)
+        wrong = sum_rounding(norms, kernel, float(np.linalg.norm(coefficients)), self.gram.kept.dtype)
+        if isinstance(kernel, Gaussian):
+            wrong *= kernel.growth(norms.max())
+        return Responses(self.values, np.full(len(self.values), wrong))
+
+
 def responses_of(
-    problem: Problem, kernel: Kernel, coefficients: NDArray[np.float64], kept: NDArray[np.float64], gram: Gram | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return ``f_i = sum_j coefficients_j K(x_j, x_i)``, and by how much each may be wrong; both of shape (n,).
+    problem: Problem, kernel: Kernel, coefficients: NDArray[np.float64], kept: Kept | None = None
+) -> Responses:
+    """Return responses from the coefficients alone, or those that are kept where that takes too long.
 
     Parameters
     ----------
     problem : Problem
     kernel : Kernel
     coefficients : array of float64, shape (n,)
-    kept : array of float64, shape (n,)
-        Those that a solver on its way keeps.
-    gram : Gram or None
-        That it keeps them of; None at its end, where they are not looked at.
+    kept : Kept, optional
     """
-    rows, norms = problem.train, squared_norms(problem.train)
-    model = KernelModel.of_support(rows, coefficients, kernel, problem.features)
-    products = model.support_vectors * max(part.size for part in rows)
-    if gram is not None and products > _MOST_PRODUCTS:
-        wrong = sum_rounding(norms, kernel, float(np.linalg.norm(coefficients)), gram.kept.dtype)
-        return kept, np.full(len(kept), wrong)
+    norms = squared_norms(problem.train)
+    model = KernelModel.of_support(problem.train, coefficients, kernel, problem.features)
+    if kept is not None and _takes_long(model, problem):
+        return kept.rounded(problem, coefficients)
     lengths = np.sqrt(kernel.bound(norms))
     of_value = 2.0 * kernel.growth(norms.max()) * rounding(problem.features + _FEW, 1.0)
     unit = of_value + rounding(model.support_vectors, 1.0)
-    return model.double_scores(rows)[:, 0], unit * float(np.abs(coefficients) @ lengths) * lengths
+    wrong = unit * float(np.abs(coefficients) @ lengths) * lengths
+    return Responses(model.double_scores(problem.train)[:, 0], wrong)
+
+
+def _takes_long(model: KernelModel, problem: Problem) -> bool:
+    return model.support_vectors * max(part.size for part in problem.train) > _MOST_PRODUCTS
 
 
 def certify_expansion(
@@ -59,37 +84,58 @@ def certify_expansion(
     kernel: Kernel,
     coefficients: NDArray[np.float64],
     C: Weight,
-    bias: float,
-    kept: NDArray[np.float64],
-    gram: Gram | None,
+    bias: float = 0.0,
+    kept: Kept | None = None,
+    has_ended: bool = True,
 ) -> Measures:
     """Bound the error of a kernel expansion by its own coefficients.
 
     Parameters
     ----------
-    problem, kernel, coefficients, kept, gram
+    problem, kernel, coefficients, kept
         As of `responses_of`; the coefficients have the signs of the labels.
     C : float or array of shape (n,)
         The weight of the losses, above 0.
     bias : float
         b; 0 where there is none.
+    has_ended : bool
+        Whether these coefficients are the solver's last: then the gap is at most twice what it is without the rounding
+        of what is kept.
 
     Returns
     -------
     Measures
         The primal objective alone, if the kernel is not positive semi-definite.
     """
-    n, (responses, wrong), sizes = (
-        len(coefficients),
-        responses_of(problem, kernel, coefficients, kept, gram),
-        np.abs(coefficients),
-    )
-    squared, slack = float(coefficients @ responses), 1.0 - problem.signs() * (responses + bias)
+
+    def certified(responses: Responses) -> Measures:
+        return _certified(problem.signs(), coefficients, C, bias, responses, kernel.positive_semidefinite)
+
+    responses = responses_of(problem, kernel, coefficients, kept)
+    measures = certified(responses)
+    if not has_ended or kept is None or responses.values is not kept.values or not kernel.positive_semidefinite:
+        return measures
+    unrounded = certified(Responses(kept.values, np.zeros_like(kept.values))).gap
+    if measures.gap is not None and unrounded is not None and measures.gap <= _MOST_OF_ROUNDING * unrounded:
+        return measures
+    return certified(responses_of(problem, kernel, coefficients))
+
+
+def _certified(
+    signs: NDArray[np.float64],
+    coefficients: NDArray[np.float64],
+    C: Weight,
+    bias: float,
+    responses: Responses,
+    positive_semidefinite: bool,
+) -> Measures:
+    n, (values, wrong), sizes = len(coefficients), responses, np.abs(coefficients)
+    squared, slack = float(coefficients @ values), 1.0 - signs * (values + bias)
     losses = np.maximum(0.0, slack)
-    if not kernel.positive_semidefinite:
+    if not positive_semidefinite:
         return Measures(kernel_primal(squared, losses, C))
-    wrong = wrong + rounding(2, 1.0) * (np.abs(responses) + abs(bias) + 1.0)
+    wrong = wrong + rounding(2, 1.0) * (np.abs(values) + abs(bias) + 1.0)
     of_losses = float((C * np.where(slack > -wrong, wrong, 0.0)).sum()) + rounding(n, float((C * losses).sum()))
-    of_squared = float(sizes @ wrong) / 2 + rounding(n, float(sizes @ np.abs(responses)) / 2)
+    of_squared = float(sizes @ wrong) / 2 + rounding(n, float(sizes @ np.abs(values)) / 2)
     of_dual = rounding(n, float(sizes.sum())) + abs(bias * float(coefficients.sum()))
     return certify_kernel(coefficients, squared, losses, C, of_squared + max(of_losses, of_dual))

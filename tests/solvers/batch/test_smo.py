@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from mpu_bench import solvers
 from mpu_bench.core import gram
-from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED
+from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, new_counters
 from mpu_bench.core.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.solver import Status, Until
@@ -13,7 +13,7 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.solvers.batch import smo
-from mpu_bench.solvers.batch.shrinking import unpermuted, update_bounds
+from mpu_bench.solvers.batch.shrinking import Variables, coefficients, reconstruct_gradient, update_bounds
 from mpu_bench.solvers.batch.smo import SMO
 from oracles import kernel_svm, toys
 from oracles.toys import more
@@ -29,7 +29,10 @@ def train(solver, problem, kernel=KERNELS[1]):
 
 def solution(state):
     """Return beta and -y grad by example."""
-    return unpermuted(state.gram, state.work.variables)
+    variables = Variables(*map(np.copy, state.work.variables))
+    if variables.active_size[0] < len(variables.beta):
+        reconstruct_gradient(gram.copy_without_rows(state.gram), variables, new_counters())
+    return coefficients(state.work.variables), variables.minus_y_grad
 
 
 def violation(solver, state):
@@ -43,13 +46,11 @@ def violation(solver, state):
 
 def certify(solver, state, matrix, kernel=KERNELS[1]):
     """Return primal and dual in double, from the model's own numbers alone."""
-    coefficients, _ = solution(state)
+    beta = coefficients(state.work.variables)
     if solver.bias:
-        assert abs(coefficients.sum()) < 1e-9 * (1 + np.abs(coefficients).sum())
-    weight = solver.weight(len(coefficients))
-    return kernel_svm.certificate(
-        kernel_svm.gram(kernel, matrix), state.signs, coefficients, solver.offset(state), weight
-    )
+        assert abs(beta.sum()) < 1e-9 * (1 + np.abs(beta).sum())
+    weight = solver.weight(len(beta))
+    return kernel_svm.certificate(kernel_svm.gram(kernel, matrix), state.signs, beta, solver.offset(state), weight)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -114,8 +115,8 @@ def test_shrinking_changes_nothing_but_the_way(memory, C):
         if active[-1] < 400 and checked < 3:
             checked += 1
             before = toys.arrays_of(state)
-            coefficients, minus_y_grad = solution(state)
-            exact = state.signs - kernel_svm.gram(KERNELS[1], matrix) @ coefficients
+            beta, minus_y_grad = solution(state)
+            exact = state.signs - kernel_svm.gram(KERNELS[1], matrix) @ beta
             np.testing.assert_allclose(minus_y_grad, exact, atol=1e-4 * C)
             measures, after = solver.measures(state), toys.arrays_of(state)
             assert measures.objective >= measures.dual_objective

@@ -32,7 +32,7 @@ from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.solvers.batch.regularization import kernel_optimum, weight_of_losses
 from mpu_bench.solvers.certificates import L1_SVM, kernel_primal, nu_of, per_example
-from mpu_bench.solvers.expansions import responses_of
+from mpu_bench.solvers.expansions import Kept, responses_of
 
 
 class Work(NamedTuple):
@@ -119,8 +119,8 @@ class KeptResponses(Solver):
 
     def measures(self, state: State) -> Measures:
         """Evaluate the objective of the last w; there are no dual variables to certify it."""
-        coefficients, kept, gram = self._expansion(state)
-        responses, _ = responses_of(state.problem, state.gram.kernel, coefficients, kept, gram)
+        coefficients, kept = self._expansion(state)
+        responses = responses_of(state.problem, state.gram.kernel, coefficients, kept).values
         squared, losses = float(coefficients @ responses), np.maximum(0.0, 1.0 - state.work.signs * responses)
         return Measures(kernel_primal(squared, losses, self.weight(len(losses))), nu=nu_of(losses, squared))
 
@@ -128,11 +128,10 @@ class KeptResponses(Solver):
     def _iterate(self, state: State, until: Until) -> None:
         """Draw further examples."""
 
-    def _expansion(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64], Gram | None]:
-        """Return ``y_i alpha_i`` and f(x_i) as it is kept, both of shape (n,), and of what, as `responses_of` wants."""
+    def _expansion(self, state: State) -> tuple[NDArray[np.float64], Kept]:
+        """Return ``y_i alpha_i``, shape (n,), and f(x_i) as it is kept."""
         scale, work = self._scale(state), state.work
-        gram = None if self._has_ended(state) else state.gram
-        return work.signs * (work.alphas / scale), work.signs * (work.responses / scale), gram
+        return work.signs * (work.alphas / scale), Kept(work.signs * (work.responses / scale), state.gram)
 
     def _scale(self, state: State) -> float:  # noqa: ARG002
         """Return what is kept times alpha and c."""

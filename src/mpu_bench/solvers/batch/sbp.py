@@ -52,7 +52,7 @@ from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.solvers.batch.water_filling import LEVELS, draw_covered, one_level, two_levels
-from mpu_bench.solvers.expansions import responses_of
+from mpu_bench.solvers.expansions import Kept, responses_of
 
 _SMALLEST_SCALE = 2.0**-10  # below which s is multiplied in
 _PROGRESS = np.dtype([("scale", "f8"), ("scale_sum", "f8"), ("squared_norm", "f8")])
@@ -183,11 +183,10 @@ class SBP(Solver):
     def measures(self, state: State) -> Measures:
         """Evaluate f of the average iterate; larger is better."""
         problem, work, presented = state.problem, state.work, int(state.counters[PRESENTED])
-        alphas, kept = _average(work, presented)
+        alphas, averages = _average(work, presented)
         by_row = np.argsort(work.order)
-        gram = None if presented == self.passes * problem.n else state.gram
-        arrays = (work.signs * alphas)[by_row], (work.signs * kept)[by_row]
-        responses, _ = responses_of(problem, state.gram.kernel, *arrays, gram)
+        coefficients, kept = (work.signs * alphas)[by_row], Kept((work.signs * averages)[by_row], state.gram)
+        responses = responses_of(problem, state.gram.kernel, coefficients, kept).values
         return Measures(objective=_level(work, work.signs * responses[work.order])[0], nu=self.nu)
 
     @classmethod

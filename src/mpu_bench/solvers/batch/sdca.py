@@ -52,9 +52,9 @@ class SDCA(KeptResponses):
 
     def measures(self, state: State) -> Measures:
         """Certify w by alpha."""
-        problem, (coefficients, kept, gram) = state.problem, self._expansion(state)
-        C = per_example(self.weight(problem.n), problem)
-        return certify_expansion(problem, state.gram.kernel, coefficients, C, 0.0, kept, gram)
+        problem, (coefficients, kept) = state.problem, self._expansion(state)
+        C, has_ended = per_example(self.weight(problem.n), problem), self._has_ended(state)
+        return certify_expansion(problem, state.gram.kernel, coefficients, C, kept=kept, has_ended=has_ended)
 
 
 @jit

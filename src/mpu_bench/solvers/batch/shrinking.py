@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import KERNEL_EVALUATIONS, new_counters
-from mpu_bench.core.gram import Gram, add_rows, copy_without_rows, row_slot
+from mpu_bench.core.counters import KERNEL_EVALUATIONS
+from mpu_bench.core.gram import Gram, add_rows, row_slot
 from mpu_bench.core.jit import jit
 from mpu_bench.core.lru import LRU, claim, new_lru, renew, touch
 from mpu_bench.solvers.certificates import Weight
@@ -153,9 +153,8 @@ def reconstruct_gradient(gram: Gram, variables: Variables, counters: NDArray[np.
     variables.active_size[0] = n
 
 
-def unpermuted(gram: Gram, variables: Variables) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return beta and -y grad by example, both (n,), whatever has been shrunk; changes and counts nothing."""
-    if variables.active_size[0] < len(variables.beta):
-        variables = Variables(*map(np.copy, variables))  # type: ignore[arg-type]
-        reconstruct_gradient(copy_without_rows(gram), variables, new_counters())
-    return variables.beta.copy(), variables.minus_y_grad.copy()
+def coefficients(variables: Variables) -> NDArray[np.float64]:
+    """Return beta by example, shape (n,), whatever has been shrunk."""
+    beta = np.empty_like(variables.beta)
+    beta[variables.examples] = variables.beta
+    return beta

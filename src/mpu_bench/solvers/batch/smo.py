@@ -57,16 +57,16 @@ from mpu_bench.solvers.batch.regularization import kernel_optimum, weight_of_los
 from mpu_bench.solvers.batch.shrinking import (
     ActiveRows,
     Variables,
+    coefficients,
     new_active_rows,
     new_variables,
     reconstruct_gradient,
     shrink,
     slot_of_active,
-    unpermuted,
     update_bounds,
 )
 from mpu_bench.solvers.certificates import L1_SVM, per_example
-from mpu_bench.solvers.expansions import certify_expansion
+from mpu_bench.solvers.expansions import Kept, certify_expansion
 
 _VARIABLES_AT_ONCE = 128  # of which the best is found in vector code; which of them it is, is looked up afterwards
 _LEAST_CURVATURE = 1e-12  # of a pair, where K_ii + K_jj - 2 K_ij is not above zero
@@ -213,17 +213,17 @@ class SMO(Solver):
 
     def model(self, state: State) -> KernelModel:
         """Return the expansion over the examples with beta_i not 0."""
-        beta, _ = unpermuted(state.gram, state.work.variables)
-        problem, kernel = state.problem, state.gram.kernel
-        return KernelModel.of_support(problem.train, beta, kernel, problem.features, self.offset(state))
+        problem, beta = state.problem, coefficients(state.work.variables)
+        return KernelModel.of_support(problem.train, beta, state.gram.kernel, problem.features, self.offset(state))
 
     def measures(self, state: State) -> Measures:
         """Certify the model by its own dual variables."""
-        problem, work = state.problem, state.work
-        beta, minus_y_grad = unpermuted(state.gram, work.variables)
-        C, gram = per_example(self.weight(problem.n), problem), None if self._has_ended(work) else state.gram
-        kept = state.signs - minus_y_grad
-        return certify_expansion(problem, state.gram.kernel, beta, C, self.offset(state), kept, gram)
+        problem, variables, kernel = state.problem, state.work.variables, state.gram.kernel
+        C, beta = per_example(self.weight(problem.n), problem), coefficients(variables)
+        if variables.active_size[0] < problem.n:  # the gradient of the others is old
+            return certify_expansion(problem, kernel, beta, C, self.offset(state))
+        kept, has_ended = Kept(state.signs - variables.minus_y_grad, state.gram), self._has_ended(state.work)
+        return certify_expansion(problem, kernel, beta, C, self.offset(state), kept, has_ended)
 
     def note(self, state: State) -> str:
         """Return that rounding has ended it before the tolerance, where it has."""

@@ -94,7 +94,7 @@ def _bounds(weights: Weights) -> _Bounds:
     alphas, signs = alphas / alphas.sum(), problem.signs()
     coefficients = np.zeros(problem.n)
     coefficients[members] = alphas * signs[members]
-    scores, wrong = responses_of(problem, kernel, coefficients, coefficients, None)
+    scores, wrong = responses_of(problem, kernel, coefficients)
     margins = signs * (scores + coefficients.sum())
     responses = margins.copy()
     responses[members] += alphas / C

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -61,16 +62,16 @@ class KernelPeer(Solver):
     cache_mb: Annotated[float, Gt(0)] = 2048.0
 
     @abstractmethod
-    def peer(self, **kernel: Any) -> Any:
-        """Return the peer, an SVC that is not trained yet, with a kernel by its name and options there."""
+    def peer(self, n: int, **kernel: Any) -> Any:
+        """Return the peer, an SVC that is not trained yet, for n examples, with a kernel by its name and options."""
 
     @abstractmethod
     def evaluations(self, n: int, iterations: int) -> int:
         """Return how many kernel values it asks for in its iterations on n examples."""
 
-    def has_ended(self, iterations: int) -> bool:  # noqa: ARG002
-        """Return whether its own rule has ended it, and not a cap on iterations."""
-        return True
+    @abstractmethod
+    def most_iterations(self, n: int) -> int:
+        """Return the cap on its iterations on n examples: rounding may leave its own rule out of reach."""
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that the peer does not take."""
@@ -93,17 +94,22 @@ class KernelPeer(Solver):
 
     def advance(self, state: State, until: Until) -> Status:  # noqa: ARG002
         """Train to the end, whatever ``until`` says."""
+        from sklearn.exceptions import ConvergenceWarning
+
         if state.status is Status.DONE:
             return Status.DONE
-        peer = self.peer(**_options(state.kernel))
-        peer.fit(state.examples, state.signs)
+        n = len(state.signs)
+        peer = self.peer(n, **_options(state.kernel))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # told by the status
+            peer.fit(state.examples, state.signs)
         state.coefficients[:] = 0.0
         state.coefficients[peer.support_] = peer.dual_coef_.toarray()[0] if _sparse(peer) else peer.dual_coef_[0]
         state.bias = float(peer.intercept_[0])
         iterations = int(np.sum(peer.n_iter_))
         state.counters[[PRESENTED, STEPS, UPDATES]] = iterations
-        state.counters[KERNEL_EVALUATIONS] = self.evaluations(len(state.signs), iterations)
-        state.status = Status.DONE if self.has_ended(iterations) else Status.RUNNING
+        state.counters[KERNEL_EVALUATIONS] = self.evaluations(n, iterations)
+        state.status = Status.DONE if iterations < self.most_iterations(n) else Status.RUNNING
         return state.status
 
     def model(self, state: State) -> KernelModel:
@@ -114,7 +120,7 @@ class KernelPeer(Solver):
     def measures(self, state: State) -> Measures:
         """Certify the model by its own dual variables."""
         coefficients = state.coefficients
-        return certify_expansion(state.problem, state.kernel, coefficients, self.C, state.bias, coefficients, None)
+        return certify_expansion(state.problem, state.kernel, coefficients, self.C, state.bias)
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003

@@ -55,7 +55,9 @@ def _import(source: PluginSource) -> ModuleType:
         exec(compile(source.content, str(source.path), "exec", dont_inherit=True), vars(module))
     except BaseException as fault:
         sys.modules.pop(source.module_name, None)
-        raise ConfigError(f"{cause_of(fault, source.path)}; the file cannot be imported") from fault
+        of_ours = isinstance(fault, ImportError) and (fault.name or "").startswith("mpu_bench")
+        where = "; what solvers import is in mpu_bench.solver" if of_ours else ""
+        raise ConfigError(f"{cause_of(fault, source.path)}; the file cannot be imported{where}") from fault
     return module
 
 

@@ -1,0 +1,79 @@
+"""A classifier made from a solver, such as one of a user's own."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import MISSING, dataclass, field, fields, make_dataclass
+from typing import Any, ClassVar, get_type_hints
+
+from mpu_bench.core.solver import Measures, Solver
+from mpu_bench.errors import ConfigError
+from mpu_bench.estimators.base import (
+    AugmentedClassifier,
+    KernelClassifier,
+    SolverClassifier,
+    TwoClassClassifier,
+    WeightedClassifier,
+)
+from mpu_bench.estimators.parameters import is_checked
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Endless(SolverClassifier):
+    """A classifier whose solver has no end of its own but ``max_iter``, which is no warning then."""
+
+    bounds: ClassVar = "passes"
+
+    max_iter: int = 100
+
+    def _warn(self, solver: Solver, state: Any, measures: Measures, stopped: str, X: Any) -> None:
+        super()._warn(solver, state, measures, stopped if stopped != "max_iter" else "", X)
+
+
+def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
+    """Return a scikit-learn classifier that a solver trains; its parameters are the solver's, by keyword.
+
+    Besides them it has what scikit-learn's users expect: ``kernel``, ``gamma``, ``degree`` and ``coef0`` of a solver
+    with kernels, ``class_weight`` of one that takes weights, ``multi_class`` of one that separates two classes,
+    ``fit_intercept`` of such a one without a parameter ``bias``, and ``max_iter``, in passes over the rows, of one that
+    has no end of its own.
+
+    Parameters
+    ----------
+    solver : subclass of Solver
+    name : str, optional
+        Of the class: that of the variable which holds it, so that models can be pickled. By default the solver's class
+        name and ``Classifier``.
+
+    Raises
+    ------
+    ConfigError
+        If a parameter of the solver has the name of one of these.
+    """
+    own, hints = fields(solver), get_type_hints(solver)
+    bases: list[type[Any]] = [] if solver.ends else [Endless]
+    if solver.kernels != "linear":
+        bases.append(KernelClassifier)
+    if solver.classes == "two":
+        bases.append(TwoClassClassifier if "bias" in hints else AugmentedClassifier)
+    if solver.weighted:
+        bases.append(WeightedClassifier)
+    if clash := sorted({each.name for base in bases for each in fields(base)} & {each.name for each in own}):
+        raise ConfigError(f"{solver.__name__}: a classifier has a parameter {clash[0]} of its own; choose another name")
+
+    def made(self: SolverClassifier, n: int) -> Solver:  # noqa: ARG001
+        return self._made(solver, **{each.name: getattr(self, each.name) for each in own})
+
+    declared: list[Any] = [
+        (each.name, hints[each.name] if is_checked(hints[each.name]) else Any, _field(each.default)) for each in own
+    ]
+    module = sys._getframe(1).f_globals.get("__name__", solver.__module__)  # of the variable, as pickle wants it
+    namespace = {"solvers": (solver.name,), "_solver": made, "__doc__": solver.__doc__, "__module__": module}
+    return make_dataclass(
+        name or f"{solver.__name__}Classifier", declared, bases=tuple(bases) or (SolverClassifier,),
+        namespace=namespace, eq=False, repr=False, kw_only=True,
+    )  # fmt: skip
+
+
+def _field(default: Any) -> Any:
+    return field() if default is MISSING else field(default=default)
