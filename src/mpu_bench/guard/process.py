@@ -227,7 +227,7 @@ class Child:
     @property
     def _was_killed(self) -> bool:
         """Whether SIGKILL has ended the child, as the system does where memory runs out."""
-        return self._ended == f"signal {signal.SIGKILL.value}" or self.process.returncode == -signal.SIGKILL
+        return self._ended == f"signal {signal.SIGKILL.value}" or self.process.poll() == -signal.SIGKILL
 
     def end(self) -> None:
         """End the child with all that it has started, and wait for it."""

@@ -17,6 +17,7 @@ from mpu_bench.core.solver import Solver
 from mpu_bench.errors import ConfigError, UserError
 from mpu_bench.guard.messages import Channel, from_line, to_line
 from mpu_bench.scaled import Derived, Scaled
+from mpu_bench.solvers.contract.checks import CHECKS, BrokenContractError
 from mpu_bench.solvers.plugins import source, tracebacks
 from mpu_bench.solvers.plugins.description import KNOWN, SolverDescription, describe, said
 from mpu_bench.solvers.plugins.importing import cause_of, import_solvers, text_of
@@ -83,8 +84,6 @@ def _constructed(solver: type[Solver], parameters: Mapping[str, Any]) -> Solver:
 
 def _check(solver: type[Solver], key: str) -> tuple[bool, str, str]:
     """Hold a solver to a promise that every solver makes; return whether it holds, what to say, and a traceback."""
-    from mpu_bench.solvers.contract.checks import CHECKS, BrokenContractError
-
     try:
         return True, CHECKS[key].of(solver), ""
     except (BrokenContractError, UserError) as broken:
