@@ -18,8 +18,8 @@ from hypothesis import settings
 import mpu_bench
 from command_line import environment
 from copies import Copies
-from mpu_bench import threads
 from mpu_bench.data.download.cache import DataHome
+from mpu_bench.guard.process import thread_variables
 
 # machines are shared: no test is timed; and a change must not fail by chance: what is tried is the same each time
 settings.register_profile("project", deadline=None, derandomize=True)
@@ -29,7 +29,7 @@ settings.load_profile("project")
 # before numpy and numba are imported, which the conftest of a folder may do: code for one thread is compiled once, for
 # the tests and for the processes they start; and threads of BLAS would wait for each other. A variable that numba finds
 # changed makes it forget where compiled code is kept, and write it among the sources
-for _variable, _one in threads.variables(1).items():
+for _variable, _one in thread_variables(1).items():
     os.environ.setdefault(_variable, _one)
 
 # the compiler leaves many objects, and looking for free ones took up to a tenth of its seconds

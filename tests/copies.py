@@ -137,7 +137,7 @@ def _import_all() -> None:
 def _be_command(arguments: list[str], place: str, variables: dict[str, str], streams: list[int]) -> NoReturn:
     """Be ``python -m mpu_bench``, called with these arguments in this folder."""
     from mpu_bench import __main__ as program
-    from mpu_bench.experiment.pool import child
+    from mpu_bench.guard import process
 
     _take_variables(variables)
     os.chdir(place)
@@ -151,7 +151,7 @@ def _be_command(arguments: list[str], place: str, variables: dict[str, str], str
     sys.modules["__main__"] = program  # by which its name in messages is found
     sys.argv[:] = [str(program.__file__), *arguments]
     sys.path[0] = place
-    child.subprocess = _Subprocess  # type: ignore[attr-defined]
+    process.subprocess = _Subprocess  # type: ignore[attr-defined]
     program.main()
 
 
@@ -161,7 +161,7 @@ def _take_variables(variables: Mapping[str, str]) -> None:
 
 
 class _Subprocess:
-    """What `child` needs of the module `subprocess`; a supervisor is a copy of the command."""
+    """What `guard.process` needs of the module `subprocess`; a supervisor is a copy of the command."""
 
     DEVNULL = subprocess.DEVNULL
     TimeoutExpired = subprocess.TimeoutExpired
@@ -212,7 +212,7 @@ class _Copy:
 
 def _be_supervisor(command: list[str], variables: dict[str, str], descriptors: tuple[int, ...]) -> NoReturn:
     """Be what the command of a supervisor starts."""
-    from mpu_bench.experiment import supervisor
+    from mpu_bench.guard import supervisor
 
     try:
         os.setsid()
@@ -229,8 +229,8 @@ def _be_supervisor(command: list[str], variables: dict[str, str], descriptors: t
         _take_variables(variables)
         *numbers, rest = command[command.index("-c") + 2 :]
         sys.argv[:] = ["-c", *numbers]
-        sys.path[:], group = json.loads(rest)
-        supervisor.main(*map(int, numbers), group)
+        sys.path[:], serve, given = json.loads(rest)
+        supervisor.main(*map(int, numbers), serve, given)
     finally:
         os._exit(1)
 

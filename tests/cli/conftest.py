@@ -8,13 +8,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from command_line import Called, environment
 from copies import Copies
 from mpu_bench.cli import app
-from mpu_bench.experiment.pool.local import LocalPool, WorkerHandle
+from mpu_bench.experiment.pool.local import LocalPool
+from mpu_bench.experiment.pool.worker import WorkerHandle
 
 
 @pytest.fixture
@@ -69,4 +71,4 @@ def called(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 def _no_worker(_pool: LocalPool) -> WorkerHandle:
     """Stand in for a worker process where none gets a task."""
-    return WorkerHandle(None, None)
+    return Mock(WorkerHandle)

@@ -129,9 +129,9 @@ def test_one_that_ends_its_process_or_hangs_fails_check_by_check(mpu_bench: Call
     done = mpu_bench("check-solver", "own.py", "--seconds", "2", **hung)
     assert done.returncode == 1
     found = lines_of(done.stdout)
-    ended = [words for words in found.values() if "its process, with exit code 3" in words]
+    ended = [words for words in found.values() if "its process ended with exit code 3" in words]
     assert len(ended) > 5
-    hanging = [words for words in found.values() if "its check takes more than 2 seconds; it was ended" in words]
+    hanging = [words for words in found.values() if "while checking it: still at it after 2 seconds" in words]
     assert len(hanging) == (how == "hangs")
     assert found[said("separates_three_classes")].startswith("holds")
 

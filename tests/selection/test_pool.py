@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import psutil
 import pytest
 
+from forking import Forking
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.selection.candidates import Candidate
 from mpu_bench.selection.pool import Pool
@@ -56,7 +58,7 @@ def test_a_process_that_has_died_with_nothing_to_do_is_replaced(source: Source, 
         assert not answer(pool, quick).reason
         idle = pool._workers[0].process
         idle.kill()
-        idle.join()
+        idle.wait()
         assert not answer(pool, quick).reason
 
 
@@ -73,3 +75,20 @@ def test_a_process_that_gets_ready_is_waited_for_whatever_the_seconds(source: So
         found = pool.answers(0.0) or pool.answers(60.0)
         assert not pool.is_getting_ready
         assert [each.reason for each in found] == [""]
+
+
+@pytest.mark.parametrize(
+    ("floats", "seconds", "reason"),
+    [
+        (0, 1.0, "did not end within 1 s on 500 rows"),
+        (60_000_000, 600.0, "used more than the limit of 512.0MiB; ended by mpu-bench"),
+    ],
+)
+def test_what_a_classifier_forks_counts_and_ends_with_it(
+    source: Source, tmp_path: Path, floats: int, seconds: float, reason: str
+) -> None:
+    forking = Forking("forking", "scikit-learn", "X", {}, {}, 1, str(tmp_path / "note"), floats)
+    with Pool(source, tmp_path, 1) as pool:
+        pool._most_memory = 0.5 * 2**30
+        assert answer(pool, Fit(forking, {}, 500, seconds)).reason == reason
+    assert not psutil.pid_exists(int((tmp_path / "note").read_text(encoding="utf-8")))

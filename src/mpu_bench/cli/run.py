@@ -135,9 +135,9 @@ def run(
 def _begin_debugging(jobs: int, threads: int) -> None:
     """Settle the threads of this process, which is to make runs, before it imports what has them."""
     from mpu_bench.errors import ConfigError
-    from mpu_bench.threads import variables
+    from mpu_bench.guard.process import thread_variables
 
-    os.environ.update(variables(threads))
+    os.environ.update(thread_variables(threads))
     if jobs > 1:
         raise ConfigError(f"--pdb makes one run at a time, in this process; leave out --jobs {jobs}")
     say(

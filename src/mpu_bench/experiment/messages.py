@@ -21,7 +21,6 @@ from mpu_bench.experiment.run import Run
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Column, Ending
 from mpu_bench.texts import plain
 
-MOST_BYTES = 64 << 20  #: of a message: ten times what a thousand checkpoints in every decade come to
 _COLUMNS: Mapping[str, Column] = {**RECORD_COLUMNS, **CHECKPOINT_COLUMNS}
 _LEAST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**63 - 1
 

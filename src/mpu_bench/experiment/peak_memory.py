@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.problem import Problem
+from mpu_bench.guard import system
 
-_PROC = Path("/proc/self")
 _PAGE_BYTES = 4096
 
 
@@ -27,7 +27,7 @@ class PeakMemory:
     """Measures one run after the other; made in a process that has made no run yet."""
 
     def __init__(self) -> None:
-        self._of_process = self._before = _status("VmRSS")
+        self._of_process = self._before = _resident()
         self._of_problem = 0
 
     def begin(self, problem: Problem) -> None:
@@ -37,9 +37,8 @@ class PeakMemory:
             with suppress(AttributeError):  # a C library without it
                 ctypes.CDLL(None).malloc_trim(0)
         self._of_problem = sum(map(_read, _arrays(problem)))
-        with suppress(OSError):
-            (_PROC / "clear_refs").write_text("5", encoding="ascii")  # the peak counts from now on
-        self._before = _status("VmRSS")
+        system.forget_peak()
+        self._before = _resident()
 
     def mebibytes(self) -> float:
         """Return the largest memory since `begin`, in MiB."""
@@ -47,18 +46,11 @@ class PeakMemory:
 
     def resident_bytes(self) -> int:
         """Return the largest memory of the process since `begin`, with all that was there before."""
-        return _status("VmHWM")
+        return system.peak_bytes(os.getpid())
 
 
-def _status(name: str) -> int:
-    """Return what the system says of this process's memory, in bytes; elsewhere than on Linux what it has now."""
-    with suppress(OSError):
-        for line in (_PROC / "status").read_text(encoding="ascii", errors="replace").splitlines():
-            if line.startswith(f"{name}:"):
-                return int(line.split()[1]) * 1024
-    import psutil
-
-    return int(psutil.Process().memory_info().rss)
+def _resident() -> int:
+    return system.resident_bytes([os.getpid()])
 
 
 def _arrays(problem: Problem) -> Iterator[NDArray[Any]]:

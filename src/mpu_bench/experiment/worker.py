@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-import os
 import signal
 import sys
 import threading
@@ -21,7 +20,6 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -40,43 +38,26 @@ from mpu_bench.experiment.messages import (
 )
 from mpu_bench.experiment.peak_memory import PeakMemory
 from mpu_bench.experiment.run import Run
+from mpu_bench.guard.messages import Channel
 from mpu_bench.texts import MOST_BYTES, plain
 
-LOST_CONNECTION = 76  #: exit code of a worker that cannot answer: a solver has closed what is not its own
 _WARM_UP_EXAMPLES, _WARM_UP_SECONDS = 200, 5.0  # whichever comes first
 _BYTES_OF_NAME = 200  # of an exception, and of what is said of it
 _NEEDED_BY_EVERY_RUN = ("mpu_bench.data.prepare.load", "mpu_bench.experiment.bind", "mpu_bench.experiment.trace",
                         "mpu_bench.models.parts")  # fmt: skip
 
 
-def serve(descriptor: int, jobs: int = 1) -> None:
+def serve(descriptor: int, jobs: int) -> None:
     """Answer what comes over a connection, until it is closed."""
     for module in _NEEDED_BY_EVERY_RUN:  # before what is there is frozen
         importlib.import_module(module)
     _prune_compiled_code()
-    connection, this = Connection(descriptor), os.getpid()
-
-    def send(message: Message) -> None:
-        if os.getpid() != this:  # a copy of this process that a solver has made
-            os._exit(0)
-        _send(descriptor, encode(message))
-
-    executor = RunExecutor(send, jobs)
+    channel = Channel(descriptor)
+    executor = RunExecutor(lambda message: channel.send(encode(message)), jobs)
     executor.tell_when_compiling()
     gc.freeze()  # what is there now stays: looking for what is free must not look there every time
-    with suppress(EOFError, OSError):
-        while True:
-            executor.answer(connection.recv())
-
-
-def _send(descriptor: int, line: bytes) -> None:
-    """Write a message; without a connection nothing can be said but by the exit code."""
-    left = memoryview(line)
-    try:
-        while left:
-            left = left[os.write(descriptor, left) :]
-    except OSError:
-        os._exit(LOST_CONNECTION)
+    for asked in channel.requests():
+        executor.answer(asked)
 
 
 def _flush() -> None:

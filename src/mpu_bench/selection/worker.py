@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pickle
-import signal
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from mpu_bench import processes
 from mpu_bench.core.models import labels_of
+from mpu_bench.guard.messages import Channel, to_line
 from mpu_bench.models.evaluation import METRICS, chance_of, constant_score, score_of, standard_error_of
-from mpu_bench.selection.rows import Data, Source
+from mpu_bench.selection.rows import Data
 from mpu_bench.selection.schedule import Fit, Fitted
 from mpu_bench.texts import plain
 
@@ -63,11 +61,6 @@ class Evaluated:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class Ready:
-    """Told before what was asked begins: all is imported, loaded and compiled."""
-
-
 Asked = Fit | Evaluation
 Answer = Fitted | Evaluated
 
@@ -77,33 +70,40 @@ def model_path(folder: Path, number: int) -> Path:
     return folder / f"{number}.model"
 
 
-def serve(connection: Connection, source: Source, folder: Path, parent: int) -> None:
-    """Answer what comes over a connection until it is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # that of Ctrl-C is for the command
-    processes.die_with_parent(signal.SIGKILL, parent)
+def serve(descriptor: int) -> None:
+    """Answer what comes over a connection, after the rows and the folder of models, until it is closed.
+
+    An answer is a line of what it has besides the request. Before it is a line of nothing as soon as all is imported,
+    loaded and compiled, and what was asked begins.
+    """
+    channel = Channel(descriptor)
+    requests = channel.requests()
+    source, folder = next(requests)
     warnings.simplefilter("ignore")
     data, warm = source.load(), set[str]()
-    while True:
-        try:
-            asked: Asked = connection.recv()
-        except (EOFError, OSError):
-            return
-        connection.send(answer(asked, data, folder, warm, connection.send))
+    for asked in requests:
+        answered = vars(answer(asked, data, folder, warm, lambda: channel.send(to_line(None))))
+        channel.send(to_line({name: value for name, value in answered.items() if value is not asked}))
 
 
-def answer(asked: Asked, data: Data, folder: Path, warm: set[str], tell: Callable[[Ready], None]) -> Answer:
+def answer(asked: Asked, data: Data, folder: Path, warm: set[str], begins: Callable[[], None]) -> Answer:
     """Do what is asked; whatever is raised becomes the reason why there is no result."""
     try:
         if isinstance(asked, Fit):
             _compile(asked, data, warm)
-            tell(Ready())
+            begins()
             return _fit(asked, data, folder)
-        return _evaluate(asked, data, folder, tell)
+        return _evaluate(asked, data, folder, begins)
     except MemoryError:
         reason = "needs more memory than there is"
     except Exception as fault:
         reason = plain(f"{type(fault).__name__}: {fault}", _LONGEST_REASON)
-    return Fitted(asked, reason=reason) if isinstance(asked, Fit) else Evaluated(asked, reason=reason)
+    return answer_of(asked, reason=reason)
+
+
+def answer_of(asked: Asked, **found: Any) -> Answer:
+    """Return an answer to what was asked."""
+    return Fitted(asked, **found) if isinstance(asked, Fit) else Evaluated(asked, **found)
 
 
 def _compile(fit: Fit, data: Data, warm: set[str]) -> None:
@@ -169,11 +169,11 @@ def _scores(model: Any, X: Any, classes: int) -> NDArray[np.float64]:
     return whole
 
 
-def _evaluate(evaluation: Evaluation, data: Data, folder: Path, tell: Callable[[Ready], None]) -> Evaluated:
+def _evaluate(evaluation: Evaluation, data: Data, folder: Path, begins: Callable[[], None]) -> Evaluated:
     model = pickle.loads(model_path(folder, evaluation.number).read_bytes())
     X, y = data.test
     model.predict(X[:_FEW_ROWS])  # what is to be compiled, is
-    tell(Ready())
+    begins()
     began = time.perf_counter()
     predicted = model.predict(X)
     seconds = (time.perf_counter() - began) / max(len(y), 1)

@@ -183,14 +183,13 @@ def describe_plugin(path: Path) -> list[str]:
         If the file is missing or no Python, if its import fails, crashes or takes too long, if it defines no solver or
         one that is not fit to be run, or if it takes the name of another.
     """
-    from mpu_bench.solvers.plugins import source
-    from mpu_bench.solvers.plugins.process import INSPECTOR
+    from mpu_bench.solvers.plugins import process, source
     from mpu_bench.solvers.plugins.stand_in import stand_in
 
     read = source.read(path)
     if _SOURCES.get(read.module_name) == read:
         return [name for name, target in SOLVERS.items() if target.partition(":")[0] == read.module_name]
-    stand_ins = [stand_in(each, read) for each in INSPECTOR.describe(read)]
+    stand_ins = [stand_in(each, read) for each in process.describe(read)]
     _forget(read.module_name)
     names = _register(read, {each.name: each.__name__ for each in stand_ins})
     _STAND_INS.update({SOLVERS[each.name]: each for each in stand_ins})
@@ -224,7 +223,7 @@ def forget_plugins() -> None:
 def end_descriptions() -> None:
     """End the processes that describe plugins; a later question starts them anew."""
     if process := sys.modules.get("mpu_bench.solvers.plugins.process"):
-        process.INSPECTOR.close()
+        process.close()
 
 
 def plugin_of(name: str) -> PluginSource | None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench import processes
 from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import Limits
 from mpu_bench.core import cache
@@ -19,10 +18,11 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import SILENT, Lines
 from mpu_bench.data.prepare.load import describe, load_problem
-from mpu_bench.experiment import plan, supervisor
+from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress, Task
-from mpu_bench.experiment.pool import Outcome, Pool, bounds, child
+from mpu_bench.experiment.pool import Outcome, Pool, bounds
 from mpu_bench.experiment.pool.local import LocalPool
+from mpu_bench.guard import process, supervisor, system
 
 PLUGIN = Path(__file__).parents[2] / "plugins" / "misbehaving.py"
 
@@ -321,7 +321,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-@pytest.mark.skipif(not processes.LINUX, reason="elsewhere a process can leave its group unseen")
+@pytest.mark.skipif(not system.LINUX, reason="elsewhere a process can leave its group unseen")
 @pytest.mark.parametrize(
     ("how", "status", "reason"),
     [
@@ -339,7 +339,7 @@ def test_no_process_escapes(outcomes, tmp_path: Path, how: str, status: str, rea
     assert not is_alive(pid)
 
 
-@pytest.mark.skipif(not processes.LINUX, reason="elsewhere what processes share is not known")
+@pytest.mark.skipif(not system.LINUX, reason="elsewhere what processes share is not known")
 def test_the_limit_of_memory_holds_for_all_that_a_solver_starts(outcomes) -> None:
     (only,) = (each.record for each in outcomes(["eat-memory-elsewhere"], Limits(memory=900_000_000)))
     assert only["status"] == "out-of-memory"
@@ -371,7 +371,7 @@ def test_what_a_run_prints_is_shown_up_to_a_bound(outcomes, capfd: pytest.Captur
     first, _ = (each.record["status"] for each in outcomes(["print-much", "print"]))
     shown = capfd.readouterr().err
     assert first == "done"
-    assert child._MOST_OUTPUT_BYTES < len(shown) < child._MOST_OUTPUT_BYTES + 10_000
+    assert process.MOST_OUTPUT_BYTES < len(shown) < process.MOST_OUTPUT_BYTES + 10_000
     assert shown.count("prints more than 1 MB; the rest is not shown") == 1
     assert "printed without an end" in shown  # of the run after it
 
@@ -392,7 +392,7 @@ def test_evaluating_a_model_is_bounded_by_no_seconds_of_training(outcomes) -> No
     assert 0.25 * len(only.checkpoints) > 1.5
 
 
-@pytest.mark.skipif(not processes.LINUX, reason="elsewhere there is no supervisor")
+@pytest.mark.skipif(not system.LINUX, reason="elsewhere there is no supervisor")
 def test_a_run_goes_on_after_all_its_processes_were_stopped(
     tmp_path: Path, shared_home: DataHome, pool: LocalPool
 ) -> None:
@@ -409,7 +409,7 @@ def test_a_run_goes_on_after_all_its_processes_were_stopped(
     is_training: list[bool] = []
     while not is_training:
         assert pool.look(lambda _, news: is_training.append(True) if news == Phase("training") else None) is None
-    all_of_it = [busy.process.pid, *processes.descendants(busy.process.pid)]
+    all_of_it = [busy.process.pid, *system.descendants(busy.process.pid)]
     for signal_number in (signal.SIGSTOP, signal.SIGCONT):
         for pid in all_of_it:
             os.kill(pid, signal_number)
@@ -422,6 +422,6 @@ def test_a_run_goes_on_after_all_its_processes_were_stopped(
 
 def test_a_worker_imports_nothing_from_the_current_folder(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('this is not what was meant')", encoding="utf-8")
-    command = supervisor.command(0, 0, 1)
+    command = supervisor.command(0, 0, "json:loads", [])
     python = command[: command.index("-c")]
     assert subprocess.run([*python, "-c", "import json"], cwd=tmp_path, check=False).returncode == 0

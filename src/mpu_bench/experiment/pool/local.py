@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from multiprocessing.connection import wait
 from typing import Any
-
-from pydantic import ByteSize
 
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.download import progress
@@ -29,13 +26,14 @@ from mpu_bench.experiment.messages import (
     Progress,
     Task,
     Work,
+    decode,
 )
-from mpu_bench.experiment.pool import OnNews, Outcome, Pool, child
-from mpu_bench.experiment.pool.child import WorkerHandle
+from mpu_bench.experiment.pool import OnNews, Outcome, Pool
+from mpu_bench.experiment.pool.worker import WorkerHandle
 from mpu_bench.experiment.preparation import Shown
+from mpu_bench.guard.process import Ended, over, wait_for
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, Ending, RunStatus
 
-_LOOK_SECONDS = 0.05  # how often limits are looked at
 _ENDS = (RunStatus.DONE, RunStatus.STOPPED, RunStatus.DIVERGED)  # of a run whose worker has an answer
 _OWN: tuple[Any, ...] = ()  # the kind of a worker for solvers of the project
 
@@ -96,23 +94,32 @@ class LocalPool(Pool):
 
     def submit(self, task: Task) -> None:  # noqa: D102
         plugins = task.run.settings.plugins
-        self._idle_worker((plugins, task.run.solver.name) if plugins else _OWN).send(task)
+        self._idle_worker((plugins, task.run.solver.name) if plugins else _OWN).begin(task)
 
     def prepare(  # noqa: D102
         self, name: str, options: Mapping[str, Any], home: DataHome, limits: Limits, progress: progress.Progress
     ) -> str:
         chosen = self._idle_worker(_OWN)
-        answer: Prepared | Failed | str | None = None
+        found: Prepared | Failed | Ended | None = None
         try:
-            chosen.send(Preparation(name, options, home, limits))
+            chosen.begin(Preparation(name, options, home, limits))
             with Shown(progress) as shown:
-                while answer is None:
-                    wait(chosen.waited_for, timeout=_LOOK_SECONDS)
-                    answer = _prepared(chosen, limits.memory, shown)
+
+                def hear(line: bytes) -> Prepared | Failed | None:
+                    message = decode(line)
+                    if isinstance(message, Work):
+                        shown.show(message)
+                    return message if isinstance(message, Prepared | Failed) else None
+
+                while found is None:
+                    wait_for([chosen])
+                    found = chosen.look(hear, lambda: "", limits.memory)
         finally:  # an interruption, too, ends what is under way
-            if not isinstance(answer, Prepared | Failed) or len(self._workers) > self.jobs:
+            if not isinstance(found, Prepared | Failed) or len(self._workers) > self.jobs:
                 self._discard(chosen)
-        return answer if isinstance(answer, str) else answer.reason if isinstance(answer, Failed) else ""
+        if isinstance(found, Ended):
+            return f"its preparation failed: {found.reason}"
+        return found.reason if isinstance(found, Failed) else ""
 
     def next_outcome(self, on_news: OnNews) -> Outcome:  # noqa: D102
         while True:
@@ -133,7 +140,7 @@ class LocalPool(Pool):
         for each in busy:
             if outcome := self._look_after(each, on_news):
                 return outcome
-        wait([it for each in busy for it in each.waited_for], timeout=_LOOK_SECONDS)
+        wait_for(busy)
         return None
 
     def _idle_worker(self, kind: tuple[Any, ...]) -> WorkerHandle:
@@ -150,7 +157,7 @@ class LocalPool(Pool):
         return chosen
 
     def _start(self) -> WorkerHandle:
-        self._workers.append(child.start(self.threads, self.sharers))
+        self._workers.append(WorkerHandle(self.sharers, self.threads))
         return self._workers[-1]
 
     def _discard(self, worker: WorkerHandle) -> None:
@@ -163,29 +170,20 @@ class LocalPool(Pool):
         if not busy.is_announced:
             busy.is_announced = True
             on_news(busy.task, Phase("starting"))
-        is_dead = busy.is_dead  # first: what it has sent before is there then
-        try:
-            messages, is_closed = busy.receive()
-            for message in messages:
-                busy.course.hear(message)
-                if outcome := _receive(busy, message, on_news):
-                    return self._ended(busy, message, outcome)
-        except ValueError as fault:
-            self._discard(busy)
-            return busy.failed("error", Ending.FAULT, f"its process sent what no worker sends: {fault}")
-        if is_dead or is_closed:
-            cause, ended_by = busy.why_dead(), Ending.SYSTEM if busy.was_killed else Ending.FAULT
-            self._discard(busy)
-            return busy.failed("crashed", ended_by, cause)
-        status, ended_by, reason = "timeout", Ending.TIME_LIMIT, busy.course.overdue()
-        limit = busy.task.limits.memory
-        if not reason and limit is not None and busy.look_at_memory() > limit:
-            status, ended_by, reason = "out-of-memory", Ending.MEMORY_LIMIT, _over(limit)
-        if not reason:
-            return None
-        busy.take_stock()
+
+        def hear(line: bytes) -> Outcome | None:
+            assert busy.course is not None
+            busy.course.hear(message := decode(line))
+            outcome = _receive(busy, message, on_news)
+            return self._ended(busy, message, outcome) if outcome else None
+
+        found: Outcome | Ended | None = busy.look(hear, busy.course.overdue, busy.task.limits.memory)
+        if not isinstance(found, Ended):
+            return found
+        if found.by in (Ending.TIME_LIMIT, Ending.MEMORY_LIMIT):
+            busy.take_stock()
         self._discard(busy)
-        return busy.failed(status, ended_by, reason)
+        return busy.failed(*found)
 
     def _ended(self, worker: WorkerHandle, message: Message, outcome: Outcome) -> Outcome:
         """Replace a worker in which a solver has left something behind; nothing of that may reach another run."""
@@ -214,7 +212,7 @@ def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome |
             limit = busy.task.limits.memory
             record["reason"] = record.get("reason") or ""
             if limit is not None and max(message.resident_bytes, busy.peak_memory) > limit:  # between two looks
-                return busy.failed("out-of-memory", Ending.MEMORY_LIMIT, _over(limit))
+                return busy.failed(RunStatus.OUT_OF_MEMORY, Ending.MEMORY_LIMIT, over(limit))
             return Outcome(busy.task, record, checkpoints)
         case Failed(status, reason, _, traceback):
             return busy.failed(status, message.ended_by, reason, traceback)
@@ -230,29 +228,3 @@ def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome |
             pass
     on_news(busy.task, message)
     return None
-
-
-def _prepared(worker: WorkerHandle, limit: ByteSize | None, shown: Shown) -> Prepared | Failed | str | None:
-    """Return a worker's last word on a preparation, or why there is none; None while it is under way."""
-    is_dead = worker.is_dead
-    try:
-        messages, is_closed = worker.receive()
-    except ValueError as fault:
-        return f"its preparation sent what no worker sends: {fault}"
-    for message in messages:
-        match message:
-            case Work():
-                shown.show(message)
-            case Prepared() | Failed():
-                return message
-            case _:
-                pass
-    if is_dead or is_closed:
-        return f"its preparation failed: {worker.why_dead()}"
-    if limit is not None and worker.look_at_memory() > limit:
-        return f"its preparation {_over(limit)}"
-    return None
-
-
-def _over(limit: ByteSize) -> str:
-    return f"used more than the limit of {limit.human_readable()}; ended by mpu-bench"

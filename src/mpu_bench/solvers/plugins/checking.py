@@ -6,13 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.solvers.contract.checks import CHECKS
-from mpu_bench.solvers.plugins import source
-from mpu_bench.solvers.plugins.process import INSPECTOR
+from mpu_bench.solvers.plugins import process, source
 from mpu_bench.solvers.plugins.source import PluginSource
 from mpu_bench.texts import plain
 
@@ -27,12 +23,6 @@ class Finding:
     promise: str
     holds: bool
     said: str = ""
-    traceback: str = ""
-
-
-class _Answer(Strict):
-    remark: str = ""
-    broken: str = ""
     traceback: str = ""
 
 
@@ -58,21 +48,19 @@ def check_solvers(path: Path, name: str | None = None, seconds: float = CHECK_SE
     read = source.read(path.resolve())
     read.parsed()
     try:
-        names = [each.name for each in INSPECTOR.describe(read)]
+        names = [each.facts["name"] for each in process.describe(read)]
         if name is not None and name not in names:
             raise ConfigError(f"{path}: defines no solver '{name}': {nearest(name, names)}")
         for solver in names if name is None else [name]:
             for key, check in CHECKS.items():
                 yield _finding(read, solver, key, check.words, seconds)
     finally:
-        INSPECTOR.close()
+        process.close()
 
 
 def _finding(read: PluginSource, solver: str, key: str, words: str, seconds: float) -> Finding:
     try:
-        answer = _Answer.model_validate(INSPECTOR.ask(read, solver, "check", seconds, check=key))
+        holds, told, traceback = process.ask(read, "check", solver, key, seconds=seconds)
     except ConfigError as fault:  # it has died, hangs, or answers nonsense
         return Finding(solver, words, False, str(fault))
-    except ValidationError:
-        return Finding(solver, words, False, f"{read.path}: its answer cannot be understood")
-    return Finding(solver, words, not answer.broken, plain(answer.broken or answer.remark), plain(answer.traceback))
+    return Finding(solver, words, holds, plain(told or ""), plain(traceback))

@@ -1,6 +1,6 @@
 """The import of a plugin's file, and the solvers that it defines; never in the process that reads a config.
 
-Two kinds of process import plugins: workers, which make runs, and the inspector's children, which describe solvers.
+Two kinds of process import plugins: workers, which make runs, and the children that describe solvers.
 """
 
 from __future__ import annotations
