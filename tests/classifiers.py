@@ -23,7 +23,7 @@ FORMS = [
     ("BudgetPerceptronClassifier", {"removal": "random"}),
     ("BudgetedPegasosClassifier", {"maintenance": "random"}),
     ("BudgetedPegasosClassifier", {"maintenance": "projection"}),
-    ("BudgetedPegasosClassifier", {"vectors": None}),
+    ("BudgetedPegasosClassifier", {"budget": None}),
 ]
 
 
@@ -33,8 +33,8 @@ def made(name: str, **parameters: Any) -> Any:
     given = {"random_state": 0} | parameters
     if name == "BudgetedPegasosClassifier":  # whose default is another with `fit` than with `partial_fit`
         given.setdefault("regularization", 1e-3)
-    if issubclass(kind, OnlineClassifier) and "vectors" in kind().get_params() and "eta" not in kind().get_params():
-        given.setdefault("vectors", 9)
+    if issubclass(kind, OnlineClassifier) and "budget" in kind().get_params() and "eta" not in kind().get_params():
+        given.setdefault("budget", 9)
     return kind(**given)
 
 

@@ -49,7 +49,7 @@ def test_it_learns_as_partial_fit_does(kind: Any, classes: int) -> None:
 
 def test_memory_does_not_grow_with_the_stream() -> None:
     for kind in (river.Forgetron, river.BudgetPerceptron, river.BudgetedPegasos):
-        model = kind(vectors=10)
+        model = kind(budget=10)
         sizes = []
         for number, (x, y) in enumerate(Phishing()):
             model.learn_one(x, y)

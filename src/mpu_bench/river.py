@@ -25,7 +25,7 @@ from mpu_bench.core.counters import UPDATES
 from mpu_bench.core.models import Model
 from mpu_bench.core.rows import Dense
 from mpu_bench.estimators import online
-from mpu_bench.estimators.parameters import as_value_error, check_types
+from mpu_bench.estimators.parameters import KnowsOldNames, as_value_error, check_types
 from mpu_bench.installed import extra
 
 try:
@@ -35,7 +35,7 @@ except ImportError:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class OnlineClassifier(base.Classifier):
+class OnlineClassifier(KnowsOldNames, base.Classifier):
     """What the classifiers below have in common.
 
     Parameters
@@ -189,13 +189,13 @@ class Forgetron(OnlineClassifier):
 
     Parameters
     ----------
-    vectors : int
+    budget : int
         The budget; with more than two classes that of each class.
     """
 
     learner: ClassVar = online.ForgetronClassifier
 
-    vectors: int = 100
+    budget: int = 100
     _: KW_ONLY
     precision: str = "single"
 
@@ -206,7 +206,7 @@ class BudgetPerceptron(OnlineClassifier):
 
     Parameters
     ----------
-    vectors : int
+    budget : int
         The budget; with more than two classes that of each class.
     removal : {"cks", "oldest", "random"}
         Who leaves, as of `mpu_bench.BudgetPerceptronClassifier`.
@@ -214,7 +214,7 @@ class BudgetPerceptron(OnlineClassifier):
 
     learner: ClassVar = online.BudgetPerceptronClassifier
 
-    vectors: int = 100
+    budget: int = 100
     _: KW_ONLY
     removal: str = "cks"
     precision: str = "single"
@@ -241,7 +241,7 @@ class BudgetedPegasos(OnlineClassifier):
 
     Parameters
     ----------
-    vectors : int or None
+    budget : int or None
         The budget; None keeps every vector.
     maintenance, regularization, average
         As of `mpu_bench.BudgetedPegasosClassifier`.
@@ -249,7 +249,7 @@ class BudgetedPegasos(OnlineClassifier):
 
     learner: ClassVar = online.BudgetedPegasosClassifier
 
-    vectors: int | None = 100
+    budget: int | None = 100
     _: KW_ONLY
     maintenance: str = "merging"
     regularization: float | None = None

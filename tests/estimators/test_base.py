@@ -26,7 +26,7 @@ from sklearn.utils.estimator_checks import check_estimator, estimator_checks_gen
 import mpu_bench
 from classifiers import ALL, FORMS, blobs, made
 from mpu_bench import estimators, solvers
-from mpu_bench.estimators.base import KernelClassifier, WeightedClassifier
+from mpu_bench.estimators.mixins import KernelClassifier, WeightedClassifier
 
 #: what runs are judged by, and peers
 _NO_CLASS = {"optimum", "kernel-optimum", "liblinear", "libsvm", "sgd", "snapml-svm", "onedal-svc", "nystroem"}
@@ -301,9 +301,9 @@ def test_a_fit_that_is_refused_leaves_what_was_fitted(name: str, parameters: dic
 
 def test_truth_values_of_numpy_are_taken() -> None:
     X, y = blobs(2)
-    assert estimators.SMOClassifier(bias=np.True_).fit(X, y).intercept_ != 0
+    assert estimators.SMOClassifier(fit_intercept=np.True_).fit(X, y).intercept_ != 0
     with pytest.raises(ValueError, match="bias is 'yes'; it must be True or False"):
-        estimators.SMOClassifier(bias="yes").fit(X, y)
+        estimators.SMOClassifier(fit_intercept="yes").fit(X, y)
 
 
 @pytest.mark.parametrize("kind", [estimators.SDCAClassifier, estimators.PegasosClassifier, estimators.SMOClassifier])
@@ -314,3 +314,12 @@ def test_each_machine_of_a_pair_is_that_of_its_two_classes_alone(kind: Any) -> N
     for place, (first, second) in enumerate([(0, 1), (0, 2), (1, 2)]):
         chosen = (y == first) | (y == second)
         np.testing.assert_allclose(weights[place], kind(**parameters).fit(X[chosen], y[chosen]).coef_[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [("SMOClassifier", "bias", "fit_intercept"), ("ForgetronClassifier", "vectors", "budget")],
+)
+def test_a_parameter_by_its_old_name_is_told_the_new_one(name: str, old: str, new: str) -> None:
+    with pytest.raises(TypeError, match=f"^{name}: '{old}' is called '{new}' now$"):
+        getattr(mpu_bench, name)(**{old: 3})

@@ -98,7 +98,7 @@ def test_mistakes_are_one_message() -> None:
     with pytest.raises(ValueError, match="gamma='scale' needs all rows"):
         made("ForgetronClassifier", gamma="scale").partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="give eta"):
-        made("ProjectronClassifier", vectors=5).partial_fit(X, y, classes=[0, 1, 2])
+        made("ProjectronClassifier", budget=5).partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="merging needs a Gaussian kernel"):
         made("BudgetedPegasosClassifier", kernel="linear").fit(X, y)
 
@@ -133,16 +133,16 @@ def test_rows_too_long_for_kernel_values_are_refused_before_anything_is_learned(
 @pytest.mark.parametrize(
     ("name", "parameters", "needed"),
     [
-        ("ForgetronClassifier", {"vectors": 10**9}, "4,000,000,020,000,000,000"),
-        ("BudgetPerceptronClassifier", {"vectors": 10**20}, "40,000,000,000,000,000,002,000,000,000,000,000,000,000"),
-        ("BudgetPerceptronClassifier", {"vectors": 10**20, "removal": "oldest"}, "2,000,000,000,000,000,000,000"),
-        ("BudgetedPegasosClassifier", {"vectors": 10**20}, "2,000,000,000,000,000,000,000"),
-        ("BudgetedPegasosClassifier", {"vectors": 10**9, "maintenance": "projection"}, "16,000,000,020,000,000,000"),
+        ("ForgetronClassifier", {"budget": 10**9}, "4,000,000,020,000,000,000"),
+        ("BudgetPerceptronClassifier", {"budget": 10**20}, "40,000,000,000,000,000,002,000,000,000,000,000,000,000"),
+        ("BudgetPerceptronClassifier", {"budget": 10**20, "removal": "oldest"}, "2,000,000,000,000,000,000,000"),
+        ("BudgetedPegasosClassifier", {"budget": 10**20}, "2,000,000,000,000,000,000,000"),
+        ("BudgetedPegasosClassifier", {"budget": 10**9, "maintenance": "projection"}, "16,000,000,020,000,000,000"),
     ],
 )
 def test_a_budget_that_memory_is_too_small_for_is_told(name: str, parameters: dict[str, Any], needed: str) -> None:
     X, y = blobs(2, d=5)
-    with pytest.raises(ValueError, match=f"^vectors is {parameters['vectors']}; memory for so many, {needed} bytes"):
+    with pytest.raises(ValueError, match=f"^budget is {parameters['budget']}; memory for so many, {needed} bytes"):
         made(name, **parameters).fit(X, y)
 
 

@@ -107,7 +107,7 @@ def test_what_ends_a_classifier_ends_the_run(folder: Path, tmp_path: Path) -> No
     data = source.load()
     for chosen in (
         mpu_bench.MPUClassifier(max_iter=3, random_state=0),
-        mpu_bench.ForgetronClassifier(vectors=9, gamma=0.3, max_iter=3, shuffle=True, random_state=0),
+        mpu_bench.ForgetronClassifier(budget=9, gamma=0.3, max_iter=3, shuffle=True, random_state=0),
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -25,14 +25,13 @@ _UNITS_A_SECOND = 1e5  # of the clock that goes with the work: a slice is 10,000
 _MOST_GROWTH = 8  # of a slice to the next: what comes may cost so many times what was
 #: further parameters of a class, where it has them
 CHOICES: dict[str, tuple[Any, ...]] = {
-    "bias": (False, True),
     "fit_intercept": (True, False),
     "margin": ("soft", "soft", "hard"),
     "modified": (True, False),
     "removal": ("cks", "oldest", "random"),
     "maintenance": ("merging", "projection", "smallest", "random"),
     "multi_class": ("ovr", "ovo"),
-    "vectors": (8,),
+    "budget": (8,),
     "tol": (None, None, 1e-2, 1e-6),
     "gap": (0.0, 1e-5),
     "shuffle": (False, True),
@@ -42,7 +41,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "sampling": (59, "all"),
 }
 #: of which compiling anew hangs, or the default is what is compiled in the suite anyway
-_COMPILED_APART = {"bias", "modified", "removal", "maintenance", "margin", "fit_intercept"}
+_COMPILED_APART = {"modified", "removal", "maintenance", "margin", "fit_intercept"}
 MOST_ITERATIONS = {"passes": 3000, "iterations": 30_000}
 _MOST_PLANES = 100  # of cutting planes, each of which takes longer than the one before
 

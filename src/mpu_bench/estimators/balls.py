@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from mpu_bench.core.solver import Measures, Solver
-from mpu_bench.estimators.base import KernelClassifier, TwoClassClassifier
+from mpu_bench.estimators.mixins import KernelClassifier, TwoClassClassifier
 
 _ROUNDING = 1e-9  # gaps below are as small as rounding leaves them; a smaller tol asks for no more
 
@@ -25,8 +25,7 @@ class _BallClassifier(KernelClassifier, TwoClassClassifier):
     multi_class: str = "ovo"
 
     def _ball(self, name: str) -> Solver:
-        words = {"stop": "tol", "cache_mb": "cache_size"}
-        return self._made(name, words, C=self.C, stop=self.tol, sampling=self.sampling, cache_mb=self.cache_size)
+        return self._made(name, C=self.C, stop=self.tol, sampling=self.sampling, cache_mb=self.cache_size)
 
     def _doubt(self, measures: Measures, stopped: bool, n: int) -> str:
         is_near = measures.gap is not None and measures.gap <= max(self.tol, _ROUNDING)

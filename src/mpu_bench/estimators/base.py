@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_type_hints
@@ -13,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_bench.core import answers
 from mpu_bench.core.clock import COMPILER
@@ -27,27 +25,35 @@ from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.core.voting import MulticlassModel
 from mpu_bench.errors import OutOfRangeError
 from mpu_bench.estimators.expansions import coefficients_of, machines_of, weights_of
-from mpu_bench.estimators.inputs import as_array, is_sparse, problem_of, rows_of, scales_of, with_ones
-from mpu_bench.estimators.kernels import kernel_named
-from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, check_types, one_of, warn
+from mpu_bench.estimators.inputs import as_array, is_sparse, problem_of, rows_of, scales_of
+from mpu_bench.estimators.parameters import (
+    KnowsOldNames,
+    as_it_was_if_refused,
+    as_value_error,
+    check_types,
+    warn,
+)
 from mpu_bench.estimators.saving import saved_model
 from mpu_bench.preprocessing import Preprocessing
 from mpu_bench.solvers import load
-from mpu_bench.solvers.multiclass import Multiclass, Reduction
+from mpu_bench.solvers.multiclass import Multiclass
 
 _SLICE_SECONDS = 0.1  # between two looks at the clock and at Ctrl-C
 _MOST_GROWTH = 8.0  # of a slice to the next; the first is one example
 _LONGEST_SLICE = 1e12  # examples, or kernel values: one example may cost a row of them, or none
 _FAR = "may be far from the optimum"
 LARGE_GAP = 0.1  # `dual_gap_` above which a fit warns, however it ended
+#: a solver's parameter -> what classifiers call it, the first that one has
+_WORDS = {
+    "tolerance": ("tol",), "stop": ("gap", "tol"), "passes": ("max_iter",), "iterations": ("max_iter",),
+    "bias": ("fit_intercept",), "vectors": ("budget",), "cache_mb": ("cache_size",),
+}  # fmt: skip
 #: what a solver takes, for `validate_data`
 ROWS = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
-#: what `multi_class` may be -> what it is called in a config
-REDUCTIONS: dict[str, Reduction] = {"ovr": "one-against-rest", "ovo": "one-against-one"}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A classifier that a solver of this project trains.
 
     Parameters
@@ -91,15 +97,13 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _kernel(self, X: Any) -> Kernel:  # noqa: ARG002
         return Linear()
 
-    def _made(self, solver: str | type[Solver], words: Mapping[str, str] | None = None, **parameters: Any) -> Solver:
+    def _made(self, solver: str | type[Solver], **parameters: Any) -> Solver:
         """Return a solver.
 
         Parameters
         ----------
         solver : str or subclass of Solver
             A name is of one of the project's.
-        words : mapping of str to str, optional
-            What this class calls a parameter of the solver, where that is another word.
         parameters
             Of the solver.
 
@@ -114,7 +118,8 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         try:
             return kind(**given)
         except OutOfRangeError as fault:
-            word = (words or {}).get(fault.parameter, fault.parameter)
+            words = (fault.parameter, *_WORDS.get(fault.parameter, ()))
+            word = next(word for word in words if hasattr(self, word))
             raise ValueError(f"{word} is {getattr(self, word)!r}; it must be {fault.range}") from None
 
     @as_it_was_if_refused
@@ -383,117 +388,3 @@ class SolverClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 def _binary_problems(solver: Solver, state: Any, n: int) -> list[tuple[int, int]]:
     """Return how many examples each binary subproblem that has begun was presented, and how many it has."""
     return solver.presented(state) if isinstance(solver, Multiclass) else [(int(state.counters[PRESENTED]), max(n, 1))]
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class TwoClassClassifier(SolverClassifier):
-    """A classifier whose solver separates two classes; several are told apart by machines that do.
-
-    Parameters
-    ----------
-    multi_class : {"ovr", "ovo"}
-        What several classes are told apart by: one machine a class, or one for every pair.
-    """
-
-    multi_class: str = "ovr"
-
-    def _for_classes(self, solver: Solver) -> Solver:
-        reduction = REDUCTIONS[one_of(REDUCTIONS, multi_class=self.multi_class)]
-        return solver if len(self.classes_) == 2 else Multiclass(solver, reduction, self._most_presented, self._solver)
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class AugmentedClassifier(TwoClassClassifier):
-    """A classifier without an intercept of its own.
-
-    Parameters
-    ----------
-    fit_intercept : bool
-        Whether a feature that is 1 is added to every row, in a copy.
-    """
-
-    fit_intercept: bool = True
-
-    @property
-    def _columns(self) -> int:
-        return int(self.n_features_in_) + bool(self.fit_intercept)
-
-    def _augmented(self, X: Any) -> Any:
-        return with_ones(X) if self.fit_intercept else X
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class WeightedClassifier(SolverClassifier):
-    """A classifier whose solver has a place for weights: C of an example is multiplied by its own.
-
-    Parameters
-    ----------
-    class_weight : dict or "balanced", optional
-        The weight of every class, 1 for one that is not named; ``"balanced"``: n / (classes x examples of the class).
-    """
-
-    class_weight: Any = None
-
-    @as_it_was_if_refused
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train.
-
-        Parameters
-        ----------
-        X : array or sparse matrix, shape (n, d)
-            float32 or float64; anything else becomes float64. It is never written to.
-        y : array of shape (n,)
-            Labels: numbers or strings.
-        sample_weight : array of shape (n,), optional
-            What C is multiplied by for each row, besides the weight of its class; a row of weight 0 is left out.
-
-        Raises
-        ------
-        ValueError
-            As of `SolverClassifier.fit`, or if a weight is negative or not finite, or if all rows of a class have none.
-        """
-        given = self.class_weight  # arrays are compared element by element, so that `in` does not do
-        if not (given is None or isinstance(given, Mapping) or (isinstance(given, str) and given == "balanced")):
-            raise ValueError(f"class_weight is {self.class_weight!r}; it must be 'balanced', a dict or None")
-        X, labels = self._checked(X, y)
-        if self.class_weight is None and sample_weight is None:
-            return self._fit(X, labels)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[labels])
-        if not (np.isfinite(of_class).all() and (of_class >= 0).all()):
-            raise ValueError(f"class_weight is {self.class_weight!r}; every weight must be finite and at least 0")
-        weights = weights * of_class[labels]
-        if not np.isfinite(weights).all():
-            raise ValueError("a weight of a row, times that of its class, is no longer finite; give smaller ones")
-        kept = np.flatnonzero(weights)
-        left = np.unique(labels[kept])
-        if len(left) < 2:
-            raise ValueError("rows of one class only have a weight above 0; a classifier needs two")
-        if len(left) < len(self.classes_):
-            name = self.classes_[np.setdiff1d(labels, left)[0]]
-            raise ValueError(f"all rows of class {name!s} have weight 0: leave the class out of the data, or weigh it")
-        if len(kept) == len(labels):
-            return self._fit(X, labels, weights)
-        return self._fit(X[kept], labels[kept], weights[kept])
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class KernelClassifier(SolverClassifier):
-    """A classifier with a kernel, by scikit-learn's words.
-
-    Parameters
-    ----------
-    kernel : {"linear", "poly", "rbf"}
-    gamma : float, "scale" or "auto"
-    degree : int
-    coef0 : float
-        As in scikit-learn's SVC.
-    """
-
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-
-    def _kernel(self, X: Any) -> Kernel:
-        return kernel_named(self.kernel, self.gamma, X, self.degree, self.coef0)

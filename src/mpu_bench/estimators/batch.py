@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from mpu_bench.core.kernels import Kernel
 from mpu_bench.core.solver import Solver
-from mpu_bench.estimators.base import KernelClassifier, TwoClassClassifier, WeightedClassifier
 from mpu_bench.estimators.kernels import kernel_named
+from mpu_bench.estimators.mixins import KernelClassifier, TwoClassClassifier, WeightedClassifier
 from mpu_bench.estimators.parameters import regularization
 
 
@@ -20,7 +20,7 @@ class SBPClassifier(KernelClassifier, TwoClassClassifier):
     ----------
     nu : float
         The slack allowed: a mean over the examples, in units of ||w|| = 1.
-    bias : bool
+    fit_intercept : bool
         Whether the model has an intercept, which is not regularised.
     max_iter : int
         Iterations, in n.
@@ -42,11 +42,16 @@ class SBPClassifier(KernelClassifier, TwoClassClassifier):
 
     nu: float = 0.01
     _: KW_ONLY
-    bias: bool = False
+    fit_intercept: bool = False
     max_iter: int = 10
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return self._made("sbp", {"passes": "max_iter"}, nu=self.nu, bias=bool(self.bias), passes=self.max_iter)
+        return self._made(
+            "sbp",
+            nu=self.nu,
+            bias=bool(self.fit_intercept),
+            passes=self.max_iter,
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -72,9 +77,7 @@ class SDCAClassifier(KernelClassifier, TwoClassClassifier, WeightedClassifier):
     max_iter: int = 100
 
     def _solver(self, n: int) -> Solver:
-        return self._made(
-            "sdca", {"passes": "max_iter"}, regularization=regularization(self.C, n), passes=self.max_iter
-        )
+        return self._made("sdca", regularization=regularization(self.C, n), passes=self.max_iter)
 
 
 @dataclass(eq=False, repr=False)
@@ -85,7 +88,7 @@ class SMOClassifier(KernelClassifier, TwoClassClassifier, WeightedClassifier):
     ----------
     C : float
         The weight of the losses.
-    bias : bool
+    fit_intercept : bool
         Whether the model has an intercept, which is not regularised.
     tol : float
         Of the largest violation of the optimality conditions, in units of y f(x).
@@ -104,13 +107,18 @@ class SMOClassifier(KernelClassifier, TwoClassClassifier, WeightedClassifier):
 
     C: float = 1.0
     _: KW_ONLY
-    bias: bool = True
+    fit_intercept: bool = True
     tol: float = 1e-3
     max_iter: int | None = 10_000_000
     multi_class: str = "ovo"
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return self._made("smo", {"tolerance": "tol"}, C=self.C, bias=bool(self.bias), tolerance=self.tol)
+        return self._made(
+            "smo",
+            C=self.C,
+            bias=bool(self.fit_intercept),
+            tolerance=self.tol,
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -147,6 +155,4 @@ class RandomFourierClassifier(TwoClassClassifier, WeightedClassifier):
         return kernel_named("rbf", self.gamma, X)
 
     def _solver(self, n: int) -> Solver:
-        return self._made(
-            "rff", {"tolerance": "tol"}, regularization=regularization(self.C, n), pairs=self.pairs, tolerance=self.tol
-        )
+        return self._made("rff", regularization=regularization(self.C, n), pairs=self.pairs, tolerance=self.tol)

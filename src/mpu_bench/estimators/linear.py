@@ -9,7 +9,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from mpu_bench.core.solver import Measures, Solver
-from mpu_bench.estimators.base import LARGE_GAP, AugmentedClassifier, KernelClassifier, WeightedClassifier
+from mpu_bench.estimators.base import LARGE_GAP
+from mpu_bench.estimators.mixins import AugmentedClassifier, KernelClassifier, WeightedClassifier
 from mpu_bench.estimators.parameters import one_of, regularization, warn
 
 
@@ -71,7 +72,7 @@ class MPUClassifier(MarginClassifier):
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         margin = one_of(("soft", "hard"), margin=self.margin)
-        return self._made("mpu", {"stop": "tol"}, C=self.C, margin=margin, stop=self.tol, accuracy=self.accuracy)
+        return self._made("mpu", C=self.C, margin=margin, stop=self.tol, accuracy=self.accuracy)
 
 
 @dataclass(eq=False, repr=False)
@@ -137,7 +138,7 @@ class DCDClassifier(AugmentedClassifier, WeightedClassifier):
     max_iter: int | None = 10_000
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return self._made("dcd", {"tolerance": "tol", "stop": "gap"}, C=self.C, tolerance=self.tol, stop=self.gap)
+        return self._made("dcd", C=self.C, tolerance=self.tol, stop=self.gap)
 
 
 @dataclass(eq=False, repr=False)
@@ -167,7 +168,7 @@ class SVMPerfClassifier(AugmentedClassifier):
     max_iter: int | None = 1000
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return self._made("svmperf", {"tolerance": "tol"}, C=self.C, tolerance=self.tol)
+        return self._made("svmperf", C=self.C, tolerance=self.tol)
 
 
 @dataclass(eq=False, repr=False)
@@ -200,10 +201,8 @@ class PegasosClassifier(KernelClassifier, AugmentedClassifier):
         if self.kernel == "linear":
             batch = min(self.batch, n)
             iterations = self.max_iter * n // max(batch, 1)
-            return self._made("pegasos", {"iterations": "max_iter"}, C=self.C, batch=batch, iterations=iterations)
-        return self._made(
-            "pegasos-kernel", {"passes": "max_iter"}, regularization=regularization(self.C, n), passes=self.max_iter
-        )
+            return self._made("pegasos", C=self.C, batch=batch, iterations=iterations)
+        return self._made("pegasos-kernel", regularization=regularization(self.C, n), passes=self.max_iter)
 
     def _doubt(self, measures: Measures, stopped: bool, n: int) -> str:  # noqa: ARG002
         at_zero = self.C * n

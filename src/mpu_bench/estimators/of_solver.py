@@ -8,13 +8,8 @@ from typing import Any, ClassVar, get_type_hints
 
 from mpu_bench.core.solver import Measures, Solver
 from mpu_bench.errors import ConfigError
-from mpu_bench.estimators.base import (
-    AugmentedClassifier,
-    KernelClassifier,
-    SolverClassifier,
-    TwoClassClassifier,
-    WeightedClassifier,
-)
+from mpu_bench.estimators.base import SolverClassifier
+from mpu_bench.estimators.mixins import AugmentedClassifier, KernelClassifier, TwoClassClassifier, WeightedClassifier
 from mpu_bench.estimators.parameters import is_checked
 
 

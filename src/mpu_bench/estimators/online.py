@@ -26,8 +26,9 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, any_rows, squared_norms
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.estimators.base import ROWS, KernelClassifier
+from mpu_bench.estimators.base import ROWS
 from mpu_bench.estimators.inputs import problem_of, rows_of
+from mpu_bench.estimators.mixins import KernelClassifier
 from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, check_types, one_of
 from mpu_bench.solvers.online.budget_perceptrons import BudgetPerceptron
 from mpu_bench.solvers.online.online import OnlineSolver, functions_for
@@ -102,7 +103,7 @@ class OnlineClassifier(KernelClassifier):
 
     def _online(self, name: str, **parameters: Any) -> OnlineSolver:
         """Return an online solver of the project; raise as of `_made`."""
-        return cast("OnlineSolver", self._made(name, {"passes": "max_iter"}, **parameters))
+        return cast("OnlineSolver", self._made(name, **parameters))
 
     @as_it_was_if_refused
     def fit(self, X: Any, y: Any) -> Self:
@@ -190,7 +191,7 @@ class OnlineClassifier(KernelClassifier):
             If a row is so long that a kernel value may not be finite.
         """
         if self._needs_all:
-            raise ValueError(f"{type(self).__name__}: vectors are reached by a search over all rows; give eta")
+            raise ValueError(f"{type(self).__name__}: a budget is reached by a search over all rows; give eta")
         if self.kernel != "linear" and self.gamma == "scale":
             raise ValueError("gamma='scale' needs all rows: give a number, or gamma='auto'")
         nothing = problem_of(rows_of(X), np.zeros(X.shape[0], np.int32), self.n_features_in_, self.classes_)
@@ -252,9 +253,9 @@ class OnlineClassifier(KernelClassifier):
         except MemoryError:
             if not needed:
                 raise
-            vectors = getattr(solver, "vectors", None)
+            budget = vars(self).get("budget")
             raise ValueError(
-                f"vectors is {vectors}; memory for so many, {needed:,} bytes, is not free on this machine; take fewer"
+                f"budget is {budget}; memory for so many, {needed:,} bytes, is not free on this machine; take fewer"
             ) from None
 
     def _started(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
@@ -306,20 +307,20 @@ class ForgetronClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    vectors : int
-        The budget; with more than two classes that of each class.
+    budget : int
+        How many support vectors it may keep; with more than two classes that of each class.
     max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose
         As of `PerceptronClassifier`.
     """
 
     solvers: ClassVar = ("forgetron",)
 
-    vectors: int = 100
+    budget: int = 100
     _: KW_ONLY
     precision: str = "single"
 
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
-        return self._online("forgetron", vectors=self.vectors, passes=passes, precision=_precision(self.precision))
+        return self._online("forgetron", vectors=self.budget, passes=passes, precision=_precision(self.precision))
 
 
 @dataclass(eq=False, repr=False)
@@ -328,8 +329,8 @@ class BudgetPerceptronClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    vectors : int
-        The budget; with more than two classes that of each class.
+    budget : int
+        How many support vectors it may keep; with more than two classes that of each class.
     removal : {"cks", "oldest", "random"}
         Who leaves: the vector with the largest margin without itself (Crammer, Kandola, Singer), the oldest, or any.
     max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose
@@ -338,7 +339,7 @@ class BudgetPerceptronClassifier(OnlineClassifier):
 
     solvers: ClassVar = ("cks", "perceptron-oldest", "perceptron-random")
 
-    vectors: int = 100
+    budget: int = 100
     _: KW_ONLY
     removal: str = "cks"
     precision: str = "single"
@@ -346,7 +347,7 @@ class BudgetPerceptronClassifier(OnlineClassifier):
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
         names = {"cks": "cks", "oldest": "perceptron-oldest", "random": "perceptron-random"}
         name = names[one_of(names, removal=self.removal)]
-        return self._online(name, vectors=self.vectors, passes=passes, precision=_precision(self.precision))
+        return self._online(name, vectors=self.budget, passes=passes, precision=_precision(self.precision))
 
 
 @dataclass(eq=False, repr=False)
@@ -357,7 +358,7 @@ class ProjectronClassifier(OnlineClassifier):
     ----------
     eta : float
         The largest squared distance from the span at which a row is projected.
-    vectors : int, optional
+    budget : int, optional
         In place of ``eta``: the eta is searched with which so many vectors are stored, by passes over all rows, which
         are shuffled; not for `partial_fit`.
     max_iter, shuffle, kernel, gamma, degree, coef0, max_seconds, random_state, verbose
@@ -368,15 +369,15 @@ class ProjectronClassifier(OnlineClassifier):
 
     eta: float = 0.1
     _: KW_ONLY
-    vectors: int | None = None
+    budget: int | None = None
 
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
-        sparseness = {"eta": self.eta} if self.vectors is None else {"vectors": self.vectors}
+        sparseness = {"eta": self.eta} if self.budget is None else {"vectors": self.budget}
         return self._online("projectron++", passes=passes, **sparseness)
 
     @property
     def _needs_all(self) -> bool:
-        return self.vectors is not None
+        return self.budget is not None
 
     def _started(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
         if self._needs_all:
@@ -392,7 +393,7 @@ class BudgetedPegasosClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    vectors : int or None
+    budget : int or None
         The budget; None keeps every vector.
     maintenance : {"merging", "projection", "smallest", "random"}
         What is done with a vector too many; merging needs ``kernel="rbf"``.
@@ -407,7 +408,7 @@ class BudgetedPegasosClassifier(OnlineClassifier):
 
     solvers: ClassVar = ("bpegasos", "pegasos-multiclass")
 
-    vectors: int | None = 100
+    budget: int | None = 100
     _: KW_ONLY
     maintenance: str = "merging"
     regularization: float | None = None
@@ -422,10 +423,10 @@ class BudgetedPegasosClassifier(OnlineClassifier):
             "regularization": regularization, "average": bool(self.average), "passes": passes,
             "precision": _precision(self.precision),
         }  # fmt: skip
-        if self.vectors is None:
+        if self.budget is None:
             return self._online("pegasos-multiclass", **common)
         maintenance = one_of(("merging", "projection", "smallest", "random"), maintenance=self.maintenance)
-        return self._online("bpegasos", vectors=self.vectors, maintenance=maintenance, **common)
+        return self._online("bpegasos", vectors=self.budget, maintenance=maintenance, **common)
 
 
 def _with_arrays(held: Any, convert: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:

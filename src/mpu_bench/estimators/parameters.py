@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache, wraps
 from numbers import Integral, Real
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, Self, TypeVar, get_args, get_type_hints
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -29,6 +29,25 @@ _SAID: dict[Any, str] = {
     type(None): "None",
 }
 _TAKEN: dict[Any, Any] = {float: Real, int: Integral, bool: _TRUTH, str: str, type(None): type(None)}
+
+
+#: what a parameter was called in version 0.2.0 -> its name
+_RENAMED = {"bias": "fit_intercept", "vectors": "budget"}
+
+
+class KnowsOldNames:
+    """A class that names the new name of a parameter which is given by its old one."""
+
+    def __new__(cls, *_arguments: Any, **parameters: Any) -> Self:
+        """Refuse old names.
+
+        Raises
+        ------
+        TypeError
+        """
+        for old in parameters.keys() & _RENAMED:
+            raise TypeError(f"{cls.__name__}: '{old}' is called '{_RENAMED[old]}' now")
+        return super().__new__(cls)
 
 
 def check_types(classifier: Any) -> None:

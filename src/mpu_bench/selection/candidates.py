@@ -116,7 +116,7 @@ def candidates(facts: Facts) -> list[Candidate]:
         Candidate("pegasos", "linear", "PegasosClassifier", {"max_iter": _PASSES}, {"C": _LINEAR_CS}, 1),
     ]
     for budget in facts.budgets:
-        common: dict[str, Any] = {"vectors": budget, "max_iter": _PASSES, "shuffle": True}
+        common: dict[str, Any] = {"budget": budget, "max_iter": _PASSES, "shuffle": True}
         found += [
             Candidate(
                 f"bpegasos-{budget}", "budgeted", "BudgetedPegasosClassifier", common,

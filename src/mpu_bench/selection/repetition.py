@@ -17,7 +17,7 @@ from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare.load import preprocessing_of, training_content
 from mpu_bench.errors import ConfigError
-from mpu_bench.estimators.base import REDUCTIONS
+from mpu_bench.estimators.mixins import REDUCTIONS
 from mpu_bench.estimators.online import OnlineClassifier
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import SavedModel
@@ -72,7 +72,7 @@ def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, A
         parameters["multiclass"] = REDUCTIONS[classifier.multi_class]
     if (class_weight := getattr(classifier, "class_weight", None)) is not None:
         parameters["class_weight"] = class_weight
-    options: dict[str, Any] = {"augment": 1} if getattr(classifier, "fit_intercept", False) else {}
+    options: dict[str, Any] = {"augment": 1} if classifier._columns > classifier.n_features_in_ else {}
     if Path(file).exists():
         given = {
             key: value for key, value in wishes.items() if (key, value) not in (("seed", 0), ("missing", "refuse"))
