@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -182,15 +183,13 @@ def test_a_hostile_name_is_only_a_word(results: mpu_bench.Results, tmp_path: Pat
     folder = tmp_path / "evil"
     with Store(results.folder) as store:
         records, facts = store.records(), store.facts()
-        checkpoints = store.checkpoints()
-    points = [{name: value for name, value in each.items() if name != "run_id"} for each in checkpoints]
+        points = {place: found for place, _, found in store.checkpoints()}
     machine = {"id": "m", "processor": evil}
     with Store(folder, create=True) as store:
-        hostile = [each | {"dataset": evil, "solver": f"<b>{evil}", "reason": evil} for each in records]
+        hostile = [replace(each, dataset=evil, solver=f"<b>{evil}", reason=evil) for each in records]
         store.save_plan(hostile, facts | {"description": evil})
         for place, each in enumerate(hostile):
-            own = [point for point in points if point["position"] == place]
-            store.save(each, [{k: v for k, v in point.items() if k != "position"} for point in own], machine, {})
+            store.save(each, points.get(place, []), machine, {})
     text = mpu_bench.read(folder)._repr_html_()
     parsed = Parsed(text)
     assert "script" not in parsed.seen

@@ -17,6 +17,7 @@ from mpu_bench.config.sentences import of_experiment
 from mpu_bench.experiment import plan
 from mpu_bench.results import matching
 from mpu_bench.verdict import comparison
+from records import record
 
 TABLES = sorted(path.stem for path in resources.bundled("configs/published").glob("*.csv"))
 
@@ -56,7 +57,7 @@ def answers(experiment: Experiment, table: str, place: int, row: Any, column: st
         return False
     if column in comparison.FACTS:
         return row["dataset"] in {each.label for each in experiment.datasets}
-    return any(matching.answers(row, each) for each in rows(experiment.name))
+    return any(matching.answers(row, record(each)) for each in rows(experiment.name))
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -7,11 +7,13 @@ from mpu_bench.core import counters
 from mpu_bench.core.solver import Measures
 from mpu_bench.quantities import (
     CHECKPOINT_COLUMNS,
+    COLUMNS,
     DECLARED,
     FAILED,
     FINISHED,
     QUANTITIES,
     RECORD_COLUMNS,
+    Record,
     RunStatus,
     quantity_of,
 )
@@ -20,8 +22,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_all_that_a_solver_measures_or_counts_is_declared() -> None:
-    assert {*Measures._fields, *counters.NAMES} <= set(DECLARED)
-    assert {*Measures._fields, *counters.NAMES} <= set(CHECKPOINT_COLUMNS)
+    assert {*Measures().by_name(), *counters.NAMES} <= set(CHECKPOINT_COLUMNS) <= set(DECLARED)
 
 
 def test_what_is_soon_measured_has_its_column() -> None:
@@ -34,7 +35,7 @@ def test_every_column_says_what_it_means() -> None:
         assert column.help
         assert not column.help.endswith(".")
     for quantity in DECLARED.values():
-        assert quantity.in_runs or quantity.in_curves or quantity.derive is not None
+        assert quantity.in_runs or quantity.in_curves or quantity.name not in COLUMNS
 
 
 def test_numbers_are_read_as_their_quantity_says() -> None:
@@ -47,13 +48,33 @@ def test_numbers_are_read_as_their_quantity_says() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "typed"),
-    [("updates", "12", 12), ("updates", 12.0, 12), ("updates", 2**60 + 1, 2**60 + 1), ("gap", "1e-3", 1e-3),
-     ("gap", 1, 1.0), ("gap", math.nan, None), ("gap", "", None), ("gap", None, None), ("solver", "mpu", "mpu")],
+    [("updates", "12", 12), ("updates", "12.0", 12), ("updates", str(2**60 + 1), 2**60 + 1), ("gap", "1e-3", 1e-3),
+     ("gap", "1", 1.0), ("gap", "nan", None), ("gap", "1e200", None), ("gap", "", None), ("solver", "mpu", "mpu")],
 )  # fmt: skip
-def test_values_and_texts_become_the_type_of_their_column(name: str, value: object, typed: object) -> None:
-    result = RECORD_COLUMNS[name].typed(value)
+def test_texts_become_the_type_of_their_column(name: str, value: str, typed: object) -> None:
+    result = RECORD_COLUMNS[name].of_text(value)
     assert result == typed
     assert type(result) is type(typed)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("updates", 1.5), ("updates", True), ("updates", 2**63), ("gap", "x"), ("solver", 1)]
+)
+def test_a_value_of_another_type_is_refused(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match="belongs"):
+        RECORD_COLUMNS[name].checked(value)
+
+
+def test_what_is_not_finite_or_missing_is_none() -> None:
+    assert [COLUMNS["gap"].checked(value) for value in (None, math.nan, math.inf, 1e200, 0.5)] == [None] * 4 + [0.5]
+
+
+def test_what_follows_from_a_record_is_an_attribute_like_others() -> None:
+    record = Record(test_error=0.25, passes=2.0, n=10, support_vectors=5, threads=1, cpu_seconds=3.0)
+    assert (record.test_error_percent, record.test_accuracy_percent) == (25.0, 75.0)
+    assert (record.examples, record.support_vectors_percent, record.comparable_seconds) == (20.0, 50.0, 3.0)
+    assert Record().test_error_percent is None
+    assert record.known().keys() == {"test_error", "passes", "n", "support_vectors", "threads", "cpu_seconds"}
 
 
 def test_a_column_of_a_published_table_is_a_quantity() -> None:

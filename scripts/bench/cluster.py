@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,12 @@ from mpu_bench.experiment.messages import Finished, encode
 from mpu_bench.experiment.pool.cluster import host
 from mpu_bench.experiment.pool.cluster.asked import About, Asked, Made
 from mpu_bench.experiment.pool.cluster.client import ClusterPool
-from mpu_bench.quantities import CHECKPOINT_COLUMNS
+from mpu_bench.quantities import Record, RunStatus
 
-ROW = dict.fromkeys(CHECKPOINT_COLUMNS) | {"passes": 1.0, "train_seconds": 0.0, "test_error": 0.5}
+ROW = Record(passes=1.0, train_seconds=0.0, test_error=0.5)
 _FEW = 4  # workers that make many runs: each worker of a process costs that process some percent of its time
 ENVIRONMENT = environment.describe(1)
-RECORD = {"status": "done", "reason": "", "threads": 1, **ROW}
+RECORD = replace(ROW, status=RunStatus.DONE, threads=1)
 
 
 def serve(machines: int, address: Any) -> None:

@@ -1,4 +1,4 @@
-"""Every column of the results, declared once: what describes a run, and every quantity that is measured.
+"""Every column of the results, declared once, in `Record`: what describes a run, and every quantity that is measured.
 
 What a reader sees of a quantity (its title, unit, format, which way is better) is read from here by the CSV files, the
 tables in the terminal and on the page, the exports, the figures, the verdicts, and docs/results.md.
@@ -6,10 +6,11 @@ tables in the terminal and on the page, the exports, the figures, the verdicts, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, Literal
+from itertools import count
+from typing import Any, Literal, TypeVar
 
 
 class RunStatus(StrEnum):
@@ -50,6 +51,7 @@ FAILED = tuple(status for status in RunStatus if status not in (*FINISHED, RunSt
 
 
 TOO_LARGE = 1e150  #: what is not below it is taken for infinite: means of it, or its square, could not be told
+_numbers = count()
 
 
 @dataclass(frozen=True)
@@ -58,39 +60,54 @@ class Column:
 
     Attributes
     ----------
-    name : str
-        In CSV files and in the store.
-    type : {"TEXT", "INTEGER", "REAL"}
     help : str
         One line on what it means.
+    name : str
+        In CSV files and in the store; that of the attribute of `Record` that declares it.
+    type : {"TEXT", "INTEGER", "REAL"}
+        By the annotation of that attribute.
     """
 
-    name: str
-    type: Literal["TEXT", "INTEGER", "REAL"]
     help: str
+    name: str = ""
+    type: Literal["TEXT", "INTEGER", "REAL"] = "REAL"
+    number: int = field(default_factory=_numbers.__next__, compare=False, repr=False)  #: in the order of declaration
 
-    def typed(self, value: Any) -> Any:
-        """Return a value, or the text of a CSV cell, as this column's type; None where it is missing or not finite.
+    def of_text(self, text: str) -> Any:
+        """Return the value of a CSV cell as `checked` does.
 
         Raises
         ------
-        ValueError, OverflowError
+        ValueError
             If it is none of this type.
         """
-        if value is None or value == "":
+        if text == "" or self.type == "TEXT":
+            return text or None
+        is_whole = self.type == "INTEGER" and text.lstrip("+-").isdecimal()
+        return self.checked(int(text) if is_whole else float(text))
+
+    def checked(self, value: Any) -> Any:
+        """Return a value that is of this column's type; None where it is missing, not finite or too large to average.
+
+        Raises
+        ------
+        ValueError
+            If it is of another type, or an integer of more than 64 bits, as other tools cannot read it.
+        """
+        is_number = isinstance(value, float) and self.type != "TEXT"
+        if value is None or (is_number and not abs(value) < TOO_LARGE):  # NaN, too, is not below
             return None
-        if self.type == "TEXT":
-            return str(value)
-        if isinstance(value, int) and self.type == "INTEGER":
-            return value
-        number = float(value)
-        if not abs(number) < TOO_LARGE:  # NaN, too, is not
-            return None
-        if self.type == "REAL":
-            return number
-        if number != round(number):
-            raise ValueError(f"'{value}' is no whole number")
-        return int(value) if isinstance(value, str) and value.lstrip("+-").isdecimal() else int(number)
+        if self.type == "INTEGER" and isinstance(value, float) and value.is_integer():
+            value = int(value)
+        is_right = isinstance(value, _TYPES[self.type]) and not isinstance(value, bool)
+        if not is_right or (isinstance(value, int) and value.bit_length() >= _BITS):
+            raise ValueError(f"{_NOUNS[self.type]} belongs")
+        return value
+
+
+_BITS, _PERCENT = 64, 100.0
+_TYPES: dict[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int)}
+_NOUNS = {"TEXT": "a text", "INTEGER": f"an integer of at most {_BITS} bits", "REAL": "a number that is finite"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +137,18 @@ class Quantity(Column):
         The column of published tables that prints it, if there is one.
     in_runs, in_curves, averaged : bool
         Whether runs.csv, curves.csv and (mean and standard deviation) table.csv have it.
-    derive : function or None
-        How it follows from the rest of a run's row, where it is not stored.
+    on_page, in_terminal : int
+        Its place among the columns of tables on the page, and of those in the terminal and in notebooks; 0 for none.
+    in_exports : bool
+        Whether tables in Markdown and LaTeX have it, in the order of the page.
+    rank : int
+        Where the terminal is too narrow, the columns of the highest rank are left out first; those of rank 0 stay.
+    has_spread : bool
+        Whether the terminal shows its standard deviation.
+    goes_with : str
+        Tables show it only where they show this quantity, too; that on the page shows it always with `alone_on_page`.
+    is_none_at_zero : bool
+        Whether the terminal leaves a cell empty that is zero, as of a linear solver that has none of it.
     """
 
     unit: str = ""
@@ -136,12 +163,24 @@ class Quantity(Column):
     in_runs: bool = True
     in_curves: bool = False
     averaged: bool = True
-    derive: Callable[[Mapping[str, Any]], float | None] | None = None
+    on_page: int = 0
+    in_terminal: int = 0
+    in_exports: bool = False
+    rank: int = 0
+    has_spread: bool = False
+    goes_with: str = ""
+    alone_on_page: bool = False
+    is_none_at_zero: bool = False
 
     @property
     def is_seconds(self) -> bool:
         """Whether it is a time, which no other machine or hour repeats."""
         return self.unit == "seconds"
+
+    @property
+    def is_in_percent(self) -> bool:
+        """Whether people read it in percent."""
+        return self.scale == _PERCENT or self.unit == "percent"
 
     @property
     def is_accuracy(self) -> bool:
@@ -162,178 +201,272 @@ class Quantity(Column):
         return f" ±{self.scale * deviation:.2g}" if deviation else ""
 
 
-def _percent(name: str, of: str, title: str, meaning: str, **more: Any) -> Quantity:
-    """Declare the percents of a stored share, which claims and published tables speak of."""
-
-    def derive(run: Mapping[str, Any]) -> float | None:
-        return None if run[of] is None else 100 * run[of]
-
-    fixed: dict[str, Any] = {"unit": "percent", "is_share": True, "format": ".2f", "in_runs": False, "better": "lower"}
-    return Quantity(name, "REAL", meaning, title=title, **fixed | {"derive": derive} | more)
+def _column(meaning: str, default: Any = None) -> Any:
+    """Declare a column that describes a run."""
+    return field(default=default, metadata={"column": Column(meaning)})
 
 
-def _accuracy_percent(run: Mapping[str, Any]) -> float | None:
-    return None if run["test_error"] is None else 100 * (1 - run["test_error"])
+def _measured(meaning: str, **more: Any) -> Any:
+    """Declare a quantity that is measured; ``more`` are attributes of `Quantity`."""
+    return field(default=None, metadata={"column": Quantity(meaning, **more)})
 
 
-def _support_vectors_percent(run: Mapping[str, Any]) -> float | None:
-    return None if run["support_vectors"] is None or not run["n"] else float(100 * run["support_vectors"] / run["n"])
+_derived: dict[str, Quantity] = {}
+_Property = TypeVar("_Property", bound=Callable[..., float | None])
 
 
-def _examples(run: Mapping[str, Any]) -> float | None:
-    return None if run["passes"] is None or run["n"] is None else float(run["passes"] * run["n"])
+def _follows(meaning: str, **more: Any) -> Callable[[_Property], _Property]:
+    """Declare a quantity that follows from the rest of a record, where it is not stored."""
+
+    def declare(function: _Property) -> _Property:
+        _derived[function.__name__] = Quantity(meaning, function.__name__, **{"in_runs": False} | more)
+        return function
+
+    return declare
 
 
-def _comparable_seconds(run: Mapping[str, Any]) -> float | None:
-    if run["threads"] is None or run["disturbed"]:
-        return None
-    seconds: float | None = run["cpu_seconds" if run["threads"] == 1 else "train_seconds"]
-    return seconds
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
 
 
-_DESCRIPTION = (
-    Column("experiment", "TEXT", "name of the config"),
-    Column("dataset", "TEXT", "the dataset's label in the config"),
-    Column("split", "TEXT", "which split of the classes it is, where the config sweeps over them"),
-    Column("n", "INTEGER", "training examples"),
-    Column("d", "INTEGER", "features"),
-    Column("n_test", "INTEGER", "test examples"),
-    Column("classes", "INTEGER", "classes"),
-    Column("solver", "TEXT", "the solver's name"),
-    Column("parameters", "TEXT", "the solver's parameters, as JSON"),
-    Column("kernel", "TEXT", "the kernel with its parameters"),
-    Column("budget_vectors", "INTEGER", "how many support vectors the solver may keep"),
-    Column("seed", "INTEGER", "seed of everything random in the run"),
-    Column("trial", "TEXT", "for a run that only tries values for others: which rows it is tested on"),
-    Column("tuned", "TEXT", "what was tuned, over which values, and how"),
-    Column("tuned_on_test", "INTEGER", "1 if the test rows themselves chose the values, else 0"),
-    Column("problem", "TEXT", "what the objective is the value of; objectives of different problems do not compare"),
-    Column("maximised", "INTEGER", "1 if the larger objective of its problem is the better, else 0"),
-    Column("as_published", "INTEGER", "1 if its settings, seed aside, are those of the config as written, else 0"),
-    Column("overridden", "TEXT", "what a profile or an option changed in the config, where the settings are not its"),
-    Column("earlier", "INTEGER", "1 if the folder's present plan does not have the run, only an earlier one"),
-    Column("chosen", "TEXT", "the values that tuning chose"),
-    Column("status", "TEXT", f"how the run ended: {', '.join(RunStatus)}"),
-    Column("ended_by", "TEXT", f"what ended the run, one of: {', '.join(Ending)}"),
-    Column("reason", "TEXT", "the rule that ended it, what failed, and remarks of the solver"),
-    Column("unsavable", "INTEGER", "1 if its model was to be saved and no file can hold it; the reason says why"),
-    Column("traceback", "TEXT", "where an exception was raised, from the first line of the user's own file on"),
-    Column("machine", "TEXT", "id of the machine and the versions, as in environment.json"),
-    Column("threads", "INTEGER", "how many threads the run may use"),
-    Column("disturbed", "TEXT", "why its seconds may not be compared; empty if they may, or threads is not recorded"),
-)
+_IN_PERCENT: dict[str, Any] = {"unit": "percent", "format": ".2f", "is_share": True}  # what claims and print speak of
+_SHARE: dict[str, Any] = {"unit": "fraction", "is_share": True, "scale": _PERCENT, "format": ".2f"}
 
-_MEASURED = (
-    Quantity("tune_seconds", "REAL", "training seconds of all runs that tuning took", unit="seconds",
-             title="tuning seconds", format=".3g"),
-    Quantity("tune_kernel_evaluations", "INTEGER", "kernel evaluations of all runs that tuning took",
-             title="kernel evaluations of tuning", format=".3g"),
-    Quantity("train_seconds", "REAL", "wall seconds in which the solver trains; without compiling, loading, evaluating",
-             unit="seconds", title="training seconds", format=".3g", better="lower", published="seconds",
-             in_curves=True),
-    Quantity("cpu_seconds", "REAL", "processor seconds of all threads while the solver trains", unit="seconds",
-             title="processor seconds", format=".3g", better="lower", in_curves=True),
-    Quantity("comparable_seconds", "REAL", "cpu_seconds of one thread, train_seconds of several; none if disturbed",
-             unit="seconds", title="comparable seconds", format=".3g", better="lower", in_runs=False,
-             derive=_comparable_seconds),
-    Quantity("involuntary_switches", "INTEGER", "how often its threads were made to leave the processor while training",
-             format=".3g"),
-    Quantity("waiting_seconds", "REAL", "seconds in which its threads were ready and others had the processor (Linux)",
-             unit="seconds", format=".3g"),
-    Quantity("steal_seconds", "REAL", "processor seconds that the host of a virtual machine took meanwhile (Linux)",
-             unit="seconds", title="stolen seconds", format=".3g"),
-    Quantity("probe_seconds", "REAL", "processor seconds of a short fixed computation, before and after (the larger)",
-             unit="seconds", format=".3g"),
-    Quantity("load", "REAL", "how many other threads of the machine wanted a processor meanwhile, on average (Linux)",
-             format=".2f"),
-    Quantity("compile_seconds", "REAL", "seconds of getting ready: compiling, or loading what was compiled before",
-             unit="seconds", title="compiling seconds", format=".3g"),
-    Quantity("kernel_matrix_seconds", "REAL",
-             "seconds of computing the kernel matrix that runs share, off the clock; 0 where another run had it made",
-             unit="seconds", format=".3g"),
-    Quantity("presented", "INTEGER", "examples presented; for batch solvers, iterations", title="examples presented",
-             format=".3g", in_runs=False, in_curves=True, averaged=False),
-    Quantity("examples", "REAL", "examples presented: passes times n", title="examples presented", format=".3g",
-             published="examples_before_stop", in_runs=False, derive=_examples),
-    Quantity("steps", "INTEGER", "presentations that changed the hypothesis", format=".3g", in_runs=False,
-             in_curves=True, averaged=False),
-    Quantity("kernel_evaluations", "INTEGER", "kernel values that the algorithm asks for, cached or not", format=".3g",
-             held="count", in_curves=True),
-    Quantity("kernel_computed", "INTEGER", "kernel values really computed, after caches and symmetry",
-             title="kernel values computed", format=".3g", in_curves=True),
-    Quantity("inner_products", "INTEGER", "d-dimensional inner products of linear solvers", format=".3g", held="count",
-             in_curves=True),
-    Quantity("updates", "INTEGER", "changes of the hypothesis; a multiple update counts its multiplicity", format=".3g",
-             held="count", in_curves=True),
-    Quantity("passes", "REAL", "examples presented / n", format=".3g", held="count", in_curves=True),
-    Quantity("support_vectors", "INTEGER", "vectors of the model; none of a linear one", format=".0f", held="count",
-             published="support_vectors", in_curves=True),
-    _percent("support_vectors_percent", "support_vectors", "support vectors, %", "support vectors in percent of n",
-             derive=_support_vectors_percent, better="", is_share=False),
-    Quantity("objective", "REAL", "primal objective of the model", format=".7g", better="lower", held="value",
-             published="objective", in_curves=True),
-    Quantity("dual_objective", "REAL", "dual objective, a lower bound of the optimum", format=".7g", in_curves=True),
-    Quantity("gap", "REAL", "relative duality gap: objective / dual objective - 1", title="duality gap", format=".1e",
-             better="lower", in_curves=True),
-    Quantity("suboptimality", "REAL", "objective / optimum - 1, where the config asks for the optimum", format=".1e",
-             better="lower", in_curves=True),
-    Quantity("train_error", "REAL", "share of training examples with a wrong label", unit="fraction",
-             is_share=True, title="training error, %", scale=100.0, format=".2f", better="lower", held="error",
-             rows="n", in_curves=True),
-    Quantity("test_error", "REAL", "share of test examples with a wrong label", unit="fraction",
-             is_share=True, title="test error, %",
-             scale=100.0, format=".2f", better="lower", held="error", rows="n_test", in_curves=True),
-    _percent("test_error_percent", "test_error", "test error, %", "test_error in percent", rows="n_test",
-             published="test_error_percent"),
-    _percent("test_accuracy_percent", "test_error", "test accuracy, %", "percent of test examples with the right label",
-             derive=_accuracy_percent, better="higher", rows="n_test", published="accuracy_percent"),
-    Quantity("constant_error", "REAL", "share of test examples that are not of the most frequent class among them",
-             unit="fraction",
-             is_share=True, title="test error of a constant, %", scale=100.0, format=".2f"),
-    Quantity("balanced_error", "REAL", "mean over the classes of the share of their test examples with a wrong label",
-             unit="fraction",
-             is_share=True, title="balanced test error, %", scale=100.0, format=".2f", better="lower"),
-    Quantity("positives_found", "REAL", "share of the positive test examples with the right label", unit="fraction",
-             is_share=True, title="positives found, %", scale=100.0, format=".2f"),
-    Quantity("online_error", "REAL", "wrong predictions / examples presented, of online solvers", unit="fraction",
-             is_share=True, title="online error, %", scale=100.0, format=".2f", better="lower", held="error",
-             rows="n", in_curves=True),
-    _percent("online_error_percent", "online_error", "online error, %", "online_error in percent"),
-    Quantity("margin", "REAL", "smallest y w.x / ||w|| over the training examples", in_curves=True),
-    Quantity("margin_fraction", "REAL", "certified lower bound of margin / maximum margin",
-             title="certified margin fraction", format=".4f", in_curves=True),
-    Quantity("margin_fraction_wanted", "REAL", "lower bound of margin / maximum margin that is promised before running",
-             title="promised margin fraction", format=".4f", in_curves=True),
-    Quantity("update_bound", "REAL", "how many updates a theorem allows", title="bound on the updates", format=".3g",
-             in_curves=True),
-    Quantity("nu", "REAL", "mean hinge loss / ||w||", published="nu", in_curves=True),
-    Quantity("overhead_seconds", "REAL", "wall seconds of the run beside training and compiling: to load, evaluate and "
-             "save", unit="seconds", title="seconds beside training", format=".3g", averaged=False),
-    Quantity("peak_memory_mb", "REAL", "largest resident memory of the run's process, with the interpreter, and "
-             "without what earlier runs in it left behind", unit="2^20 bytes", title="peak memory, MB"),
-    Quantity("model_bytes", "INTEGER", "size of the numbers of the model", unit="bytes", format=".3g"),
-    Quantity("prediction_seconds", "REAL", "processor seconds to predict one test example", unit="seconds",
-             title="seconds a prediction", format=".2g"),
-)  # fmt: skip
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What is known of a run, or of one of its checkpoints: a value for every column, None where there is none.
+
+    The class is the declaration: a further quantity is one attribute here, with what readers see of it.
+    """
+
+    # fmt: off
+    experiment: str | None = _column("name of the config")
+    dataset: str = _column("the dataset's label in the config", "")
+    split: str | None = _column("which split of the classes it is, where the config sweeps over them")
+    n: int | None = _column("training examples")
+    d: int | None = _column("features")
+    n_test: int | None = _column("test examples")
+    classes: int | None = _column("classes")
+    solver: str = _column("the solver's name", "")
+    parameters: str = _column("the solver's parameters, as JSON", "")
+    kernel: str = _column("the kernel with its parameters", "")
+    budget_vectors: int | None = _column("how many support vectors the solver may keep")
+    seed: int | None = _column("seed of everything random in the run")
+    trial: str | None = _column("for a run that only tries values for others: which rows it is tested on")
+    tuned: str | None = _column("what was tuned, over which values, and how")
+    tuned_on_test: int | None = _column("1 if the test rows themselves chose the values, else 0")
+    problem: str | None = _column("what the objective is the value of; objectives of different problems do not compare")
+    maximised: int | None = _column("1 if the larger objective of its problem is the better, else 0")
+    as_published: int | None = _column("1 if its settings, seed aside, are those of the config as written, else 0")
+    overridden: str | None = _column(
+        "what a profile or an option changed in the config, where the settings are not its")
+    earlier: int | None = _column("1 if the folder's present plan does not have the run, only an earlier one")
+    chosen: str | None = _column("the values that tuning chose")
+    status: RunStatus = _column(f"how the run ended: {', '.join(RunStatus)}", RunStatus.NOT_RUN)  # noqa: RUF009
+    ended_by: Ending | None = _column(f"what ended the run, one of: {', '.join(Ending)}")  # noqa: RUF009
+    reason: str = _column("the rule that ended it, what failed, and remarks of the solver", "")
+    unsavable: int | None = _column("1 if its model was to be saved and no file can hold it; the reason says why")
+    traceback: str | None = _column("where an exception was raised, from the first line of the user's own file on")
+    machine: str | None = _column("id of the machine and the versions, as in environment.json")
+    threads: int | None = _column("how many threads the run may use")
+    disturbed: str | None = _column(
+        "why its seconds may not be compared; empty if they may, or threads is not recorded")
+    tune_seconds: float | None = _measured("training seconds of all runs that tuning took", unit="seconds",
+        title="tuning seconds", format=".3g")
+    tune_kernel_evaluations: int | None = _measured("kernel evaluations of all runs that tuning took",
+        title="kernel evaluations of tuning", format=".3g")
+    train_seconds: float | None = _measured(
+        "wall seconds in which the solver trains; without compiling, loading, evaluating", unit="seconds",
+        title="training seconds", format=".3g", better="lower", published="seconds", in_curves=True, on_page=12,
+        in_terminal=6, in_exports=True)
+    cpu_seconds: float | None = _measured("processor seconds of all threads while the solver trains", unit="seconds",
+        title="processor seconds", format=".3g", better="lower", in_curves=True)
+
+    @property
+    @_follows("cpu_seconds of one thread, train_seconds of several; none if disturbed", unit="seconds",
+        title="comparable seconds", format=".3g", better="lower")
+    def comparable_seconds(self) -> float | None:
+        """Return the seconds that may be set against those of other runs, if any."""
+        if self.threads is None or self.disturbed:
+            return None
+        return self.cpu_seconds if self.threads == 1 else self.train_seconds
+
+    involuntary_switches: int | None = _measured(
+        "how often its threads were made to leave the processor while training", format=".3g")
+    waiting_seconds: float | None = _measured(
+        "seconds in which its threads were ready and others had the processor (Linux)", unit="seconds", format=".3g")
+    steal_seconds: float | None = _measured(
+        "processor seconds that the host of a virtual machine took meanwhile (Linux)", unit="seconds",
+        title="stolen seconds", format=".3g")
+    probe_seconds: float | None = _measured(
+        "processor seconds of a short fixed computation, before and after (the larger)", unit="seconds", format=".3g")
+    load: float | None = _measured(
+        "how many other threads of the machine wanted a processor meanwhile, on average (Linux)", format=".2f")
+    compile_seconds: float | None = _measured(
+        "seconds of getting ready: compiling, or loading what was compiled before", unit="seconds",
+        title="compiling seconds", format=".3g")
+    kernel_matrix_seconds: float | None = _measured(
+        "seconds of computing the kernel matrix that runs share, off the clock; 0 where another run had it made",
+        unit="seconds", format=".3g")
+    presented: int | None = _measured("examples presented; for batch solvers, iterations", title="examples presented",
+        format=".3g", in_runs=False, in_curves=True, averaged=False)
+
+    @property
+    @_follows("examples presented: passes times n", title="examples presented", format=".3g",
+        published="examples_before_stop")
+    def examples(self) -> float | None:
+        """Return how many examples were presented."""
+        return None if self.passes is None or self.n is None else float(self.passes * self.n)
+
+    steps: int | None = _measured("presentations that changed the hypothesis", format=".3g", in_runs=False,
+        in_curves=True, averaged=False)
+    kernel_evaluations: int | None = _measured("kernel values that the algorithm asks for, cached or not", format=".3g",
+        held="count", in_curves=True, on_page=13, in_terminal=14, rank=5, in_exports=True, is_none_at_zero=True)
+    kernel_computed: int | None = _measured("kernel values really computed, after caches and symmetry",
+        title="kernel values computed", format=".3g", in_curves=True)
+    inner_products: int | None = _measured("d-dimensional inner products of linear solvers", format=".3g", held="count",
+        in_curves=True, on_page=14)
+    updates: int | None = _measured("changes of the hypothesis; a multiple update counts its multiplicity",
+        format=".3g", held="count", in_curves=True, on_page=10, in_terminal=10, rank=8, goes_with="margin_fraction")
+    passes: float | None = _measured("examples presented / n", format=".3g", held="count", in_curves=True, on_page=16,
+        in_terminal=13, rank=6)
+    support_vectors: int | None = _measured("vectors of the model; none of a linear one", format=".0f", held="count",
+        published="support_vectors", in_curves=True, on_page=15, in_terminal=15, rank=4, in_exports=True,
+        is_none_at_zero=True)
+
+    @property
+    @_follows("support vectors in percent of n", unit="percent", format=".2f", title="support vectors, %")
+    def support_vectors_percent(self) -> float | None:
+        """Return what part of the training examples the model keeps."""
+        if self.support_vectors is None or not self.n:
+            return None
+        return float(100 * self.support_vectors / self.n)
+
+    objective: float | None = _measured("primal objective of the model", format=".7g", better="lower", held="value",
+        published="objective", in_curves=True, on_page=1, in_terminal=1, rank=1, in_exports=True, has_spread=True)
+    dual_objective: float | None = _measured("dual objective, a lower bound of the optimum", format=".7g",
+        in_curves=True)
+    gap: float | None = _measured("relative duality gap: objective / dual objective - 1", title="duality gap",
+        format=".1e", better="lower", in_curves=True, on_page=3, in_terminal=3, rank=3)
+    suboptimality: float | None = _measured("objective / optimum - 1, where the config asks for the optimum",
+        format=".1e", better="lower", in_curves=True, on_page=2, in_terminal=2, rank=2)
+    train_error: float | None = _measured("share of training examples with a wrong label", title="training error, %",
+        better="lower", held="error", rows="n", in_curves=True, **_SHARE)
+    test_error: float | None = _measured("share of test examples with a wrong label", title="test error, %",
+        better="lower", held="error", rows="n_test", in_curves=True, **_SHARE)
+
+    @property
+    @_follows("test_error in percent", rows="n_test", published="test_error_percent", title="test error, %",
+        better="lower", on_page=4, in_terminal=4, in_exports=True, has_spread=True, **_IN_PERCENT)
+    def test_error_percent(self) -> float | None:
+        """Return the test error as people speak of it."""
+        return _percent(self.test_error)
+
+    @property
+    @_follows("percent of test examples with the right label", better="higher", rows="n_test",
+        published="accuracy_percent", title="test accuracy, %", **_IN_PERCENT)
+    def test_accuracy_percent(self) -> float | None:
+        """Return what the test error leaves."""
+        return None if self.test_error is None else 100 * (1 - self.test_error)
+
+    constant_error: float | None = _measured(
+        "share of test examples that are not of the most frequent class among them",
+        title="test error of a constant, %", **_SHARE)
+    balanced_error: float | None = _measured(
+        "mean over the classes of the share of their test examples with a wrong label", title="balanced test error, %",
+        better="lower", **_SHARE)
+    positives_found: float | None = _measured("share of the positive test examples with the right label",
+        title="positives found, %", **_SHARE)
+    online_error: float | None = _measured("wrong predictions / examples presented, of online solvers",
+        title="online error, %", better="lower", held="error", rows="n", in_curves=True, **_SHARE)
+
+    @property
+    @_follows("online_error in percent", title="online error, %", better="lower", on_page=5, in_terminal=5, rank=3,
+        in_exports=True, has_spread=True, **_IN_PERCENT)
+    def online_error_percent(self) -> float | None:
+        """Return the online error as people speak of it."""
+        return _percent(self.online_error)
+
+    margin: float | None = _measured("smallest y w.x / ||w|| over the training examples", in_curves=True, on_page=7,
+        in_terminal=7, rank=9, goes_with="margin_fraction", alone_on_page=True)
+    margin_fraction: float | None = _measured("certified lower bound of margin / maximum margin",
+        title="certified margin fraction", format=".4f", in_curves=True, on_page=8, in_terminal=8, rank=1)
+    margin_fraction_wanted: float | None = _measured(
+        "lower bound of margin / maximum margin that is promised before running", title="promised margin fraction",
+        format=".4f", in_curves=True, on_page=9, in_terminal=9, rank=2)
+    update_bound: float | None = _measured("how many updates a theorem allows", title="bound on the updates",
+        format=".3g", in_curves=True, on_page=11, in_terminal=11, rank=8, goes_with="margin_fraction")
+    nu: float | None = _measured("mean hinge loss / ||w||", published="nu", in_curves=True, on_page=6, in_terminal=12,
+        rank=2, in_exports=True)
+    overhead_seconds: float | None = _measured(
+        "wall seconds of the run beside training and compiling: to load, evaluate and save", unit="seconds",
+        title="seconds beside training", format=".3g", averaged=False)
+    peak_memory_mb: float | None = _measured(
+        "largest resident memory of the run's process, with the interpreter, and without what earlier runs in it left "
+        "behind",
+        unit="2^20 bytes", title="peak memory, MB", on_page=17)
+    model_bytes: int | None = _measured("size of the numbers of the model", unit="bytes", format=".3g")
+    prediction_seconds: float | None = _measured("processor seconds to predict one test example", unit="seconds",
+        title="seconds a prediction", format=".2g")
+    run_id: str | None = _column("key of the result: a hash of all that it depends on")
+    # fmt: on
+
+    # of no column: where its folder tells them, the machine that it was made on and the version that it was made by
+    made_on: str | None = None
+    made_by: str | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has a result."""
+        return self.status in FINISHED
+
+    def value(self, name: str) -> Any:
+        """Return the value of a column, or of a quantity that follows; None where there is none of this name."""
+        return getattr(self, name, None)
+
+    def row(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return the values of some columns by name, for a table."""
+        return {name: getattr(self, name) for name in names}
+
+    def known(self) -> dict[str, Any]:
+        """Return what is known, by column."""
+        values = ((name, getattr(self, name)) for name in COLUMNS)
+        return {name: value for name, value in values if value not in (None, "", RunStatus.NOT_RUN)}
+
+
+def _declared() -> Iterator[Column]:
+    """Yield the columns that `Record` declares, with their names and types."""
+    types: dict[str, Any] = {"str": "TEXT", "RunStatus": "TEXT", "Ending": "TEXT", "int": "INTEGER", "float": "REAL"}
+    for each in fields(Record):
+        if (column := each.metadata.get("column")) is not None:
+            yield replace(column, name=each.name, type=types[str(each.type).partition(" ")[0]])
+
+
+#: every column that is stored, by name: of runs.csv, and of curves.csv
+COLUMNS: dict[str, Column] = {column.name: column for column in _declared()}
 
 #: every quantity, by name
-DECLARED = {quantity.name: quantity for quantity in _MEASURED}
+DECLARED: dict[str, Quantity] = {
+    each.name: each
+    for each in sorted((*COLUMNS.values(), *_derived.values()), key=lambda each: each.number)
+    if isinstance(each, Quantity)
+}
 
 #: those that table.csv holds the mean of, and that a claim can be about
 QUANTITIES = {name: quantity for name, quantity in DECLARED.items() if quantity.averaged}
 
 #: the columns of runs.csv
 RECORD_COLUMNS: dict[str, Column] = {
-    column.name: column
-    for column in (
-        *_DESCRIPTION,
-        *(quantity for quantity in _MEASURED if quantity.in_runs),
-        Column("run_id", "TEXT", "key of the result: a hash of all that it depends on"),
-    )
+    name: column for name, column in COLUMNS.items() if not isinstance(column, Quantity) or column.in_runs
 }
 
 #: what a checkpoint holds: columns of curves.csv
 CHECKPOINT_COLUMNS = {name: quantity for name, quantity in DECLARED.items() if quantity.in_curves}
+
+#: those that tables for people have, in the order of the page, and of the terminal
+ON_PAGE = tuple(sorted(filter(lambda each: each.on_page, DECLARED.values()), key=lambda each: each.on_page))
+IN_TERMINAL = tuple(sorted(filter(lambda each: each.in_terminal, DECLARED.values()), key=lambda each: each.in_terminal))
 
 #: column of a published table -> the measured quantity beside which it stands
 PUBLISHED_COLUMNS = {quantity.published: name for name, quantity in DECLARED.items() if quantity.published}

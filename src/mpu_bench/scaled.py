@@ -6,10 +6,12 @@ parsed once, by `parse`, and keep that form wherever they are stored as JSON: a 
 
 from __future__ import annotations
 
+import json
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, Literal
 
 from mpu_bench.errors import DataError
@@ -115,6 +117,13 @@ def from_json(mapping: dict[str, Any]) -> Any:
     if word in DIVISORS:
         return Scaled(number, DIVISORS[word])
     return Derived(number) if word == FROM_REGULARIZATION else mapping
+
+
+@lru_cache(maxsize=4096)
+def parameters_in(text: str) -> Mapping[str, Any]:
+    """Return the parameters that a stored JSON text holds; many rows have the same, so they must not be changed."""
+    parameters: dict[str, Any] = json.loads(text, object_hook=from_json)
+    return parameters
 
 
 def parse(value: Any) -> Any:

@@ -117,7 +117,7 @@ def test_no_two_cases_have_one_name(name: str) -> None:
     (suite,) = ET.fromstring(checked.junit_text(copy, strict=False))
     cases = [(case.get("classname"), case.get("name")) for case in suite]
     runs = regression.read(folder)
-    names = [each.name for each in regression.compare(runs, runs)]
+    names = [each.name for each in regression.differences(runs, runs)]
     assert (len(set(cases)), len(set(names))) == (len(cases), len(names))
 
 

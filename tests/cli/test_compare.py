@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.quantities import RECORD_COLUMNS
 from mpu_bench.results.store import Store
+from records import records
 
 MACHINE = {
     "id": "here", "versions": {}, "instruction_set": "x", "processor": "p", "cores": 2, "memory_gb": 1.0, "system": "s"
@@ -23,9 +23,8 @@ def results(folder: Path, seeds: int = 7, better: float = 0.0, hosts: Mapping[st
 
     ``hosts`` are the computers that solvers ran on.
     """
-    records = [
-        dict.fromkeys(RECORD_COLUMNS)
-        | {
+    runs = records(
+        {
             "experiment": "x",
             "dataset": dataset,
             "solver": solver,
@@ -33,7 +32,7 @@ def results(folder: Path, seeds: int = 7, better: float = 0.0, hosts: Mapping[st
             "kernel": "linear",
             "seed": seed,
         }
-        | {"n": 100, "n_test": 100, "run_id": f"{dataset} {solver} {seed}", "status": "done", "reason": ""}
+        | {"n": 100, "n_test": 100, "run_id": f"{dataset} {solver} {seed}", "status": "done"}
         | {"test_error": 0.2 + 0.01 * (seed % 3) + 0.05 * (solver == "dcd") - better, "train_seconds": 2.0 + seed}
         | {"cpu_seconds": (1.0 + seed % 3) * (3 if solver == "dcd" else 1), "threads": 1}
         | {"disturbed": "waited" if seed == seeds - 1 else ""}
@@ -41,11 +40,11 @@ def results(folder: Path, seeds: int = 7, better: float = 0.0, hosts: Mapping[st
         for dataset in ("adult", "web")
         for solver in ("mpu", "dcd")
         for seed in range(seeds)
-    ]
+    )
     with Store(folder, create=True) as store:
-        store.save_plan(records, {"name": "x"})
-        for record in records:
-            name = hosts.get(record["solver"], "here") if hosts else "here"
+        store.save_plan(runs, {"name": "x"})
+        for record in runs:
+            name = hosts.get(record.solver, "here") if hosts else "here"
             store.save(record, [], MACHINE | {"id": name} | ({"host": name} if hosts else {}))
 
 

@@ -82,16 +82,16 @@ def test_from_configs_to_tables(shipped_configs: Path, tmp_path: Path) -> None:
     assert (tmp_path / "results" / "page" / "index.html").is_file()
     with Store(tmp_path / "results" / "sbp-tiny-ci") as store:
         physics, checkerboard, covertype = store.records()
-        assert store.fact("options") == ["--profile", "ci"]
-    assert [each["status"] for each in (physics, checkerboard, covertype)] == ["unavailable", "done", "unavailable"]
-    assert "phy_train" in physics["reason"]
-    assert "covtype" in covertype["reason"]
+        assert store.facts()["options"] == ["--profile", "ci"]
+    assert [each.status for each in (physics, checkerboard, covertype)] == ["unavailable", "done", "unavailable"]
+    assert "phy_train" in physics.reason
+    assert "covtype" in covertype.reason
     _, again = reproduce()
     assert "1 run kept from before, 0 runs to do" in again
     words = ["run", "sbp-tiny", "--profile", "ci", "--offline", "--only", "dataset=checkerboard"]
     assert CliRunner().invoke(app, words).exit_code == 0
     with Store(tmp_path / "results" / "sbp-tiny-ci") as store:
-        assert [record["status"] for record in store.records()] == ["unavailable", "done", "unavailable"]
+        assert [record.status for record in store.records()] == ["unavailable", "done", "unavailable"]
 
 
 def test_a_run_that_fails_is_exit_code_1_and_a_verdict_never(shipped_configs: Path, tmp_path: Path) -> None:

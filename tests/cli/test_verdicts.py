@@ -9,7 +9,7 @@ from mpu_bench.display.terminal import Terminal
 from mpu_bench.report.overview import PaperTable
 from mpu_bench.verdict import folders
 from mpu_bench.verdict.baseline import Change, Check
-from mpu_bench.verdict.cells import NOT_PART_OF_RUN, Cell
+from mpu_bench.verdict.cells import Cell
 from mpu_bench.verdict.folders import remark_text
 from mpu_bench.verdict.regression import Difference, Fault
 
@@ -30,7 +30,7 @@ def test_only_what_does_not_come_out_is_listed_unless_all_is_asked_for() -> None
 
 
 def test_numbers_of_datasets_that_a_config_does_not_have_are_a_count() -> None:
-    cells = [replace(CELL, verdict="agrees"), replace(CELL, dataset="web", remark=NOT_PART_OF_RUN)]
+    cells = [replace(CELL, verdict="agrees"), replace(CELL, dataset="web", is_elsewhere=True)]
     assert folders.summarize_verdicts(cells) == "agrees 1, of other datasets 1"
     assert "web" not in printed(verdicts.print_cells, "mpu-table1", cells, True)
 

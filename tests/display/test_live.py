@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,7 @@ from mpu_bench.display.terminal import Terminal, say
 from mpu_bench.experiment.messages import Compiled, Phase, Progress
 from mpu_bench.experiment.run import Run, RunSettings
 from mpu_bench.experiment.runner import Todo
+from mpu_bench.quantities import Record, RunStatus
 
 RUN = Run(
     "tried",
@@ -23,11 +23,11 @@ RUN = Run(
     RunSettings(),
     seed=3,
 )
-DONE = {"status": "done", "reason": "", "train_seconds": 2.0, "objective": 12.5, "gap": 1e-3, "test_error": 0.05}
-CRASHED = {"status": "crashed", "reason": "its process was ended by SIGKILL"}
+DONE = Record(status=RunStatus.DONE, train_seconds=2.0, objective=12.5, gap=1e-3, test_error=0.05)
+CRASHED = Record(status=RunStatus.CRASHED, reason="its process was ended by SIGKILL")
 
 
-def printed(terminal: bool, records: Sequence[dict[str, Any]], table: bool = True, kept: int = 0) -> str:
+def printed(terminal: bool, records: Sequence[Record], table: bool = True, kept: int = 0) -> str:
     runs = [replace(RUN, seed=seed) for seed in range(len(records))]
     console = Terminal(file=io.StringIO(), width=200, height=20, force_terminal=terminal, color_system=None)
     with Display(console, table).listening() as listener:

@@ -10,6 +10,7 @@ from mpu_bench.config.choices import DatasetChoice, KernelChoice, SolverChoice
 from mpu_bench.display import overall
 from mpu_bench.display.overall import Overall, duration
 from mpu_bench.experiment.run import Run, RunSettings
+from records import record
 
 RUN = Run(
     "tried", DatasetChoice("digits", {}, "digits", ()), SolverChoice("dcd", {}, KernelChoice()), RunSettings(), seed=0
@@ -46,15 +47,17 @@ def test_the_time_left_is_what_runs_have_taken(clock: Clock, seconds: list[float
     tried = Overall(RUNS, seconds)
     clock.now = 20.0
     for run in RUNS[:4]:
-        tried.has_ended(run, "", {"status": "done", "train_seconds": 1.0})
+        tried.has_ended(run, "", record({"status": "done", "train_seconds": 1.0}))
     assert tried.seconds_left() == pytest.approx(left)
 
 
 def test_a_group_adds_up_its_runs(clock: Clock) -> None:
     tried = Overall(RUNS, [None] * 8)
-    tried.has_ended(RUNS[0], "", {"status": "done", "train_seconds": 1.0, "test_error": 0.5})
-    tried.has_ended(RUNS[1], "", {"status": "done", "train_seconds": 2.0, "test_error": 0.1, "trial": "hold-out"})
-    tried.has_ended(RUNS[2], "", {"status": "crashed", "reason": "why"})
+    tried.has_ended(RUNS[0], "", record({"status": "done", "train_seconds": 1.0, "test_error": 0.5}))
+    tried.has_ended(
+        RUNS[1], "", record({"status": "done", "train_seconds": 2.0, "test_error": 0.1, "trial": "hold-out"})
+    )
+    tried.has_ended(RUNS[2], "", record({"status": "crashed", "reason": "why"}))
     (tally,) = tried.tallies.values()
     assert (tally.total, tally.done, tally.failed, tally.seconds, tally.trained) == (8, 2, 1, 1.0, 1)
     assert (tally.errors, tally.measured) == (0.5, 1)
@@ -71,8 +74,8 @@ def test_nothing_is_said_of_the_time_left_before_a_run_of_each_solver_has_ended(
     tried = Overall([*RUNS[:6], *slow], [None] * 8)
     clock.now = 6.0
     for run in RUNS[:6]:
-        tried.has_ended(run, "", {"status": "done", "train_seconds": 1.0})
+        tried.has_ended(run, "", record({"status": "done", "train_seconds": 1.0}))
     assert tried.seconds_left() is None
     clock.now = 66.0
-    tried.has_ended(slow[0], "", {"status": "done", "train_seconds": 60.0})
+    tried.has_ended(slow[0], "", record({"status": "done", "train_seconds": 60.0}))
     assert tried.seconds_left() == pytest.approx(60.0, rel=0.3)

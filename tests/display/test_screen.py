@@ -12,6 +12,7 @@ from mpu_bench.display.overall import Overall
 from mpu_bench.display.screen import screen
 from mpu_bench.display.terminal import Terminal
 from mpu_bench.experiment.run import Run, RunSettings
+from records import record
 
 
 def shown(datasets: int, solvers: int, width: int, height: int) -> list[str]:
@@ -24,7 +25,7 @@ def shown(datasets: int, solvers: int, width: int, height: int) -> list[str]:
         for two in range(solvers)
     ]  # fmt: skip
     overall = Overall(runs, [60.0] * len(runs))
-    overall.has_ended(runs[0], "", {"status": "done", "train_seconds": 30.0, "test_error": 0.25})
+    overall.has_ended(runs[0], "", record({"status": "done", "train_seconds": 30.0, "test_error": 0.25}))
     overall.is_at(runs[-1], "the last one", "training " * 20, seconds=5.0)
     console = Terminal(file=io.StringIO(), width=width, height=height, force_terminal=True, color_system=None)
     console.print(screen(overall, console))

@@ -8,10 +8,11 @@ import pytest
 
 from mpu_bench.display import table
 from mpu_bench.display.terminal import Terminal
-from mpu_bench.quantities import RECORD_COLUMNS
+from mpu_bench.quantities import Record
+from records import record as of_columns
 
 
-def record(**values: object) -> dict[str, object]:
+def record(**values: object) -> Record:
     known = {
         "dataset": "adult",
         "n": 32561,
@@ -30,10 +31,10 @@ def record(**values: object) -> dict[str, object]:
         "train_seconds": 0.1,
         "passes": 10.0,
     }
-    return dict.fromkeys(RECORD_COLUMNS) | known | values
+    return of_columns(known | values)
 
 
-def printed(records: list[dict[str, object]], width: int, published: Sequence[str] = ()) -> str:
+def printed(records: list[Record], width: int, published: Sequence[str] = ()) -> str:
     text = io.StringIO()
     table.print_table(records, published, Terminal(file=text, width=width))
     return text.getvalue()

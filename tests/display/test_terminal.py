@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from typing import Any
 
 import pytest
 from rich.table import Table
@@ -16,9 +15,10 @@ from mpu_bench.display.terminal import LONGEST_REASON, Terminal, confirmed, styl
 from mpu_bench.experiment.messages import Phase
 from mpu_bench.experiment.run import Run, RunSettings
 from mpu_bench.experiment.runner import Todo
-from mpu_bench.quantities import RECORD_COLUMNS
+from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.verdict.cells import Cell
 from mpu_bench.verdict.regression import Difference, Fault, Results
+from records import record
 
 #: texts, each with what is shown of it
 ODD = [
@@ -59,18 +59,18 @@ def test_text_from_outside_is_shown_as_words(text: str, shown: str) -> None:
 
 @pytest.mark.parametrize(("text", "shown"), ODD)
 def test_every_table_shows_names_and_reasons_as_words(text: str, shown: str) -> None:
-    record: dict[str, Any] = dict.fromkeys(RECORD_COLUMNS) | {
+    made_up = record({
         "dataset": text, "solver": text, "parameters": "{}", "kernel": text, "seed": 0, "status": "crashed",
         "reason": text, "tuned": text,
-    }  # fmt: skip
+    })  # fmt: skip
     terminal = made()
-    table.print_table([record], [], terminal)
-    for line in table.remarks([record], [], []):
+    table.print_table([made_up], [], terminal)
+    for line in table.remarks([made_up], [], []):
         terminal.tell(line)
     cell = Cell("value", text, 1, text, text, column=text, verdict="differs", remark=text)
     verdicts.print_cells(text, [cell], True, terminal)
     none = Results(text, [], [])  # type: ignore[arg-type]
-    verdicts.print_differences(none, none, [Difference(text, {}, (Fault(text),), None)], terminal)
+    verdicts.print_differences(none, none, [Difference(text, Record(), (Fault(text),), None)], terminal)
     assert text_of(terminal).count(shown) >= 13
     assert text not in text_of(terminal) or text == shown
 
@@ -86,15 +86,15 @@ def test_what_goes_on_is_words_too(text: str, shown: str) -> None:
         with listener.progress.transfer(text, 5) as advance:
             advance(5)
         listener.progress.note(text)
-        listener.finished(run, {"status": "crashed", "reason": text})
+        listener.finished(run, Record(status=RunStatus.CRASHED, reason=text))
     assert text_of(terminal).count(shown) >= 5
 
 
 def test_a_reason_is_a_line_of_sane_length() -> None:
-    record = dict.fromkeys(RECORD_COLUMNS) | {
+    made_up = record({
         "dataset": "a", "solver": "b", "parameters": "{}", "status": "crashed", "reason": "word\n" * 60_000,
-    }  # fmt: skip
-    (line,) = table.remarks([record], [], [])
+    })  # fmt: skip
+    (line,) = table.remarks([made_up], [], [])
     assert len(line) < LONGEST_REASON + 100
     assert "\n" not in line
 

@@ -63,7 +63,7 @@ def execute(tmp_path: Path, pool: LocalPool, read: Callable[[str], Experiment]):
         listener = runner.Listener(finished=lambda run, _record: done.append(str(run)))
         complete = runner.execute(experiment, runs, chosen, home, tmp_path / folder, pool, listener)
         with Store(tmp_path / folder) as store:
-            assert complete == ({record["run_id"] for record in store.records()} <= store.finished()) or filters
+            assert complete == ({record.run_id for record in store.records()} <= store.finished()) or filters
             return store.records(), done
 
     return run

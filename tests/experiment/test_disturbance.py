@@ -14,6 +14,7 @@ import pytest
 from mpu_bench.core.clock import Clock
 from mpu_bench.experiment import disturbance
 from mpu_bench.experiment.disturbance import Probe, load_of_others, warning, why
+from mpu_bench.quantities import Record
 
 FASTEST = 0.016
 TICK = 1 / 100
@@ -26,10 +27,10 @@ def ticks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mpu_bench.usage.TICKS_PER_SECOND", 100)
 
 
-def run(seconds: float, **values: Any) -> dict[str, Any]:
-    """Return the row of a run of one thread that was not disturbed, but for what is given."""
+def run(seconds: float, **values: Any) -> Record:
+    """Return a run of one thread that was not disturbed, but for what is given."""
     quiet = {"waiting_seconds": 0.0, "steal_seconds": 0.0, "load": 0.0, "probe_seconds": 1.1 * FASTEST}
-    return {"threads": 1, "train_seconds": seconds, "cpu_seconds": seconds, **quiet, **values}
+    return Record(**{"threads": 1, "train_seconds": seconds, "cpu_seconds": seconds, **quiet, **values})
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def run(seconds: float, **values: Any) -> dict[str, Any]:
         run(10.0, waiting_seconds=math.nan, steal_seconds=None, load=math.nan, probe_seconds=math.nan),
     ],
 )  # fmt: skip
-def test_a_run_that_little_has_disturbed(row: dict[str, Any]) -> None:
+def test_a_run_that_little_has_disturbed(row: Record) -> None:
     assert why(row, FASTEST) == ""
 
 
@@ -67,7 +68,7 @@ def test_a_run_that_little_has_disturbed(row: dict[str, Any]) -> None:
         (run(10.0, probe_seconds=2 * FASTEST), "the processor was 2.0 times slower than at its fastest"),
     ],
 )
-def test_what_disturbed_a_run_is_said(row: dict[str, Any], words: str) -> None:
+def test_what_disturbed_a_run_is_said(row: Record, words: str) -> None:
     assert why(row, FASTEST) == words
 
 
@@ -91,10 +92,11 @@ def test_a_busy_process_on_the_same_processor_disturbs() -> None:
         os.sched_setaffinity(0, allowed)
         hog.kill()
         hog.communicate()
-    measured = clock.used._asdict() | {"train_seconds": clock.seconds, "threads": 1, "load": clock.load}
-    reason = why(measured | {"probe_seconds": math.nan}, math.inf)
+    used = {name: value for name, value in clock.used._asdict().items() if name != "seconds"}
+    measured = Record(**used, train_seconds=clock.seconds, threads=1, load=clock.load, probe_seconds=math.nan)
+    reason = why(measured, math.inf)
     assert "wall seconds" in reason  # waited, or lost them to the host
-    assert measured["load"] >= 1 or math.isnan(measured["load"])
+    assert measured.load >= 1 or math.isnan(measured.load)
 
 
 def test_a_probe_takes_some_milliseconds_and_knows_the_fastest() -> None:

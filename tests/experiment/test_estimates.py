@@ -15,6 +15,7 @@ from mpu_bench.experiment.estimates import Estimate, Estimates, Expected, typica
 from mpu_bench.experiment.planned import PlannedRun
 from mpu_bench.files import csv_text
 from mpu_bench.resources import bundled
+from records import record
 
 TEXT = """
 name: estimated
@@ -41,7 +42,7 @@ def typical(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def seconds(experiment: Experiment, *records: dict[str, Any]) -> list[float | None]:
     runs = plan.plan(experiment)
-    return Estimates(experiment, runs, records).seconds(runs)
+    return Estimates(experiment, runs, map(record, records)).seconds(runs)
 
 
 def test_nothing_is_known_of_what_was_never_made(typical: Path, read: Callable[[str], Experiment]) -> None:
@@ -61,7 +62,7 @@ def test_what_a_run_takes_beside_its_training_is_told_of_earlier_ones(
     ]
     experiment = read(TEXT)
     runs = plan.plan(experiment)
-    first, _, unknown = Estimates(experiment, runs, [ROW | each for each in used]).expected(runs)
+    first, _, unknown = Estimates(experiment, runs, [record(ROW | each) for each in used]).expected(runs)
     assert first == Expected(8.0, 2.0, 300.0)
     assert unknown == Expected(None, estimates._OVERHEAD_SECONDS)
 
@@ -71,7 +72,7 @@ def test_processor_seconds_stand_for_disturbed_ones(typical: Path, read: Callabl
     assert seconds(read(TEXT), disturbed) == [51.0, 51.0, None]
     assert seconds(read(TEXT), disturbed | {"threads": 2}) == [120.0, 120.0, None]
     assert seconds(read(TEXT), disturbed | {"disturbed": ""}) == [120.0, 120.0, None]
-    assert typical_rows([disturbed])[0]["seconds"] == "51"
+    assert typical_rows([record(disturbed)])[0]["seconds"] == "51"
 
 
 def test_the_papers_seconds_stand_beside_runs_of_which_nothing_is_known(typical: Path) -> None:
@@ -92,7 +93,7 @@ def test_runs_of_the_same_folder_tell_first_those_with_the_same_parameters(
 
 
 def runner_text(experiment: Experiment) -> str:
-    return PlannedRun(plan.plan(experiment)[0], None, "").record()["parameters"]
+    return PlannedRun(plan.plan(experiment)[0], None, "").record().parameters
 
 
 @pytest.mark.parametrize("size", [{"n": 2000}, {"d": 3}, {"trial": "hold-out 0.2", "n": 80_000, "n_test": 2000}])
@@ -109,7 +110,7 @@ def test_a_trial_is_of_the_size_of_the_rows_that_it_was_taken_from(
     text = "name: estimated\ndataset: checkerboard\nsolvers: [dcd]\ntune: {C: [1, 10], holdout: 0.2}\n"
     runs = plan.plan(read(text))
     trial = ROW | {"trial": "hold-out 0.2", "n": 80_000, "n_test": 20_000}
-    told = Estimates(read(text), runs, [trial]).seconds(runs)
+    told = Estimates(read(text), runs, [record(trial)]).seconds(runs)
     assert [each for run, each in zip(runs, told, strict=True) if run.trial] == [8.0, 8.0]
     assert [each for run, each in zip(runs, told, strict=True) if not run.trial] == [None]
 
@@ -138,13 +139,13 @@ def test_runs_with_other_work_tell_nothing(
         return read(f"name: estimated\ndataset: checkerboard\nsolvers:\n  - bpegasos: {{{parameters}}}\n")
 
     (made,) = plan.plan(config(**values))
-    row = ROW | PlannedRun(made, None, "").record() | {"n": 100_000, "n_test": 20_000, "d": 2}
+    row = ROW | PlannedRun(made, None, "").record().known() | {"n": 100_000, "n_test": 20_000, "d": 2}
     name, _, value = changed.partition(": ")
     assert seconds(config(**values | {name: value}), row) == [known]
 
 
 def test_a_file_that_was_changed_is_no_reason_to_fail(typical: Path, read: Callable[[str], Experiment]) -> None:
-    assert seconds(read(TEXT), *(ROW | {"parameters": each} for each in ("{", "5", None))) == [None] * 3
+    assert seconds(read(TEXT), *(ROW | {"parameters": each} for each in ("{", "5"))) == [None] * 3
 
 
 def test_no_run_is_thought_to_train_longer_than_it_may(typical: Path, read: Callable[[str], Experiment]) -> None:
@@ -152,7 +153,7 @@ def test_no_run_is_thought_to_train_longer_than_it_may(typical: Path, read: Call
 
 
 def test_what_the_project_has_measured_is_known_of_its_own_settings_alone(typical: Path, tmp_path: Path) -> None:
-    rows = typical_rows([ROW, ROW | {"train_seconds": 10.0}, ROW | {"status": "crashed"}])
+    rows = typical_rows(map(record, [ROW, ROW | {"train_seconds": 10.0}, ROW | {"status": "crashed"}]))
     typical.write_text(csv_text(rows, estimates.COLUMNS), encoding="utf-8")
     path = tmp_path / "tried.yaml"
     path.write_text(TEXT, encoding="utf-8")

@@ -50,7 +50,7 @@ def config(tmp_path: Path) -> Path:
 def marked(experiment: Experiment) -> dict[tuple[str, object], tuple[int, str]]:
     runs = plan.plan(experiment)
     return {
-        (run.solver.name, run.solver.parameters.get("C")): (mark["as_published"], mark["overridden"])
+        (run.solver.name, run.solver.parameters.get("C")): (mark.as_published, mark.overridden)
         for run, mark in zip(runs, facts.marks_of(experiment, runs), strict=True)
     }
 
@@ -94,7 +94,7 @@ def test_the_values_that_are_tried_belong_to_the_settings(tmp_path: Path) -> Non
         experiment = read_config(path, settings=[f"tune.C={values}"])
         runs = plan.plan(experiment)
         marks = facts.marks_of(experiment, runs)
-        assert [mark["as_published"] for run, mark in zip(runs, marks, strict=True) if run.trial is None] == [known]
+        assert [mark.as_published for run, mark in zip(runs, marks, strict=True) if run.trial is None] == [known]
 
 
 def test_a_config_that_is_not_whole_without_an_option_is_published_nowhere(tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ import json
 import math
 from contextlib import suppress
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_bench.experiment.messages import Failed, Finished, Phase, Prepared, Progress, Work, decode, encode
+from mpu_bench.quantities import Record, RunStatus
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from mpu_bench.experiment.messages import Failed, Finished, Phase, Prepared, Pro
         Work("begin", 3, "fetch a9a", None, 17),
         Prepared(),
         Failed("error", "two\nlines and \"quotes\" 'of' both kinds"),
-        Finished({"status": "done", "n": 3, "objective": 1.0, "reason": ""}, [{"presented": 4, "gap": None}], 2),
+        Finished(Record(status=RunStatus.DONE, n=3, objective=1.0), [Record(presented=4)], 2),
     ],
 )
 def test_a_message_comes_as_it_was_sent(message) -> None:
@@ -33,12 +33,13 @@ def test_a_message_comes_as_it_was_sent(message) -> None:
 
 
 def test_numbers_that_are_not_finite_are_missing() -> None:
-    sent = Finished({"objective": math.inf, "load": math.nan, "n": 3}, [{"gap": -math.inf}])
-    assert decode(encode(sent)) == Finished({"objective": None, "load": None, "n": 3}, [{"gap": None}])
+    sent = Finished(Record(objective=math.inf, load=math.nan, n=3), [Record(gap=-math.inf)])
+    assert decode(encode(sent)) == Finished(Record(n=3), [Record()])
     assert decode(encode(Progress(1.0, 1.0, math.nan, math.inf))) == Progress(1.0, 1.0)
 
 
 def test_text_is_plain() -> None:
+    assert decode(encode(Finished(Record(reason="\x1b[31m \ud800"), []))).record.reason == "\\x1b[31m \\ud800"
     assert decode(encode(Failed("error", "\x1b[31m \ud800"))) == Failed("error", "\\x1b[31m \\ud800")
     assert len(encode(Failed("error", "x" * 20_000_000))) < 11_000
 
@@ -46,13 +47,13 @@ def test_text_is_plain() -> None:
 @pytest.mark.parametrize(
     ("column", "value"),
     [
-        ("objective", "hello"), ("objective", 1j), ("objective", True), ("objective", [1.0]), ("n", 1.5), ("n", 2**63),
-        ("n", "3"), ("n", True), ("n", math.inf), ("reason", 5), ("no such column", 1), ("seed", np.zeros(2)),
+        ("objective", "hello"), ("objective", True), ("objective", [1.0]), ("n", 1.5), ("n", 2**63), ("n", "3"),
+        ("n", True), ("reason", 5), ("no such column", 1), ("status", "well"), ("parameters", "{"),
     ],
 )  # fmt: skip
 def test_what_a_column_cannot_hold_is_named(column: str, value: object) -> None:
     with pytest.raises(ValueError, match=column):
-        encode(Finished({column: value}, []))
+        decode(b"Finished " + json.dumps({"record": {column: value}, "checkpoints": []}).encode())
 
 
 @pytest.mark.parametrize(
@@ -91,6 +92,6 @@ def test_a_column_holds_its_type_or_is_refused(value: object) -> None:
         record = decode(line).record
     except ValueError:
         return
-    assert record["gap"] is None or (type(record["gap"]) is float and math.isfinite(record["gap"]))
-    assert record["n"] is None or type(record["n"]) is int
-    assert record["reason"] is None or type(record["reason"]) is str
+    assert record.gap is None or math.isfinite(record.gap)
+    assert record.n is None or type(record.n) is int
+    assert type(record.reason) is str

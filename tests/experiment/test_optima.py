@@ -10,18 +10,16 @@ from pathlib import Path
 import pytest
 
 from mpu_bench.experiment.optima import OptimaCache
-from mpu_bench.quantities import CHECKPOINT_COLUMNS
+from records import record, records
 
 RECORD = {
     "status": "done",
-    "reason": "",
     "objective": 378.81556,
     "dual_objective": 378.81555,
     "gap": 378.81556 / 378.81555 - 1,
-    "involuntary_switches": 3.0,
-    "nu": None,
+    "involuntary_switches": 3,
 }
-POINT = dict.fromkeys(CHECKPOINT_COLUMNS) | {"presented": 7, "objective": 378.81556}
+POINT = {"presented": 7, "objective": 378.81556}
 
 
 @pytest.fixture
@@ -36,10 +34,8 @@ def cache(tmp_path: Path, remarks: list[str]) -> OptimaCache:
 
 def test_what_is_kept_is_found_again(cache: OptimaCache, remarks: list[str]) -> None:
     assert cache.load("key") is None
-    cache.save("key", (RECORD, [POINT, POINT]))
-    record, checkpoints = cache.load("key")
-    assert {name: value for name, value in RECORD.items() if value is not None} == record
-    assert checkpoints == [POINT, POINT]
+    cache.save("key", (record(RECORD), records([POINT, POINT])))
+    assert cache.load("key") == (record(RECORD), records([POINT, POINT]))
     assert remarks == []
 
 
@@ -91,7 +87,7 @@ def test_what_cannot_be_written_is_a_remark_and_leaves_nothing(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "fsync", fail)
-    cache.save("key", (RECORD, []))
+    cache.save("key", (record(RECORD), []))
     (remark,) = remarks
     assert f"cannot be written ({os.strerror(number)})" in remark
     assert list((tmp_path / "optima").iterdir()) == []
@@ -109,7 +105,7 @@ def test_what_cannot_be_written_is_a_remark_and_leaves_nothing(
 def test_what_was_changed_by_one_digit_is_found_again(
     cache: OptimaCache, remarks: list[str], tmp_path: Path, was: str, becomes: str
 ) -> None:
-    cache.save("key", (RECORD, [POINT]))
+    cache.save("key", (record(RECORD), records([POINT])))
     path = tmp_path / "optima" / "key.json"
     path.write_text(path.read_text(encoding="utf-8").replace(was, becomes, 1), encoding="utf-8")
     assert cache.load("key") is None
@@ -127,6 +123,6 @@ def test_what_an_earlier_version_wrote_is_found_again(cache: OptimaCache, remark
 def test_an_optimum_that_does_not_certify_itself_is_found_again(
     cache: OptimaCache, remarks: list[str], wrong: dict[str, float]
 ) -> None:
-    cache.save("key", (RECORD | wrong, [POINT]))
+    cache.save("key", (record(RECORD | wrong), records([POINT])))
     assert cache.load("key") is None
     assert "do not give its gap" in remarks[0]

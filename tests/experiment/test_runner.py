@@ -8,6 +8,7 @@ import re
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,10 @@ from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.experiment import machine_code, plan, planned, runner
 from mpu_bench.experiment.messages import Task
 from mpu_bench.experiment.pool import Outcome, Pool
-from mpu_bench.quantities import CHECKPOINT_COLUMNS
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, Record, RunStatus
 from mpu_bench.report import csv_files
 from mpu_bench.results.folder import open_results
+from mpu_bench.results.rows import record_of
 from mpu_bench.results.store import FILE, Store
 
 OPTIMUM = "optimum: true\n"
@@ -72,12 +74,13 @@ class MadeUpPool(Pool):
         self.under_way.remove(task)
         self.log.append(f"ends {task.run.solver.name}")
         values = dict.fromkeys(CHECKPOINT_COLUMNS, self.value) | {"gap": 0.0}
+        point = record_of(values)
         status = self.failing.get(task.run.solver.name)
         if any(task.run.solver.parameters.get(name) == value for name, value in self.failing_parameters.items()):
             status = "diverged"
         if status is not None:
-            return Outcome(task, {"status": status, "reason": "on purpose"}, [])
-        return Outcome(task, {"status": "done", "reason": "", **values}, [values])
+            return Outcome(task, Record(status=RunStatus(status), reason="on purpose"), [])
+        return Outcome(task, replace(point, status=RunStatus.DONE), [point])
 
     def prepare(self, name, options, home, limits, progress) -> str:
         self.log.append(f"prepares {name}")
@@ -96,25 +99,25 @@ class MadeUpPool(Pool):
 def test_every_linear_objective_is_set_against_the_optimum_of_its_own_problem(execute) -> None:
     C = "[0.1, {over-examples: 100}]"
     records, _ = execute(OPTIMUM + f"solvers: [{{dcd: {{C: {C}, tolerance: 0.1}}}}, {{mpu: {{C: 0.1}}}}, perceptron]")
-    assert {record["status"] for record in records} <= {"done", "stopped"}
-    assert [record["solver"] for record in records] == ["optimum", "optimum", "dcd", "dcd", "mpu", "perceptron"]
+    assert {record.status for record in records} <= {"done", "stopped"}
+    assert [record.solver for record in records] == ["optimum", "optimum", "dcd", "dcd", "mpu", "perceptron"]
     for record in records[:2]:
-        assert 0 <= record["gap"] <= 1e-8
+        assert 0 <= record.gap <= 1e-8
     for record in records[2:5]:
-        assert record["suboptimality"] >= 0
-        assert record["suboptimality"] <= record["gap"] + 1e-8
-    assert records[5]["suboptimality"] is None
+        assert record.suboptimality >= 0
+        assert record.suboptimality <= record.gap + 1e-8
+    assert records[5].suboptimality is None
 
 
 def test_suboptimality_ends_a_run(execute) -> None:
     (_, record), _ = execute(OPTIMUM + "solvers: [{dcd: {tolerance: 1.0e-9}}]\nstop: {suboptimality: 0.01}\n")
-    assert (record["status"], record["reason"]) == ("stopped", "suboptimality 0.01")
-    assert 0 <= record["suboptimality"] <= 0.01
+    assert (record.status, record.reason) == ("stopped", "suboptimality 0.01")
+    assert 0 <= record.suboptimality <= 0.01
 
 
 def test_the_optimum_of_a_chosen_run_is_found_too_and_no_other(execute) -> None:
     records, _ = execute(OPTIMUM + "solvers: [{dcd: {C: [0.1, 1]}}, {mpu: {C: 1}}]", ["solver=mpu"])
-    states = [(record["solver"], record["status"]) for record in records]
+    states = [(record.solver, record.status) for record in records]
     assert states.count(("optimum", "done")) == 1
     assert states.count(("optimum", "not run")) == 1
     assert ("mpu", "done") in states
@@ -125,8 +128,8 @@ def test_an_optimum_of_another_experiment_is_not_computed_again(execute, monkeyp
     first, _ = execute(OPTIMUM + "solvers: [dcd]")
     monkeypatch.setattr("mpu_bench.experiment.pool.local.LocalPool.submit", lambda *_: pytest.fail("computed again"))
     second, _ = execute(OPTIMUM + "solvers: [dcd]", folder="others", filters=["solver=optimum"])
-    assert second[0]["objective"] == first[0]["objective"]
-    assert second[0]["train_seconds"] == first[0]["train_seconds"]
+    assert second[0].objective == first[0].objective
+    assert second[0].train_seconds == first[0].train_seconds
 
 
 def test_a_damaged_kept_optimum_is_computed_again(execute, tmp_path: Path) -> None:
@@ -137,8 +140,8 @@ def test_a_damaged_kept_optimum_is_computed_again(execute, tmp_path: Path) -> No
     for number, damaged in enumerate(("{", json.dumps(whole))):
         kept.write_text(damaged, encoding="utf-8")
         records, _ = execute(OPTIMUM + "solvers: [dcd]", folder=f"others {number}")
-        assert records[0]["status"] == "done"
-        assert records[1]["suboptimality"] == right[1]["suboptimality"]
+        assert records[0].status == "done"
+        assert records[1].suboptimality == right[1].suboptimality
     assert json.loads(kept.read_text(encoding="utf-8"))["record"]["status"] == "done"
 
 
@@ -146,14 +149,14 @@ def test_the_same_data_under_two_labels_are_run_once(execute) -> None:
     head = "name: twice\ndatasets: [{digits: {positive: ['8']}}, {digits: {positive: ['8'], as: again}}]\n"
     records, done = execute(head + "solvers: [dcd]\n")
     assert len(done) == 1
-    assert [record["dataset"] for record in records] == ["digits", "again"]
-    assert records[0]["objective"] == records[1]["objective"]
+    assert [record.dataset for record in records] == ["digits", "again"]
+    assert records[0].objective == records[1].objective
 
 
 def test_only_the_data_of_the_chosen_runs_are_fetched(execute) -> None:
     head = "name: tried\ndatasets: [adult, {digits: {positive: ['8']}}]\n" + OPTIMUM
     records, _ = execute(head + "solvers: [dcd]\n", ["dataset=digits"])
-    states = [(record["dataset"], record["status"]) for record in records]
+    states = [(record.dataset, record.status) for record in records]
     assert states == [("adult", "not run")] * 2 + [("digits", "done")] * 2
 
 
@@ -164,38 +167,38 @@ def test_kernel_svms_are_set_against_the_optimum_of_their_own_problem(execute) -
         f"{{smo: {one}, bias: true}}}}, {{libsvm: {{C: 2}}}}, {{rff: {one}, pairs: 4}}}}]\n"
     )
     solvers = ["kernel-optimum", "kernel-optimum", "sdca", "pegasos-kernel", "smo", "smo", "libsvm", "rff"]
-    assert [record["solver"] for record in records] == solvers
+    assert [record.solver for record in records] == solvers
     unbiased, biased, sdca, pegasos, smo, with_bias, libsvm, rff = records
-    assert unbiased["objective"] > 1.001 * biased["objective"]
+    assert unbiased.objective > 1.001 * biased.objective
     for record in (sdca, smo, with_bias, libsvm):
-        assert -1e-9 <= record["suboptimality"] <= record["gap"] + 1e-4
-    assert pegasos["suboptimality"] > 0
-    assert rff["suboptimality"] is None
+        assert -1e-9 <= record.suboptimality <= record.gap + 1e-4
+    assert pegasos.suboptimality > 0
+    assert rff.suboptimality is None
     for record, optimum in ((smo, unbiased), (with_bias, biased), (libsvm, biased)):
-        assert record["nu"] == pytest.approx(optimum["nu"], rel=1e-2)
+        assert record.nu == pytest.approx(optimum.nu, rel=1e-2)
 
 
 def test_nu_is_that_of_the_optimum_which_has_a_row_of_its_own(execute, monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"{GAUSSIAN}solvers: [{DERIVED}]"
     (optimum, sbp), _ = execute(text)
-    assert optimum["solver"] == "kernel-optimum"
-    assert sbp["nu"] == optimum["nu"] > 0
-    assert sbp["reason"] == f"nu {sbp['nu']:.6g} derived in {optimum['train_seconds']:.3g} s, not counted"
+    assert optimum.solver == "kernel-optimum"
+    assert sbp.nu == optimum.nu > 0
+    assert sbp.reason == f"nu {sbp.nu:.6g} derived in {optimum.train_seconds:.3g} s, not counted"
     monkeypatch.setattr("mpu_bench.experiment.pool.local.LocalPool.submit", lambda *_: pytest.fail("derived again"))
     execute(text, folder="others", filters=["solver=kernel-optimum"])
     (_, again), _ = execute(text)
-    assert again["run_id"] == sbp["run_id"]
+    assert again.run_id == sbp.run_id
 
 
 def test_a_run_gets_a_part_of_the_seconds_of_a_peer(execute) -> None:
     stop = "stop: {seconds_of: {solver: libsvm, factor: 0.25}}\n"
     text = f"{GAUSSIAN}{stop}solvers: [libsvm, {{sbp: {{nu: 0.1, passes: 1000000}}}}]\n"
     (libsvm, sbp), _ = execute(text, ["solver=sbp"])
-    part = 0.25 * libsvm["train_seconds"]
-    assert libsvm["status"] == "done"
-    assert sbp["status"] == "stopped"
-    assert sbp["reason"] == f"seconds {part:g}; 0.25 of the {libsvm['train_seconds']:.4g} s of libsvm"
-    assert sbp["train_seconds"] >= part
+    part = 0.25 * libsvm.train_seconds
+    assert libsvm.status == "done"
+    assert sbp.status == "stopped"
+    assert sbp.reason == f"seconds {part:g}; 0.25 of the {libsvm.train_seconds:.4g} s of libsvm"
+    assert sbp.train_seconds >= part
 
 
 def test_a_run_that_lacks_what_it_needs_is_a_row_that_says_so(execute, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,8 +207,8 @@ def test_a_run_that_lacks_what_it_needs_is_a_row_that_says_so(execute, monkeypat
     stop = "stop: {seconds_of: {solver: libsvm, factor: 0.25}}\n"
     text = f"{GAUSSIAN}{stop}solvers: [{{libsvm: {{kernel: {kernel}}}}}, {{sbp: {{nu: 0.1, kernel: {kernel}}}}}]\n"
     records, _ = execute(text)
-    assert [record["status"] for record in records] == ["error", "error"]
-    assert records[1]["reason"] == "needs train_seconds of libsvm, which failed"
+    assert [record.status for record in records] == ["error", "error"]
+    assert records[1].reason == "needs train_seconds of libsvm, which failed"
 
 
 def run_made_up(
@@ -261,33 +264,33 @@ def test_a_run_learns_of_the_fastest_probe_of_this_machine(tmp_path: Path, read)
     run_made_up(tmp_path, read, pool, text)
     with Store(tmp_path / "results") as store:
         (record,), (machine,) = store.records(), store.environments()
-        store.save(record | {"probe_seconds": 0.016}, [], machine)
+        store.save(replace(record, probe_seconds=0.016), [], machine)
     run_made_up(tmp_path, read, pool, text.replace("[dcd]", "[dcd, liblinear]"))
     assert pool.fastest_probes == [math.inf, 0.016]
 
 
 def test_a_run_carries_what_tells_whether_it_was_disturbed(execute) -> None:
     (record,), _ = execute(SMALL + "solvers: [dcd]\n")
-    assert record["threads"] == 1
-    assert 1e-3 < record["probe_seconds"] < 1
-    counted = [record[name] for name in ("waiting_seconds", "steal_seconds", "involuntary_switches", "load")]
+    assert record.threads == 1
+    assert 1e-3 < record.probe_seconds < 1
+    counted = [record.value(name) for name in ("waiting_seconds", "steal_seconds", "involuntary_switches", "load")]
     assert all(number is None or number >= 0 for number in counted)
-    assert record["disturbed"] is None or re.search("seconds|slower|longer", record["disturbed"])
-    assert 0 < record["constant_error"] <= 0.5
-    assert 0 <= record["balanced_error"] <= 0.5
-    assert 0 <= record["positives_found"] <= 1
+    assert record.disturbed is None or re.search("seconds|slower|longer", record.disturbed)
+    assert 0 < record.constant_error <= 0.5
+    assert 0 <= record.balanced_error <= 0.5
+    assert 0 <= record.positives_found <= 1
 
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_several_threads_come_to_the_results_of_one(execute, by_rows: str, threads: int) -> None:
     alone, _ = execute(by_rows, folder="one")
     together, _ = execute(f"threads: {threads}\n{by_rows}", folder="several")
-    assert [[record[name] for name in SAME_FOR_ANY_THREADS] for record in together] == [
-        [each[name] for name in SAME_FOR_ANY_THREADS] for each in alone
+    assert [[record.value(name) for name in SAME_FOR_ANY_THREADS] for record in together] == [
+        [each.value(name) for name in SAME_FOR_ANY_THREADS] for each in alone
     ]
-    assert {record["threads"] for record in together} == {threads}
-    assert {record["threads"] for record in alone} == {1}
-    assert all(record["kernel_computed"] > 0 and "threads" not in (record["reason"] or "") for record in together)
+    assert {record.threads for record in together} == {threads}
+    assert {record.threads for record in alone} == {1}
+    assert all(record.kernel_computed > 0 and "threads" not in (record.reason or "") for record in together)
 
 
 def test_an_exception_ends_what_is_under_way(tmp_path: Path, read, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,7 +312,7 @@ def statuses(tmp_path: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     with Store(tmp_path / "results") as store:
         for record in store.records():
-            found.setdefault("trial" if record["trial"] else record["solver"], []).append(record["status"])
+            found.setdefault("trial" if record.trial else record.solver, []).append(record.status)
     return found
 
 
@@ -326,12 +329,12 @@ def test_a_run_without_its_optimum_is_provisional_until_there_is_one(tmp_path: P
     assert statuses(tmp_path) == {"optimum": ["crashed"], "mpu": ["provisional"], "perceptron": ["done"]}
     with Store(tmp_path / "results") as store:
         row = store.records()[1]
-        assert row["reason"] == "made without the optimum of optimum, crashed: on purpose"
-        assert row["objective"] == 1.0
+        assert row.reason == "made without the optimum of optimum, crashed: on purpose"
+        assert row.objective == 1.0
         assert len(store.finished()) == 1
     with open_results(tmp_path / "results") as results:
-        assert {row["solver"] for row in results.finished()} == {"perceptron"}
-        assert {point["solver"] for point in results.curves()} == {"perceptron"}
+        assert {row.solver for row in results.finished()} == {"perceptron"}
+        assert {point.solver for point in results.curves()} == {"perceptron"}
     assert begun(pool) == ["optimum", "mpu", "perceptron"]
     assert not run_made_up(tmp_path, read, pool, text)
     assert begun(pool) == ["optimum", "mpu"]
@@ -351,9 +354,9 @@ def test_a_choice_from_fewer_values_than_asked_for_is_never_final(tmp_path: Path
         assert statuses(tmp_path)["dcd"] == ["provisional"]
         assert sorted(statuses(tmp_path)["trial"]) == ["diverged", "done"]
         with Store(tmp_path / "results") as store:
-            (row,) = (each for each in store.records() if each["tuned"])
-        assert row["reason"] == "1 of 2 values tried failed: diverged: on purpose"
-        assert row["test_error"] == 1.0
+            (row,) = (each for each in store.records() if each.tuned)
+        assert row.reason == "1 of 2 values tried failed: diverged: on purpose"
+        assert row.test_error == 1.0
     assert begun(pool)[-2:] == ["dcd", "dcd"]
     pool.failing_parameters = {}
     assert run_made_up(tmp_path, read, pool, TUNED)
@@ -371,7 +374,7 @@ def test_what_is_made_again_makes_its_dependents_missing_again(tmp_path: Path, r
     assert begun(pool)[3:] == ["liblinear"]
     assert statuses(tmp_path) == {"liblinear": ["done"], "mpu": ["provisional"], "dcd": ["provisional"]}
     with Store(tmp_path / "results") as store:
-        assert "made again since" in store.records()[1]["reason"]
+        assert "made again since" in store.records()[1].reason
     assert run_made_up(tmp_path, read, pool, text)
     assert sorted(begun(pool)) == ["dcd", "mpu"]
     assert statuses(tmp_path) == {"liblinear": ["done"], "mpu": ["done"], "dcd": ["done"]}
@@ -429,7 +432,7 @@ def test_one_dataset_that_cannot_be_had_is_its_rows_and_no_more(
     datasets = "[checkerboard, separable, {digits: {positive: ['8']}}]"
     assert not run_made_up(tmp_path, read, pool, f"name: tried\ndatasets: {datasets}\nsolvers: [perceptron]\n")
     with Store(tmp_path / "results") as store:
-        reasons = [(row["status"], row["reason"]) for row in store.records()]
+        reasons = [(row.status, row.reason) for row in store.records()]
     assert reasons == [
         ("unavailable", "its process was ended by SIGSEGV"),
         ("unavailable", "dataset separable: OverflowError: date value out of range"),
@@ -451,7 +454,7 @@ def test_runs_of_a_solver_that_is_not_installed_are_unavailable_until_it_is(
     assert not run_made_up(tmp_path, read, pool, text)
     assert [entry for entry in pool.log if entry.startswith("begins")] == ["begins dcd"]
     with Store(tmp_path / "results") as store:
-        told = {(row["solver"], row["status"], row["reason"]) for row in store.records()}
+        told = {(row.solver, row.status, row.reason) for row in store.records()}
     assert told == {("snapml-svm", "unavailable", reason), ("dcd", "done", "")}
     missing.clear()
     assert run_made_up(tmp_path, read, pool, text)
@@ -465,16 +468,6 @@ def test_a_cache_of_optima_that_cannot_be_used_is_a_remark(tmp_path: Path, read)
     assert run_made_up(tmp_path, read, pool, text, notes=notes)
     assert len([note for note in notes if "cannot be written" in note]) == 1
     assert statuses(tmp_path) == {"optimum": ["done"], "mpu": ["done"]}
-
-
-def test_a_result_that_no_column_can_hold_is_an_error_of_its_run(tmp_path: Path, read) -> None:
-    pool = MadeUpPool(1)
-    pool.value = "hello"
-    assert not run_made_up(tmp_path, read, pool, f"{SMALL}solvers: [perceptron, {{dcd: {{C: 1}}}}]\n")
-    with Store(tmp_path / "results") as store:
-        rows = store.records()
-    assert [row["status"] for row in rows] == ["error", "error"]
-    assert "'hello', where" in rows[0]["reason"]
 
 
 def test_no_secret_and_no_home_folder_is_kept(tmp_path: Path, read, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -501,9 +494,9 @@ def test_a_trial_whose_process_died_once_leaves_no_trace(execute, tmp_path: Path
         f"solvers: [{{misbehaving: {{how: crash-once, gate: {gate}, tune: {{passes: [2, 3], holdout: 0.3}}}}}}]\n"
     )
     records, _ = execute(text)
-    told = [(bool(row["trial"]), row["status"]) for row in records]
+    told = [(bool(row.trial), row.status) for row in records]
     assert told == [(True, "crashed"), (True, "done"), (False, "provisional"), (False, "provisional")]
-    assert "1 of 2 values tried failed: crashed" in records[2]["reason"]
+    assert "1 of 2 values tried failed: crashed" in records[2].reason
     records, done = execute(text)
     assert len(done) == 3
     undisturbed, done = execute(text, folder="others")
@@ -511,7 +504,7 @@ def test_a_trial_whose_process_died_once_leaves_no_trace(execute, tmp_path: Path
     assert list(map(without_seconds, records)) == list(map(without_seconds, undisturbed))
 
 
-def without_seconds(row: dict[str, object]) -> dict[str, object]:
+def without_seconds(row: Record) -> dict[str, object]:
     """Return a row without what differs from one undisturbed run to the next."""
     measured = ("seconds", "load", "disturbed", "involuntary_switches", "peak_memory_mb", "machine")
-    return {name: value for name, value in row.items() if not name.endswith(measured)}
+    return {name: value for name, value in row.known().items() if not name.endswith(measured)}

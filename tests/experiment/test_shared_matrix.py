@@ -28,13 +28,13 @@ def test_runs_that_share_come_to_the_same_results_and_none_computes_a_row(execut
     shared, _ = execute(f"{config}kernel_matrix: shared\n", folder="shared")
     assert list(map(results_of, shared)) == list(map(results_of, own))
     for record, alone in zip(shared, own, strict=True):
-        shares = record["solver"] != "rff"  # which has no kernel rows
-        assert (record["kernel_matrix_seconds"] is not None) == shares
-        assert alone["kernel_matrix_seconds"] is None
-        assert ((record["kernel_computed"] or 0) == 0) == (shares or alone["kernel_computed"] == 0)
+        shares = record.solver != "rff"  # which has no kernel rows
+        assert (record.kernel_matrix_seconds is not None) == shares
+        assert alone.kernel_matrix_seconds is None
+        assert ((record.kernel_computed or 0) == 0) == (shares or alone.kernel_computed == 0)
         if shares:
-            assert record["disturbed"] == shared_matrix.DISTURBS
-    took = [record["kernel_matrix_seconds"] for record in shared if record["kernel_matrix_seconds"]]
+            assert record.disturbed == shared_matrix.DISTURBS
+    took = [record.kernel_matrix_seconds for record in shared if record.kernel_matrix_seconds]
     assert len(took) == 1, "one run had it computed"
     assert not (tmp_path / "shared" / shared_matrix.FOLDER).exists()
 
@@ -43,19 +43,19 @@ def test_machines_of_one_run_share_where_each_has_all_rows(execute):
     text = "name: several\ndataset: digits\nkernel: {gaussian: {gamma: 0.001}}\nkernel_matrix: shared\n"
     text += "solvers: [smo: {C: 1, multiclass: [one-against-rest, one-against-one]}]\n"
     (rest, one), _ = execute(text)
-    assert rest["kernel_matrix_seconds"] > 0
-    assert rest["kernel_computed"] == 0
-    assert one["kernel_matrix_seconds"] is None
-    assert one["kernel_computed"] > 0
+    assert rest.kernel_matrix_seconds > 0
+    assert rest.kernel_computed == 0
+    assert one.kernel_matrix_seconds is None
+    assert one.kernel_computed > 0
 
 
 def test_a_matrix_that_is_too_large_is_not_shared_and_the_row_says_so(execute):
     text = "kernel: {gaussian: {gamma: 0.001}}\nsolvers: [smo: {C: 1}]\nkernel_matrix: shared\nkernel_memory: 1 MB\n"
     (record,), _ = execute(text)
-    assert record["status"] == "done"
-    assert "not shared" in record["reason"]
-    assert "0.001 GB are allowed" in record["reason"]
-    assert record["kernel_matrix_seconds"] is None
+    assert record.status == "done"
+    assert "not shared" in record.reason
+    assert "0.001 GB are allowed" in record.reason
+    assert record.kernel_matrix_seconds is None
 
 
 def test_machines_that_cannot_write_it_keep_rows_of_their_own(execute, tmp_path, monkeypatch):
@@ -63,8 +63,8 @@ def test_machines_that_cannot_write_it_keep_rows_of_their_own(execute, tmp_path,
     (tmp_path / "results" / shared_matrix.FOLDER).write_text("in the way", encoding="utf-8")
     text = "kernel: {gaussian: {gamma: 0.001}}\nsolvers: [smo: {C: 1}]\nkernel_matrix: shared\n"
     (record,), _ = execute(text)
-    assert record["status"] == "done"
-    assert "not shared" in record["reason"]
+    assert record.status == "done"
+    assert "not shared" in record.reason
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from mpu_bench.core.solver import Status
 from mpu_bench.errors import SolverError
 from mpu_bench.experiment import bind, trace
 from mpu_bench.kernels import Gaussian, Linear
-from mpu_bench.quantities import RECORD_COLUMNS, Ending
+from mpu_bench.quantities import RECORD_COLUMNS, Ending, Record
 from mpu_bench.solvers.batch.rff import RFF
 from mpu_bench.solvers.linear.dcd import DCD
 from mpu_bench.solvers.multiclass import Multiclass
@@ -43,10 +43,9 @@ def test_a_run_ends_by_the_solvers_own_rule(problem: Problem) -> None:
     traced = run(DCD(tolerance=1e-6), problem)
     assert (traced.status, traced.reason) == ("done", "")
     last = traced.checkpoints[-1]
-    assert last["gap"] < 1e-5
-    assert last["objective"] >= last["dual_objective"]
-    assert set(last) == set(trace.CHECKPOINT_COLUMNS)
-    assert 0 <= last["test_error"] <= 1
+    assert last.gap < 1e-5
+    assert last.objective >= last.dual_objective
+    assert 0 <= last.test_error <= 1
 
 
 def test_a_model_with_too_few_weights_is_not_evaluated(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +62,7 @@ def test_a_solver_is_given_no_test_rows(problem: Problem, monkeypatch: pytest.Mo
         return start(solver, problem, *more)
 
     monkeypatch.setattr(DCD, "start", watched)
-    assert run(DCD(), problem).checkpoints[-1]["test_error"] is not None
+    assert run(DCD(), problem).checkpoints[-1].test_error is not None
     assert [(each.n_test, len(each.test_labels), each.test.values.base) for each in given] == [(0, 0, None)]
 
 
@@ -93,7 +92,7 @@ def test_each_rule_of_the_config_ends_a_run(problem: Problem, stop: Stop, ended_
 def test_an_objective_below_its_optimum_ends_the_run_as_an_error_that_names_both(
     problem: Problem, above: float, gap: float
 ) -> None:
-    best = run(DCD(tolerance=1e-9), problem).checkpoints[-1]["objective"]
+    best = run(DCD(tolerance=1e-9), problem).checkpoints[-1].objective
     with pytest.raises(SolverError, match=r"dcd: its objective (\S+) is below the optimum (\S+) \(gap") as fault:
         trace.train(
             DCD(tolerance=1e-9),
@@ -111,21 +110,21 @@ def test_an_objective_below_its_optimum_ends_the_run_as_an_error_that_names_both
 
 @pytest.mark.parametrize(("above", "gap"), [(1e-3, 2e-3), (1e-8, 0.0), (-1e-3, 0.0), (0.0, 0.0)])
 def test_no_suboptimality_is_negative(problem: Problem, above: float, gap: float) -> None:
-    best = run(DCD(tolerance=1e-9), problem).checkpoints[-1]["objective"]
+    best = run(DCD(tolerance=1e-9), problem).checkpoints[-1].objective
     traced = trace.train(
         DCD(tolerance=1e-9), problem, Linear(), 0, Stop(), Checkpoints(), optimum=best * (1 + above), optimum_gap=gap
     )
-    assert min(point["suboptimality"] for point in traced.checkpoints) == pytest.approx(max(0.0, -above), rel=1e-2)
+    assert min(point.suboptimality for point in traced.checkpoints) == pytest.approx(max(0.0, -above), rel=1e-2)
 
 
 def test_passes_are_met_to_the_example(problem: Problem) -> None:
     last = run(DCD(tolerance=1e-12), problem, Stop(passes=1.5)).checkpoints[-1]
-    assert last["presented"] == 300
-    assert last["passes"] == 1.5
+    assert last.presented == 300
+    assert last.passes == 1.5
 
 
 def test_the_gap_is_certified_where_it_ends_the_run(problem: Problem) -> None:
-    gaps = [point["gap"] for point in run(DCD(tolerance=1e-12), problem, Stop(gap=0.01)).checkpoints]
+    gaps = [point.gap for point in run(DCD(tolerance=1e-12), problem, Stop(gap=0.01)).checkpoints]
     assert gaps[-1] <= 0.01
     assert all(gap > 0.01 for gap in gaps[:-1])
 
@@ -135,8 +134,10 @@ def test_checkpoints_grow_geometrically_and_change_nothing(problem: Problem) -> 
     many = run(DCD(tolerance=1e-3), problem, checkpoints=Checkpoints(first=0.01, per_decade=20))
     assert len(many.checkpoints) > 2 * len(few.checkpoints)
     measured = ("objective", "dual_objective", "test_error", "presented", "updates", "inner_products")
-    assert [few.checkpoints[-1][name] for name in measured] == [many.checkpoints[-1][name] for name in measured]
-    counts = [point["presented"] for point in many.checkpoints]
+    assert [few.checkpoints[-1].value(name) for name in measured] == [
+        many.checkpoints[-1].value(name) for name in measured
+    ]
+    counts = [point.presented for point in many.checkpoints]
     assert counts == sorted(set(counts))
     assert np.array_equal(few.model.weights, many.model.weights)
 
@@ -144,7 +145,7 @@ def test_checkpoints_grow_geometrically_and_change_nothing(problem: Problem) -> 
 def test_counts_and_seconds_never_fall(problem: Problem) -> None:
     points = run(DCD(tolerance=1e-6), problem).checkpoints
     for name in ("train_seconds", "cpu_seconds", "inner_products", "updates"):
-        values = [point[name] for point in points]
+        values = [point.value(name) for point in points]
         assert values == sorted(values)
 
 
@@ -159,7 +160,7 @@ def test_evaluation_is_off_the_clock(problem: Problem, monkeypatch: pytest.Monke
     monkeypatch.setattr(trace, "checkpoint", slow)
     traced = run(DCD(tolerance=1e-3), problem)
     assert len(traced.checkpoints) >= 4
-    assert traced.checkpoints[-1]["train_seconds"] < 0.05 * len(traced.checkpoints)
+    assert traced.checkpoints[-1].train_seconds < 0.05 * len(traced.checkpoints)
 
 
 def test_the_processor_is_probed_before_and_after_training_off_the_clock(problem: Problem) -> None:
@@ -173,7 +174,7 @@ def test_the_processor_is_probed_before_and_after_training_off_the_clock(problem
         traced = trace.train(DCD(tolerance=1e-3), problem, Linear(), 0, stop, Checkpoints(), probe=probe)
         assert traced.measured["probe_seconds"] == 3.0
         assert next(seconds, None) is None
-        assert traced.checkpoints[-1]["train_seconds"] < 0.05
+        assert traced.checkpoints[-1].train_seconds < 0.05
 
 
 def test_what_may_disturb_a_run_is_counted(problem: Problem) -> None:
@@ -204,8 +205,8 @@ def test_the_training_error_is_there_at_the_end_and_before_where_it_costs_little
     kernel = Linear() if on_the_way else Gaussian(0.1)
     *before, last = trace.train(solver, problem, kernel, 0, Stop(passes=3), Checkpoints()).checkpoints
     assert before
-    assert all((each["train_error"] is not None) == on_the_way for each in before)
-    assert 0 <= last["train_error"] <= 1
+    assert all((each.train_error is not None) == on_the_way for each in before)
+    assert 0 <= last.train_error <= 1
 
 
 def test_a_diverged_run_says_so(problem: Problem) -> None:
@@ -257,10 +258,10 @@ def test_a_run_ends_where_its_model_is_seen_not_to_be_finite(problem: Problem, o
     assert traced.status == "diverged"
     assert "finite" in traced.reason
     last = traced.checkpoints[-1]
-    assert 500 <= last["presented"] < 1000
-    assert last["test_error"] is last["train_error"] is None
+    assert 500 <= last.presented < 1000
+    assert last.test_error is last.train_error is None
     assert traced.measured["balanced_error"] is None
-    assert all(each["test_error"] is not None for each in traced.checkpoints[:-1])
+    assert all(each.test_error is not None for each in traced.checkpoints[:-1])
 
 
 def test_a_model_that_is_not_finite_at_the_end_is_not_done(problem: Problem) -> None:
@@ -286,9 +287,9 @@ def test_the_schedule_has_no_end_and_no_repetition() -> None:
 
 def test_status_words() -> None:
     rule = trace._at(Ending.PASSES, 3)
-    assert trace._ending(Status.DONE, None, {"objective": 1.0}) == ("done", "own rule", "")
-    assert trace._ending(Status.RUNNING, rule, {"objective": None}) == ("stopped", "passes", "passes 3")
-    assert trace._ending(Status.DONE, None, {"objective": float("nan")})[:2] == ("diverged", "fault")
+    assert trace._ending(Status.DONE, None, Record(objective=1.0)) == ("done", "own rule", "")
+    assert trace._ending(Status.RUNNING, rule, Record()) == ("stopped", "passes", "passes 3")
+    assert trace._ending(Status.DONE, None, Record(objective=float("nan")))[:2] == ("diverged", "fault")
 
 
 def test_classes_may_come_later_than_the_first_block():
@@ -310,6 +311,6 @@ def test_classes_may_come_later_than_the_first_block():
     assert len(set(bind.warm_up_problem(problem).labels)) == 3
     solver = Perceptron(passes=5)
     traced = trace.train(solver, problem, Gaussian(0.1), 0, Stop(), Checkpoints())
-    assert traced.checkpoints[-1]["test_error"] < 0.1
-    assert traced.checkpoints[-1]["train_error"] is None
+    assert traced.checkpoints[-1].test_error < 0.1
+    assert traced.checkpoints[-1].train_error is None
     assert traced.measured["balanced_error"] < 0.1

@@ -8,6 +8,7 @@ import pytest
 from mpu_bench.display import table
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import plan, tuning
+from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.results import summary
 
 DCD = "tune: {C: [1.0e-7, 0.01, 0.1], holdout: 0.3}\nsolvers: [{dcd: {tolerance: 0.1}}]\nrepeats: 2\n"
@@ -85,13 +86,13 @@ def test_the_smallest_mean_error_is_chosen_and_the_first_on_ties(read) -> None:
 
     def chosen(*errors: tuple[float | None, float | None]) -> tuning.TunedRun:
         rows = {
-            f"trial {value}.{fold}": {
-                "status": "error" if error is None else "done",
-                "reason": "why",
-                "test_error": error,
-                "train_seconds": 1.0,
-                "kernel_evaluations": 5,
-            }
+            f"trial {value}.{fold}": Record(
+                status=RunStatus.ERROR if error is None else RunStatus.DONE,
+                reason="why",
+                test_error=error,
+                train_seconds=1.0,
+                kernel_evaluations=5,
+            )
             for value, pair in enumerate(errors)
             for fold, error in enumerate(pair)
         }
@@ -112,14 +113,14 @@ def test_trials_come_first_are_kept_and_are_not_in_the_table(execute) -> None:
     records, done = execute(DCD)
     assert len(done) == 5
     trials, tuned = records[:3], records[3:]
-    assert {record["trial"] for record in trials} == {"hold-out 0.3"}
-    best = min(trials, key=lambda record: record["test_error"])
-    assert [record["chosen"] for record in tuned] == [f"C={eval(best['parameters'])['C']:g}"] * 2
-    assert tuned[0]["tune_seconds"] == pytest.approx(sum(record["train_seconds"] for record in trials))
-    assert tuned[0]["n"] == 1347
+    assert {record.trial for record in trials} == {"hold-out 0.3"}
+    best = min(trials, key=lambda record: record.test_error)
+    assert [record.chosen for record in tuned] == [f"C={eval(best.parameters)['C']:g}"] * 2
+    assert tuned[0].tune_seconds == pytest.approx(sum(record.train_seconds for record in trials))
+    assert tuned[0].n == 1347
     (row,) = summary.summarize(records, [])
-    assert row["chosen"] == tuned[0]["chosen"]
-    assert row["count"] == 2
+    assert row.chosen == tuned[0].chosen
+    assert row.count == 2
     assert any(line.startswith("chosen: the best of C of 1e-07") for line in table.remarks(records, [], []))
     assert execute(DCD)[1] == []
     _, more = execute(DCD.replace("0.1]", "0.1, 1]"))
@@ -135,18 +136,18 @@ tune: {kernel.gamma: [2, 8], on_test_set: true, repeats: 3}
 solvers: [bpegasos: {vectors: 20, maintenance: random}]
 """)
     trials, (run,) = records[:6], records[6:]
-    assert [(record["kernel"], record["seed"]) for record in trials] == [
+    assert [(record.kernel, record.seed) for record in trials] == [
         (f"gaussian(gamma={gamma})", seed) for gamma in (2, 8) for seed in range(3)
     ]
-    means = [np.mean([record["test_error"] for record in trials[first : first + 3]]) for first in (0, 3)]
-    assert run["chosen"] == f"kernel.gamma={(2, 8)[int(np.argmin(means))]}"
-    assert run["tuned"] == "kernel.gamma of 2, 8; error of bpegasos on test set, 3 seeds"
+    means = [np.mean([record.test_error for record in trials[first : first + 3]]) for first in (0, 3)]
+    assert run.chosen == f"kernel.gamma={(2, 8)[int(np.argmin(means))]}"
+    assert run.tuned == "kernel.gamma of 2, 8; error of bpegasos on test set, 3 seeds"
 
 
 def test_choosing_by_the_test_set_is_said(execute) -> None:
     records, _ = execute("tune: {C: [0.01, 0.1], on_test_set: true}\nsolvers: [dcd]\n")
-    assert records[2]["tuned"] == "C of 0.01, 0.1; error of dcd on test set"
-    assert records[2]["test_error"] == min(record["test_error"] for record in records[:2])
+    assert records[2].tuned == "C of 0.01, 0.1; error of dcd on test set"
+    assert records[2].test_error == min(record.test_error for record in records[:2])
     assert any("ON THE TEST SET ITSELF" in line for line in table.remarks(records, [], []))
 
 
@@ -161,20 +162,18 @@ solvers:
   - fw: &given {eps: 1.0e-3, C: 4}
   - mfw: *given
 """)
-    assert {record["status"] for record in records} == {"done"}
-    few, many = ([record for record in records if record["dataset"] == name] for name in ("few", "many"))
+    assert {record.status for record in records} == {"done"}
+    few, many = ([record for record in records if record.dataset == name] for name in ("few", "many"))
     outcome = ("solver", "chosen", "kernel_evaluations", "updates", "support_vectors", "dual_objective")
-    assert [[record[name] for name in outcome] for record in few] == [
-        [record[name] for name in outcome] for record in many
+    assert [[record.value(name) for name in outcome] for record in few] == [
+        [record.value(name) for name in outcome] for record in many
     ]
     trials, others = few[:2], few[2:]
-    assert [record["solver"] for record in trials] == ["cvm", "cvm"]
-    assert [record["test_error"] for record in trials] == [record["test_error"] for record in many[:2]]
-    assert trials[1]["test_error"] < trials[0]["test_error"]
-    assert [record["test_error"] for record in others] != [record["test_error"] for record in many[2:]]
+    assert [record.solver for record in trials] == ["cvm", "cvm"]
+    assert [record.test_error for record in trials] == [record.test_error for record in many[:2]]
+    assert trials[1].test_error < trials[0].test_error
+    assert [record.test_error for record in others] != [record.test_error for record in many[2:]]
     for solver in ("fw", "mfw"):
-        tuned, given = sorted(
-            (each for each in others if each["solver"] == solver), key=lambda each: not each["chosen"]
-        )
-        assert tuned["chosen"] == "C=4"
-        assert [tuned[name] for name in outcome[2:]] == [given[name] for name in outcome[2:]]
+        tuned, given = sorted((each for each in others if each.solver == solver), key=lambda each: not each.chosen)
+        assert tuned.chosen == "C=4"
+        assert [tuned.value(name) for name in outcome[2:]] == [given.value(name) for name in outcome[2:]]

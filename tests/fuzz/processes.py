@@ -9,12 +9,12 @@ from fuzz.target import Target, empty_place, written
 from mpu_bench.errors import StoreError
 from mpu_bench.experiment import messages
 from mpu_bench.experiment.optima import OptimaCache
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
-from mpu_bench.results.rows import columns_to_keep, record_to_keep
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Record, RunStatus
+from mpu_bench.results.rows import columns_to_keep, to_keep
 from mpu_bench.solvers.plugins import source
 
-_RECORD = {"status": "done", "reason": "", "n": 10, "objective": 1.5, "test_error": 0.25, "updates": 7, "threads": 1}
-_POINTS = [dict.fromkeys(CHECKPOINT_COLUMNS), dict.fromkeys(CHECKPOINT_COLUMNS, 1)]
+_RECORD = Record(status=RunStatus.DONE, n=10, objective=1.5, test_error=0.25, updates=7, threads=1)
+_POINTS = [Record(), Record(**dict.fromkeys(CHECKPOINT_COLUMNS, 1))]
 MESSAGES = (
     messages.Phase("training"),
     messages.Compiler(True),
@@ -40,8 +40,8 @@ def _read_message(data: bytes) -> None:
     again = messages.encode(message)
     assert messages.encode(messages.decode(again)) == again
     if isinstance(message, messages.Finished):
-        record_to_keep({name: value for name, value in message.record.items() if name in RECORD_COLUMNS})
-        columns_to_keep([dict.fromkeys(CHECKPOINT_COLUMNS) | each for each in message.checkpoints])
+        to_keep(message.record)
+        columns_to_keep(message.checkpoints)
 
 
 _PLUGIN = b'''"""A plugin."""
@@ -64,7 +64,7 @@ def _read_plugin(data: bytes) -> None:
 
 def _optimum_examples() -> list[bytes]:
     folder = empty_place("optima-made")
-    OptimaCache(folder, str).save("key", (dict(_RECORD), [dict.fromkeys(CHECKPOINT_COLUMNS, 1)]))
+    OptimaCache(folder, str).save("key", (_RECORD, _POINTS))
     return [(folder / "optima" / "key.json").read_bytes()]
 
 
@@ -75,7 +75,7 @@ def _read_optimum(data: bytes) -> None:
     remarks: list[str] = []
     if (found := OptimaCache(folder, remarks.append).load("key")) is None:
         raise StoreError("; ".join(remarks))
-    json.dumps([record_to_keep(found[0]), columns_to_keep(found[1])], allow_nan=False)
+    json.dumps([to_keep(found[0]), columns_to_keep(found[1])], allow_nan=False)
 
 
 def targets() -> list[Target]:

@@ -20,7 +20,7 @@ from mpu_bench.display.table import print_results
 from mpu_bench.display.terminal import terminal
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text, read_csv
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Record, RunStatus
 from mpu_bench.report import checked, csv_files, export, figure_data, page
 from mpu_bench.results import store
 from mpu_bench.results.curves import MEAN_CURVE_TYPES
@@ -114,7 +114,7 @@ def _read_kept(data: bytes) -> None:
 
 def _read_csv(data: bytes) -> None:
     path = written("runs", data)
-    types: dict[str, Callable[[str], Any]] = {name: column.typed for name, column in RECORD_COLUMNS.items()}
+    types: dict[str, Callable[[str], Any]] = {name: column.of_text for name, column in RECORD_COLUMNS.items()}
     csv_text(read_csv(path, types, ("dataset", "solver", "run_id")))
 
 
@@ -130,8 +130,8 @@ _TABLES = ("runs", "checkpoints", "plan", "environments", "facts")
 _MACHINE = {"id": "m", "processor": "p", "cores": 2, "threads": 1, "python": "3.11", "packages": {"numpy": "2"}}
 
 
-def _record(number: int, **more: Any) -> dict[str, Any]:
-    known = {
+def _record(number: int, **more: Any) -> Record:
+    known: dict[str, Any] = {
         "experiment": "fuzzed",
         "dataset": "adult",
         "n": 100,
@@ -142,8 +142,7 @@ def _record(number: int, **more: Any) -> dict[str, Any]:
         "parameters": json.dumps({"C": 1.0, "regularization": {"over-examples": 1}}),
         "kernel": "linear",
         "seed": number,
-        "status": "done",
-        "reason": "",
+        "status": RunStatus.DONE,
         "run_id": f"r{number}",
         "machine": "m",
         "threads": 1,
@@ -158,7 +157,7 @@ def _record(number: int, **more: Any) -> dict[str, Any]:
         "kernel_evaluations": 900,
         "gap": 0.01,
     }
-    return known | more
+    return Record(**known | more)
 
 
 @cache
@@ -166,7 +165,7 @@ def _stored() -> list[bytes]:
     """Return a database, as bytes."""
     folder = place() / "stored"
     planned = [_record(0), _record(1, kernel="gaussian(gamma=0.5)", budget_vectors=10), _record(2, solver="dcd")]
-    points = [dict.fromkeys(CHECKPOINT_COLUMNS, 1), dict.fromkeys(CHECKPOINT_COLUMNS, 2)]
+    points = [Record(**dict.fromkeys(CHECKPOINT_COLUMNS, value)) for value in (1, 2)]
     facts = {
         "name": "fuzzed",
         "config": "adult",

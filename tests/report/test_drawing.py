@@ -11,7 +11,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from mpu_bench.report import drawing
-from mpu_bench.report.figure_data import Figure, Level, Panel, Series
+from mpu_bench.report.figure_parts import Figure, Level, Panel, Series
 
 SOLVERS = ("bpegasos projection", "bpegasos merging", "pegasos-multiclass")
 

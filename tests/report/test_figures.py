@@ -5,9 +5,10 @@ import pytest
 
 from mpu_bench.config.drawings import Drawing
 from mpu_bench.errors import ConfigError, StoreError
-from mpu_bench.report import figure_data, figures
+from mpu_bench.report import curve_figures, figure_data, figures
 from mpu_bench.verdict.rank_tests import critical_difference
 from oracles import made_up
+from records import summaries
 
 
 def row(dataset, solver, n=1000, budget=None, parameters=None, **means):
@@ -21,6 +22,18 @@ def band(dataset, solver, presented, budget=None, **means):
     return row(dataset, solver, budget=budget, **means) | {"presented": presented}
 
 
+def make(name, rows, curves, *against):
+    return figure_data.make(name, summaries(rows), summaries(curves), *against)
+
+
+def drawn(rows, curves, *drawings, **options):
+    return figure_data.figures(summaries(rows), summaries(curves), *drawings, **options)
+
+
+def axes(curves):
+    return curve_figures.axes(summaries(curves))
+
+
 CURVES = [
     band(dataset, solver, 10**k, kernel_evaluations=float(10**k), train_seconds=0.1 * k, passes=k, inner_products=0,
          test_error=worse + 1 / k, suboptimality=10.0**-k)
@@ -29,20 +42,20 @@ CURVES = [
 
 
 def test_a_curve_may_be_drawn_against_every_axis_on_which_all_solvers_are_counted():
-    assert figure_data.axes(CURVES) == ["kernel_evaluations", "train_seconds", "passes"]
+    assert axes(CURVES) == ["kernel_evaluations", "train_seconds", "passes"]
     uncounted = [*CURVES, band("adult", "liblinear", 1, train_seconds=1.0, passes=1, test_error=0.2)]
-    assert figure_data.axes(uncounted) == ["train_seconds", "passes"]
+    assert axes(uncounted) == ["train_seconds", "passes"]
 
 
 def test_curves_have_a_panel_per_dataset_and_a_series_per_solver():
-    figure = figure_data.make("test-error", [], CURVES)
+    figure = make("test-error", [], CURVES)
     assert [panel.title for panel in figure.panels] == ["adult", "web"]
     assert [each.label for each in figure.panels[0].series] == ["sbp", "sdca"]
     assert figure.panels[0].series[0].y[0] == pytest.approx(110)
-    against = figure_data.make("test-error", [], CURVES, "train_seconds").panels[0]
+    against = make("test-error", [], CURVES, "train_seconds").panels[0]
     assert against.x_label == "training seconds"
     assert against.series[0].x == pytest.approx((0.1, 0.2, 0.3, 0.4, 0.5))
-    assert figure_data.make("objective", [], CURVES).panels[0].y_log
+    assert make("objective", [], CURVES).panels[0].y_log
 
 
 def test_published_numbers_stand_beside_the_measured():
@@ -52,7 +65,7 @@ def test_published_numbers_stand_beside_the_measured():
         for size, accuracy in ((100, 92.0), (500, 93.9))
     ]
     rows.append(row("usps", "perceptron", test_error=0.05))
-    panel = figure_data.make("budget", rows, []).panels[0]
+    panel = make("budget", rows, []).panels[0]
     found = {each.label: each for each in panel.series}
     assert found["bpegasos, published"].y == pytest.approx((8.0, 6.1))
     assert found["perceptron"].x == (100, 500)  # no budget: the same at every size
@@ -60,8 +73,8 @@ def test_published_numbers_stand_beside_the_measured():
 
 def test_seconds_against_length_need_several_lengths():
     alike = {"train_seconds": 1.0}
-    assert figure_data.make("length", [row("a", "fw", 10, **alike), row("b", "mfw", 20, **alike)], []) is None
-    figure = figure_data.make("length", [row(f"w{n}a", "fw", n, **alike) for n in (20, 10, 40)], [])
+    assert make("length", [row("a", "fw", 10, **alike), row("b", "mfw", 20, **alike)], []) is None
+    figure = make("length", [row(f"w{n}a", "fw", n, **alike) for n in (20, 10, 40)], [])
     assert figure.panels[0].series[0].x == (10, 20, 40)
 
 
@@ -101,7 +114,7 @@ SERIES = [
 
 def test_a_series_of_datasets_has_a_panel_of_its_own():
     others = [row(name, "fw", 50, train_seconds=1.0) | {"d": 20} for name in ("letter", "usps")]
-    panel = figure_data.make("length", SERIES + others, []).panels
+    panel = make("length", SERIES + others, []).panels
     assert [each.title for each in panel] == ["w1a to w3a"]
     assert [each.label for each in panel[0].series] == [
         "cvm",
@@ -114,18 +127,18 @@ def test_a_series_of_datasets_has_a_panel_of_its_own():
 
 
 def test_scaling_has_a_row_for_each_quantity_and_a_column_for_each_series():
-    figure = figure_data.make("scaling", SERIES, [])
+    figure = make("scaling", SERIES, [])
     assert [panel.y_label for panel in figure.panels] == [
         "test accuracy, %", "speed-up over cvm", "training seconds", "support vectors",
     ]  # fmt: skip
     assert figure.columns == 1
     assert not figure.panels[0].y_log
     other = [each | {"d": 20, "dataset": f"a{each['n']}"} for each in SERIES]
-    assert figure_data.make("scaling", SERIES + other, []).columns == 2
+    assert make("scaling", SERIES + other, []).columns == 2
 
 
 def test_bars_of_speed_ups_stand_on_one():
-    accuracy, speed_up = figure_data.make("speed-up-bars", SERIES, []).panels
+    accuracy, speed_up = make("speed-up-bars", SERIES, []).panels
     assert (accuracy.note, accuracy.limits[0]) == ("axis from 70", 70)
     assert speed_up.levels[0].y == 1
     assert [each.label for each in speed_up.series if not each.published] == ["fw", "mfw"]
@@ -135,18 +148,18 @@ def test_bars_of_speed_ups_stand_on_one():
 def test_bars_stand_beside_the_best_constant_where_the_axis_shows_it():
     constants = {"w1a": 0.03, "w2a": 0.25, "w3a": 0.9}
     rows = [each | {"constant_error_mean": constants[each["dataset"]]} for each in SERIES]
-    accuracy = figure_data.make("bars", rows, []).panels[0]
+    accuracy = make("bars", rows, []).panels[0]
     assert [(level.category, level.y) for level in accuracy.levels] == [(0, pytest.approx(97)), (1, pytest.approx(75))]
-    assert figure_data.make("bars", SERIES, []).panels[0].levels == ()
+    assert make("bars", SERIES, []).panels[0].levels == ()
 
 
 def test_an_online_algorithm_sees_examples_again_after_its_first_pass():
     counted = [each | {"passes_mean": 2.0 ** (k - 8), "online_error_mean": 0.1}
                for k, each in enumerate(long_way_down("perceptron", 0.1))]  # fmt: skip
     others = [each | {"passes_mean": 2.0 ** (k - 8)} for k, each in enumerate(long_way_down("sdca", 0.13))]
-    series = figure_data.make("test-error", [], counted + others).panels[0].series
+    series = make("test-error", [], counted + others).panels[0].series
     assert [(each.label, each.again) for each in series] == [("perceptron", 8), ("sdca", 0)]
-    once = figure_data.make("test-error", [], counted[:9] + others).panels[0].series
+    once = make("test-error", [], counted[:9] + others).panels[0].series
     assert once[0].again == 0
 
 
@@ -165,7 +178,7 @@ def test_a_long_way_down_does_not_flatten_the_rest_and_is_said():
         row("adult", name, constant_error=0.24, test_error=error) | {"count": 1}
         for name, error in (("sbp", 0.1), ("sdca", 0.13), ("kernel-optimum", 0.09))
     ]
-    (panel,) = figure_data.make("test-error", rows, curves).panels
+    (panel,) = make("test-error", rows, curves).panels
     low, high = panel.limits
     assert 0 <= low < 9
     assert 13 < high < 35
@@ -174,11 +187,11 @@ def test_a_long_way_down_does_not_flatten_the_rest_and_is_said():
     assert [(each.label, each.y) for each in panel.levels] == [
         ("optimum", pytest.approx(9)), ("best constant", pytest.approx(24)),
     ]  # fmt: skip
-    (turned,) = figure_data.make("test-accuracy", rows, curves).panels
+    (turned,) = make("test-accuracy", rows, curves).panels
     assert turned.limits == pytest.approx((100 - high, 100 - low))
     assert turned.note == "↓ from 50"
     assert turned.levels[1].y == pytest.approx(76)
-    alike = figure_data.make("test-error", [], [*long_way_down("sbp", 0.1), *long_way_down("sdca", 0.1)]).panels[0]
+    alike = make("test-error", [], [*long_way_down("sbp", 0.1), *long_way_down("sdca", 0.1)]).panels[0]
     assert alike.limits[1] - alike.limits[0] > 1  # equal ends do not fill the panel
 
 
@@ -193,7 +206,7 @@ def test_a_curve_ends_where_its_runs_end_though_no_two_end_at_one_checkpoint():
         point | {"count": 3 if point["solver"] == "sbp" else 1} for point in CURVES if point["dataset"] == "adult"
     ]
     curves += [band("adult", "libsvm", n, kernel_evaluations=n, test_error=0.1, count=1) for n in (1e5, 2e5, 3e5)]
-    (panel,) = figure_data.make("test-error", rows, [each | {"count": each.get("count", 1)} for each in curves]).panels
+    (panel,) = make("test-error", rows, [each | {"count": each.get("count", 1)} for each in curves]).panels
     found = {each.label: each for each in panel.series}
     assert (found["sbp"].x[-1], found["sbp"].y[-1]) == (1e6, pytest.approx(5))
     assert len(found["sbp"].x) == 6
@@ -203,21 +216,21 @@ def test_a_curve_ends_where_its_runs_end_though_no_two_end_at_one_checkpoint():
 
 def test_bands_say_of_how_many_runs_and_stay_above_zero():
     curves = [each | {"test_error_std": 0.4, "count": 7} for each in long_way_down("sbp", 0.1)]
-    series = figure_data.make("test-error", [], curves + long_way_down("sdca", 0.1)).panels[0].series[0]
+    series = make("test-error", [], curves + long_way_down("sdca", 0.1)).panels[0].series[0]
     assert series.runs == 7
     assert min(series.low) == 0
 
 
 def test_a_config_names_the_figures_that_are_drawn():
     drawings = [Drawing(draw="test-error", against="passes", datasets=["web"], of="Figure 9")]
-    (figure,) = figure_data.figures([], CURVES, drawings)
+    (figure,) = drawn([], CURVES, drawings)
     assert figure.caption == "Figure 9: test error against passes"
     assert [panel.title for panel in figure.panels] == ["web"]
     assert figure.panels[0].x_label == "passes"
-    every = figure_data.figures([], CURVES, drawings, every=True)
+    every = drawn([], CURVES, drawings, every=True)
     assert [each.name for each in every] == ["test-error", "objective"]
     elsewhere = [Drawing(draw="test-error", datasets=["elsewhere"])]
-    assert [each.name for each in figure_data.figures([], CURVES, elsewhere)] == ["test-error", "objective"]
+    assert [each.name for each in drawn([], CURVES, elsewhere)] == ["test-error", "objective"]
 
 
 @pytest.mark.baseline
@@ -236,13 +249,13 @@ def test_kept_results_are_drawn_as_their_papers_print_them(experiment, names, x_
 
 
 def test_speed_up_is_over_the_first_solver():
-    panel = figure_data.make("speed-up", SERIES, []).panels[0]
+    panel = make("speed-up", SERIES, []).panels[0]
     found = {each.label: each.y for each in panel.series}
     assert found["fw"] == pytest.approx((1000, 2000, 4000))
     assert found["mfw"] == pytest.approx((500, 1000, 2000))
     assert found["fw, published"] == pytest.approx(found["fw"])
     assert panel.y_label == "speed-up over cvm"
-    assert figure_data.make("length-vectors", SERIES, []).panels[0].series[0].y == (1000, 2000, 4000)
+    assert make("length-vectors", SERIES, []).panels[0].series[0].y == (1000, 2000, 4000)
 
 
 def test_accuracy_and_seconds_against_a_parameter():
@@ -250,17 +263,17 @@ def test_accuracy_and_seconds_against_a_parameter():
         row("shuttle", solver, parameters={"C": C, "eps": 1e-6}, test_accuracy_percent=90.0 + C, train_seconds=1 / C)
         for solver in ("cvm", "fw") for C in (4, 1, 2)
     ]  # fmt: skip
-    figure = figure_data.make("parameter", rows, [])
+    figure = make("parameter", rows, [])
     assert [panel.y_label for panel in figure.panels] == ["test accuracy, %", "training seconds"]
     assert [(each.label, each.x, each.y) for each in figure.panels[0].series] == [
         ("cvm", (1, 2, 4), (91, 92, 94)), ("fw", (1, 2, 4), (91, 92, 94)),
     ]  # fmt: skip
-    assert figure_data.make("parameter", SERIES, []) is None
+    assert make("parameter", SERIES, []) is None
 
 
 def test_average_ranks_with_the_critical_difference():
     timed = [each | {"comparable_seconds_mean": each["train_seconds_mean"]} for each in SERIES]
-    seconds, accuracy = figure_data.make("ranks", timed, []).panels
+    seconds, accuracy = make("ranks", timed, []).panels
     assert seconds.title == "seconds, Friedman p = 0.028"  # 1 / (3! 3!): all three datasets rank alike
     ranks = {each.label: each.x[1] for each in seconds.series}
     assert ranks == {"fw": 1, "mfw": 2, "cvm": 3}
@@ -270,8 +283,8 @@ def test_average_ranks_with_the_critical_difference():
     assert high - low == pytest.approx(critical_difference(3, 3))
     assert seconds.critical_difference == pytest.approx(critical_difference(3, 3))
     assert seconds.groups == ((0, 1), (1, 2))  # 2 - 1 is less than the 1.91 of three datasets, 3 - 1 is more
-    assert figure_data.make("ranks", SERIES + SERIES, []) is None  # which of the rows is a solver's is not said
-    assert [panel.title[:8] for panel in figure_data.make("ranks", SERIES, []).panels] == ["accuracy"]
+    assert make("ranks", SERIES + SERIES, []) is None  # which of the rows is a solver's is not said
+    assert [panel.title[:8] for panel in make("ranks", SERIES, []).panels] == ["accuracy"]
 
 
 def test_budgets_and_parameters_are_ranked_apart_on_two_datasets_or_more():
@@ -280,10 +293,10 @@ def test_budgets_and_parameters_are_ranked_apart_on_two_datasets_or_more():
         row(name, "bpegasos", budget=budget, parameters={"maintenance": kind}, test_accuracy_percent=90.0 + place)
         for name in ("usps", "letter") for place, (budget, kind) in enumerate(kinds)
     ]  # fmt: skip
-    (panel,) = figure_data.make("ranks", rows, []).panels
+    (panel,) = make("ranks", rows, []).panels
     best = ("bpegasos merging B=500", "bpegasos removal B=100", "bpegasos merging B=100", "bpegasos none")
     assert panel.names == best
-    assert figure_data.make("ranks", rows[:4], []) is None
+    assert make("ranks", rows[:4], []) is None
 
 
 def test_ranks_leave_out_who_was_not_measured_on_most_datasets():
@@ -292,14 +305,14 @@ def test_ranks_leave_out_who_was_not_measured_on_most_datasets():
         for name in "abcdef" for place, solver in enumerate(("fw", "mfw", "cvm", "late"))
         if solver != "late" or name in "ab"
     ]  # fmt: skip
-    (panel,) = figure_data.make("ranks", rows, []).panels
+    (panel,) = make("ranks", rows, []).panels
     assert panel.names == ("cvm", "mfw", "fw")
     assert panel.x_label == "average rank over 6 datasets (1 is best)"
 
 
 def test_names_in_figures_are_words(tmp_path):
     odd = [row | {"dataset": r"$\frac$ <b> \x1b[31m http://a:b@c", "solver": "$x$"} for row in CURVES]
-    figure = figure_data.make("test-error", [], odd)
+    figure = make("test-error", [], odd)
     assert figure.panels[0].title == r"$\frac$ <b> \x1b[31m http://c".replace("\x1b", r"\x1b")
     drawn = {f"{figure.name}.{form}": content for form, content in figures.drawn(figure, figures.FORMS).items()}
     svg = drawn["test-error.svg"].decode()
@@ -323,22 +336,22 @@ def on(rows, **machines):
 
 
 def test_curves_are_not_drawn_against_seconds_of_two_machines():
-    assert figure_data.axes(on(CURVES)) == figure_data.axes(CURVES)
-    assert figure_data.axes(on(CURVES, web="there")) == figure_data.axes(CURVES)
-    assert figure_data.axes(on(CURVES, sbp="there")) == ["kernel_evaluations", "passes"]
+    assert axes(on(CURVES)) == axes(CURVES)
+    assert axes(on(CURVES, web="there")) == axes(CURVES)
+    assert axes(on(CURVES, sbp="there")) == ["kernel_evaluations", "passes"]
 
 
 def test_seconds_of_two_machines_are_in_no_figure():
     timed = [each | {"comparable_seconds_mean": each["train_seconds_mean"]} for each in SERIES]
-    assert figure_data.make("length", on(timed, cvm="there"), []) is None
-    assert figure_data.make("length", on(timed, w1a="there"), []) is None
-    assert figure_data.make("length-vectors", on(timed, w1a="there"), []) is not None
-    assert figure_data.make("speed-up", on(timed, w1a="there"), []) is not None
-    assert figure_data.make("speed-up", on(timed, cvm="there"), []) is None
+    assert make("length", on(timed, cvm="there"), []) is None
+    assert make("length", on(timed, w1a="there"), []) is None
+    assert make("length-vectors", on(timed, w1a="there"), []) is not None
+    assert make("speed-up", on(timed, w1a="there"), []) is not None
+    assert make("speed-up", on(timed, cvm="there"), []) is None
     for name in ("ranks", "bars"):
-        titles = [panel.title for panel in figure_data.make(name, on(timed, cvm="there"), []).panels]
+        titles = [panel.title for panel in make(name, on(timed, cvm="there"), []).panels]
         assert [title.partition(",")[0] for title in titles] == ["accuracy"]
-        assert len(figure_data.make(name, on(timed, w1a="there"), []).panels) == 2
+        assert len(make(name, on(timed, w1a="there"), []).panels) == 2
 
 
 def test_a_parameter_has_no_panel_of_seconds_of_two_machines():
@@ -346,6 +359,6 @@ def test_a_parameter_has_no_panel_of_seconds_of_two_machines():
         row("shuttle", solver, parameters={"C": C}, test_accuracy_percent=90.0 + C, train_seconds=1 / C)
         for solver in ("cvm", "fw") for C in (4, 1, 2)
     ]  # fmt: skip
-    assert len(figure_data.make("parameter", on(rows), []).panels) == 2
-    (panel,) = figure_data.make("parameter", on(rows, fw="there"), []).panels
+    assert len(make("parameter", on(rows), []).panels) == 2
+    (panel,) = make("parameter", on(rows, fw="there"), []).panels
     assert panel.y_label == "test accuracy, %"

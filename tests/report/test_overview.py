@@ -3,10 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mpu_bench.report import overview
-from mpu_bench.verdict.cells import NOT_PART_OF_RUN, Cell
+from mpu_bench.verdict.cells import Cell
 
 RATIO = Cell("ratio", "mpu-table1", 1, "adult", "mpu", column="seconds", over="dcd", verdict="agrees", count=1)
-NOT_RUN = Cell("ratio", "mpu-table1", 2, "web", "mpu", column="seconds", remark=NOT_PART_OF_RUN)
+NOT_RUN = Cell("ratio", "mpu-table1", 2, "web", "mpu", column="seconds", remark="not here", is_elsewhere=True)
 
 
 def of(paper: str, name: str, *cells: Cell) -> overview.ExperimentCells:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mpu_bench.quantities import Record
 from mpu_bench.report import checked, csv_files, export, figures, overview, page
 from mpu_bench.results import provenance
 from mpu_bench.results.folder import open_results
@@ -300,13 +301,9 @@ def test_the_day_of_kept_results_is_that_of_the_page(tmp_path):
 def test_earlier_runs_and_changes_are_marked_and_have_no_command(tmp_path):
     folder = made_up.results(tmp_path)
     with Store(folder) as store:
-        sbp = next(row for row in store.records() if row["solver"] == "sbp")
-        keys = ("experiment", "dataset", "n", "solver", "parameters", "kernel", "seed", "run_id")
-        planned = {key: sbp[key] for key in keys} | {
-            "solver": "sdca",
-            "run_id": "other",
-            "overridden": "stop.passes = 3",
-        }
+        sbp = next(row for row in store.records() if row.solver == "sbp")
+        known = sbp.row(("experiment", "dataset", "n", "parameters", "kernel", "seed"))
+        planned = Record(**known, solver="sdca", run_id="other", overridden="stop.passes = 3")
         store.save_plan([planned], {})
     text = page.write([folder], tmp_path / "page").read_text()
     assert text.count("(earlier run)") == 2

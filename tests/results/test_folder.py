@@ -11,6 +11,7 @@ import pytest
 from mpu_bench.errors import StoreError, UserError
 from mpu_bench.files import csv_text, write_compressed
 from mpu_bench.quantities import RECORD_COLUMNS
+from mpu_bench.results.curves import mean_curve_rows
 from mpu_bench.results.folder import CURVES, MACHINES, RUNS, open_results
 from mpu_bench.results.store import ABOUT, FILE
 from mpu_bench.results.summary import summaries
@@ -23,8 +24,8 @@ def kept_of(folder: Path, to: Path) -> Path:
     """Write what a kept folder holds."""
     to.mkdir()
     with open_results(folder) as results:
-        (to / RUNS).write_text(csv_text(results.records(), RECORD_COLUMNS))
-        write_compressed(to / CURVES, csv_text(results.mean_curves()))
+        (to / RUNS).write_text(csv_text([each.row(RECORD_COLUMNS) for each in results.records()], RECORD_COLUMNS))
+        write_compressed(to / CURVES, csv_text(mean_curve_rows(results.mean_curves())))
         (to / MACHINES).write_text(json.dumps({"machines": results.environments()}))
         (to / ABOUT).write_text(json.dumps({name: results.fact(name) for name in ("name", "config", "judging")}))
     return to
@@ -35,7 +36,8 @@ def test_a_kept_folder_reads_like_the_one_it_was_kept_of(tmp_path: Path) -> None
     with open_results(folder) as one, open_results(kept_of(folder, tmp_path / "kept")) as other:
         assert (one.is_kept, other.is_kept) == (False, True)
         assert other.name == one.name == "made-up"
-        assert other.records() == one.records()
+        written = [[each.row(RECORD_COLUMNS) for each in results.records()] for results in (one, other)]
+        assert written[0] == written[1]
         assert other.mean_curves() == one.mean_curves()
         assert other.environments() == one.environments()
         assert other.fact("judging") == one.fact("judging")
@@ -53,14 +55,14 @@ def test_what_a_kept_folder_lacks_is_empty(tmp_path: Path) -> None:
     with open_results(folder) as results:
         assert (results.name, results.fact("published")) == ("kept", None)
         assert results.mean_curves() == results.environments() == []
-        assert results.records()[0]["load"] is None
+        assert results.records()[0].load is None
         assert len(results.finished()) == 2
 
 
 def test_kept_results_of_a_shipped_config_are_judged_as_it_says_today() -> None:
     with open_results(BASELINE / "mpu-table1") as results:
         assert "mpu-table1" in results.fact("judging")["published"]
-        assert any(row.get("published_objective") for row in summaries(results))
+        assert any(row.published.get("objective") for row in summaries(results))
 
 
 @pytest.mark.parametrize("name", [RUNS, CURVES, ABOUT, MACHINES])
@@ -127,8 +129,6 @@ def test_facts_of_another_shape_are_one_message(about: object, folder: Path) -> 
         5,
         {"machines": 5},
         {"machines": [5]},
-        {"machines": [{"id": 5}]},
-        {"machines": [{"id": "a", "versions": []}]},
     ],
     ids=str,
 )
@@ -144,8 +144,6 @@ def test_machines_of_another_shape_are_one_message(machines: object, folder: Pat
         ("dataset", ""), ("solver", ""), ("seed", ""), ("seed", "x"), ("seed", "1e400"), ("seed", "9" * 5000),
         ("seed", "1.5"), ("seed", "9" * 30), ("status", "fine"), ("status", ""), ("test_error", "x"),
         ("parameters", ""), ("parameters", "x"), ("parameters", "[1]"), ("parameters", "[" * 5000),
-        ("parameters", '{"C": {"over-examples": "x"}}'), ("parameters", '{"C": {"over-examples": [1]}}'),
-        ("parameters", '{"nu": {"from-regularization": {}}}'),
     ],
 )  # fmt: skip
 def test_a_row_of_another_kind_is_one_message(column: str, cell: str, folder: Path) -> None:
@@ -159,7 +157,7 @@ def test_a_row_of_another_kind_is_one_message(column: str, cell: str, folder: Pa
 @pytest.mark.parametrize("column", ["dataset", "presented", "parameters", "count", "passes_mean"])
 def test_a_point_of_another_kind_is_one_message(column: str, folder: Path) -> None:
     with open_results(folder) as results:
-        first, *rest = results.mean_curves()
+        first, *rest = mean_curve_rows(results.mean_curves())
     write_compressed(folder / CURVES, csv_text([first | {column: "x" if column == "passes_mean" else ""}, *rest]))
     with pytest.raises(StoreError, match=CURVES):
         read_all(folder)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mpu_bench.quantities import Record
 from mpu_bench.results import machines
+from mpu_bench.results.means import Summary
+from records import record
 
 ENVIRONMENT = {
     "id": "1",
@@ -26,11 +30,11 @@ ENVIRONMENT = {
 QUANTITY = "train_seconds"
 
 
-def run(seed: int, made_on: str | None, seconds: float | None = 1.0, **more: Any) -> dict[str, Any]:
-    return {"split": None, "seed": seed, "made_on": made_on, QUANTITY: seconds} | more
+def run(seed: int, made_on: str | None, seconds: float | None = 1.0, **more: Any) -> Record:
+    return record({"seed": seed, "made_on": made_on, QUANTITY: seconds} | more)
 
 
-def side(*made_on: str | None) -> list[dict[str, Any]]:
+def side(*made_on: str | None) -> list[Record]:
     return [run(seed, each) for seed, each in enumerate(made_on)]
 
 
@@ -53,8 +57,8 @@ def test_a_machine_is_the_same_whatever_its_versions(change: dict[str, Any], is_
 def test_what_was_not_recorded_is_not_known() -> None:
     assert machines.machine_of({**ENVIRONMENT, "instruction_set": None}) is None
     environments = [ENVIRONMENT, ENVIRONMENT | {"id": "2", "host": "b"}]
-    located = machines.located([{"machine": each} for each in ("1", "2", "3", None)], environments)
-    known = [each["made_on"] for each in located]
+    located = machines.located([Record(machine=each) for each in ("1", "2", "3", None)], environments)
+    known = [each.made_on for each in located]
     assert None not in known[:2]
     assert known[0] != known[1]
     assert known[2:] == [None, None]
@@ -91,11 +95,11 @@ SIDES = st.lists(st.lists(st.sampled_from(["a", "b", None]), max_size=3).map(lam
 def test_the_order_of_sides_and_the_names_of_machines_do_not_matter(sides: list[Any]) -> None:
     expected = machines.comparable(QUANTITY, *sides)
     names = {"a": "b", "b": "a", None: None}
-    renamed = [[each | {"made_on": names[each["made_on"]]} for each in one] for one in sides]
+    renamed = [[replace(each, made_on=names[each.made_on]) for each in one] for one in sides]
     assert machines.comparable(QUANTITY, *renamed) == machines.comparable(QUANTITY, *reversed(sides)) == expected
     if expected:
         assert all(machines.comparable(QUANTITY, *both) for both in itertools.combinations(sides, 2))
-    unknown = [[each | {"made_on": None} for each in one] for one in sides]
+    unknown = [[replace(each, made_on=None) for each in one] for one in sides]
     assert machines.comparable(QUANTITY, *unknown)
 
 
@@ -103,7 +107,7 @@ def test_disturbed_runs_have_no_seconds_to_compare() -> None:
     quiet = {"threads": 1, "disturbed": None, "cpu_seconds": 1.0}
     one, other = ([run(seed, name, **quiet) for seed, name in enumerate(each)] for each in (("a", "b"), ("a", "a")))
     assert not machines.comparable("comparable_seconds", one, other)
-    one[1] |= {"disturbed": "waited"}
+    one[1] = replace(one[1], disturbed="waited")
     assert machines.comparable("comparable_seconds", one, other)
     assert not machines.comparable(QUANTITY, one, other)
 
@@ -114,20 +118,21 @@ def test_a_mean_has_its_finished_runs() -> None:
         run(seed, "a", **named, status=status, trial=trial)
         for seed, (status, trial) in enumerate([("done", None), ("crashed", None), ("done", "fold 1")])
     ]
-    (row, other) = machines.with_runs([named, named | {"solver": "dcd"}], runs)
-    assert (row["runs"], other["runs"]) == (runs[:1], [])
-    assert machines.runs_of([row, row, other, named]) == runs[:1]  # each once
+    none = Summary(**named)
+    (row, other) = machines.with_runs([none, replace(none, solver="dcd")], runs)
+    assert (row.runs, other.runs) == (runs[:1], [])
+    assert machines.runs_of([row, row, other, none]) == runs[:1]  # each once
 
 
 def test_seconds_of_two_versions_are_told_as_such_and_of_which() -> None:
     environments = [ENVIRONMENT, ENVIRONMENT | {"id": "2", "commit": "b"}, ENVIRONMENT | {"id": "3", "commit": None}]
     environments[2]["versions"] = {"mpu-bench": "1.0"}
     runs = [
-        {"machine": each, "status": "done", "trial": None, "seed": 0, "split": None, QUANTITY: seconds}
+        record({"machine": each, "status": "done", "seed": 0, QUANTITY: seconds})
         for each, seconds in (("1", 1.0), ("2", None), ("2", 1.0), ("3", 1.0), (None, 1.0))
     ]
     one, none, two, release, unknown = machines.located(runs, environments)
-    assert [each["made_by"] for each in (one, two, release, unknown)] == ["a", "b", "1.0", None]
+    assert [each.made_by for each in (one, two, release, unknown)] == ["a", "b", "1.0", None]
     assert machines.versions_remark(QUANTITY, [one], [two]) == "seconds are of 2 versions of mpu-bench (a, b)"
     for sides in ([one], [none]), ([one], [unknown]), ([one, one], [one]):
         assert machines.versions_remark(QUANTITY, *sides) == ""

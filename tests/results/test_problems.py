@@ -8,23 +8,27 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.errors import ConfigError
-from mpu_bench.quantities import RECORD_COLUMNS
+from mpu_bench.quantities import QUANTITIES
 from mpu_bench.results import problems, summary
+from mpu_bench.results.means import Summary
+from records import record
+
+OBJECTIVE = QUANTITIES["objective"]
 
 
-def row(solver: str, objective: float | None = 1.5, **values: object) -> dict[str, object]:
+def row(solver: str, objective: float | None = 1.5, **values: object) -> Summary:
     """Return a row of results as `summary.summarize` makes it."""
     parameters = values.pop("parameters", {})
-    record = dict.fromkeys(RECORD_COLUMNS) | {
+    known = {
         "dataset": "adult", "solver": solver, "parameters": json.dumps(parameters), "kernel": "linear", "seed": 0,
-        "status": "done", "reason": "", "objective": objective,
+        "status": "done", "objective": objective,
     }  # fmt: skip
-    (made,) = summary.summarize([record | values], [])
+    (made,) = summary.summarize([record(known | values)], [])
     return made
 
 
-def objectives(*rows: dict[str, object]) -> dict[str, list[str]]:
-    return {column.heading: [column.text(each) for each in rows] for column in problems.columns(rows, ["objective"])}
+def objectives(*rows: Summary) -> dict[str, list[str]]:
+    return {column.heading: [column.text(each) for each in rows] for column in problems.columns(rows, [OBJECTIVE])}
 
 
 def test_objectives_of_one_problem_share_a_column() -> None:

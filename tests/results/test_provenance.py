@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, FINISHED
+from mpu_bench.quantities import FINISHED, Record
 from mpu_bench.results import provenance, rows
 from mpu_bench.results.provenance import Kept
 from mpu_bench.results.rows import DamagedError
 from mpu_bench.results.store import Store
+from records import record
 
 MACHINE = {"id": "m"}
 NEEDS = {
@@ -31,11 +32,10 @@ def save(store: Store, key: str, status: str, value: float) -> dict[str, float |
     """Make a run from what is there, and return the values of its sources at this moment."""
     sources = NEEDS[key]
     made_from = store.made_from(sources)
-    record = {"dataset": "d", "solver": key, "parameters": "{}", "kernel": "linear", "seed": 0, "run_id": key}
-    result = {"status": status, "reason": "", "objective": value}
-    point = dict.fromkeys(CHECKPOINT_COLUMNS) | {"objective": value}
-    read = {source: (row := store.row(source)) and row["objective"] for source in sources.values()}
-    store.save(record | result, [point], MACHINE, made_from)
+    known = {"dataset": "d", "solver": key, "parameters": "{}", "kernel": "linear", "seed": 0, "run_id": key}
+    point = Record(objective=value)
+    read = {source: (row := store.row(source)) and row.objective for source in sources.values()}
+    store.save(record(known | {"status": status, "objective": value}), [point], MACHINE, made_from)
     return read
 
 
@@ -122,14 +122,14 @@ def test_sources_in_another_form_are_damage(value: object) -> None:
 def test_a_changed_source_is_shown_as_such(tmp_path: Path) -> None:
     with Store(tmp_path, create=True) as store:
         planned = {"dataset": "d", "solver": "s", "parameters": "{}", "kernel": "linear", "seed": 0}
-        store.save_plan([planned | {"run_id": "peer"}], {"name": "e"})
+        store.save_plan([record(planned | {"run_id": "peer"})], {"name": "e"})
         save(store, "optimum", "done", 1.0)
         save(store, "peer", "done", 1.0)
-        assert [row["status"] for row in store.records()] == ["done"]
+        assert [row.status for row in store.records()] == ["done"]
         save(store, "optimum", "done", 2.0)
         (row,) = store.records()
-        assert (row["status"], row["objective"]) == ("provisional", 1.0)
-        assert row["reason"].startswith("made from a result that was made again since")
+        assert (row.status, row.objective) == ("provisional", 1.0)
+        assert row.reason.startswith("made from a result that was made again since")
         changed = "UPDATE runs SET record = json_remove(json_set(record, '$.made_from', 7), '$.checksum')"
         store._database.execute(f"{changed} WHERE run_id = 'peer'")
         with pytest.raises(StoreError, match="made_from does not name results"):

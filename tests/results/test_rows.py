@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from mpu_bench.quantities import RECORD_COLUMNS
+from mpu_bench.quantities import Record
 from mpu_bench.results import rows
+from records import record
 
 LATER = ("ended_by", "unsavable", "maximised", "tuned_on_test", "as_published")
 
 
-def row(**values: object) -> dict[str, object]:
-    return dict.fromkeys(RECORD_COLUMNS) | {"status": "done", "reason": "", "experiment": "mine"} | values
+def row(**values: object) -> Record:
+    return record({"status": "done", "experiment": "mine"} | values)
 
 
 @pytest.mark.parametrize(
@@ -25,12 +26,13 @@ def row(**values: object) -> dict[str, object]:
         ({"status": "timeout", "reason": "still training after 3 seconds"}, (None, None, 0, 0, 1)),
         ({"reason": "the model is not saved: x", "problem": "largest f(w)"}, ("own rule", 1, 1, 0, 1)),
         ({"tuned": "C of 1, 2; test error of mpu on test set, 3 seeds"}, ("own rule", None, 0, 1, 1)),
+        ({"trial": "test set"}, ("own rule", None, 0, 1, 1)),
         ({"experiment": "mine-ci"}, ("own rule", None, 0, 0, 0)),
         ({"experiment": "mine-ci", "as_published": 1}, ("own rule", None, 0, 0, 1)),
     ],
 )
 def test_what_0_2_0_said_in_words(of_before: dict[str, object], later: tuple[object, ...]) -> None:
-    assert tuple(rows.of_before(row(**of_before))[name] for name in LATER) == later
+    assert tuple(map(rows.of_before(row(**of_before)).value, LATER)) == later
 
 
 def test_no_word_of_a_row_of_today_says_anything() -> None:
@@ -41,4 +43,4 @@ def test_no_word_of_a_row_of_today_says_anything() -> None:
 
 def test_what_ends_a_run_is_one_of_those_known() -> None:
     with pytest.raises(rows.DamagedError, match="ended_by is 'boredom', which is none"):
-        rows.parse_result('{"status": "done", "ended_by": "boredom"}')
+        rows.record_of({"status": "done", "ended_by": "boredom"})

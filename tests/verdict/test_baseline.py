@@ -7,7 +7,7 @@ import pytest
 
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text
-from mpu_bench.quantities import RECORD_COLUMNS
+from mpu_bench.quantities import RECORD_COLUMNS, Record, RunStatus
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import Store
 from mpu_bench.verdict import baseline, comparison
@@ -23,7 +23,7 @@ KEPT = Cell(
 CLAIM = Cell(
     "claim", column="SBP errs less", sentence="sbp-errs-less", count=3, verdict="holds", points=3, points_measured=3
 )
-SAME = Difference("adult sbp seed=0", {"dataset": "adult", "solver": "sbp"}, (), 1.0)
+SAME = Difference("adult sbp seed=0", Record(dataset="adult", solver="sbp"), (), 1.0)
 ROUNDED = replace(SAME, is_other=True)
 BROKEN = replace(SAME, faults=(Fault("updates", "5", "6"),), is_other=True)
 
@@ -39,7 +39,9 @@ def test_what_is_accepted_is_all_that_judging_needs(tmp_path):
     with open_results(folder) as now, open_results(place) as kept:
         assert kept.is_kept
         assert kept.mean_curves() == now.mean_curves()
-        assert kept.records() == now.records()
+        assert [each.row(RECORD_COLUMNS) for each in kept.records()] == [
+            each.row(RECORD_COLUMNS) for each in now.records()
+        ]
         assert comparison.of_results(kept) == comparison.of_results(now) == baseline.cells(place)
     about = baseline.about(place)
     assert (about["runs"], about["planned"], list(map(str, about["missing"]))) == (
@@ -72,7 +74,7 @@ def test_what_was_kept_of_runs_that_are_not_made_again_stays(tmp_path):
         curves = kept.mean_curves()
     baseline.accept(made_up.results(tmp_path / "after", error=0.2, done=1), tmp_path / "baseline")
     with open_results(place) as kept:
-        assert [record["test_error"] for record in kept.records()] == [0.2, 0.16, None]
+        assert [record.test_error for record in kept.records()] == [0.2, 0.16, None]
         assert len(kept.mean_curves()) == len(curves)
     assert baseline.about(place)["runs"] == 2
 
@@ -89,7 +91,7 @@ def test_what_is_kept_names_no_folder_of_the_machine(tmp_path):
     folder = made_up.results(tmp_path)
     lost = "a.bz2 is not in /home/somebody/data/files/a.bz2; see https://example.org/files/a.bz2"
     with Store(folder) as store:
-        record = store.records()[2] | {"status": "unavailable", "reason": lost}
+        record = replace(store.records()[2], status=RunStatus.UNAVAILABLE, reason=lost)
         store.save(record, [], {"id": "x"})
     place = baseline.accept(folder, tmp_path / "baseline")
     kept = "".join(path.read_text() for path in place.iterdir() if path.suffix != ".xz")
@@ -123,7 +125,7 @@ def test_a_run_that_breaks_is_a_change(tmp_path):
     baseline.accept(folder, tmp_path / "baseline")
     with Store(folder) as store:
         record = store.records()[0]
-        store.save(record | {"status": "crashed", "reason": "a signal", "test_error": None}, [], {"id": "x"})
+        store.save(replace(record, status=RunStatus.CRASHED, reason="a signal", test_error=None), [], {"id": "x"})
     found = baseline.check(folder, tmp_path / "baseline")
     assert [run.faults for run in found.runs if run.faults] == [(Fault("crashed: a signal"),)]
 
@@ -209,7 +211,7 @@ def copied(name, folder, change):
     """Copy kept results, with every row changed."""
     shutil.copytree(ROOT / "results/baseline" / name, folder / name)
     with open_results(folder / name) as kept:
-        rows = [change(record) for record in kept.records()]
+        rows = [change(record.row(RECORD_COLUMNS)) for record in kept.records()]
     (folder / name / "runs.csv").write_text(csv_text(rows, RECORD_COLUMNS))
     return folder / name
 
@@ -243,14 +245,14 @@ def test_no_words_for_people_hide_a_change(tmp_path):
 
     changed = copied("mpu-hard-margin", tmp_path, tenfold)
     found = baseline.check(changed, ROOT / "results/baseline")
-    counted = [run for run in found.runs if run.record["inner_products"]]
+    counted = [run for run in found.runs if run.record.inner_products]
     assert counted
     assert all(run.faults for run in counted)
 
 
 def solvers_of(folder):
     with open_results(folder) as results:
-        return {record["solver"] for record in results.finished()}
+        return {record.solver for record in results.finished()}
 
 
 CI = sorted(path.parent.name for path in (ROOT / "results/baseline").glob("*-ci/runs.csv"))

@@ -11,6 +11,7 @@ from mpu_bench.config.rules import Claim
 from mpu_bench.verdict.claims import of_claims
 from mpu_bench.verdict.judge import HOLDS
 from mpu_bench.verdict.points import Evidence
+from records import records
 
 BOTH = {"quantity": "train_seconds", "each": {"dataset": ["a", "b"]}}
 ORDER = BOTH | {"kind": "lower", "of": {"solver": "fw"}, "than": {"solver": "cvm"}}
@@ -41,19 +42,23 @@ def test_seconds_of_several_versions_are_told(
 ) -> None:
     made_by = dict(zip(("fw", "cvm"), versions, strict=True))
     rows = [run(name, solver, seed, made_by[solver]) for name in "abcdefgh" for solver in made_by for seed in range(3)]
-    (cell,) = of_claims([Claim.model_validate({"claim": "fw is faster", "statement": statement})], Evidence(rows, []))
+    (cell,) = of_claims(
+        [Claim.model_validate({"claim": "fw is faster", "statement": statement})], Evidence(records(rows), [])
+    )
     assert (cell.verdict, cell.remark) == (HOLDS, said)
 
 
 def test_counts_are_of_any_version() -> None:
     statement = ORDER | {"quantity": "passes", "kind": "alike"}
     rows = [run(name, solver, 0, solver) for name in "ab" for solver in ("fw", "cvm")]
-    (cell,) = of_claims([Claim.model_validate({"claim": "as many", "statement": statement})], Evidence(rows, []))
+    (cell,) = of_claims(
+        [Claim.model_validate({"claim": "as many", "statement": statement})], Evidence(records(rows), [])
+    )
     assert "versions" not in cell.remark
 
 
 def errors(solver: str, wrong: int, rows: int) -> list[dict[str, Any]]:
-    measured = {"test_error": wrong / rows, "test_error_percent": 100 * wrong / rows, "n_test": rows}
+    measured = {"test_error": wrong / rows, "n_test": rows}
     return [run("a", solver, seed, None) | measured for seed in range(2)]
 
 
@@ -77,6 +82,6 @@ def test_what_other_test_rows_could_turn_round_is_undecided(
         named = {"quantity": quantity, "of": {"solver": of}, "than": {"solver": than}}
         statement = {"kind": "lower", "each": {"dataset": ["a"]}, **named}
         claim = Claim.model_validate({"claim": "errs less", "statement": statement})
-        (cell,) = of_claims([claim], Evidence(errors("fw", fewer, rows) + errors("cvm", more, rows)))
+        (cell,) = of_claims([claim], Evidence(records(errors("fw", fewer, rows) + errors("cvm", more, rows))))
         found.append(cell.verdict)
     assert tuple(found) == verdicts

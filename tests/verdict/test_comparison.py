@@ -14,6 +14,7 @@ from mpu_bench.verdict.cells import CLAIM, FACT, RATIO, RECOMPUTED, SET, VALUE, 
 from mpu_bench.verdict.judge import AGREES, DIFFERS, HOLDS, NOT_JUDGED, NOT_RUN, UNDECIDED, UNINFORMATIVE
 from mpu_bench.verdict.points import Evidence
 from oracles import made_up
+from records import records, summaries
 
 
 def row(dataset, solver, budget=None, n=32561, count=1, parameters=None, **means):
@@ -29,7 +30,7 @@ def row(dataset, solver, budget=None, n=32561, count=1, parameters=None, **means
 
 
 def judged(rows, **judging):
-    cells = comparison.compare(rows, Evidence(), Judging.model_validate(judging))
+    cells = comparison.compare(summaries(rows), Evidence(), Judging.model_validate(judging))
     return {(cell.dataset, cell.solver, cell.what): cell for cell in cells}
 
 
@@ -195,11 +196,11 @@ def test_sizes_of_pairs_of_classes_are_facts():
 
 
 def test_the_number_of_a_sentence_is_a_value_and_fixed_problems_are_no_sample():
-    runs = [
+    runs = records(
         {"experiment": "forgetron-figure2-mnist", "dataset": "mnist", "solver": "perceptron", "parameters": "{}",
          "kernel": "k", "budget_vectors": None, "seed": 0, "split": str(k), "support_vectors": size}
         for k, size in enumerate((1800, 1900, 2000))
-    ]  # fmt: skip
+    )  # fmt: skip
     number = {
         "kind": "number",
         "quantity": "support_vectors",

@@ -1,14 +1,15 @@
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from mpu_bench.errors import ConfigError, StoreError
-from mpu_bench.quantities import RECORD_COLUMNS
 from mpu_bench.verdict.paired import Sides, runs_of
 from mpu_bench.verdict.rank_tests import LEVEL, wilcoxon
+from records import record
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def rng():
 def run(solver, seed=0, dataset="adult", split="", budget=None, status="done", parameters=None, **measured):
     named = {"dataset": dataset, "solver": solver, "seed": seed, "split": split, "budget_vectors": budget}
     named |= {"parameters": json.dumps(parameters or {}), "kernel": "linear", "status": status}
-    return dict.fromkeys(RECORD_COLUMNS) | named | measured
+    return record(named | measured)
 
 
 def side(solver, values, **more):
@@ -63,8 +64,7 @@ def test_the_larger_objective_wins_where_the_problem_is_to_find_the_largest():
         run(solver, seed, objective=value, parameters={"nu": 0.1})
         for solver, value in (("sbp", 0.3), ("sbp-less", 0.2)) for seed in range(6)
     ]  # fmt: skip
-    for record in records:
-        record |= {"problem": "f(w)", "maximised": 1}
+    records = [replace(each, problem="f(w)", maximised=1) for each in records]
     (row,) = compared(records, "sbp", "sbp-less", ("objective",))
     assert (row.wins, row.losses) == (6, 0)
 
@@ -81,11 +81,9 @@ def test_objectives_and_counts_are_compared_by_their_ratio(rng):
     assert (row.quantity, row.measure) == ("support_vectors", "ratio")
     assert (row.effect, row.low, row.high) == pytest.approx((math.exp(logs.mean()), math.exp(low), math.exp(high)))
     assert row.effect == pytest.approx(row.first / row.second)
-    for record in records:
-        record["problem"] = "hinge"
+    records = [replace(each, problem="hinge") for each in records]
     assert [each.quantity for each in compared(records, quantities=("objective",))] == ["objective"]
-    for record in records:
-        record["parameters"] = json.dumps({"C": 1 if record["solver"] == "a" else 2})
+    records = [replace(each, parameters=json.dumps({"C": 1 if each.solver == "a" else 2})) for each in records]
     assert compared(records, quantities=("objective",)) == []
 
 
@@ -165,7 +163,7 @@ def test_a_solver_without_a_budget_stands_beside_every_budget():
 def test_settings_that_only_one_has_are_told_with_what_has_no_partner():
     records = [run("a", seed, parameters={"C": C}, test_error=0.1 * C) for C in (1, 2, 4) for seed in (0, 1)]
     records += [run("b", seed, parameters={"C": C}, test_error=0.1) for C in (1, 2) for seed in (0, 2)]
-    records += [run("b", 0, dataset="web", parameters={"C": 1}, test_error=0.1), run("b", 5, status="failed")]
+    records += [run("b", 0, dataset="web", parameters={"C": 1}, test_error=0.1), run("b", 5, status="error")]
     sides = Sides(runs_of(records, "a", "x"), runs_of(records, "b", "x"))
     assert [(row.setting, row.pairs) for row in sides.compare(["test_error"])] == [("C=1", 1), ("C=2", 1)]
     assert sides.only_in(0) == ["adult (C=1 seed=1, C=2 seed=1, C=4 seed=0, C=4 seed=1)"]
@@ -200,8 +198,8 @@ def test_wrong_names_are_refused_with_the_nearest():
 
 
 def test_trials_and_earlier_runs_are_no_results():
-    records = [run("a", test_error=0.1), run("a", 1, trial="validation"), run("a", 2) | {"earlier": 1}]
-    assert [each["seed"] for each in runs_of(records, "a", "x")] == [0]
+    records = [run("a", test_error=0.1), run("a", 1, trial="validation"), replace(run("a", 2), earlier=1)]
+    assert [each.seed for each in runs_of(records, "a", "x")] == [0]
 
 
 def test_seconds_are_paired_on_one_machine_only(rng):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_bench.config.rules import Where
+from mpu_bench.quantities import Record
 from mpu_bench.verdict import points
 from mpu_bench.verdict.points import (
     CONTRADICTS,
@@ -20,6 +21,7 @@ from mpu_bench.verdict.points import (
     difference,
     outcome,
 )
+from records import record
 
 
 def by_seed(*values: float) -> dict[tuple[str, int], float]:
@@ -82,9 +84,9 @@ def test_what_contradicts_one_order_supports_the_other(values: list[float]) -> N
 
 
 def test_rows_are_selected_by_columns_and_parameters_and_a_solver_without_budget_stands_at_each() -> None:
-    def row(solver: str, budget: int | None, **parameters: object) -> dict[str, object]:
+    def row(solver: str, budget: int | None, **parameters: object) -> Record:
         named = {"experiment": "e", "dataset": "adult", "solver": solver, "kernel": "k", "budget_vectors": budget}
-        return named | {"parameters": json.dumps(parameters)}
+        return record(named | {"parameters": json.dumps(parameters)})
 
     rows = [row("cvm", None, C=1.0), row("cvm", None, C=2.0), row("cks", 10), row("cks", 20)]
     assert points.selected(rows, Where(solver="cvm"), {"dataset": "adult", "C": 2}) == [rows[1]]

@@ -26,6 +26,7 @@ from mpu_bench.verdict.points import (
     p_value_of,
 )
 from mpu_bench.verdict.statements import p_value_over, points_of, verdict_of
+from records import records, summaries
 
 
 def run(dataset="a", solver="fw", seed=0, experiment="one", parameters=None, **quantities):
@@ -65,7 +66,7 @@ def curve(values, solver="sbp", count=10, std=0.001):
 
 def judged(statement, runs=(), curves=()):
     parsed = TypeAdapter(Statement).validate_python(statement)
-    points = points_of(parsed, Evidence(list(runs), list(curves)))
+    points = points_of(parsed, Evidence(records(runs), summaries(curves)))
     return verdict_of(points, getattr(parsed, "most", False)), points
 
 
@@ -209,7 +210,7 @@ def test_a_slope_says_what_it_says_of_the_datasets_it_has():
     [("examples", REFUTED), (["n", "examples"], HOLDS), (10.0, HOLDS), (4.0, REFUTED)],
 )
 def test_a_bound_is_a_number_a_quantity_or_a_product(against, verdict):
-    rows = [run(support_vectors=10, examples=8.0)]
+    rows = [run(support_vectors=10, passes=0.08)]
     statement = {"kind": "bound", "quantity": "support_vectors", "against": against, "of": {}, "each": {"dataset": "a"}}
     assert judged(statement, rows)[0] == verdict
 
@@ -334,7 +335,7 @@ def test_a_refuted_claim_says_whether_that_may_be_noise():
     statement = {"kind": "lower", "quantity": "test_error", "of": {"solver": "fw"}, "than": {"solver": "cvm"},
                  "each": {"dataset": ["a", "b"]}}  # fmt: skip
     claim = TypeAdapter(Claim).validate_python({"claim": "fw errs less", "statement": statement})
-    (cell,) = of_claims([claim], Evidence(rows))
+    (cell,) = of_claims([claim], Evidence(records(rows)))
     assert cell.verdict == REFUTED
     assert re.search(r"over 2 points that may be noise: p = 0\.\d+ \(Bonferroni\)", cell.remark)
 
@@ -345,5 +346,5 @@ def test_one_time_beside_several_is_judged_only_if_all_are_of_its_machine(elsewh
     made = [row | {"made_on": "here"} for row in rows]
     made[-1]["made_on"] = "there" if elsewhere else "here"
     statement = TypeAdapter(Statement).validate_python(ORDER | {"of": {"solver": "fw"}, "each": {"dataset": "a"}})
-    (point,) = points_of(statement, Evidence(made))
+    (point,) = points_of(statement, Evidence(records(made)))
     assert point.outcome == (NOT_JUDGED if elsewhere else SUPPORTS)

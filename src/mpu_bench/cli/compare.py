@@ -94,7 +94,7 @@ def compare(
     else:
         names = ", ".join(sorted(_solvers(left)))
         raise ConfigError(f"name a second results folder, or two solvers of {first}: --solvers X Y, of {names}")
-    differences = regression.compare(left, right) if second and solvers is None and _in_common(left, right) else []
+    differences = regression.differences(left, right) if second and solvers is None else []
     if form is Form.JSON:
         write(_json(pairs, differences, unknown) + "\n")
     elif form is Form.CSV:
@@ -109,9 +109,7 @@ def compare(
 
 
 def _solvers(results: Results) -> list[str]:
-    from mpu_bench.quantities import FINISHED
-
-    return list(dict.fromkeys(each["solver"] for each in results.records if each["status"] in FINISHED))
+    return list(dict.fromkeys(each.solver for each in results.records if each.is_finished))
 
 
 def _pair(both: tuple[Results, Results], solvers: tuple[str, str], asked: Sequence[str]) -> _Pair:
@@ -133,7 +131,7 @@ def _pair(both: tuple[Results, Results], solvers: tuple[str, str], asked: Sequen
         only_in_first=sides.only_in(0),
         only_in_second=sides.only_in(1),
         unlike=sides.unlike(),
-        without_seconds=sum(run["train_seconds"] is not None and run["comparable_seconds"] is None for run in every),
+        without_seconds=sum(run.train_seconds is not None and run.comparable_seconds is None for run in every),
         on_other_machines=sides.on_other_machines(),
         runs=len(every),
         not_compared=[f"{QUANTITIES[name].heading}: {sides.why_not_compared(name)}" for name in lacking],
@@ -151,16 +149,6 @@ def _same_solvers(left: Results, right: Results, asked: Sequence[str]) -> tuple[
     unknown = [f"only in {left.folder}: {name}" for name in names if name not in both]
     unknown += [f"only in {right.folder}: {name}" for name in others if name not in both]
     return [_pair((left, right), (name, name), asked) for name in both], unknown
-
-
-def _in_common(left: Results, right: Results) -> bool:
-    from mpu_bench.errors import StoreError
-    from mpu_bench.verdict import regression
-
-    try:
-        return bool(regression.compare(left, right))
-    except StoreError:
-        return False
 
 
 def _json(pairs: Sequence[_Pair], differences: Sequence[Difference], unknown: Sequence[str]) -> str:

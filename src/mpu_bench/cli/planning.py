@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from rich.filesize import decimal
 
@@ -31,7 +30,7 @@ from mpu_bench.experiment.names import Names
 from mpu_bench.experiment.planned import PlannedRun
 from mpu_bench.experiment.run import Run
 from mpu_bench.files import is_file
-from mpu_bench.quantities import FINISHED
+from mpu_bench.quantities import Record
 from mpu_bench.results.store import FILE, Store, refuse_kept
 
 _HUNDREDTH_OF_AN_HOUR = 36.0  # seconds
@@ -71,7 +70,7 @@ class Outlook:
         selected = set(map(id, chosen.runs))
         planned = [each for each in every if id(each.run) in selected]
         expected = Estimates(chosen.experiment, chosen.plan, records).expected([each.run for each in planned])
-        stored = sum(row["train_seconds"] or 0.0 for row in records if row["status"] in FINISHED)
+        stored = sum(row.train_seconds or 0.0 for row in records if row.is_finished)
         return cls(planned, finished, _obstacles(planned, finished, home), expected, stored)
 
     def state(self, place: int) -> str:
@@ -118,9 +117,7 @@ class Outlook:
         return f"{len(self.obstacles)} ({'; '.join(brief)})" if brief else ""
 
 
-def _results(
-    experiment: Experiment, folder: Path, planned: Sequence[PlannedRun]
-) -> tuple[list[dict[str, Any]], set[str]]:
+def _results(experiment: Experiment, folder: Path, planned: Sequence[PlannedRun]) -> tuple[list[Record], set[str]]:
     """Return the rows that there are, and the keys of the planned runs whose result holds; refuse what a run would."""
     refuse_kept(folder)
     if not is_file(folder / FILE):

@@ -203,9 +203,9 @@ def _failed(step: Step, results: ResultsFolder) -> list[str]:
     records = results.records()
     varied = naming.varying(records)
     return [
-        f"{step}: {naming.run_text(record, varied)} seed={record['seed']}: {record['status']}: {record['reason']}"
+        f"{step}: {naming.run_text(record, varied)} seed={record.seed}: {record.status}: {record.reason}"
         for record in records
-        if record["dataset"] in labels and record["status"] in FAILED and record["status"] not in _NO_FAILURE
+        if record.dataset in labels and record.status in FAILED and record.status not in _NO_FAILURE
     ]
 
 

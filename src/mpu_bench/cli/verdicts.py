@@ -15,7 +15,7 @@ from mpu_bench.report import checked
 from mpu_bench.report.overview import PaperTable, besides, by_paper, overview_rows
 from mpu_bench.verdict import judge
 from mpu_bench.verdict.baseline import Check
-from mpu_bench.verdict.cells import NOT_PART_OF_RUN, VERDICTS, Cell
+from mpu_bench.verdict.cells import VERDICTS, Cell
 from mpu_bench.verdict.folders import (
     do_not_come_out,
     remark_text,
@@ -35,7 +35,7 @@ _TO_THE_RIGHT = ("published", "measured", "allowed")  # columns
 
 def print_cells(name: str, cells: Sequence[Cell], everything: bool, console: Terminal) -> None:
     """Print the cells of a table, or an experiment, that differ or are refuted; or all but those of other datasets."""
-    chosen = [cell for cell in cells if cell.remark != NOT_PART_OF_RUN] if everything else do_not_come_out(cells)
+    chosen = [cell for cell in cells if not cell.is_elsewhere] if everything else do_not_come_out(cells)
     if chosen:
         console.print(_table(name, chosen))
 

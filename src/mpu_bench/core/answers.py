@@ -22,9 +22,11 @@ from mpu_bench.core.rows import Rows, count
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.core.validation import check_model, score_counts, shown
 from mpu_bench.errors import SolverError
+from mpu_bench.quantities import CHECKPOINT_COLUMNS
 from mpu_bench.texts import plain
 
 _LARGEST_COUNT = 2**63 - 1
+_OWN = tuple(name for name in Measures._fields if name != "others")
 
 
 class Size(NamedTuple):
@@ -82,17 +84,22 @@ def measures(solver: Solver, state: Any) -> Measures:
     Raises
     ------
     SolverError
-        If it is no `Measures`, or holds what is no number.
+        If it is no `Measures`, holds what is no number, or names a quantity that is not declared.
     """
     found: object = solver.measures(state)
     if not isinstance(found, Measures):
         raise SolverError(f"{solver.name}: measures() returns {shown(found)}; it must return core.solver.Measures")
     numbers = {}
-    for name, value in found._asdict().items():
+    for name, value in found.by_name().items():
         numbers[name] = _number(value)
         if numbers[name] is None and value is not None:
             raise SolverError(f"{solver.name}: measures() gives {name} {shown(value)}, which is no number")
-    return Measures(**numbers)
+        if name not in CHECKPOINT_COLUMNS:
+            raise SolverError(
+                f"{solver.name}: measures() gives {shown(name)}, which is no quantity of a curve that "
+                "mpu_bench.quantities.Record declares"
+            )
+    return Measures(**{name: numbers.pop(name) for name in _OWN}, others=numbers or None)
 
 
 def note(solver: Solver, state: Any) -> str:

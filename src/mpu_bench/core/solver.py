@@ -57,7 +57,8 @@ class Measures(NamedTuple):
     ``margin``: min_i y_i w.x_i / ||w||. ``online_error``: wrong predictions / examples presented, for online solvers.
     ``margin_fraction``: what part of the maximum margin the margin is at least, ``margin_fraction_wanted``: what was
     guaranteed before running. ``update_bound``: how many updates a theorem allows. ``nu``: the mean hinge loss by the
-    length of w (`solvers.certificates.nu_of`).
+    length of w (`solvers.certificates.nu_of`). ``others``: further quantities that `mpu_bench.quantities.Record`
+    declares, with ``in_curves``, by name.
     """
 
     objective: float | None = None
@@ -69,11 +70,14 @@ class Measures(NamedTuple):
     margin_fraction_wanted: float | None = None
     update_bound: float | None = None
     nu: float | None = None
+    others: Mapping[str, float | None] | None = None
+
+    def by_name(self) -> dict[str, Any]:
+        """Return every measure, a number or None, by the name of its quantity."""
+        return {name: value for name, value in self._asdict().items() if name != "others"} | dict(self.others or {})
 
     @classmethod
-    def certified(
-        cls, objective: float, dual_objective: float, rounding: float = 0.0, **others: float | None
-    ) -> Measures:
+    def certified(cls, objective: float, dual_objective: float, rounding: float = 0.0, **others: Any) -> Measures:
         """Return both objectives with a gap that is not below the true one.
 
         Parameters

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mpu_bench.data.download import progress
 from mpu_bench.display.overall import Overall, number_of_runs
@@ -13,7 +13,7 @@ from mpu_bench.experiment.messages import Compiled, News, Phase, Progress
 from mpu_bench.experiment.names import Names
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.runner import Listener, Todo
-from mpu_bench.quantities import FINISHED, RunStatus
+from mpu_bench.quantities import Record, RunStatus
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -107,20 +107,20 @@ class Display:
             case Progress():
                 self._overall.is_at(run, name, _how_far(news), news.seconds)
 
-    def _finished(self, run: Run, record: Mapping[str, Any]) -> None:
+    def _finished(self, run: Run, record: Record) -> None:
         name = self._names.of(run)
         self._overall.has_ended(run, name, record)
         head = f"{self._overall.ended}/{self._overall.total}  {name}"
         compiled = self._compiled.pop(name, 0.0)
-        if record["status"] in FINISHED:
+        if record.is_finished:
             if self._has_lines:
                 more = f" (after {compiled:.1f} s of compiling, once on a machine)" if compiled else ""
                 self._console.print(f"{head}: {_result(record)}{more}")
             return
-        why = reason(record["reason"]) if record["reason"] != self._last_reason else "as above"
-        self._last_reason = record["reason"]
-        values = f"; {_result(record)}" if record["status"] == RunStatus.PROVISIONAL else ""
-        self._console.print(f"{head}: {record['status'].upper()}: {why}{values}", style="bold red")
+        why = reason(record.reason) if record.reason != self._last_reason else "as above"
+        self._last_reason = record.reason
+        values = f"; {_result(record)}" if record.status == RunStatus.PROVISIONAL else ""
+        self._console.print(f"{head}: {record.status.upper()}: {why}{values}", style="bold red")
 
 
 def _how_far(progress: Progress) -> str:
@@ -132,15 +132,15 @@ def _how_far(progress: Progress) -> str:
     return ", ".join(words)
 
 
-def _result(record: Mapping[str, Any]) -> str:
-    words = [f"{record['status']} in {record['train_seconds']:.3g} s"] if record["status"] in FINISHED else []
-    if record.get("objective") is not None:
-        words.append(f"objective {record['objective']:.7g}")
-    if record.get("gap") is not None:
-        words.append(f"gap {record['gap']:.1e}")
-    if record.get("test_error") is not None:
-        rows = "held-out" if record.get("trial", "") not in (None, "", "test set") else "test"
-        words.append(f"{rows} error {100 * record['test_error']:.2f} %")
-    if record.get("reason") and record["status"] in FINISHED:
-        words.append(reason(record["reason"]))
+def _result(record: Record) -> str:
+    words = [f"{record.status} in {record.train_seconds or 0.0:.3g} s"] if record.is_finished else []
+    if record.objective is not None:
+        words.append(f"objective {record.objective:.7g}")
+    if record.gap is not None:
+        words.append(f"gap {record.gap:.1e}")
+    if record.test_error is not None:
+        rows = "held-out" if record.trial and not record.tuned_on_test else "test"
+        words.append(f"{rows} error {100 * record.test_error:.2f} %")
+    if record.reason and record.is_finished:
+        words.append(reason(record.reason))
     return ", ".join(words)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mpu_bench.experiment.run import Run
-from mpu_bench.quantities import FINISHED
+from mpu_bench.quantities import Record
 
 _FEWEST_TO_ESTIMATE = 3  # runs that have ended
 _WORTH_TELLING = 10.0  # seconds of training; of less, what else a run takes is more, and is not known at first
@@ -82,11 +82,11 @@ class Overall:
         """Note what a run is at."""
         self.under_way[name] = UnderWay(_group(run), words, seconds)
 
-    def has_ended(self, run: Run, name: str, record: Mapping[str, Any]) -> None:
+    def has_ended(self, run: Run, name: str, record: Record) -> None:
         """Note what has become of a run."""
         self.under_way.pop(name, None)
-        trained = record.get("train_seconds") or 0.0
-        if record["status"] in FINISHED:
+        trained = record.train_seconds or 0.0
+        if record.is_finished:
             for unknown in self._unknown.pop(_group(run), ()):  # all take about as long as the first of them
                 self._left += trained - self._expected[unknown]
                 self._expected[unknown] = trained
@@ -94,19 +94,19 @@ class Overall:
         self._left -= expected
         self._ended_part += expected
         self.ended += 1
-        if record["status"] not in FINISHED:
+        if not record.is_finished:
             self._unknown.pop(_group(run), None)
             self.failed += 1
             tally.failed += 1
             return
         tally.done += 1
         self._trained += trained
-        if record.get("trial"):
+        if record.trial:
             return
         tally.seconds += trained
         tally.trained += 1
-        if record.get("test_error") is not None:
-            tally.errors += record["test_error"]
+        if record.test_error is not None:
+            tally.errors += record.test_error
             tally.measured += 1
 
     def share(self) -> float:

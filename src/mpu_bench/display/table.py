@@ -11,11 +11,12 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from mpu_bench.display.terminal import Terminal, reason
-from mpu_bench.quantities import FINISHED, QUANTITIES, RunStatus, format_number
+from mpu_bench.quantities import FINISHED, Record, RunStatus, format_number
 from mpu_bench.results import machines, naming, problems
 from mpu_bench.results.folder import ResultsFolder
+from mpu_bench.results.means import Summary
 from mpu_bench.results.problems import Shown
-from mpu_bench.results.summary import Summary, disturbed_remark, published_tables, summarize
+from mpu_bench.results.summary import disturbed_remark, published_tables, summarize
 
 
 class Block(NamedTuple):
@@ -30,37 +31,6 @@ class Block(NamedTuple):
     published: frozenset[int]
 
 
-class _Rule(NamedTuple):
-    """Which quantity has a column, and when it is left out.
-
-    Where the screen is too narrow, the columns of the highest ``rank`` go first; those of rank 0 stay.
-    """
-
-    name: str
-    rank: int
-    has_spread: bool = False  #: its standard deviation is shown
-    goes_with: str = ""  #: shown only where this quantity is known too
-
-
-_RULES = (
-    _Rule("objective", 1, has_spread=True),
-    _Rule("suboptimality", 2),
-    _Rule("gap", 3),
-    _Rule("test_error_percent", 0, has_spread=True),
-    _Rule("online_error_percent", 3, has_spread=True),
-    _Rule("train_seconds", 0),
-    _Rule("margin", 9, goes_with="margin_fraction"),
-    _Rule("margin_fraction", 1),
-    _Rule("margin_fraction_wanted", 2),
-    _Rule("updates", 8, goes_with="margin_fraction"),
-    _Rule("update_bound", 8, goes_with="margin_fraction"),
-    _Rule("nu", 2),
-    _Rule("passes", 6),
-    _Rule("kernel_evaluations", 5),
-    _Rule("support_vectors", 4),
-)
-_RULE_OF = {rule.name: rule for rule in _RULES}
-_ABSENT_IF_ZERO = ("kernel_evaluations", "support_vectors")  # a linear solver has none
 _HEADING_WIDTH = 9  # letters, beyond which a heading goes on in the next line
 _EVERYTHING = 1000  # letters, wider than any table
 
@@ -81,35 +51,31 @@ def print_results(results: ResultsFolder, console: Terminal, asked: Collection[i
     print_table(records, tables, console)
     for line in remarks(records, results.environments(), tables):
         console.tell(line)
-    rest = 0 if asked is None else sum(not each["trial"] for place, each in enumerate(every) if place not in asked)
+    rest = 0 if asked is None else sum(not each.trial for place, each in enumerate(every) if place not in asked)
     if rest:
         line = f"other runs of this experiment, not asked for: {rest}; mpu-bench show {results.folder} prints them all"
         console.tell(line)
 
 
-def blocks(records: Sequence[Mapping[str, Any]], published: Sequence[str]) -> list[Block]:
+def blocks(records: Sequence[Record], published: Sequence[str]) -> list[Block]:
     """Return a block per dataset, with all columns that say something."""
     rows = summarize(records, published)
     varying = naming.varying(rows)
-    return [_block(block, _columns(block), varying) for block in _by_dataset(rows)]
+    return [_block(block, problems.in_terminal(block), varying) for block in _by_dataset(rows)]
 
 
 def _by_dataset(rows: Sequence[Summary]) -> list[list[Summary]]:
-    names = dict.fromkeys(row["dataset"] for row in rows)
-    return [[row for row in rows if row["dataset"] == dataset] for dataset in names]
+    names = dict.fromkeys(row.dataset for row in rows)
+    return [[row for row in rows if row.dataset == dataset] for dataset in names]
 
 
-def _columns(block: Sequence[Summary]) -> list[Shown]:
-    return [column for column in problems.columns(block, _RULE_OF) if _has_place(column, block)]
-
-
-def print_table(records: Sequence[Mapping[str, Any]], published: Sequence[str], console: Terminal) -> None:
+def print_table(records: Sequence[Record], published: Sequence[str], console: Terminal) -> None:
     """Print a block per dataset, leaving out columns that the screen has no room for."""
     rows = summarize(records, published)
     varying = naming.varying(rows)
     left_out: set[str] = set()
     for block in _by_dataset(rows):
-        columns = _columns(block)
+        columns = problems.in_terminal(block)
         table = _rich(_block(block, columns, varying))
         while any(map(_rank, columns)) and not _fits(table, console):
             last = max(columns, key=_rank)
@@ -122,13 +88,8 @@ def print_table(records: Sequence[Mapping[str, Any]], published: Sequence[str], 
         console.print(f"no room here for {names}: see table.csv", style="dim")
 
 
-def _has_place(column: Shown, rows: Sequence[Summary]) -> bool:
-    needed = _RULE_OF[column.quantity.name].goes_with
-    return (Shown(QUANTITIES[needed]) if needed else column).says_something(rows)
-
-
 def _rank(column: Shown) -> int:
-    return _RULE_OF[column.quantity.name].rank
+    return column.quantity.rank
 
 
 def _fits(table: Table, console: Terminal) -> bool:
@@ -136,11 +97,11 @@ def _fits(table: Table, console: Terminal) -> bool:
 
 
 def _block(rows: Sequence[Summary], columns: Sequence[Shown], varying: Mapping[str, set[str]]) -> Block:
-    several = any(row["planned"] > 1 or not row["count"] for row in rows)
+    several = any(row.planned > 1 or not row.count for row in rows)
     headings, published = ["solver", *(["runs"] if several else [])], set()
     for column in columns:
         headings.append(column.heading)
-        if column.says_something(rows, "published_{}"):
+        if column.is_published(rows):
             published.add(len(headings))
             headings.append("published")
     written = []
@@ -170,56 +131,54 @@ def _in_lines(heading: str) -> str:
 
 
 def _runs_text(row: Summary) -> str:
-    if not row["count"]:
-        return str(row["status"])
-    return str(row["count"]) if row["count"] == row["planned"] else f"{row['count']} of {row['planned']}"
+    if not row.count:
+        return row.statuses
+    return str(row.count) if row.count == row.planned else f"{row.count} of {row.planned}"
 
 
 def _title(row: Summary) -> str:
-    if row["n"] is None:
-        return str(row["dataset"])
-    test = f", {row['n_test']} test rows" if row["n_test"] else ""
-    return f"{row['dataset']}: {row['n']} x {row['d']}{test}"
+    if row.n is None:
+        return row.dataset
+    test = f", {row.n_test} test rows" if row.n_test else ""
+    return f"{row.dataset}: {row.n} x {row.d}{test}"
 
 
 def _cells(row: Summary, rows: Sequence[Summary], columns: Sequence[Shown]) -> list[str]:
-    if not row["count"]:
+    if not row.count:
         return []
     cells = []
     for column in columns:
-        name = column.quantity.name
-        is_absent = name in _ABSENT_IF_ZERO and column.value(row, "{}_mean") == 0
-        cells.append("" if is_absent else column.text(row, spread=_RULE_OF[name].has_spread))
-        if column.says_something(rows, "published_{}"):
-            cells.append(format_number(column.value(row, "published_{}")))
+        is_absent = column.quantity.is_none_at_zero and column.mean(row) == 0
+        spread = column.spread(row) if column.quantity.has_spread else ""
+        cells.append("" if is_absent else column.text(row) + spread)
+        if column.is_published(rows):
+            cells.append(format_number(column.published(row)))
     return cells
 
 
 def remarks(
-    records: Sequence[Mapping[str, Any]], environments: Sequence[Mapping[str, Any]], published: Sequence[str]
+    records: Sequence[Record], environments: Sequence[Mapping[str, Any]], published: Sequence[str]
 ) -> list[str]:
     """Return what a reader of the table must know: what did not finish and why, whether seconds may be compared."""
-    earlier = [record for record in records if record["earlier"]]
-    records = [record for record in records if not record["earlier"]]
-    failed = [record for record in records if record["status"] not in (*FINISHED, RunStatus.NOT_RUN)]
+    earlier = [record for record in records if record.earlier]
+    records = [record for record in records if not record.earlier]
+    failed = [record for record in records if record.status not in (*FINISHED, RunStatus.NOT_RUN)]
     varied = naming.varying(records)
     lines = [
-        f"{each['dataset']} {naming.run_text(each, varied)} seed={each['seed']}: {reason(naming.without_result(each))}"
+        f"{each.dataset} {naming.run_text(each, varied)} seed={each.seed}: {reason(naming.without_result(each))}"
         for each in failed
     ]
-    done = [record for record in records if record["status"] == RunStatus.DONE and record["reason"]]
-    lines += dict.fromkeys(
-        f"{each['dataset']} {naming.run_text(each, varied)}: {reason(each['reason'])}" for each in done
-    )
-    lines += dict.fromkeys(map(_tuning_remark, (record for record in records if record["tuned"])))
-    if missing := sum(record["status"] == RunStatus.NOT_RUN for record in records):
+    done = [record for record in records if record.status == RunStatus.DONE and record.reason]
+    lines += dict.fromkeys(f"{each.dataset} {naming.run_text(each, varied)}: {reason(each.reason)}" for each in done)
+    lines += dict.fromkeys(map(_tuning_remark, (record for record in records if record.tuned)))
+    if missing := sum(record.status == RunStatus.NOT_RUN for record in records):
         lines.append(f"{missing} of {len(records)} runs are not done yet")
     lines += machines.remarks(records, environments)
     if remark := disturbed_remark(every := [*records, *earlier]):
-        by_the_machine = any(each["disturbed"] and each["kernel_matrix_seconds"] is None for each in every)
+        by_the_machine = any(each.disturbed and each.kernel_matrix_seconds is None for each in every)
         hint = "; run them again with --force when the machine is quiet" if by_the_machine else ""
         lines.append(remark + hint)
-    if published and any(record["status"] in FINISHED and record["as_published"] != 0 for record in records):
+    if published and any(record.is_finished and record.as_published != 0 for record in records):
         lines.append(
             f"published: the numbers of {', '.join(published)}; their seconds are those of the paper's machine"
         )
@@ -232,20 +191,20 @@ def remarks(
     return lines
 
 
-def _changes(records: Sequence[Mapping[str, Any]]) -> list[str]:
+def _changes(records: Sequence[Record]) -> list[str]:
     """Return what was changed from the config, and in whose rows."""
     solvers: dict[str, list[str]] = {}
     for record in records:
-        if record["overridden"] and not record["trial"]:
-            solvers.setdefault(record["overridden"], []).append(record["solver"])
+        if record.overridden and not record.trial:
+            solvers.setdefault(record.overridden, []).append(record.solver)
     return [
         f"changed from the config: {changes} (in rows of {', '.join(dict.fromkeys(named))})"
         for changes, named in solvers.items()
     ]
 
 
-def _tuning_remark(record: Mapping[str, Any]) -> str:
-    chosen = f"chosen: the best of {record['tuned']}"
-    if record["tuned_on_test"]:
+def _tuning_remark(record: Record) -> str:
+    chosen = f"chosen: the best of {record.tuned}"
+    if record.tuned_on_test:
         return f"{chosen}: CHOSEN ON THE TEST SET ITSELF, so these errors are too low"
     return f"{chosen}; the seconds of tuning are not in these, but in tune_seconds of table.csv"

@@ -16,6 +16,7 @@ from mpu_bench.core.rows import Dense, Ones, Rows, take
 from mpu_bench.core.solver import Solver
 from mpu_bench.experiment.run import Run
 from mpu_bench.kernels import Kernel
+from mpu_bench.quantities import Record
 from mpu_bench.scaled import Divisor, Scaled
 from mpu_bench.solvers.multiclass import Multiclass
 from mpu_bench.solvers.plugins.names import OF_THE_PROBLEM
@@ -23,7 +24,7 @@ from mpu_bench.solvers.plugins.names import OF_THE_PROBLEM
 _WARM_UP_ROWS = 12  # of each class
 
 
-def with_results_of_others(run: Run, results: Mapping[str, Mapping[str, Any]]) -> tuple[Run, list[str]]:
+def with_results_of_others(run: Run, results: Mapping[str, Record]) -> tuple[Run, list[str]]:
     """Return a run with what it takes from the results of its `plan.Sources`, and a note on each.
 
     Parameters
@@ -33,13 +34,12 @@ def with_results_of_others(run: Run, results: Mapping[str, Mapping[str, Any]]) -
         Rows of ``nu`` and ``seconds``, as far as the run needs them.
     """
     notes = []
-    if "nu" in results:
-        nu, seconds = results["nu"]["nu"], results["nu"]["train_seconds"]
-        run = replace(run, solver=replace(run.solver, parameters={**run.solver.parameters, "nu": nu}))
-        notes.append(f"nu {nu:.6g} derived in {seconds:.3g} s, not counted")
+    if (known := results.get("nu")) is not None:
+        run = replace(run, solver=replace(run.solver, parameters={**run.solver.parameters, "nu": known.nu}))
+        notes.append(f"nu {known.nu:.6g} derived in {known.train_seconds:.3g} s, not counted")
     stop = run.settings.stop
-    if "seconds" in results and (share := stop.seconds_of) is not None:
-        theirs = results["seconds"]["train_seconds"]
+    if (known := results.get("seconds")) is not None and (share := stop.seconds_of) is not None:
+        theirs = known.train_seconds or 0.0
         seconds = min(share.factor * theirs, stop.seconds or math.inf)
         stop = stop.model_copy(update={"seconds": seconds, "seconds_of": None})
         run = replace(run, settings=replace(run.settings, stop=stop))

@@ -11,10 +11,9 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from mpu_bench import usage
+from mpu_bench.quantities import Record
 
 #: a fifth of the wall seconds lost makes them a quarter longer: well below the factor of 2 that ratios are judged by
 LOST_SHARE = 0.2
@@ -89,24 +88,23 @@ class Probe:
         return time.process_time() - began
 
 
-def why(run: Mapping[str, Any], fastest_probe: float) -> str:
+def why(run: Record, fastest_probe: float) -> str:
     """Return in words why a run's seconds may not be compared; nothing if they may.
 
     Parameters
     ----------
-    run : mapping
-        ``threads``, ``train_seconds``, ``cpu_seconds``, ``waiting_seconds``, ``steal_seconds``, ``load`` and
-        ``probe_seconds`` of its row; None or NaN for what is not known.
+    run : Record
+        None or NaN is what is not known.
     fastest_probe : float
         Processor seconds of the fastest probe known of this machine.
     """
-    wall, threads = _known(run["train_seconds"]), run["threads"]
-    waited = _known(run["waiting_seconds"]) / threads
+    wall, threads = _known(run.train_seconds), run.threads or 1
+    waited = _known(run.waiting_seconds) / threads
     # every processor in use loses alike: this is what each of them lost
-    stolen = _known(run["steal_seconds"]) / (threads + _known(run["load"]))
-    idle = wall - _known(run["cpu_seconds"]) if threads == 1 else 0.0  # what several threads leave idle is their own
+    stolen = _known(run.steal_seconds) / (threads + _known(run.load))
+    idle = wall - _known(run.cpu_seconds) if threads == 1 else 0.0  # what several threads leave idle is their own
     waited = waited if waited >= LEAST_WAITING_SECONDS else 0.0
-    stolen = stolen if _known(run["steal_seconds"]) * usage.TICKS_PER_SECOND >= LEAST_STEAL_TICKS else 0.0
+    stolen = stolen if _known(run.steal_seconds) * usage.TICKS_PER_SECOND >= LEAST_STEAL_TICKS else 0.0
     reasons = []
     if waited + stolen > LOST_SHARE * wall:
         share = f"{waited / wall:.0%} of its wall seconds" if waited < wall else "longer than it trained"
@@ -115,8 +113,9 @@ def why(run: Mapping[str, Any], fastest_probe: float) -> str:
         reasons += [lost] if stolen > _TOLD_SHARE * wall else []
     elif idle > max(LOST_SHARE * wall, LEAST_WAITING_SECONDS):
         reasons.append(f"stood still for {idle / wall:.0%} of its wall seconds")
-    if _known(run["probe_seconds"]) > SLOW_PROBE * fastest_probe:
-        reasons.append(f"the processor was {run['probe_seconds'] / fastest_probe:.1f} times slower than at its fastest")
+    probe = _known(run.probe_seconds)
+    if probe > SLOW_PROBE * fastest_probe:
+        reasons.append(f"the processor was {probe / fastest_probe:.1f} times slower than at its fastest")
     return "; ".join(reasons)
 
 

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mpu_bench.config.choices import Experiment, ValidationSplit
+from mpu_bench.config.choices import Experiment
 from mpu_bench.data.cards import catalog
 from mpu_bench.errors import UserError
 from mpu_bench.experiment.facts import marks_of
 from mpu_bench.experiment.run import Run
 from mpu_bench.files import read_csv
-from mpu_bench.quantities import FINISHED
+from mpu_bench.quantities import Record
 from mpu_bench.resources import bundled
 from mpu_bench.results.matching import published_beside
 from mpu_bench.scaled import to_json
@@ -30,10 +30,9 @@ FILE = "seconds.csv"  #: in configs/
 COLUMNS = ("experiment", "dataset", "solver", "trial", "runs", "seconds")
 _OF_THE_PROBLEM = ("C", "regularization", "nu")  # parameters that leave the work of about the same size
 _OVERHEAD_SECONDS = 0.03  # of a small run, where its own are not known
-_ON_TEST_SET = str(ValidationSplit(on_test_set=True))
 _CHANGING_NOTHING = ("--profile", "--seed", "--repeats")  # options, of what a run of a named experiment takes
 
-Records = Iterable[Mapping[str, Any]]
+Records = Iterable[Record]
 
 
 class Size(NamedTuple):
@@ -88,12 +87,12 @@ class Estimates:
     experiment : Experiment
     plan : sequence of Run
         All its runs.
-    records : iterable of mapping
-        Rows of its results folder, whatever became of them.
+    records : iterable of Record
+        Those of its results folder, whatever became of them.
     """
 
     def __init__(self, experiment: Experiment, plan: Sequence[Run], records: Records = ()) -> None:
-        self._own: dict[tuple[Any, ...], list[tuple[Size, Mapping[str, Any]]]] = {}
+        self._own: dict[tuple[Any, ...], list[tuple[Size, Record]]] = {}
         for record in records:
             if _has_seconds(record):
                 for key in _keys_of_record(record):
@@ -101,7 +100,7 @@ class Estimates:
         self._means: dict[tuple[tuple[Any, ...], Size], Expected | None] = {}
         self._sizes: dict[str, Size] = {}
         marks = marks_of(experiment, plan) if self._own else []
-        self._changes = {id(run): mark["overridden"] for run, mark in zip(plan, marks, strict=False)}
+        self._changes = {id(run): mark.overridden for run, mark in zip(plan, marks, strict=False)}
         options = [each for each in experiment.options if each.startswith("--")]
         is_shipped = Path(experiment.source).resolve().parent == bundled("configs").resolve()
         self._is_named = is_shipped and all(each in _CHANGING_NOTHING for each in options) and not experiment.given
@@ -141,10 +140,10 @@ class Estimates:
         if run.trial is not None or self._changes.get(id(run)):
             return None
         solver = run.solver
-        row = {
-            "dataset": run.dataset.label, "solver": solver.name, "parameters": solver.parameters,
-            "kernel": str(solver.kernel), "budget_vectors": solver.vectors,
-        }  # fmt: skip
+        row = Record(
+            dataset=run.dataset.label, solver=solver.name, kernel=str(solver.kernel), budget_vectors=solver.vectors,
+            parameters=json.dumps(dict(solver.parameters), default=to_json),
+        )  # fmt: skip
         return published_beside(self._tables, row).get("train_seconds")
 
     def _mean(self, key: tuple[Any, ...], size: Size) -> Expected | None:
@@ -154,13 +153,13 @@ class Estimates:
         """
         if (key, size) not in self._means:
             alike = [record for other, record in self._own.get(key, ()) if _agree(other, size)]
-            beside = [each["overhead_seconds"] for each in alike if each.get("overhead_seconds") is not None]
+            beside = [each.overhead_seconds for each in alike if each.overhead_seconds is not None]
             self._means[key, size] = None
             if alike:
                 self._means[key, size] = Expected(
                     statistics.fmean(map(_training_seconds, alike)),
                     statistics.fmean(beside) if beside else _OVERHEAD_SECONDS,
-                    max(each.get("peak_memory_mb") or 0.0 for each in alike) or None,
+                    max(each.peak_memory_mb or 0.0 for each in alike) or None,
                 )
         return self._means[key, size]
 
@@ -185,12 +184,10 @@ def _keys(run: Run, changed: str) -> Iterable[tuple[Any, ...]]:
     yield *alike, _work(parameters), solver.kernel.name
 
 
-def _keys_of_record(record: Mapping[str, Any]) -> Iterable[tuple[Any, ...]]:
-    changed = record["overridden"] or ""
-    alike = (record["dataset"], record["solver"], bool(record["trial"]), changed, record["budget_vectors"])
-    parameters, kernel = record["parameters"] or "{}", record["kernel"] or ""
-    yield *alike, parameters, kernel
-    yield *alike, _work(parameters), kernel.partition("(")[0]
+def _keys_of_record(record: Record) -> Iterable[tuple[Any, ...]]:
+    alike = (record.dataset, record.solver, bool(record.trial), record.overridden or "", record.budget_vectors)
+    yield *alike, record.parameters, record.kernel
+    yield *alike, _work(record.parameters), record.kernel.partition("(")[0]
 
 
 @cache
@@ -214,27 +211,26 @@ def _size_by_card(run: Run) -> Size:
     return Size(card.expected_rows()[0], columns and columns + (card.augment is not None))
 
 
-def _size_of_record(record: Mapping[str, Any]) -> Size:
+def _size_of_record(record: Record) -> Size:
     """Return the size of the data; what a trial held out was taken from the training rows."""
-    rows, held_out = record["n"], record["n_test"]
-    if record["trial"] and record["trial"] != _ON_TEST_SET and rows is not None and held_out is not None:
+    rows, held_out = record.n, record.n_test
+    if record.trial and not record.tuned_on_test and rows is not None and held_out is not None:
         rows += held_out
-    return Size(rows, record["d"])
+    return Size(rows, record.d)
 
 
 def _agree(one: Size, other: Size) -> bool:
     return all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))
 
 
-def _training_seconds(record: Mapping[str, Any]) -> float:
+def _training_seconds(record: Record) -> float:
     """Return how long a run trained; of one that was disturbed, and has one thread, its processor seconds."""
-    undisturbed = record.get("cpu_seconds") if record.get("disturbed") and record.get("threads") == 1 else None
-    seconds: float = record["train_seconds"] if undisturbed is None else undisturbed
-    return seconds
+    undisturbed = record.cpu_seconds if record.disturbed and record.threads == 1 else None
+    return (record.train_seconds or 0.0) if undisturbed is None else undisturbed
 
 
-def _has_seconds(record: Mapping[str, Any]) -> bool:
-    return record["status"] in FINISHED and record["train_seconds"] is not None
+def _has_seconds(record: Record) -> bool:
+    return record.is_finished and record.train_seconds is not None
 
 
 @cache
@@ -252,13 +248,13 @@ def typical_rows(records: Records) -> list[dict[str, Any]]:
 
     Parameters
     ----------
-    records : iterable of mapping
-        The rows of the runs of any experiments.
+    records : iterable of Record
+        The runs of any experiments.
     """
     found: dict[tuple[Any, ...], list[float]] = {}
     for record in records:
         if _has_seconds(record):
-            key = (record["experiment"], record["dataset"], record["solver"], int(bool(record["trial"])))
+            key = (record.experiment, record.dataset, record.solver, int(bool(record.trial)))
             found.setdefault(key, []).append(_training_seconds(record))
     return [
         dict(zip(COLUMNS, (*key, len(seconds), f"{statistics.fmean(seconds):.3g}"), strict=True))

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mpu_bench import resources
 from mpu_bench.config.choices import Experiment
@@ -18,12 +18,16 @@ from mpu_bench.results.store import Store
 _DIGITS = 16  # of a hash
 
 
-def marks_of(experiment: Experiment, runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Return for each run of a plan the columns that say whether it is as the config says, and else what changed."""
-    return [
-        {"as_published": int(known), "overridden": "" if known else experiment.overridden}
-        for known in as_published(experiment, runs)
-    ]
+class Mark(NamedTuple):
+    """The columns of a run that say whether it is as the config says, and else what changed."""
+
+    as_published: int
+    overridden: str
+
+
+def marks_of(experiment: Experiment, runs: Sequence[Run]) -> list[Mark]:
+    """Return the marks of the runs of a plan."""
+    return [Mark(int(known), "" if known else experiment.overridden) for known in as_published(experiment, runs)]
 
 
 def facts_of(experiment: Experiment, folder: Path) -> dict[str, Any]:
@@ -51,12 +55,13 @@ def check_config(experiment: Experiment, store: Store) -> None:
     StoreError
         With the fix.
     """
-    known = store.fact("config_keys")
+    facts = store.facts()
+    known, name = facts.get("config_keys"), facts.get("name")
     if known is not None and not set(known) & set(_keys_of(experiment, store.folder)):
-        config = store.fact("config") or "given by a program"
-        where = "of mpu-bench itself" if config == store.fact("name") else f"({config})"
+        config = facts.get("config") or "given by a program"
+        where = "of mpu-bench itself" if config == name else f"({config})"
         raise StoreError(
-            f"{store.folder}: holds results of another config named {store.fact('name')} {where}; "
+            f"{store.folder}: holds results of another config named {name} {where}; "
             "give one of them another name:, or choose another folder with --results"
         )
 

@@ -8,23 +8,34 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AllowInfNan, Field, TypeAdapter, ValidationError
+from pydantic import AllowInfNan, Field, PlainValidator, TypeAdapter, ValidationError
 
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.experiment.run import Run
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Column, Ending
+from mpu_bench.quantities import COLUMNS, Ending, Record
+from mpu_bench.results.rows import record_of
 from mpu_bench.texts import plain
 
-_COLUMNS: Mapping[str, Column] = {**RECORD_COLUMNS, **CHECKPOINT_COLUMNS}
-_LEAST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**63 - 1
+_LARGEST_INTEGER = 2**63 - 1
 
 _Finite = Annotated[float, AllowInfNan(False)]
+
+
+def _record(values: Any) -> Record:
+    """Return the record of a message, in which there is no value of another type and nothing but columns."""
+    record = record_of(values)
+    if unknown := sorted(values.keys() - COLUMNS.keys()):
+        raise ValueError(f"there is no column {plain(unknown[0], 100)!r}")
+    return record
+
+
+_Checked = Annotated[Record, PlainValidator(_record)]
 _Count = Annotated[int, Field(ge=0, le=_LARGEST_INTEGER)]
 
 
@@ -131,10 +142,10 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Finished:
-    """The end of a run: the columns of its record that the worker knows, and its checkpoints."""
+    """The end of a run: its record, as far as the worker knows it, and its checkpoints."""
 
-    record: dict[str, Any]
-    checkpoints: list[dict[str, Any]]
+    record: _Checked
+    checkpoints: list[_Checked]
     threads_left: _Count = 0  #: that a solver has started and not ended
     resident_bytes: _Count = 0  #: the most memory that the process has had, with what was there before the run
 
@@ -165,18 +176,12 @@ _KINDS: dict[str, TypeAdapter[Any]] = {
 
 
 def encode(message: Message) -> bytes:
-    """Return a message as a line: its kind and JSON, with columns that are `plain`.
-
-    Raises
-    ------
-    ValueError
-        If a column cannot hold its value; the message names it.
-    """
-    return f"{type(message).__name__} {json.dumps(vars(_plain_message(message)), allow_nan=False)}\n".encode()
+    """Return a message as a line: its kind and JSON, with texts that are `plain`."""
+    return f"{type(message).__name__} {json.dumps(vars(_plain_message(message)), default=_plain_columns)}\n".encode()
 
 
 def decode(line: bytes) -> Message:
-    """Return the message of a line.
+    """Return the message of a line, each column of the type that it is declared with.
 
     Raises
     ------
@@ -191,14 +196,11 @@ def decode(line: bytes) -> Message:
         message: Message = adapter.validate_json(content, strict=True)
     except ValidationError as fault:
         raise ValueError(f"no message: {plain(str(fault), 300)}") from fault
-    return _plain_message(message)
+    return message
 
 
 def _plain_message(message: Message) -> Message:
     match message:
-        case Finished(record, checkpoints):
-            checked = [_plain_columns(each, CHECKPOINT_COLUMNS) for each in checkpoints]
-            return replace(message, record=_plain_columns(record, _COLUMNS), checkpoints=checked)
         case Failed(status, reason, threads_left, traceback):
             return Failed(status, plain(reason), threads_left, plain(traceback))
         case Work(step, number, text, total, done):
@@ -208,50 +210,9 @@ def _plain_message(message: Message) -> Message:
     return message
 
 
-def _plain_columns(values: Mapping[str, Any], columns: Mapping[str, Column]) -> dict[str, Any]:
-    if unknown := sorted(values.keys() - columns.keys()):
-        raise ValueError(f"there is no column {plain(unknown[0], 100)!r}")
-    return {name: plain_value(columns[name], value) for name, value in values.items()}
-
-
-def plain_value(column: Column, value: Any) -> Any:
-    """Return a value as a column can keep it: text, an integer of 64 bits or a finite float; None where it is missing.
-
-    Raises
-    ------
-    ValueError
-        If it is none of these.
-    """
-    try:
-        return None if value is None else _PLAIN[column.type](value)
-    except (TypeError, ValueError, OverflowError) as fault:
-        raise ValueError(f"{column.name}: {fault}") from fault
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"a {type(value).__name__} is no text")
-    return plain(value)
-
-
-def _integer(value: Any) -> int | None:
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
-        raise TypeError(f"a {type(value).__name__} is no integer")
-    if not _LEAST_INTEGER <= value <= _LARGEST_INTEGER:
-        raise ValueError("an integer has 64 bits")
-    return int(value)
-
-
-def _real(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"a {type(value).__name__} is no number")
-    return _finite(float(value))
+def _plain_columns(record: Record) -> dict[str, Any]:
+    return {name: plain(value) if isinstance(value, str) else value for name, value in record.known().items()}
 
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
-
-
-_PLAIN: Mapping[str, Callable[[Any], Any]] = {"TEXT": _text, "INTEGER": _integer, "REAL": _real}

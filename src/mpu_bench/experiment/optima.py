@@ -14,11 +14,11 @@ from typing import Any
 
 from mpu_bench import files
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import FINISHED
+from mpu_bench.quantities import Record
 from mpu_bench.results import provenance, rows
 from mpu_bench.results.rows import DamagedError
 
-Result = tuple[dict[str, Any], list[dict[str, Any]]]  # a row, and its checkpoints
+Result = tuple[Record, list[Record]]  # a run, and its checkpoints
 
 _LARGEST = 2**24  # bytes of a file
 _ROUNDING = 1e-6  # of a gap; a certificate may add a bound on rounding of its own, which is less than its gap
@@ -49,7 +49,7 @@ class OptimaCache:
             if not path.exists():
                 return None
             text = files.read_bounded(path, _LARGEST, StoreError)
-            return _checked(rows.parse(text.decode(errors="replace")))
+            return _checked(rows.parse_mapping(text.decode(errors="replace")))
         except (OSError, StoreError, DamagedError) as fault:
             self.remark(f"{path}: this kept optimum cannot be used and is found again ({fault})")
             return None
@@ -58,38 +58,29 @@ class OptimaCache:
         """Keep an optimum for other experiments."""
         path = self._path(key)
         record, checkpoints = result
+        kept: dict[str, Any] = {"record": rows.to_keep(record), "checkpoints": list(map(rows.to_keep, checkpoints))}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            kept = json.loads(json.dumps({"record": record, "checkpoints": checkpoints}))
             files.write_text(path, json.dumps(kept | {"checksum": provenance.content_hash(**kept)}))
         except OSError as fault:
             why = fault.strerror or fault
             self.remark(f"{path}: cannot be written ({why}); other experiments will find this optimum again")
 
 
-def _checked(kept: Any) -> Result:
-    """Return what a file of the cache holds, if it is a result with all that a solver's row has."""
-    try:
-        record, checkpoints = rows.record_to_keep(kept["record"]), [dict(point) for point in kept["checkpoints"]]
-        rows.columns_to_keep(checkpoints)
-        checksum = kept.get("checksum")
-    except DamagedError:
-        raise
-    except (TypeError, KeyError, ValueError, AttributeError):
-        raise DamagedError("it holds no row with its checkpoints") from None
-    if record.get("status") not in FINISHED:
-        raise DamagedError("it holds no result")
-    if checksum is None:
+def _checked(kept: dict[str, Any]) -> Result:
+    """Return what a file of the cache holds, if it is what was written, and certifies itself."""
+    if (checksum := kept.pop("checksum", None)) is None:
         raise DamagedError("it has no checksum: an earlier version wrote it")
-    if checksum != provenance.content_hash(kept["record"], kept["checkpoints"]):
+    if checksum != provenance.content_hash(kept.get("record") or {}, kept.get("checkpoints")):
         raise DamagedError("it does not fit its checksum: it was damaged or changed")
+    record = rows.record_of(kept["record"])
     _check_certificate(record)
-    return {"reason": "", **record}, checkpoints
+    return record, list(map(rows.record_of, kept["checkpoints"]))
 
 
-def _check_certificate(record: dict[str, Any]) -> None:
+def _check_certificate(record: Record) -> None:
     """Refuse an optimum whose primal and dual objective do not give its gap."""
-    objective, dual, gap = (record.get(name) for name in ("objective", "dual_objective", "gap"))
+    objective, dual, gap = record.objective, record.dual_objective, record.gap
     if objective is None or dual is None or gap is None:  # not every optimum is certified so
         return
     least = objective / dual - 1 if dual > 0 else -1.0

@@ -25,6 +25,7 @@ from mpu_bench.experiment.plan import Sources
 from mpu_bench.experiment.pool import Pool
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.tuning import tuning_runs
+from mpu_bench.quantities import Record
 from mpu_bench.results.problems import problem_of
 from mpu_bench.results.provenance import Needs
 from mpu_bench.results.store import Store
@@ -57,29 +58,30 @@ class PlannedRun:
         """Return whether its parameters are known before any other run is made."""
         return self.run.solver.tuning is None and needs[self.run_id].keys().isdisjoint(INDISPENSABLE)
 
-    def record(self) -> dict[str, Any]:
-        """Return the columns of the final row that are known before running."""
+    def record(self) -> Record:
+        """Return what is known of it before running."""
         run, solver, known = self.run, self.run.solver, self.description
-        return {
-            "experiment": run.experiment,
-            "dataset": run.dataset.label,
-            "split": run.dataset.split or None,
-            "n": known.n if known else None,
-            "d": known.d if known else None,
-            "n_test": known.n_test if known else None,
-            "classes": len(known.classes) if known and known.classes else None,
-            "solver": solver.name,
-            "parameters": json.dumps(dict(solver.parameters), default=to_json),
-            "kernel": str(solver.kernel),
-            "budget_vectors": solver.vectors,
-            "trial": None if run.trial is None else str(run.trial),
-            "tuned": None if solver.tuning is None else str(solver.tuning),
-            "tuned_on_test": int(solver.tuning is not None and solver.tuning.trials[0].on_test_set),
-            "problem": problem_of(solver.name, solver.parameters),
-            "maximised": int(solvers.load(solver.name).is_maximised),
-            "seed": run.seed,
-            "run_id": self.run_id or None,
-        }
+        trials = solver.tuning.trials if solver.tuning else [run.trial] if run.trial else []
+        return Record(
+            experiment=run.experiment,
+            dataset=run.dataset.label,
+            split=run.dataset.split or None,
+            n=known.n if known else None,
+            d=known.d if known else None,
+            n_test=known.n_test if known else None,
+            classes=len(known.classes) if known and known.classes else None,
+            solver=solver.name,
+            parameters=json.dumps(dict(solver.parameters), default=to_json),
+            kernel=str(solver.kernel),
+            budget_vectors=solver.vectors,
+            trial=None if run.trial is None else str(run.trial),
+            tuned=None if solver.tuning is None else str(solver.tuning),
+            tuned_on_test=int(any(trial.on_test_set for trial in trials)),
+            problem=problem_of(solver.name, solver.parameters),
+            maximised=int(solvers.load(solver.name).is_maximised),
+            seed=run.seed,
+            run_id=self.run_id or None,
+        )
 
 
 def inspect(runs: Sequence[Run], home: DataHome) -> list[PlannedRun]:
@@ -151,7 +153,7 @@ def keep_unavailable(planned: PlannedRun, sources: Sources, store: Store) -> Pla
         return planned
     key = settled_run_id(planned.run, placeholder_fingerprint(planned.run), sources)
     row = store.row(key)
-    return planned if row is None else PlannedRun(planned.run, None, key, row["reason"])
+    return planned if row is None else PlannedRun(planned.run, None, key, row.reason)
 
 
 def needs_of(planned: Sequence[PlannedRun]) -> dict[str, dict[str, str]]:

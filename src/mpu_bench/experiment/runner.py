@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,8 @@ from mpu_bench.experiment.planned import (
 from mpu_bench.experiment.pool import Outcome, Pool
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.tuning import select_best
-from mpu_bench.quantities import FINISHED, RunStatus
+from mpu_bench.quantities import FINISHED, Record, RunStatus
 from mpu_bench.results.provenance import MadeFrom, Needs
-from mpu_bench.results.rows import DamagedError
 from mpu_bench.results.saved_models import model_file
 from mpu_bench.results.store import LOCK, Store, refuse_kept
 
@@ -73,7 +72,7 @@ class Listener:
     progress: Progress = SILENT
     planned: Callable[[Todo], None] = lambda _todo: None
     news: Callable[[Run, News], None] = lambda _run, _news: None
-    finished: Callable[[Run, Mapping[str, Any]], None] = lambda _run, _record: None
+    finished: Callable[[Run, Record], None] = lambda _run, _record: None
 
 
 def execute(
@@ -133,7 +132,7 @@ def execute(
         marks = marks_of(experiment, runs)
         pairs = {each.run.dataset.label: each.description.pairs for each in planned if each.description}
         store.save_plan(
-            [each.record() | mark for each, mark in zip(planned, marks, strict=True)],
+            [replace(each.record(), **mark._asdict()) for each, mark in zip(planned, marks, strict=True)],
             facts_of(experiment, folder) | {"pairs": pairs},
         )
         needs = needs_of(planned)
@@ -190,14 +189,14 @@ def _groups(
         if run.solver.name not in OPTIMUM_SOLVERS:
             names[each.run_id] = f"{run.dataset.label} {run.dataset.split} {run.seed}"
             if any(hosts.values()) and each.run_id in done and (row := store.row(each.run_id)):
-                before.setdefault(names[each.run_id], hosts.get(row["machine"], ""))
+                before.setdefault(names[each.run_id], hosts.get(row.machine, ""))
     return {key: _Group(name, before.get(name, "")) for key, name in names.items()}
 
 
 def _without_model(model_files: Mapping[str, Path], done: Collection[str], store: Store) -> set[str]:
     """Return the keys of runs that are done and whose model is not there, though it can be saved."""
     lacking = {key for key, path in model_files.items() if key in done and not files.is_file(path)}
-    return {key for key in lacking if not (row := store.row(key)) or not row["unsavable"]}
+    return {key for key in lacking if not (row := store.row(key)) or not row.unsavable}
 
 
 def _unwritable(folder: Path, fault: OSError) -> StoreError:
@@ -254,7 +253,7 @@ class _Session:
                 outcomes: list[Outcome | None] = []
                 if not ready or not self.pool.has_room:
                     outcomes.append(outcome := self.pool.next_outcome(self._pass_on))
-                    if outcome.task.run_id in self._optima and outcome.record["status"] in FINISHED:
+                    if outcome.task.run_id in self._optima and outcome.record.is_finished:
                         self._cache.save(outcome.task.run_id, (outcome.record, outcome.checkpoints))
                 # while that is saved the next one is made, unless one that comes before it waits for what is saved
                 awaited = any(each and each.task.run_id in self._sources for each in outcomes)
@@ -273,15 +272,15 @@ class _Session:
         results = {
             kind: row
             for kind, row in rows.items()
-            if kind in _TAKEN and row["status"] in _WITH_VALUES and row[_TAKEN[kind]] is not None
+            if kind in _TAKEN and row.status in _WITH_VALUES and row.value(_TAKEN[kind]) is not None
         }
         tuned = select_best(planned.run, rows)
         run, notes = with_results_of_others(tuned.run, results)
-        optimum = results.get("optimum", {})
+        optimum = results.get("optimum", Record())
         group = self.groups.get(planned.run_id, _Group())
         task = Task(
-            planned.run_id, run, self.home, self.experiment.limits, optimum.get("dual_objective"),
-            optimum.get("gap") or 0.0, self._fastest_probe,
+            planned.run_id, run, self.home, self.experiment.limits, optimum.dual_objective,
+            optimum.gap or 0.0, self._fastest_probe,
             self.model_files.get(planned.run_id), (planned.description and planned.description.fingerprint) or "",
             group.name, group.host, self.matrices if self.experiment.kernel_matrix == "shared" else None,
             planned.code,
@@ -297,16 +296,16 @@ class _Session:
         self.pool.submit(task)
         return None
 
-    def _rows_needed(self, planned: PlannedRun) -> dict[str, dict[str, Any]]:
+    def _rows_needed(self, planned: PlannedRun) -> dict[str, Record]:
         """Return what became of the runs that this one needs, as far as they have come."""
         rows = {kind: self.store.row(key) for kind, key in self.needs[planned.run_id].items()}
         return {kind: row for kind, row in rows.items() if row is not None}
 
     def _known_outcome(self, planned: PlannedRun, fault: str, task: Task) -> Outcome | None:
         if planned.unavailable:
-            return Outcome(task, {"status": "unavailable", "reason": planned.unavailable}, [])
+            return Outcome(task, Record(status=RunStatus.UNAVAILABLE, reason=planned.unavailable), [])
         if fault:
-            return Outcome(task, {"status": "error", "reason": fault}, [])
+            return Outcome(task, Record(status=RunStatus.ERROR, reason=fault), [])
         kept = self._cache.load(planned.run_id) if planned.run_id in self._optima else None
         return None if kept is None else Outcome(task, *kept)
 
@@ -315,34 +314,29 @@ class _Session:
 
     def _save(self, outcome: Outcome) -> None:
         started = self._started.pop(outcome.task.run_id)
-        measured = {name: value for name, value in outcome.record.items() if value is not None}
-        if started.lacking and measured["status"] in FINISHED:
-            measured["status"] = RunStatus.PROVISIONAL
-        known = started.planned.record()
-        record = {**known, **measured, **started.columns}
-        record["reason"] = "; ".join(dict.fromkeys(filter(None, [record["reason"], *started.lacking, *started.notes])))
-        machine = outcome.environment or self._machine
-        try:
-            kept = self.store.save(record, outcome.checkpoints, machine, started.made_from)
-        except DamagedError as fault:
-            failed = known | {"status": RunStatus.ERROR, "reason": f"its result cannot be kept: {fault}"}
-            kept = self.store.save(failed, [], machine, started.made_from)
+        measured = outcome.record
+        if started.lacking and measured.is_finished:
+            measured = replace(measured, status=RunStatus.PROVISIONAL)
+        said = [measured.reason, *started.lacking, *started.notes]
+        record = replace(started.planned.record(), **{**measured.known(), **started.columns})
+        record = replace(record, reason="; ".join(dict.fromkeys(filter(None, said))))
+        kept = self.store.save(record, outcome.checkpoints, outcome.environment or self._machine, started.made_from)
         self.listener.finished(started.planned.run, kept)
 
 
-def _lacking(rows: Mapping[str, Mapping[str, Any]], results: Mapping[str, Any]) -> list[str]:
+def _lacking(rows: Mapping[str, Record], results: Mapping[str, Record]) -> list[str]:
     """Return which results a run is made without, or from which that are provisional themselves, and why."""
     lacking = []
     for kind, taken in _TAKEN.items():
-        if (row := rows.get(kind)) is None or (row["status"] in FINISHED and kind in results):
+        if (row := rows.get(kind)) is None or (row.is_finished and kind in results):
             continue
-        why = f"{row['status']}: {row['reason']}" if row["status"] not in FINISHED else f"it has no {taken}"
-        lacking.append(f"{'made from' if kind in results else 'made without'} the {kind} of {row['solver']}, {why}")
+        why = f"it has no {taken}" if row.is_finished else f"{row.status}: {row.reason}"
+        lacking.append(f"{'made from' if kind in results else 'made without'} the {kind} of {row.solver}, {why}")
     return lacking
 
 
-def _missing_result(run: Run, rows: Mapping[str, Any], results: Mapping[str, Any]) -> str:
+def _missing_result(run: Run, rows: Mapping[str, Record], results: Mapping[str, Record]) -> str:
     """Return which result it is that a run cannot be made without, if there is one."""
     kinds = (*INDISPENSABLE, *(["optimum"] if run.settings.stop.suboptimality is not None else []))
     missing = [kind for kind in kinds if kind in rows and kind not in results]
-    return f"needs {_TAKEN[missing[0]]} of {rows[missing[0]]['solver']}, which failed" if missing else ""
+    return f"needs {_TAKEN[missing[0]]} of {rows[missing[0]].solver}, which failed" if missing else ""

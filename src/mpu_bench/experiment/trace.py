@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from mpu_bench.errors import SolverError
 from mpu_bench.experiment.messages import Evaluating, Progress
 from mpu_bench.kernels import Kernel
 from mpu_bench.models.evaluation import errors_by_class
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, Ending, RunStatus
+from mpu_bench.quantities import Ending, Record, RunStatus
 
 Labels = np.ndarray[Any, Any]  #: class indices, int32
 
@@ -39,15 +39,14 @@ class Trace:
     """What a run leaves behind.
 
     ``status`` is ``done`` (the solver's own rule), ``stopped`` (a rule of the config) or ``diverged``; ``ended_by``
-    names the rule, ``reason`` says it to people. ``checkpoints`` are mappings with the keys `CHECKPOINT_COLUMNS`; the
-    last is the final state. ``measured`` holds what is known at the end only, by column: the errors by class, and what
-    disturbed the training.
+    names the rule, ``reason`` says it to people. The last of ``checkpoints`` is the final state. ``measured`` holds
+    what is known at the end only, by column: the errors by class, and what disturbed the training.
     """
 
     status: RunStatus
     ended_by: Ending
     reason: str
-    checkpoints: list[dict[str, Any]]
+    checkpoints: list[Record]
     model: Model
     measured: dict[str, Any]
 
@@ -59,7 +58,7 @@ class _Evaluation:
     ``finite`` is whether all numbers of the model and all its scores are.
     """
 
-    values: dict[str, Any]
+    values: Record
     model: Model
     predicted: Labels | None
     finite: bool
@@ -173,7 +172,7 @@ def train(
     watch = _Watch(stop, clock, problem.n)
     due_at = _due(checkpoints, problem.n)
     due = next(due_at) if solver.sliceable else counters.UNLIMITED
-    kept, told = list[dict[str, Any]](), -math.inf
+    kept, told = list[Record](), -math.inf
     while True:
         before, seconds = counts[counters.PRESENTED], clock.seconds
         until = watch.until(counts, due) if solver.sliceable else Until()
@@ -192,7 +191,7 @@ def train(
         if presented >= due or ended:
             tell(Evaluating(begins=True))
             evaluated = checkpoint(solver, state, problem, clock)
-            kept.append(evaluated.values | _set_against(optimum, optimum_gap, evaluated.values["objective"], solver))
+            kept.append(_set_against(optimum, optimum_gap, evaluated.values, solver))
             if not evaluated.finite:
                 status = Status.DIVERGED
             due = next(count for count in due_at if count > presented)
@@ -208,17 +207,17 @@ def train(
             )
         if ended or rule or status is Status.DIVERGED:
             clock.settle()
-            if evaluated.finite and kept[-1]["train_error"] is None:
-                kept[-1]["train_error"], finite = train_error(solver, evaluated.model, problem)
+            if evaluated.finite and kept[-1].train_error is None:
+                error, finite = train_error(solver, evaluated.model, problem)
+                kept[-1] = replace(kept[-1], train_error=error)
                 status = status if finite else Status.DIVERGED
             word, ended_by, reason = _ending(status, rule, kept[-1])
             measured = _disturbances(clock, probes if ended else [*probes, probe()]) | errors_by_class(
                 evaluated.predicted, problem.test_labels, len(problem.classes)
             )
             passed = None if solver.sliceable else watch.rule(counts)
-            unheeded = f"trains in one piece, past stop: {passed.words}" if passed else ""
-            reason = "; ".join(filter(None, [reason, unheeded, answers.note(solver, state)]))
-            return Trace(word, ended_by, reason, kept, evaluated.model, measured)
+            said = [reason, passed and f"trains in one piece, past stop: {passed.words}", answers.note(solver, state)]
+            return Trace(word, ended_by, "; ".join(filter(None, said)), kept, evaluated.model, measured)
 
 
 def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
@@ -235,47 +234,48 @@ def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
         yield counters.UNLIMITED
 
 
-def _accuracy_rule(stop: Stop, last: dict[str, Any]) -> _Rule | None:
-    for rule, limit in ((Ending.GAP, stop.gap), (Ending.SUBOPTIMALITY, stop.suboptimality)):
-        if limit is not None and last[rule] is not None and last[rule] <= limit:
+def _accuracy_rule(stop: Stop, last: Record) -> _Rule | None:
+    rules = (Ending.GAP, last.gap, stop.gap), (Ending.SUBOPTIMALITY, last.suboptimality, stop.suboptimality)
+    for rule, reached, limit in rules:
+        if limit is not None and reached is not None and reached <= limit:
             return _at(rule, limit)
     return None
 
 
-def _progress(passes: float, clock: Clock, kept: list[dict[str, Any]]) -> Progress:
-    latest = {name: kept[-1][name] for name in ("objective", "gap")} if kept else {}
-    return Progress(passes, clock.seconds, **latest, cpu_seconds=clock.cpu_seconds, process_seconds=time.process_time())
+def _progress(passes: float, clock: Clock, kept: list[Record]) -> Progress:
+    last = kept[-1] if kept else Record()
+    return Progress(passes, clock.seconds, last.objective, last.gap, clock.cpu_seconds, time.process_time())
 
 
-def _ending(status: Status, rule: _Rule | None, last: dict[str, Any]) -> tuple[RunStatus, Ending, str]:
-    objective = last["objective"]
-    if status is Status.DIVERGED or (objective is not None and not math.isfinite(objective)):
+def _ending(status: Status, rule: _Rule | None, last: Record) -> tuple[RunStatus, Ending, str]:
+    if status is Status.DIVERGED or (last.objective is not None and not math.isfinite(last.objective)):
         return RunStatus.DIVERGED, Ending.FAULT, "the weights, the scores or the objective are no longer finite"
     return (RunStatus.STOPPED, *rule) if rule else (RunStatus.DONE, Ending.RULE, "")
 
 
-def _set_against(optimum: float | None, gap: float, objective: float | None, solver: Solver) -> dict[str, float]:
-    """Return the suboptimality of an objective, where there is an optimum; never below 0."""
+def _set_against(optimum: float | None, gap: float, values: Record, solver: Solver) -> Record:
+    """Return a checkpoint with the suboptimality of its objective, where there is an optimum; never below 0."""
+    objective = values.objective
     if optimum is None or optimum <= 0 or objective is None:
-        return {}
+        return values
     if objective < optimum * (1 - gap - _ROUNDING):
         raise SolverError(
             f"{solver.name}: its objective {objective:.10g} is below the optimum {optimum:.10g} (gap {gap:.2g}); "
             "one of the two is false: delete optima/ in the data directory and run again with --force; report the "
             "solver if that repeats it"
         )
-    return {"suboptimality": max(0.0, objective / optimum - 1)}
+    return replace(values, suboptimality=max(0.0, objective / optimum - 1))
 
 
 def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock) -> _Evaluation:
-    """Evaluate the present state: counts, certificates, errors; keys as `CHECKPOINT_COLUMNS`.
+    """Evaluate the present state: counts, certificates, errors.
 
     The training error of a kernel expansion costs n kernel values a vector, and that of random features makes them
     once more: more than training itself. It is left out (None) until the end.
     """
     model = answers.model(solver, state, problem)
     measures = answers.measures(solver, state)
-    counts = dict(zip(counters.NAMES, answers.counts(solver, state), strict=True))
+    counts: dict[str, Any] = dict(zip(counters.NAMES, answers.counts(solver, state), strict=True))
     size = answers.size(solver, model)
     finite, predicted, error = answers.is_finite(model), None, None
     if finite and len(problem.test_labels):
@@ -283,18 +283,18 @@ def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock) -> _E
         finite = predicted is not None
     if finite and size.linear and not isinstance(model, FourierModel):
         error, finite = train_error(solver, model, problem)
-    values: dict[str, Any] = {
-        "passes": counts["presented"] / problem.n,
-        "train_seconds": clock.seconds,
-        "cpu_seconds": clock.cpu_seconds,
-        "support_vectors": None if size.linear else size.support_vectors,
-        "train_error": error,
-        "test_error": None if predicted is None else float(np.mean(predicted != problem.test_labels)),
-        "suboptimality": None,
+    values = replace(
+        Record(**measures.by_name()),
+        passes=counts["presented"] / problem.n,
+        train_seconds=clock.seconds,
+        cpu_seconds=clock.cpu_seconds,
+        support_vectors=None if size.linear else size.support_vectors,
+        train_error=error,
+        test_error=None if predicted is None else float(np.mean(predicted != problem.test_labels)),
+        suboptimality=None,
         **counts,
-        **measures._asdict(),
-    }
-    return _Evaluation({name: values[name] for name in CHECKPOINT_COLUMNS}, model, predicted, finite)
+    )
+    return _Evaluation(values, model, predicted, finite)
 
 
 def train_error(solver: Solver, model: Model, problem: Problem) -> tuple[float | None, bool]:

@@ -17,13 +17,13 @@ from typing import Any
 from mpu_bench.config.choices import SolverChoice
 from mpu_bench.config.schema import Checkpoints
 from mpu_bench.experiment.run import Run
-from mpu_bench.quantities import FINISHED
+from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.scaled import short
 
 _COLUMNS = {"error": "test_error", "online_error": "online_error"}  # of a tuning run's row, by metric
 _SELDOM = Checkpoints(first=1.0, per_decade=1)
 
-Rows = Mapping[str, Mapping[str, Any]]  # by the names of `tuning_runs`
+Rows = Mapping[str, Record]  # by the names of `tuning_runs`
 
 
 def tuning_runs(run: Run) -> dict[str, Run]:
@@ -74,7 +74,7 @@ def select_best(run: Run, results: Rows) -> TunedRun:
     if tuning is None:
         return TunedRun(run)
     rows = [
-        [results.get(_name(number, part), {}) for part in range(len(tuning.trials))]
+        [results.get(_name(number, part), Record()) for part in range(len(tuning.trials))]
         for number in range(len(tuning.candidates))
     ]
     errors = [_mean(parts, _COLUMNS[tuning.metric]) for parts in rows]
@@ -85,20 +85,21 @@ def select_best(run: Run, results: Rows) -> TunedRun:
     every = [row for parts in rows for row in parts]
     columns = {
         "chosen": ", ".join(f"{name}={short(value)}" for name, value in best.values.items()),
-        "tune_seconds": sum(row.get("train_seconds") or 0.0 for row in every),
-        "tune_kernel_evaluations": sum(row.get("kernel_evaluations") or 0 for row in every),
+        "tune_seconds": sum(row.train_seconds or 0.0 for row in every),
+        "tune_kernel_evaluations": sum(row.kernel_evaluations or 0 for row in every),
     }
     notes = (f"{len(failures)} of {len(errors)} values tried failed: {failures[0]}",) if failures else ()
     solver = replace(run.solver, parameters=best.parameters, kernel=best.kernel, tuning=None)
     return TunedRun(replace(run, solver=solver), columns, notes)
 
 
-def _mean(rows: list[Mapping[str, Any]], column: str) -> float:
+def _mean(rows: list[Record], column: str) -> float:
     """Return the mean error over the parts, infinity where one is missing."""
-    errors = [row[column] for row in rows if row.get("status") in FINISHED and row[column] is not None]
+    errors = [error for row in rows if row.is_finished and (error := row.value(column)) is not None]
     return statistics.fmean(errors) if len(errors) == len(rows) else math.inf
 
 
-def _failure(rows: list[Mapping[str, Any]]) -> str:
-    failed = [row for row in rows if row.get("status") not in FINISHED]
-    return f"{failed[0]['status']}: {failed[0]['reason']}" if failed and failed[0] else "it has no error"
+def _failure(rows: list[Record]) -> str:
+    failed = [row for row in rows if not row.is_finished]
+    is_there = failed and failed[0].status is not RunStatus.NOT_RUN
+    return f"{failed[0].status}: {failed[0].reason}" if is_there else "it has no error"

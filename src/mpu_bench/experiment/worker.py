@@ -39,6 +39,7 @@ from mpu_bench.experiment.messages import (
 from mpu_bench.experiment.peak_memory import PeakMemory
 from mpu_bench.experiment.run import Run
 from mpu_bench.guard.messages import Channel
+from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.texts import MOST_BYTES, plain
 
 _WARM_UP_EXAMPLES, _WARM_UP_SECONDS = 200, 5.0  # whichever comes first
@@ -134,7 +135,7 @@ class RunExecutor:
         if task.code:
             machine_code.keep_compiled(task.code)
         if task.only_compiles:
-            return Finished({"status": "done", "compile_seconds": compile_seconds}, [])
+            return Finished(Record(status=RunStatus.DONE, compile_seconds=compile_seconds), [])
         if settings.plugins:  # it may have changed its inputs already
             self._problem = None
             problem, kernel = self._load(task)
@@ -153,26 +154,31 @@ class RunExecutor:
                 solver, problem, kernel, run.seed, settings.stop, settings.checkpoints, self.send, task.optimum,
                 probe.measure, task.optimum_gap,
             )  # fmt: skip
-        record = {
-            **_sizes(problem),
-            "status": traced.status,
-            "ended_by": traced.ended_by,
-            "reason": "; ".join(filter(None, [traced.reason, *dict.fromkeys(str(each.message) for each in caught)])),
-            "model_bytes": bytes_of(traced.model, problem.features),
-            "compile_seconds": compile_seconds,
-            "kernel_matrix_seconds": matrix_seconds,
-            "peak_memory_mb": self._memory.mebibytes(),
-            "threads": settings.threads,
-            **traced.checkpoints[-1],
+        record = replace(
+            traced.checkpoints[-1],
             **traced.measured,
-        }
-        record["disturbed"] = disturbance.why(record, probe.fastest)
-        if matrix_seconds is not None:
-            record["disturbed"] = shared_matrix.DISTURBS
+            n=problem.n,
+            d=problem.features,
+            n_test=problem.n_test,
+            classes=len(problem.classes),
+            status=traced.status,
+            ended_by=traced.ended_by,
+            model_bytes=bytes_of(traced.model, problem.features),
+            compile_seconds=compile_seconds,
+            kernel_matrix_seconds=matrix_seconds,
+            peak_memory_mb=self._memory.mebibytes(),
+            threads=settings.threads,
+        )
+        is_shared = matrix_seconds is not None
+        warned = dict.fromkeys(str(each.message) for each in caught)
         unsaved, can_never = _save_model(task, traced, problem)  # after its memory is measured
-        record["unsavable"] = int(can_never) or None
-        record["reason"] = "; ".join(filter(None, [record["reason"], cold, lacking, unsaved]))
-        record["overhead_seconds"] = time.perf_counter() - began - compile_seconds - record["train_seconds"]
+        record = replace(
+            record,
+            disturbed=shared_matrix.DISTURBS if is_shared else disturbance.why(record, probe.fastest),
+            unsavable=int(can_never) or None,
+            reason="; ".join(filter(None, [traced.reason, *warned, cold, lacking, unsaved])),
+            overhead_seconds=time.perf_counter() - began - compile_seconds - (record.train_seconds or 0.0),
+        )
         return Finished(record, traced.checkpoints, _threads_left(threads), self._memory.resident_bytes())
 
     def _known_probe(self, task: Task) -> disturbance.Probe:
@@ -280,7 +286,7 @@ class RunExecutor:
 
 def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
     """Save the model of a run where that is asked for; return why it is not, if so, and whether it never can be."""
-    if task.model_file is None or traced.status == "diverged":
+    if task.model_file is None or traced.status is RunStatus.DIVERGED:
         return "", False
     from mpu_bench.data.cards import catalog
     from mpu_bench.experiment import saving
@@ -341,10 +347,6 @@ def _forget_signal_handlers() -> None:
     if hasattr(signal, "setitimer"):
         for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
             signal.setitimer(timer, 0)
-
-
-def _sizes(problem: Any) -> dict[str, int]:
-    return {"n": problem.n, "d": problem.features, "n_test": problem.n_test, "classes": len(problem.classes)}
 
 
 def _check_classes(run: Run, problem: Any) -> None:

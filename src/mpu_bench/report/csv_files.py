@@ -9,10 +9,11 @@ from typing import Any
 
 from mpu_bench.files import csv_text, write_all
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
-from mpu_bench.results.curves import IDENTITY
+from mpu_bench.results.curves import IDENTITY, mean_curve_rows
 from mpu_bench.results.folder import ResultsFolder
+from mpu_bench.results.means import Summary
 from mpu_bench.results.rows import made_publishable
-from mpu_bench.results.summary import Summary, summaries
+from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import cells, comparison
 
 #: the files of a results folder that are written from its database
@@ -30,30 +31,34 @@ class Tables:
     def __init__(self, results: ResultsFolder) -> None:
         self._results = results
 
-    @cached_property
-    def runs(self) -> list[Summary]:
+    @property
+    def runs(self) -> list[dict[str, Any]]:
         """The rows of runs.csv."""
-        return self._results.records(earlier=True)
+        return [record.row(COLUMNS["runs"]) for record in self._results.records(earlier=True)]
 
     @cached_property
-    def table(self) -> list[Summary]:
-        """The rows of table.csv."""
+    def _summaries(self) -> list[Summary]:
         return summaries(self._results, earlier=True)
 
-    @cached_property
-    def curves(self) -> list[Summary]:
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """The rows of table.csv."""
+        return [row.table_row() for row in self._summaries]
+
+    @property
+    def curves(self) -> list[dict[str, Any]]:
         """The rows of curves.csv."""
-        return self._results.curves()
+        return [point.row(COLUMNS["curves"]) for point in self._results.curves()]
 
-    @cached_property
-    def mean_curves(self) -> list[Summary]:
+    @property
+    def mean_curves(self) -> list[dict[str, Any]]:
         """The rows of mean_curves.csv."""
-        return self._results.mean_curves()
+        return mean_curve_rows(self._results.mean_curves())
 
-    @cached_property
-    def comparison(self) -> list[Summary]:
+    @property
+    def comparison(self) -> list[dict[str, Any]]:
         """The rows of comparison.csv."""
-        rows = [row for row in self.table if not row["earlier"]]
+        rows = [row for row in self._summaries if not row.earlier]
         evidence = comparison.evidence_of(self._results)
         return [cell.written() for cell in comparison.of_rows(self._results, rows, evidence)]
 

@@ -11,7 +11,8 @@ from mpu_bench.config.drawings import AXES
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import figure_parts as parts
 from mpu_bench.report.figure_parts import OPTIMA, Figure, Level, Panel, Series
-from mpu_bench.results.curves import Row, along, complete, ends, final_point
+from mpu_bench.results.curves import along, complete, ends, final_point
+from mpu_bench.results.means import Summary as Row
 
 _MARGIN, _MOST_ABOVE = 0.35, 5.0  # of how far the curves' ends lie apart: shown above the highest end
 _LEAST_APART, _LEAST_POINTS = 0.05, 0.2  # of the highest end, and percentage points: nearer ends count as so far apart
@@ -27,12 +28,12 @@ def axes(curves: Sequence[Row]) -> list[str]:
     Seconds only where those of each dataset are of one machine. Examples presented are passes on another scale: they
     are drawn against where it is asked for.
     """
-    solvers = {row["solver"] for row in curves}
+    solvers = {row.solver for row in curves}
 
     def counted(axis: str) -> set[Any]:
-        return {row["solver"] for row in curves if (along(row, axis) or 0) > 0}
+        return {row.solver for row in curves if (along(row, axis) or 0) > 0}
 
-    has_inner_products = any(row.get("inner_products_mean") for row in curves)  # else both axes would be the same
+    has_inner_products = any(row.means.get("inner_products") for row in curves)  # else both axes would be the same
     usable = [axis for axis in AXES if axis != "presented" and (axis != "inner_products" or has_inner_products)]
     usable = [axis for axis in usable if parts.on_one_machine(axis, curves) == list(curves)]
     return [axis for axis in usable if solvers and counted(axis) == solvers]
@@ -44,10 +45,10 @@ def maker(quantity: str, first: str | None = None) -> Maker:
     def figure(rows: Sequence[Row], curves: Sequence[Row], against: str | None) -> Figure | None:
         against = against or first
         known = complete(curves, rows)
-        usable = [row for row in (*known, *ends(known, rows)) if _is_drawable(row.get(f"{quantity}_mean"), quantity)]
-        usable = [row for row in parts.on_one_machine(quantity, usable) if row["solver"] not in OPTIMA]
+        usable = [row for row in (*known, *ends(known, rows)) if _is_drawable(row.means.get(quantity), quantity)]
+        usable = [row for row in parts.on_one_machine(quantity, usable) if row.solver not in OPTIMA]
         fitting = axes(usable)
-        if not fitting or len({row["presented"] for row in usable}) < 2:
+        if not fitting or len({row.presented for row in usable}) < 2:
             return None
         axis = against if against in (*fitting, "presented") else fitting[0]
         varied = parts.varying(usable)
@@ -88,7 +89,7 @@ def _rest(percents: Sequence[float]) -> tuple[float, ...]:
 
 
 def _is_drawable(value: Any, quantity: str) -> bool:
-    return value is not None and (parts.is_percent(quantity) or value > 0)
+    return value is not None and (DECLARED[quantity].is_in_percent or value > 0)
 
 
 def _panel(
@@ -96,16 +97,16 @@ def _panel(
 ) -> Panel:
     groups: dict[str, list[Row]] = {}
     for row in curves:
-        if row["dataset"] == dataset and (along(row, axis) or 0) > 0:
+        if row.dataset == dataset and (along(row, axis) or 0) > 0:
             groups.setdefault(parts.label(row, varied), []).append(row)
     if axis == "inner_products":
         groups = _join_points(groups, rows)
     series = [_curve(label, points, quantity, axis) for label, points in groups.items()]
     titles = DECLARED[axis].heading, DECLARED[quantity].heading
     title = dataset + parts.budget_words(curves)
-    if not parts.is_percent(quantity):
+    if not DECLARED[quantity].is_in_percent:
         return Panel(title, *titles, tuple(series), y_log=True)
-    of_dataset = [row for row in rows if row["dataset"] == dataset]
+    of_dataset = [row for row in rows if row.dataset == dataset]
     published = _published(of_dataset, series, varied) if quantity == "test_error" else []
     levels = _levels(of_dataset, dataset) if quantity == "test_error" else []
     limits = _limits(series, [*published, *levels[:-1]])
@@ -128,7 +129,7 @@ def _join_points(groups: Mapping[str, list[Row]], rows: Sequence[Row]) -> dict[s
     joined: dict[str, list[Row]] = {}
     for label, points in groups.items():
         left = final_point(points, rows, "inner_products")
-        joined.setdefault(left[0]["solver"] if len(left) == 1 else label, []).extend(left)
+        joined.setdefault(left[0].solver if len(left) == 1 else label, []).extend(left)
     return joined
 
 
@@ -137,14 +138,14 @@ def _curve(label: str, points: Sequence[Row], quantity: str, axis: str) -> Serie
     x = tuple(along(point, axis) or 0.0 for point in points)
     series = Series(label, x, (), line=len(points) > 1, solver=parts.style_name(points[0]), again=_again(points))
     series = parts.with_band(series, points, quantity)
-    return series if parts.is_percent(quantity) else replace(series, low=(), high=(), runs=0)
+    return series if DECLARED[quantity].is_in_percent else replace(series, low=(), high=(), runs=0)
 
 
 def _again(points: Sequence[Row]) -> int:
     """Return at which point an online algorithm, which counts its errors on the way, ends its first pass; or 0."""
-    if all(point.get("online_error_mean") is None for point in points):
+    if all(point.means.get("online_error") is None for point in points):
         return 0
-    ended = (place for place, point in enumerate(points) if (point.get("passes_mean") or 0.0) >= 1)
+    ended = (place for place, point in enumerate(points) if (point.means.get("passes") or 0.0) >= 1)
     place = next(ended, 0)
     return place if place < len(points) - 1 else 0
 
@@ -153,16 +154,16 @@ def _published(rows: Sequence[Row], drawn: Sequence[Series], varied: Mapping[str
     """Mark published errors at the end of the curves they are about."""
     errors = {parts.label(row, varied): parts.published_error(row) for row in rows}
     return [
-        parts.published_points(series, [(series.x[-1], errors[series.label])])
+        parts.published_points(series, [(series.x[-1], error)])
         for series in drawn
-        if errors.get(series.label) is not None
+        if (error := errors.get(series.label)) is not None
     ]
 
 
 def _levels(rows: Sequence[Row], dataset: str) -> list[Level]:
     """Return the errors that curves are seen against: that of the optimum, and last that of the best constant."""
-    optima = [row for row in rows if row["solver"] in OPTIMA and row.get("test_error_mean") is not None]
-    level = [Level("optimum", 100 * optima[0]["test_error_mean"])] if len(optima) == 1 else []
+    optima = [row for row in rows if row.solver in OPTIMA and row.means.get("test_error") is not None]
+    level = [Level("optimum", 100 * (optima[0].means["test_error"] or 0.0))] if len(optima) == 1 else []
     return level + parts.constant_level(rows, dataset)
 
 

@@ -5,25 +5,21 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mpu_bench.config.drawings import Drawing
-from mpu_bench.quantities import FINISHED
+from mpu_bench.quantities import Record
 from mpu_bench.report import figure_data, overview, printed, style
 from mpu_bench.report.figure_parts import Figure
 from mpu_bench.results import machines, naming, problems, summary
 from mpu_bench.results.folder import open_results
+from mpu_bench.results.means import Summary
 from mpu_bench.results.problems import Shown
 from mpu_bench.verdict.cells import Cell, count_verdicts
 from mpu_bench.verdict.folders import summarize_verdicts, verdict_text
 
-#: the columns of a table of results
-_COLUMNS = (
-    *("objective", "suboptimality", "gap", "test_error_percent", "online_error_percent", "nu", "margin"),
-    *("margin_fraction", "margin_fraction_wanted", "updates", "update_bound", "train_seconds", "kernel_evaluations"),
-    *("inner_products", "support_vectors", "passes", "peak_memory_mb"),
-)
 _DIGITS = 5  # of a figure's numbers
 _LINE_WIDTH = 1.6  # of a figure's lines, in its units
 
@@ -38,7 +34,7 @@ def shown(folder: Path) -> dict[str, Any]:
     """
     with open_results(folder) as results:
         records, every = results.records(), summary.summaries(results, earlier=True)
-        rows, means = [row for row in every if not row["earlier"]], results.mean_curves()
+        rows, means = [row for row in every if not row.earlier], results.mean_curves()
         disturbed = summary.disturbed_remark(results.records(earlier=True))
         judged = overview.of_results(results, rows)
         cells = judged.cells
@@ -50,9 +46,9 @@ def shown(folder: Path) -> dict[str, Any]:
     runs = machines.located(records, environments)
     rows, means = machines.with_runs(rows, runs), machines.with_runs(means, runs)
     varied = naming.varying(every)
-    kernels = {row["kernel"] for row in every}
-    kernel = every[0]["kernel"] if len(kernels) == 1 else ""  # said once, not in every row
-    columns = _columns(every)
+    kernels = {row.kernel for row in every}
+    kernel = every[0].kernel if len(kernels) == 1 else ""  # said once, not in every row
+    columns = problems.on_page(every)
     repeat = [] if given else ["mpu-bench", "run", facts["config"] or name, *options]
     figures = {f"{name}-{each.name}": each for each in figure_data.figures(rows, means, drawings, every=True)}
     meant: dict[str, Drawing] = {drawing.draw: drawing for drawing in drawings}
@@ -88,7 +84,7 @@ def shown(folder: Path) -> dict[str, Any]:
         "drawn": {key: [_figure_data(figure) for figure in each.values()] for key, each in versions.items()},
         "headings": [column.heading for column in columns],
         "rows": [_row(row, columns, varied, repeat, bool(kernel)) for row in every],
-        "finished": sum(record["status"] in FINISHED for record in records),
+        "finished": sum(record.is_finished for record in records),
         "planned": len(records),
         "seconds": machines.remarks(records, environments),
         "disturbed": disturbed,
@@ -110,28 +106,21 @@ def renamed(experiment: Mapping[str, Any], name: str) -> dict[str, Any]:
     }
 
 
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Shown]:
-    """Return the columns that say something of these rows; updates matter only where a margin is sought."""
-    columns = [column for column in problems.columns(rows, _COLUMNS) if column.says_something(rows)]
-    sought = any(column.quantity.name == "margin_fraction" for column in columns)
-    return [column for column in columns if "update" not in column.quantity.name or sought]
-
-
 def _cell_name(cell: Cell, varied: Mapping[str, set[str]]) -> str:
     """Return a cell's solver, with the parameters that tell its runs apart."""
     if not cell.solver:
         return ""
     told_apart = {solver: names - {"kernel"} for solver, names in varied.items()}
-    name = naming.short_text({"solver": cell.solver, "parameters": cell.parameters or "{}"}, told_apart, ("vectors",))
+    name = naming.short_text(Record(solver=cell.solver, parameters=cell.parameters or "{}"), told_apart, ("vectors",))
     return f"{name} B={cell.budget}" if cell.budget else name
 
 
 def _versions(
-    figure: Figure, drawing: Drawing | None, rows: Sequence[Mapping[str, Any]], curves: Sequence[Mapping[str, Any]]
+    figure: Figure, drawing: Drawing | None, rows: Sequence[Summary], curves: Sequence[Summary]
 ) -> dict[str, Figure]:
     """Return a figure against every axis that fits, with the datasets that the config names."""
     if drawing is not None and drawing.datasets is not None:
-        rows, curves = ([row for row in each if row["dataset"] in drawing.datasets] for each in (rows, curves))
+        rows, curves = ([row for row in each if row.dataset in drawing.datasets] for each in (rows, curves))
     return figure_data.versions(figure, rows, curves)
 
 
@@ -155,34 +144,32 @@ def _rounded(data: Any) -> Any:
 
 
 def _row(
-    row: Mapping[str, Any],
+    row: Summary,
     columns: Sequence[Shown],
     varied: Mapping[str, set[str]],
     repeat: Sequence[str],
     one_kernel: bool,
 ) -> dict[str, Any]:
-    only = [f"dataset={row['dataset']}", f"solver={row['solver']}"]
-    only += [f"budget={row['budget_vectors']}"] if row["budget_vectors"] else []
+    only = [f"dataset={row.dataset}", f"solver={row.solver}"]
+    only += [f"budget={row.budget_vectors}"] if row.budget_vectors else []
     command = [*repeat, *(word for each in only for word in ("--only", each))]
     return {
-        "dataset": row["dataset"],
-        "name": naming.solver_text({**row, "kernel": "linear"} if one_kernel else row, varied),
-        "count": row["count"],
-        "runs": str(row["count"]) if row["count"] == row["planned"] else f"{row['count']} of {row['planned']}",
-        "numbers": [
-            (column.text(row, spread=False), column.quantity.spread(column.value(row, "{}_std"))) for column in columns
-        ],
-        "changed": row["overridden"] or "",
-        "command": "" if row["earlier"] or not repeat else shlex.join(map(str, command)),
+        "dataset": row.dataset,
+        "name": naming.solver_text(replace(row, kernel="linear") if one_kernel else row, varied),
+        "count": row.count,
+        "runs": str(row.count) if row.count == row.planned else f"{row.count} of {row.planned}",
+        "numbers": [(column.text(row), column.spread(row)) for column in columns],
+        "changed": row.overridden or "",
+        "command": "" if row.earlier or not repeat else shlex.join(map(str, command)),
     }
 
 
-def _missing(records: Sequence[Mapping[str, Any]]) -> list[str]:
+def _missing(records: Sequence[Record]) -> list[str]:
     varied = naming.varying(records)
     lines = [
-        f"{each['dataset']} {naming.run_text(each, varied)}: {naming.without_result(each)}"
+        f"{each.dataset} {naming.run_text(each, varied)}: {naming.without_result(each)}"
         for each in records
-        if each["status"] not in FINISHED
+        if not each.is_finished
     ]
     return list(dict.fromkeys(lines))
 

@@ -13,16 +13,14 @@ from pathlib import Path
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.files import csv_text, told_if_unwritable, written_whole
 from mpu_bench.installed import extra
-from mpu_bench.quantities import QUANTITIES, format_number
+from mpu_bench.quantities import ON_PAGE, QUANTITIES, format_number
 from mpu_bench.results import naming, problems, summary
 from mpu_bench.results.folder import open_results
+from mpu_bench.results.means import Summary
 from mpu_bench.texts import one_line, publishable
 
 #: what a table for people holds
-_SHOWN = (
-    *("objective", "test_error_percent", "online_error_percent", "nu", "train_seconds", "kernel_evaluations"),
-    "support_vectors",
-)
+_SHOWN = tuple(quantity.name for quantity in ON_PAGE if quantity.in_exports)
 
 Line = Sequence[str]  #: the cells of a line of a table; the first line holds the headings
 
@@ -72,8 +70,8 @@ def export(results: Path, form: str, out: Path | None, shape: Shape = _AS_ALWAYS
     StoreError
         If the folder holds no results, or the file cannot be written.
     """
-    writers: dict[str, Callable[[Sequence[summary.Summary]], str]] = {
-        "csv": csv_text, "md": partial(markdown, shape=shape), "tex": partial(latex, shape=shape),
+    writers: dict[str, Callable[[Sequence[Summary]], str]] = {
+        "csv": _csv, "md": partial(markdown, shape=shape), "tex": partial(latex, shape=shape),
     }  # fmt: skip
     for name in shape.columns:
         if name not in QUANTITIES:
@@ -96,56 +94,59 @@ def export(results: Path, form: str, out: Path | None, shape: Shape = _AS_ALWAYS
     return None
 
 
-def _parquet(rows: Sequence[summary.Summary]) -> bytes:
+def _csv(rows: Sequence[Summary]) -> str:
+    return csv_text([row.table_row() for row in rows])
+
+
+def _parquet(rows: Sequence[Summary]) -> bytes:
     import pandas as pd
 
     stream = io.BytesIO()
     try:
-        pd.DataFrame(rows).to_parquet(stream)
+        pd.DataFrame([row.table_row() for row in rows]).to_parquet(stream)
     except ImportError:
         raise ConfigError(f"--to parquet: needs the package pyarrow: {extra('parquet')}") from None
     return stream.getvalue()
 
 
-def _lines(rows: Sequence[summary.Summary], shape: Shape) -> list[Line]:
+def _lines(rows: Sequence[Summary], shape: Shape) -> list[Line]:
     """Return the columns that say something, with standard deviations and the published numbers."""
     varied = naming.varying(rows)
     columns = [
-        ["dataset", *(row["dataset"] for row in rows)],
+        ["dataset", *(row.dataset for row in rows)],
         [_solver_heading(rows), *(naming.solver_text(row, varied) for row in rows)],
     ]
-    for column in problems.columns(rows, shape.columns):
+    for column in problems.columns(rows, map(QUANTITIES.__getitem__, shape.columns)):
         if column.says_something(rows):
             best = _best(column, rows) if shape.bold else {}
-            columns.append([column.heading, *(best.get(id(row), str)(column.text(row)) for row in rows)])
-        published = [column.value(row, "published_{}") for row in rows]
-        if any(number is not None for number in published):
-            columns.append([f"{column.heading}, published", *map(format_number, published)])
+            columns.append(
+                [column.heading, *(best.get(id(row), str)(column.text(row) + column.spread(row)) for row in rows)]
+            )
+        if column.is_published(rows):
+            columns.append([f"{column.heading}, published", *map(format_number, map(column.published, rows))])
     return list(zip(*columns, strict=True))
 
 
-def _best(column: problems.Shown, rows: Sequence[summary.Summary]) -> dict[int, type[str]]:
+def _best(column: problems.Shown, rows: Sequence[Summary]) -> dict[int, type[str]]:
     """Return `Best` by the identity of the rows that none of their dataset beats; no disturbed seconds beat others."""
     quantity, found = column.quantity, dict[int, type[str]]()
-    for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        those = [row for row in rows if row["dataset"] == dataset and column.value(row, "{}_mean") is not None]
-        if not quantity.better or (quantity.is_seconds and any(row["disturbed"] for row in those)):
+    for dataset in dict.fromkeys(row.dataset for row in rows):
+        those = [(row, mean) for row in rows if row.dataset == dataset and (mean := column.mean(row)) is not None]
+        if not quantity.better or (quantity.is_seconds and any(row.disturbed_runs for row, _ in those)):
             continue
         of_better = {"lower": min, "higher": max}
-        means = [column.value(row, "{}_mean") for row in those]
+        means = [mean for _, mean in those]
         found |= {
-            id(row): Best
-            for row, mean in zip(those, means, strict=True)
-            if mean == of_better[problems.better_way(quantity.name, row)](means)
+            id(row): Best for row, mean in those if mean == of_better[problems.better_way(quantity.name, row)](means)
         }
     return found
 
 
-def _solver_heading(rows: Sequence[summary.Summary]) -> str:
-    return f"solver ({naming.DISTURBED}: disturbed)" if any(row["disturbed"] for row in rows) else "solver"
+def _solver_heading(rows: Sequence[Summary]) -> str:
+    return f"solver ({naming.DISTURBED}: disturbed)" if any(row.disturbed_runs for row in rows) else "solver"
 
 
-def markdown(rows: Sequence[summary.Summary], shape: Shape = _AS_ALWAYS) -> str:
+def markdown(rows: Sequence[Summary], shape: Shape = _AS_ALWAYS) -> str:
     """Return the table for people in Markdown."""
     return markdown_lines(_lines(rows, shape))
 
@@ -167,7 +168,7 @@ def _markdown_cells(line: Line) -> list[str]:
     return [f"**{text}**" if isinstance(cell, Best) else text for cell, text in zip(line, escaped, strict=True)]
 
 
-def latex(rows: Sequence[summary.Summary], shape: Shape = _AS_ALWAYS) -> str:
+def latex(rows: Sequence[Summary], shape: Shape = _AS_ALWAYS) -> str:
     """Return the table for people in LaTeX, for the packages array, booktabs and longtable."""
     lines = _lines(rows, shape)
     text = latex_lines(lines, "ll" + "r" * (len(lines[0]) - 2))

@@ -9,25 +9,9 @@ from typing import Any
 
 from mpu_bench.config.drawings import AXES, CURVES, KINDS, Drawing
 from mpu_bench.report import curve_figures, rank_figures, table_figures
-from mpu_bench.report.figure_parts import Figure, Level, Panel, Series
-from mpu_bench.results.curves import Row
+from mpu_bench.report.figure_parts import Figure
+from mpu_bench.results.means import Summary as Row
 from mpu_bench.texts import publishable
-
-__all__ = [
-    "AXES",
-    "CURVES",
-    "NAMES",
-    "Figure",
-    "Level",
-    "Panel",
-    "Series",
-    "as_data",
-    "axes",
-    "figures",
-    "make",
-    "meant_by",
-    "versions",
-]
 
 NAMES = KINDS
 #: drawn where a config or a user asks for them: each shows what another shows, too
@@ -84,7 +68,7 @@ def figures(
 def meant_by(drawing: Drawing, rows: Sequence[Row], curves: Sequence[Row], against: str | None = None) -> Figure | None:
     """Return the figure that a config is meant to draw, or None without data for it; see `make`."""
     if drawing.datasets is not None:
-        rows, curves = ([row for row in each if row["dataset"] in drawing.datasets] for each in (rows, curves))
+        rows, curves = ([row for row in each if row.dataset in drawing.datasets] for each in (rows, curves))
     figure = make(drawing.draw, rows, curves, against or drawing.against)
     if figure is None or not drawing.of:
         return figure
@@ -122,11 +106,6 @@ def versions(figure: Figure, rows: Sequence[Row], curves: Sequence[Row]) -> dict
     """Return a figure by the label of its x axis: the figure itself, and against every other axis that fits."""
     others = [make(figure.name, rows, curves, axis) for axis in AXES[:-1] if figure.name in CURVES]
     return {each.panels[0].x_label: each for each in (*others, figure) if each is not None}
-
-
-def axes(curves: Sequence[Row]) -> list[str]:
-    """Return the axes that all these curves can be drawn against; see `curve_figures.axes`."""
-    return curve_figures.axes(curves)
 
 
 def as_data(figure: Figure) -> Any:

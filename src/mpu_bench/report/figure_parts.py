@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import style
 from mpu_bench.results import naming
-from mpu_bench.results.curves import Row, curve_identity
+from mpu_bench.results.curves import curve_identity
 from mpu_bench.results.machines import comparable
+from mpu_bench.results.means import Summary as Row
+from mpu_bench.scaled import parameters_in
 
 _BUDGET = "budget_vectors"  # among what varies
 OPTIMA = ("optimum", "kernel-optimum")  #: solvers that others are measured by: no contestants
@@ -107,19 +107,14 @@ def on_one_machine(quantity: str, rows: Sequence[Row]) -> list[Row]:
     kept = {
         dataset
         for dataset in datasets_of(rows)
-        if is_comparable(quantity, [row for row in rows if row["dataset"] == dataset])
+        if is_comparable(quantity, [row for row in rows if row.dataset == dataset])
     }
-    return [row for row in rows if row["dataset"] in kept]
+    return [row for row in rows if row.dataset in kept]
 
 
 def is_comparable(quantity: str, rows: Sequence[Row]) -> bool:
     """Return whether a quantity of all these rows may be set against each other."""
-    return comparable(quantity, *({curve_identity(row): row.get("runs", ()) for row in rows}.values()))
-
-
-def is_percent(quantity: str) -> bool:
-    """Return whether people read a quantity, which is stored as a share, in percent."""
-    return DECLARED[quantity].scale == 100
+    return comparable(quantity, *({curve_identity(row): row.runs for row in rows}.values()))
 
 
 def words(quantity: str) -> str:
@@ -129,61 +124,59 @@ def words(quantity: str) -> str:
 
 def contestants(rows: Sequence[Row]) -> list[Row]:
     """Return the rows of the solvers that are compared: without those that find the optimum."""
-    return [row for row in rows if row["solver"] not in OPTIMA]
+    return [row for row in rows if row.solver not in OPTIMA]
 
 
 def varying(rows: Sequence[Row]) -> dict[str, set[str]]:
     """Return the parameters that tell series of one dataset apart; what differs only between datasets does not."""
     varied: dict[str, set[str]] = {}
     for dataset in datasets_of(rows):
-        for solver, names in naming.varying([row for row in rows if row["dataset"] == dataset]).items():
+        for solver, names in naming.varying([row for row in rows if row.dataset == dataset]).items():
             varied[solver] = varied.get(solver, set()) | names
-    if len({row["budget_vectors"] for row in rows if row["budget_vectors"]}) > 1:
+    if len({row.budget_vectors for row in rows if row.budget_vectors}) > 1:
         varied = {solver: names | {_BUDGET} for solver, names in varied.items()}
     return varied
 
 
 def budget_words(rows: Sequence[Row]) -> str:
     """Return the budget of rows for a title, where there is one only."""
-    budgets = {row["budget_vectors"] for row in rows if row["budget_vectors"]}
+    budgets = {row.budget_vectors for row in rows if row.budget_vectors}
     return f", B = {budgets.pop():.0f}" if len(budgets) == 1 else ""
 
 
 def datasets_of(rows: Sequence[Row]) -> list[str]:
     """Return the datasets of rows in order."""
-    return list(dict.fromkeys(row["dataset"] for row in rows))
+    return list(dict.fromkeys(row.dataset for row in rows))
 
 
 def label(row: Row, varied: Mapping[str, set[str]]) -> str:
     """Return what a solver is called in a legend, with its budget where there are several."""
-    has_budget = row["budget_vectors"] and _BUDGET in varied.get(row["solver"], ())
-    budget = f" B={row['budget_vectors']:.0f}" if has_budget else ""
+    has_budget = row.budget_vectors and _BUDGET in varied.get(row.solver, ())
+    budget = f" B={row.budget_vectors:.0f}" if has_budget else ""
     return naming.short_text(row, varied, ("vectors",)) + budget
 
 
 def style_name(row: Row) -> str:
     """Return the name by which a row's solver has its style."""
-    return style.name_of(row["solver"], json.loads(row["parameters"]))
+    return style.name_of(row.solver, parameters_in(row.parameters))
 
 
 def with_band(series: Series, points: Sequence[Row], quantity: str) -> Series:
     """Return a series with the means of a quantity, and with a band of one standard deviation where it has one."""
     scale = DECLARED[quantity].scale
-    y = [scale * point[f"{quantity}_mean"] for point in points]
-    off = [scale * (point.get(f"{quantity}_std") or 0.0) for point in points]
+    y = [scale * (point.means[quantity] or 0.0) for point in points]
+    off = [scale * (point.deviations.get(quantity) or 0.0) for point in points]
     if not any(off):
         return replace(series, y=tuple(y))
     low, high = [max(a - b, 0.0) for a, b in zip(y, off, strict=True)], [a + b for a, b in zip(y, off, strict=True)]
-    runs = max(int(point.get("count") or 0) for point in points)
+    runs = max(point.count for point in points)
     return replace(series, y=tuple(y), low=tuple(low), high=tuple(high), runs=runs)
 
 
-def published_error(row: Row) -> Any:
+def published_error(row: Row) -> float | None:
     """Return a row's published test error in percent, or None."""
-    if row.get("published_test_error_percent") is not None:
-        return row["published_test_error_percent"]
-    accuracy = row.get("published_test_accuracy_percent")
-    return None if accuracy is None else 100 - accuracy
+    accuracy = row.published.get("test_accuracy_percent")
+    return row.published.get("test_error_percent", None if accuracy is None else 100 - accuracy)
 
 
 def published_points(series: Series, numbers: Sequence[tuple[float, float]]) -> Series:
@@ -196,9 +189,6 @@ def published_points(series: Series, numbers: Sequence[tuple[float, float]]) -> 
 
 def constant_level(rows: Sequence[Row], dataset: str, *, accuracy: bool = False) -> list[Level]:
     """Return the test error, or accuracy, of the best constant classifier of a dataset, in percent."""
-    errors = [row["constant_error_mean"] for row in rows if row["dataset"] == dataset and _has_constant(row)]
+    of_dataset = (row.means.get("constant_error") for row in rows if row.dataset == dataset)
+    errors = [error for error in of_dataset if error is not None]
     return [Level("best constant", 100 * (1 - errors[0] if accuracy else errors[0]))] if errors else []
-
-
-def _has_constant(row: Row) -> bool:
-    return row.get("constant_error_mean") is not None

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpu_bench.config.drawings import Drawing
+from mpu_bench.config.drawings import AXES, Drawing
 from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.files import write_all
 from mpu_bench.report import figure_data
-from mpu_bench.report.figure_data import Figure
+from mpu_bench.report.figure_parts import Figure
 from mpu_bench.results import machines, summary
 from mpu_bench.results.folder import open_results
 
@@ -82,8 +82,8 @@ def figures_of(results: Path, name: str | None = None, against: str | None = Non
     """
     if name is not None and name not in (EVERY, *figure_data.NAMES):
         raise ConfigError(f"no figure '{name}': {nearest(name, (EVERY, *figure_data.NAMES))}")
-    if against is not None and against not in figure_data.AXES:
-        raise ConfigError(f"no axis '{against}': {nearest(against, figure_data.AXES)}")
+    if against is not None and against not in AXES:
+        raise ConfigError(f"no axis '{against}': {nearest(against, AXES)}")
     drawable = _drawable(results, name, against)
     if not drawable:
         raise StoreError(

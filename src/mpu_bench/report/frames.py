@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from mpu_bench.quantities import DECLARED, RECORD_COLUMNS
 from mpu_bench.report.csv_files import COLUMNS
-from mpu_bench.results.summary import Summary
 from mpu_bench.verdict.cells import Cell
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ _INTEGERS = ("count", "planned", "largest_pair", "smallest_pair")
 _DTYPES = {"TEXT": "string", "INTEGER": "Int64", "REAL": "float64"}
 
 
-def frame(table: str, rows: Sequence[Summary]) -> pd.DataFrame:
+def frame(table: str, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return rows as a DataFrame with the columns of the CSV file of the same name.
 
     Numbers are ``float64``, whole numbers ``Int64`` (which knows missing values), texts ``string``, and texts by which

@@ -16,7 +16,8 @@ from mpu_bench.quantities import QUANTITIES, format_number
 from mpu_bench.report import export, printed
 from mpu_bench.results import naming
 from mpu_bench.results.folder import ResultsFolder, open_results
-from mpu_bench.results.summary import Summary, summaries
+from mpu_bench.results.means import Summary
+from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import comparison
 from mpu_bench.verdict.baseline import Check
 from mpu_bench.verdict.cells import (
@@ -24,7 +25,6 @@ from mpu_bench.verdict.cells import (
     COLUMNS,
     COUNTED,
     FACT,
-    NOT_PART_OF_RUN,
     RECOMPUTED,
     SET,
     VERDICTS,
@@ -105,7 +105,7 @@ def of_results(results: ResultsFolder, rows: Sequence[Summary]) -> ExperimentCel
         comparison.experiment_of(results),
         evidence,
         comparison.judging_of(results).explained,
-        {(row["dataset"], row["solver"], row["parameters"]): _seconds(row) for row in reversed(rows)},
+        {(row.dataset, row.solver, row.parameters): _seconds(row) for row in reversed(rows)},
     )
 
 
@@ -115,8 +115,8 @@ def of_check(check: Check) -> ExperimentCells:
 
 
 def _seconds(row: Summary) -> str:
-    mean = row.get("train_seconds_mean")
-    mark = f" {naming.DISTURBED}" if row["disturbed"] else ""
+    mean = row.means.get("train_seconds")
+    mark = f" {naming.DISTURBED}" if row.disturbed_runs else ""
     return "" if mean is None else f"{QUANTITIES['train_seconds'].text(mean)}{mark}"
 
 
@@ -176,11 +176,9 @@ def _merged(cells: Sequence[Cell]) -> list[Cell]:
     for cell in cells:
         if cell.kind == CLAIM or cell.verdict != NOT_RUN:
             kept[len(kept)] = cell
-        elif _printed_at(cell) not in answered and kept.get(_printed_at(cell), cell).remark in (
-            cell.remark,
-            NOT_PART_OF_RUN,
-        ):
-            kept[_printed_at(cell)] = cell
+        elif _printed_at(cell) not in answered:
+            before = kept.get(_printed_at(cell), cell)
+            kept[_printed_at(cell)] = cell if before.is_elsewhere or before.remark == cell.remark else before
     order = (*COUNTED, RECOMPUTED, SET, FACT)
     return sorted(kept.values(), key=lambda cell: (order.index(cell.kind), cell.row))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import figure_parts as parts
 from mpu_bench.report.figure_parts import Figure, Panel, Series
-from mpu_bench.results.curves import Row
+from mpu_bench.results.means import Summary as Row
 from mpu_bench.verdict import rank_tests
 
 #: what solvers are ranked in over datasets, and the titles of the panels
@@ -21,7 +22,7 @@ def ranks(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> 
     rows = parts.contestants(rows)
     varied = parts.varying(rows)
     styles = {_entrant(row, varied): parts.style_name(row) for row in rows}
-    named = [{**row, "solver": _entrant(row, varied)} for row in rows]
+    named = [replace(row, solver=_entrant(row, varied)) for row in rows]
     panels = [_panel(quantity, title, named, styles) for quantity, title in _RANKED.items()]
     words = f"average ranks; solvers that a bar joins are not told apart at {rank_tests.LEVEL:g} (Nemenyi)"
     return Figure("", words, tuple(panel for panel in panels if panel is not None), columns=1)
@@ -29,17 +30,18 @@ def ranks(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> 
 
 def _entrant(row: Row, varied: Mapping[str, set[str]]) -> str:
     """Return what a solver is called that is ranked: one with another parameter, budget or kernel is another."""
-    kernel = [row["kernel"]] if "kernel" in varied.get(row["solver"], ()) else []
+    kernel = [row.kernel] if "kernel" in varied.get(row.solver, ()) else []
     return " ".join([parts.label(row, varied), *kernel])
 
 
 def _panel(quantity: str, title: str, rows: Sequence[Row], styles: Mapping[str, str]) -> Panel | None:
-    measured = parts.on_one_machine(quantity, [row for row in rows if row.get(f"{quantity}_mean") is not None])
+    measured = parts.on_one_machine(quantity, [row for row in rows if row.means.get(quantity) is not None])
     solvers = _ranked_solvers(measured)
     if not solvers:
         return None
+    table = [{"dataset": row.dataset, "solver": row.solver, quantity: row.means[quantity]} for row in measured]
     try:
-        values = rank_tests.matched(measured, f"{quantity}_mean", solvers)
+        values = rank_tests.matched(table, quantity, solvers)
     except StoreError:  # which of several rows is a solver's is not said
         return None
     outcome = rank_tests.friedman(values, "highest" if DECLARED[quantity].better == "higher" else "lowest")
@@ -65,7 +67,7 @@ def _ranked_solvers(rows: Sequence[Row]) -> list[str]:
     """Return the solvers of the largest table without holes, found by leaving out who has the fewest datasets."""
     datasets: dict[str, set[str]] = {}
     for row in rows:
-        datasets.setdefault(row["solver"], set()).add(row["dataset"])
+        datasets.setdefault(row.solver, set()).add(row.dataset)
     left, best, most = list(datasets), list[str](), 0
     while len(left) >= _LEAST_SOLVERS:
         common = len(set.intersection(*(datasets[solver] for solver in left)))

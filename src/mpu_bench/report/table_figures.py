@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,8 @@ from mpu_bench.quantities import DECLARED
 from mpu_bench.report import figure_parts as parts
 from mpu_bench.report.figure_parts import Figure, Level, Panel, Series
 from mpu_bench.results import naming
-from mpu_bench.results.curves import Row
+from mpu_bench.results.means import Summary as Row
+from mpu_bench.scaled import parameters_in
 
 _LEAST_LENGTHS = 3  # of the data, that seconds can be drawn against
 _LEAST_DATASETS, _LEAST_SOLVERS = 3, 2  # of bars that say more than a table
@@ -23,13 +23,13 @@ def by_budget(quantity: str) -> Maker:
     """Return what makes the figure of an error against the budget."""
 
     def figure(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
-        measured = [row for row in rows if row.get(f"{quantity}_mean") is not None]
-        with_budget = [row for row in measured if row["budget_vectors"]]
-        if len({row["budget_vectors"] for row in with_budget}) < 2:
+        measured = [row for row in rows if row.means.get(quantity) is not None]
+        with_budget = [row for row in measured if row.budget_vectors]
+        if len({row.budget_vectors for row in with_budget}) < 2:
             return None
         varied = parts.varying(measured)
         panels = tuple(
-            _budget_panel(dataset, [row for row in measured if row["dataset"] == dataset], quantity, varied)
+            _budget_panel(dataset, [row for row in measured if row.dataset == dataset], quantity, varied)
             for dataset in parts.datasets_of(with_budget)
         )
         return Figure("", f"{parts.words(quantity)} against the budget", panels)
@@ -38,7 +38,7 @@ def by_budget(quantity: str) -> Maker:
 
 
 def _budget_panel(dataset: str, rows: Sequence[Row], quantity: str, varied: Mapping[str, set[str]]) -> Panel:
-    sizes = sorted({float(row["budget_vectors"]) for row in rows if row["budget_vectors"]})
+    sizes = sorted({float(row.budget_vectors) for row in rows if row.budget_vectors})
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(naming.short_text(row, varied, ("vectors",)), []).append(row)
@@ -52,15 +52,18 @@ def _budget_panel(dataset: str, rows: Sequence[Row], quantity: str, varied: Mapp
 def _budget_series(label: str, points: Sequence[Row], sizes: Sequence[float], quantity: str) -> list[Series]:
     """Return what one solver came to at every budget, and beside it what is published."""
     solver = parts.style_name(points[0])
-    if not points[0]["budget_vectors"]:  # without a budget: the same at every size
-        level = DECLARED[quantity].scale * points[0][f"{quantity}_mean"]
+    if not points[0].budget_vectors:  # without a budget: the same at every size
+        level = DECLARED[quantity].scale * (points[0].means[quantity] or 0.0)
         return [Series(label, (sizes[0], sizes[-1]), (level, level), solver=solver)]
-    rising = sorted(points, key=lambda row: row["budget_vectors"])
-    x = tuple(float(row["budget_vectors"]) for row in rising)
+    rising = sorted(points, key=_budget)
+    x = tuple(map(_budget, rising))
     series = parts.with_band(Series(label, x, (), solver=solver), rising, quantity)
-    errors = [(float(row["budget_vectors"]), parts.published_error(row)) for row in rising]
-    errors = [(size, error) for size, error in errors if error is not None]
+    errors = [(_budget(row), error) for row in rising if (error := parts.published_error(row)) is not None]
     return [series, parts.published_points(series, errors)] if errors and quantity == "test_error" else [series]
+
+
+def _budget(row: Row) -> float:
+    return float(row.budget_vectors or 0)
 
 
 def against_length(quantity: str, title: str = "") -> Maker:
@@ -84,18 +87,18 @@ def _told_apart(rows: Sequence[Row]) -> dict[str, set[str]]:
 def _same_data(rows: Sequence[Row]) -> list[list[Row]]:
     """Return the rows by groups of datasets with as many features and classes, shortest first."""
     same_data: dict[tuple[Any, Any], list[Row]] = {}
-    for row in sorted((row for row in rows if row["n"]), key=lambda row: row["n"]):
-        same_data.setdefault((row.get("d"), row.get("classes")), []).append(row)
+    for row in sorted((row for row in rows if row.n), key=_length):
+        same_data.setdefault((row.d, row.classes), []).append(row)
     places = {id(row): place for place, row in enumerate(rows)}
     return sorted(same_data.values(), key=lambda group: min(places[id(row)] for row in group))
 
 
 def _length_panel(rows: Sequence[Row], quantity: str, title: str, varied: Mapping[str, set[str]]) -> Panel | None:
-    rows = [row for row in rows if row.get(f"{quantity}_mean")]
+    rows = [row for row in rows if row.means.get(quantity)]
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(parts.label(row, varied), []).append(row)
-    is_long = any(len({row["n"] for row in points}) >= _LEAST_LENGTHS for points in groups.values())
+    is_long = any(len({row.n for row in points}) >= _LEAST_LENGTHS for points in groups.values())
     if not is_long or not parts.is_comparable(quantity, rows):
         return None
     series = tuple(each for name, points in groups.items() for each in _length_series(name, points, quantity))
@@ -106,35 +109,43 @@ def _length_panel(rows: Sequence[Row], quantity: str, title: str, varied: Mappin
 
 
 def _length_series(name: str, points: Sequence[Row], quantity: str) -> list[Series]:
-    x = tuple(float(row["n"]) for row in points)
+    x = tuple(map(_length, points))
     series = Series(name, x, (), line=len(x) > 1, solver=parts.style_name(points[0]))
     if quantity == "test_accuracy_percent":
         series = parts.with_band(series, points, quantity)
     else:
-        series = replace(series, y=tuple(row[f"{quantity}_mean"] for row in points))
-    published = [(float(row["n"]), row[f"published_{quantity}"]) for row in points if row.get(f"published_{quantity}")]
+        series = replace(series, y=tuple(row.means[quantity] or 0.0 for row in points))
+    published = [(_length(row), row.published[quantity]) for row in points if row.published.get(quantity)]
     return [series, parts.published_points(series, published)] if published else [series]
+
+
+def _length(row: Row) -> float:
+    return float(row.n or 0)
 
 
 def with_speed_ups(rows: Sequence[Row]) -> tuple[str, list[Row]]:
     """Return the first solver, and the rows of the others with how many times as fast as it they are."""
-    first = rows[0]["solver"] if rows else ""
+    first = rows[0].solver if rows else ""
     peers: dict[str, list[Row]] = {}
     for row in rows:
-        if row["solver"] == first:
-            peers.setdefault(row["dataset"], []).append(row)
+        if row.solver == first:
+            peers.setdefault(row.dataset, []).append(row)
     return first, [
-        _with_speed_up(row, *peers[row["dataset"]])
+        _with_speed_up(row, *peers[row.dataset])
         for row in rows
-        if row["solver"] != first and len(peers.get(row["dataset"], ())) == 1
-        if parts.is_comparable("train_seconds", [row, *peers[row["dataset"]]])
+        if row.solver != first and len(peers.get(row.dataset, ())) == 1
+        if parts.is_comparable("train_seconds", [row, *peers[row.dataset]])
     ]
 
 
 def _with_speed_up(row: Row, peer: Row) -> Row:
-    columns = {"train_seconds_mean": "speed_up_mean", "published_train_seconds": "published_speed_up"}
-    kept = {name: value for name, value in row.items() if not name.startswith("published_")}
-    return kept | {new: peer[name] / row[name] for name, new in columns.items() if peer.get(name) and row.get(name)}
+    measured, published = (
+        {"speed_up": theirs / own}
+        if (theirs := of_peer.get("train_seconds")) and (own := of.get("train_seconds"))
+        else {}
+        for of_peer, of in ((peer.means, row.means), (peer.published, row.published))
+    )
+    return replace(row, means={**row.means, **measured}, published=published)
 
 
 def speed_up(rows: Sequence[Row], curves: Sequence[Row], against: str | None) -> Figure | None:
@@ -165,7 +176,7 @@ def scaling(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -
 
 
 def _keys(rows: Sequence[Row]) -> tuple[Any, Any]:
-    return rows[0].get("d"), rows[0].get("classes")
+    return rows[0].d, rows[0].classes
 
 
 def _grid(caption: str, lines: Sequence[Sequence[Panel | None]]) -> Figure:
@@ -179,14 +190,14 @@ def _grid(caption: str, lines: Sequence[Sequence[Panel | None]]) -> Figure:
 def against_parameter(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracy, or the margin, and seconds against a parameter of which every solver has tried several."""
     rows = parts.contestants(rows)
-    has_margin = any(row.get("margin_fraction_mean") for row in rows)
+    has_margin = any(row.means.get("margin_fraction") for row in rows)
     quantity = "margin_fraction" if has_margin else "test_accuracy_percent"
-    measured = [row for row in rows if row.get(f"{quantity}_mean") is not None and not row["budget_vectors"]]
-    names = {name for row in measured for name in json.loads(row["parameters"])}
+    measured = [row for row in rows if row.means.get(quantity) is not None and not row.budget_vectors]
+    names = {name for row in measured for name in parameters_in(row.parameters)}
     swept = [name for name in sorted(names) if _is_swept(measured, name)]
     if len(swept) != 1:
         return None
-    by_dataset = [[row for row in measured if row["dataset"] == name] for name in parts.datasets_of(measured)]
+    by_dataset = [[row for row in measured if row.dataset == name] for name in parts.datasets_of(measured)]
     lines = [
         [_parameter_panel(each, swept[0], shown) if parts.is_comparable(shown, each) else None for each in by_dataset]
         for shown in (quantity, "train_seconds")
@@ -197,31 +208,31 @@ def against_parameter(rows: Sequence[Row], _curves: Sequence[Row], _against: str
 def _is_swept(rows: Sequence[Row], name: str) -> bool:
     numbers: dict[tuple[str, str], set[float]] = {}
     for row in rows:
-        number = json.loads(row["parameters"]).get(name)
+        number = parameters_in(row.parameters).get(name)
         if isinstance(number, bool) or not isinstance(number, int | float):
             return False
-        numbers.setdefault((row["dataset"], row["solver"]), set()).add(number)
+        numbers.setdefault((row.dataset, row.solver), set()).add(number)
     return bool(numbers) and all(len(tried) >= _LEAST_LENGTHS for tried in numbers.values())
 
 
 def _parameter_panel(rows: Sequence[Row], name: str, quantity: str) -> Panel:
     varied = parts.varying(rows)
     groups: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: json.loads(row["parameters"])[name]):
+    for row in sorted(rows, key=lambda row: parameters_in(row.parameters)[name]):
         groups.setdefault(naming.short_text(row, varied, (name,)), []).append(row)
     series = []
     for label in dict.fromkeys(naming.short_text(row, varied, (name,)) for row in rows):
-        x = tuple(json.loads(row["parameters"])[name] for row in groups[label])
+        x = tuple(parameters_in(row.parameters)[name] for row in groups[label])
         drawn = Series(label, x, (), solver=parts.style_name(groups[label][0]))
         series.append(parts.with_band(drawn, groups[label], quantity))
-    return Panel(rows[0]["dataset"], name, DECLARED[quantity].heading, tuple(series), y_log=quantity == "train_seconds")
+    return Panel(rows[0].dataset, name, DECLARED[quantity].heading, tuple(series), y_log=quantity == "train_seconds")
 
 
 def bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracies and seconds side by side, by dataset."""
     measured = _with_accuracy(rows)
     datasets = tuple(parts.datasets_of(measured))
-    if len(datasets) < _LEAST_DATASETS or len({row["solver"] for row in measured}) < _LEAST_SOLVERS:
+    if len(datasets) < _LEAST_DATASETS or len({row.solver for row in measured}) < _LEAST_SOLVERS:
         return None
     panels = [_accuracy_bars(measured, datasets)]
     timed = parts.on_one_machine("train_seconds", measured)
@@ -245,7 +256,7 @@ def speed_up_bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | N
 
 def _with_accuracy(rows: Sequence[Row]) -> list[Row]:
     rows = parts.contestants(rows)
-    return [row for row in rows if row.get("test_accuracy_percent_mean") is not None and not row["budget_vectors"]]
+    return [row for row in rows if row.means.get("test_accuracy_percent") is not None and not row.budget_vectors]
 
 
 def _accuracy_bars(rows: Sequence[Row], datasets: Sequence[str]) -> Panel:
@@ -267,7 +278,7 @@ def _bar_panel(title: str, label: str, rows: Sequence[Row], datasets: Sequence[s
     varied = {solver: names - {"C", "kernel"} for solver, names in parts.varying(rows).items()}
     groups: dict[str, dict[int, Row]] = {}
     for row in rows:
-        groups.setdefault(naming.short_text(row, varied), {})[datasets.index(row["dataset"])] = row
+        groups.setdefault(naming.short_text(row, varied), {})[datasets.index(row.dataset)] = row
     series = [each for name, points in groups.items() for each in _bars_of(name, points, quantity)]
     return Panel(title, "", label, tuple(series), x_log=False, y_log=True, categories=tuple(datasets))
 
@@ -279,8 +290,8 @@ def _bars_of(name: str, points: Mapping[int, Row], quantity: str) -> list[Series
     if quantity in DECLARED:
         series = parts.with_band(series, rows, quantity)
     else:
-        series = replace(series, y=tuple(row[f"{quantity}_mean"] for row in rows))
-    published = [(place, points[place].get(f"published_{quantity}")) for place in x]
+        series = replace(series, y=tuple(row.means[quantity] or 0.0 for row in rows))
+    published = [(place, points[place].published.get(quantity)) for place in x]
     numbers = [(place, number) for place, number in published if number is not None]
     if not numbers or quantity == "train_seconds":  # another machine's seconds say nothing beside these
         return [series]

@@ -11,10 +11,10 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from mpu_bench import resources
 from mpu_bench.config.drawings import Drawing, check_drawings
@@ -23,12 +23,12 @@ from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.document import Document
 from mpu_bench.errors import StoreError
 from mpu_bench.files import is_file, read_bounded, read_csv
-from mpu_bench.quantities import FINISHED, RECORD_COLUMNS
+from mpu_bench.quantities import RECORD_COLUMNS, Record
 from mpu_bench.results import rows
-from mpu_bench.results.curves import MEAN_CURVE_TYPES, curves_of, mean_curves
+from mpu_bench.results.curves import MEAN_CURVE_TYPES, curves_of, mean_curve_of, mean_curves
+from mpu_bench.results.means import Summary
 from mpu_bench.results.rows import DamagedError
 from mpu_bench.results.store import ABOUT, FILE, Store
-from mpu_bench.results.summary import Summary
 
 #: of a kept folder
 RUNS, CURVES, MACHINES = "runs.csv", "mean_curves.csv.xz", "environment.json"
@@ -36,6 +36,8 @@ RUNS, CURVES, MACHINES = "runs.csv", "mean_curves.csv.xz", "environment.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")  # of an experiment: that of a folder, too
 
 _MOST_JSON_BYTES = 2**26
+
+_T = TypeVar("_T")
 
 
 class ResultsFolder(ABC):
@@ -73,24 +75,24 @@ class ResultsFolder(ABC):
         """Return one of the facts, or None."""
         return self.facts.get(name)
 
-    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
-        """Return the planned runs in order, each with its result or as ``not run``, with all `RECORD_COLUMNS`.
+    def records(self, *, earlier: bool = False) -> list[Record]:
+        """Return the planned runs in order, each with its result or as ``not run``.
 
         With ``earlier``, behind them the finished runs that only an earlier plan has. They are read once: what is made
         of them agrees, whatever runs meanwhile.
         """
-        return [record for record in self._records if earlier or not record["earlier"]]
+        return [record for record in self._records if earlier or not record.earlier]
 
     @cached_property
-    def _records(self) -> list[dict[str, Any]]:
+    def _records(self) -> list[Record]:
         return self._read_records()
 
     @abstractmethod
-    def _read_records(self) -> list[dict[str, Any]]:
+    def _read_records(self) -> list[Record]:
         """Return all records, the earlier ones last."""
 
     @abstractmethod
-    def curves(self) -> list[Summary]:
+    def curves(self) -> list[Record]:
         """Return the rows of curves.csv; kept folders have none."""
 
     @abstractmethod
@@ -101,9 +103,9 @@ class ResultsFolder(ABC):
     def environments(self) -> list[dict[str, Any]]:
         """Return the machines and versions that the runs were made on."""
 
-    def finished(self) -> list[dict[str, Any]]:
+    def finished(self) -> list[Record]:
         """Return the runs that have a result."""
-        return [record for record in self.records() if record["status"] in FINISHED]
+        return [record for record in self.records() if record.is_finished]
 
 
 class _WithDatabase(ResultsFolder):
@@ -114,14 +116,14 @@ class _WithDatabase(ResultsFolder):
     def _own_facts(self) -> dict[str, Any]:
         return self._store.facts()
 
-    def _read_records(self) -> list[dict[str, Any]]:
+    def _read_records(self) -> list[Record]:
         return self._store.records(earlier=True)
 
-    def curves(self) -> list[Summary]:
+    def curves(self) -> list[Record]:
         return self._curves
 
     @cached_property
-    def _curves(self) -> list[Summary]:
+    def _curves(self) -> list[Record]:
         return curves_of(self._store)
 
     def mean_curves(self) -> list[Summary]:
@@ -141,14 +143,13 @@ class _Kept(ResultsFolder):
     def _own_facts(self) -> dict[str, Any]:
         return self._checked(ABOUT, rows.checked_facts, self._json(ABOUT))
 
-    def _read_records(self) -> list[dict[str, Any]]:
-        types = {name: column.typed for name, column in RECORD_COLUMNS.items()}
-        needed = ("dataset", "solver", "parameters", "kernel", "seed", "status", "test_error", "run_id")
-        read = read_csv(self.folder / RUNS, types, needed)
-        checked = (self._checked(RUNS, rows.checked_whole, row) | {"reason": row["reason"] or ""} for row in read)
-        return [rows.of_before(row) for row in checked]
+    def _read_records(self) -> list[Record]:
+        types = {name: column.of_text for name, column in RECORD_COLUMNS.items()}
+        read = read_csv(self.folder / RUNS, types, (*rows.OF_PLAN, "status", "test_error", "run_id"))
+        needed = (*rows.OF_PLAN, "status")
+        return [rows.of_before(self._checked(RUNS, partial(rows.record_of, needed=needed), row)) for row in read]
 
-    def curves(self) -> list[Summary]:
+    def curves(self) -> list[Record]:
         return []
 
     def mean_curves(self) -> list[Summary]:
@@ -159,13 +160,13 @@ class _Kept(ResultsFolder):
         if not self._has(CURVES):
             return []
         read = read_csv(self.folder / CURVES, MEAN_CURVE_TYPES, ("dataset", "solver", "presented"))
-        return [self._checked(CURVES, rows.checked_point, row) for row in read]
+        return [self._checked(CURVES, _point, row) for row in read]
 
     def environments(self) -> list[dict[str, Any]]:
         machines = self._json(MACHINES).get("machines", [])
-        if not isinstance(machines, list):
-            raise StoreError(f"{self.folder / MACHINES}: cannot be read: 'machines' must be a list")
-        return [self._checked(MACHINES, rows.checked_machine, machine) for machine in machines]
+        if not isinstance(machines, list) or not all(isinstance(machine, dict) for machine in machines):
+            raise StoreError(f"{self.folder / MACHINES}: cannot be read: 'machines' must be a list of machines")
+        return machines
 
     def _has(self, name: str) -> bool:
         """Return whether there is something of this name, if only a link to nothing."""
@@ -184,11 +185,18 @@ class _Kept(ResultsFolder):
             raise StoreError(f"{path}: cannot be read: it holds no keys")
         return content
 
-    def _checked(self, name: str, check: Callable[[Any], dict[str, Any]], content: Any) -> dict[str, Any]:
+    def _checked(self, name: str, check: Callable[[Any], _T], content: Any) -> _T:
         try:
             return check(content)
         except DamagedError as damage:
             raise StoreError(f"{self.folder / name}: cannot be read: {damage}") from None
+
+
+def _point(row: dict[str, Any]) -> Summary:
+    rows.record_of(row, rows.OF_POINT)
+    if row["count"] is None:
+        raise DamagedError("'count' is missing")
+    return mean_curve_of(row)
 
 
 @contextmanager

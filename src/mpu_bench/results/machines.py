@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from mpu_bench.quantities import FINISHED, QUANTITIES, is_seconds
+from mpu_bench.quantities import Record, is_seconds
 from mpu_bench.results.curves import curve_identity
+from mpu_bench.results.means import Summary
 
 _OF_MACHINE = ("processor", "instruction_set", "cores", "memory_gb", "system")
 _OF_SPEED = ("processor", "cores", "threads")
 
-Row = Mapping[str, Any]
+Machine = Mapping[str, Any]
 
 
-def machine_of(environment: Row) -> str | None:
+def machine_of(environment: Machine) -> str | None:
     """Return what all environments of one machine have in common; None where not all of it was recorded.
 
     Versions, threads, memory for kernel values and the commit are no part of it. ``host``, the name of the computer, is
@@ -31,50 +33,50 @@ def machine_of(environment: Row) -> str | None:
     return None if None in parts else json.dumps([*parts, environment.get("host")])
 
 
-def version_of(environment: Row) -> str | None:
+def version_of(environment: Machine) -> str | None:
     """Return the commit of mpu-bench, or its release where it is installed without one; None where it is not known."""
     return environment.get("commit") or (environment.get("versions") or {}).get("mpu-bench")
 
 
-def located(records: Sequence[Row], environments: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return the rows of runs, each with the machine that it was ``made_on`` and the version that it was ``made_by``.
+def located(records: Sequence[Record], environments: Iterable[Machine]) -> list[Record]:
+    """Return the runs, each with the machine that it was ``made_on`` and the version that it was ``made_by``.
 
     Both are None where they are not known.
     """
     known = {each["id"]: (machine_of(each), version_of(each)) for each in environments}
-    made = [known.get(record["machine"], (None, None)) for record in records]
-    return [{**record, "made_on": on, "made_by": by} for record, (on, by) in zip(records, made, strict=True)]
+    made = [known.get(record.machine, (None, None)) for record in records]
+    return [replace(record, made_on=on, made_by=by) for record, (on, by) in zip(records, made, strict=True)]
 
 
-def with_runs(rows: Iterable[Row], runs: Iterable[Row]) -> list[dict[str, Any]]:
+def with_runs(rows: Iterable[Summary], runs: Iterable[Record]) -> list[Summary]:
     """Return rows of table.csv or of mean_curves.csv, each with the finished ``runs`` that it is the mean of.
 
     Parameters
     ----------
-    rows : iterable of mapping
-    runs : iterable of mapping
+    rows : iterable of Summary
+    runs : iterable of Record
         All runs of the folder, as `located` returns them.
     """
-    finished: dict[tuple[Any, ...], list[Row]] = {}
+    finished: dict[tuple[Any, ...], list[Record]] = {}
     for run in runs:
-        if run["status"] in FINISHED and not run["trial"]:
+        if run.is_finished and not run.trial:
             finished.setdefault(curve_identity(run), []).append(run)
-    return [{**row, "runs": finished.get(curve_identity(row), [])} for row in rows]
+    return [replace(row, runs=finished.get(curve_identity(row), [])) for row in rows]
 
 
-def runs_of(rows: Iterable[Row]) -> list[Row]:
+def runs_of(rows: Iterable[Summary]) -> list[Record]:
     """Return the runs of rows that `with_runs` returns, each once; none of others."""
-    sides = {id(runs): runs for row in rows if (runs := row.get("runs"))}  # which the rows of a curve share
+    sides = {id(row.runs): row.runs for row in rows if row.runs}  # which the rows of a curve share
     return [run for side in sides.values() for run in side]
 
 
-def comparable(quantity: str, *sides: Sequence[Row]) -> bool:
+def comparable(quantity: str, *sides: Sequence[Record]) -> bool:
     """Return whether a quantity of several sides may be set against each other; what is not in seconds always may.
 
     Parameters
     ----------
     quantity : str
-    sides : sequence of mapping
+    sides : sequence of Record
         Runs, as `located` returns them; those without a value count as if they were not there.
     """
     if not is_seconds(quantity):
@@ -92,41 +94,36 @@ def _is_one(machines: Iterable[frozenset[str]]) -> bool:
     return len(frozenset[str]().union(*machines)) <= 1
 
 
-def _made_on(quantity: str, side: Sequence[Row]) -> dict[tuple[str, int], frozenset[str]]:
+def _made_on(quantity: str, side: Sequence[Record]) -> dict[tuple[str, int | None], frozenset[str]]:
     """Return the known machines of a side's runs that have a value, by split and seed."""
-    machines: dict[tuple[str, int], frozenset[str]] = {}
+    machines: dict[tuple[str, int | None], frozenset[str]] = {}
     for run in side:
-        if _value(quantity, run) is not None:
-            pair, machine = (run.get("split") or "", run["seed"]), run.get("made_on")
-            machines[pair] = machines.get(pair, frozenset()) | ({machine} if machine else frozenset())
+        if run.value(quantity) is not None:
+            pair = run.split or "", run.seed
+            machines[pair] = machines.get(pair, frozenset()) | ({run.made_on} if run.made_on else frozenset())
     return machines
 
 
-def _value(quantity: str, run: Row) -> Any:
-    derive = QUANTITIES[quantity].derive if quantity in QUANTITIES else None
-    return run.get(quantity) if derive is None or quantity in run else derive(run)
-
-
-def why_not_comparable(quantity: str, peer: str, *sides: Sequence[Row]) -> str:
+def why_not_comparable(quantity: str, peer: str, *sides: Sequence[Record]) -> str:
     """Return why the quantity of the first side is not set against the others', those of ``peer``; nothing if it is."""
     if comparable(quantity, *sides):
         return ""
     return f"its seconds were made on another machine than those of {peer}"
 
 
-def versions_remark(quantity: str, *sides: Sequence[Row]) -> str:
+def versions_remark(quantity: str, *sides: Sequence[Record]) -> str:
     """Return that seconds of several sides were not all made by one version of mpu-bench; nothing where they were."""
-    versions = {run.get("made_by") for side in sides for run in side if _value(quantity, run) is not None} - {None}
+    versions = {run.made_by for side in sides for run in side if run.value(quantity) is not None} - {None}
     if not is_seconds(quantity) or len(versions) < 2:
         return ""
     return f"seconds are of {len(versions)} versions of mpu-bench ({', '.join(sorted(map(str, versions)))})"
 
 
-def remarks(records: Sequence[Row], environments: Sequence[Row]) -> list[str]:
+def remarks(records: Sequence[Record], environments: Sequence[Machine]) -> list[str]:
     """Return of how many machines and versions the seconds of a table are, a line each; none where they are of one."""
     kinds = {json.dumps([each.get(name) for name in _OF_SPEED]) for each in environments}
-    finished = [run for run in located(records, environments) if run["status"] in FINISHED and not run["trial"]]
-    machines = {run["made_on"] for run in finished if run["train_seconds"] is not None} - {None}
+    finished = [run for run in located(records, environments) if run.is_finished and not run.trial]
+    machines = {run.made_on for run in finished if run.train_seconds is not None} - {None}
     lines = []
     if len(machines) > 1:
         lines.append(f"seconds are of {len(machines)} machines; those of one are not compared with those of another")

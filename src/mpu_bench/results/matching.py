@@ -7,20 +7,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mpu_bench.published import table
-from mpu_bench.quantities import PUBLISHED_COLUMNS
-from mpu_bench.scaled import Scaled
+from mpu_bench.quantities import PUBLISHED_COLUMNS, Record
+from mpu_bench.scaled import Scaled, parameters_in
 
 
-def published_beside(tables: Iterable[str], record: Mapping[str, Any]) -> dict[str, float]:
+def published_beside(tables: Iterable[str], record: Record) -> dict[str, float]:
     """Return the published numbers for a row of results, as far as the table tells its rows apart.
 
     Parameters
     ----------
     tables : iterable of str
         The published tables; what several print is that of the first.
-    record : mapping
-        With ``dataset``, ``solver``, ``budget_vectors``, ``kernel``, ``parameters`` (a mapping) and, if it is known,
-        ``as_published``.
+    record : Record
 
     Returns
     -------
@@ -44,19 +42,19 @@ def _is_regularization(published: str, regularization: Any) -> bool:
     return isinstance(regularization, Scaled) and math.isclose(regularization.factor, 1 / float(divisor))
 
 
-def answers(row: Mapping[str, str], record: Mapping[str, Any]) -> bool:
+def answers(row: Mapping[str, str], record: Record) -> bool:
     """Return whether a row of results is what a row of a published table is about: its settings are the published."""
-    if record.get("as_published") == 0:
+    if record.as_published == 0:
         return False
-    parameters = record["parameters"]
-    names = {record["solver"], f"{record['solver']}-{parameters.get('maintenance', '')}"}
-    if row.get("dataset") != record["dataset"] or row.get("solver", record["solver"]) not in names:
+    parameters = parameters_in(record.parameters)
+    names = {record.solver, f"{record.solver}-{parameters.get('maintenance', '')}"}
+    if row.get("dataset") != record.dataset or row.get("solver", record.solver) not in names:
         return False
     if "bias" in row and row["bias"] != ("yes" if parameters.get("bias") else "no"):
         return False
-    if row.get("sigma2") and f"(sigma2={float(row['sigma2']):g})" not in record["kernel"]:
+    if row.get("sigma2") and f"(sigma2={float(row['sigma2']):g})" not in record.kernel:
         return False
     if row.get("lambda") and not _is_regularization(row["lambda"], parameters.get("regularization")):
         return False
     budget = row.get("budget", "")
-    return not budget or (record["budget_vectors"] is not None and float(budget) == record["budget_vectors"])
+    return not budget or (record.budget_vectors is not None and float(budget) == record.budget_vectors)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mpu_bench import solvers
 from mpu_bench.errors import ConfigError
-from mpu_bench.quantities import QUANTITIES, Quantity
-from mpu_bench.scaled import from_json
+from mpu_bench.quantities import IN_TERMINAL, ON_PAGE, QUANTITIES, Quantity, Record
+from mpu_bench.results.means import Summary
+from mpu_bench.scaled import parameters_in
 
 _AS_BEFORE = "largest "  # begins what a solver for 0.2.0 calls such a problem
 
@@ -39,15 +39,15 @@ def _weights(of_classes: Any) -> str:
     return of_classes if isinstance(of_classes, str) else ", ".join(f"{c} {w:g}" for c, w in of_classes.items())
 
 
-def problem_in(record: Mapping[str, Any]) -> str:
+def problem_in(record: Record) -> str:
     """Return the problem of a row with an objective; where its solver names none, it has a problem of its own."""
-    parameters = json.loads(record["parameters"], object_hook=from_json)  # of a row that was kept without its problem
-    return record["problem"] or problem_of(record["solver"], parameters) or f"{record['solver']}'s own"
+    known = record.problem or problem_of(record.solver, parameters_in(record.parameters))  # of a row kept without it
+    return known or f"{record.solver}'s own"
 
 
-def better_way(quantity: str, record: Mapping[str, Any]) -> str:
+def better_way(quantity: str, record: Record) -> str:
     """Return which way a quantity of a row is better: "lower", "higher" or ""; of objectives its solver tells."""
-    return "higher" if quantity == "objective" and record["maximised"] else QUANTITIES[quantity].better
+    return "higher" if quantity == "objective" and record.maximised else QUANTITIES[quantity].better
 
 
 class Shown(NamedTuple):
@@ -61,27 +61,62 @@ class Shown(NamedTuple):
         """The quantity's heading, with the problem where there are several."""
         return f"{self.quantity.heading}: {self.problem}" if self.problem else self.quantity.heading
 
-    def value(self, row: Mapping[str, Any], column: str) -> Any:
-        """Return a row's value in this column, such as its ``{}_mean``; None where it is of another problem."""
-        is_other = self.problem and row["problem"] != self.problem
-        return None if is_other else row.get(column.format(self.quantity.name))
+    def _of(self, row: Summary, values: Mapping[str, float | None]) -> float | None:
+        """Return a row's value in this column; None where it is of another problem."""
+        return None if self.problem and row.problem != self.problem else values.get(self.quantity.name)
 
-    def text(self, row: Mapping[str, Any], *, spread: bool = True) -> str:
-        """Return a row's mean as people read it, with its standard deviation."""
-        mean = self.quantity.text(self.value(row, "{}_mean"))
-        return mean + (self.quantity.spread(self.value(row, "{}_std")) if spread else "")
+    def mean(self, row: Summary) -> float | None:
+        """Return a row's mean."""
+        return self._of(row, row.means)
 
-    def says_something(self, rows: Sequence[Mapping[str, Any]], column: str = "{}_mean") -> bool:
-        """Return whether a row has a value in this column; zero is one of errors and accuracies alone."""
+    def published(self, row: Summary) -> float | None:
+        """Return the published number beside a row's mean."""
+        return self._of(row, row.published)
+
+    def text(self, row: Summary) -> str:
+        """Return a row's mean as people read it."""
+        return self.quantity.text(self.mean(row))
+
+    def spread(self, row: Summary) -> str:
+        """Return a row's standard deviation as people read it behind the mean."""
+        return self.quantity.spread(self._of(row, row.deviations))
+
+    def says_something(self, rows: Sequence[Summary]) -> bool:
+        """Return whether a row has a mean in this column; zero is one of errors and accuracies alone."""
         nothing = (None,) if self.quantity.is_share else (None, 0)
-        return any(self.value(row, column) not in nothing for row in rows)
+        return any(self.mean(row) not in nothing for row in rows)
+
+    def is_published(self, rows: Sequence[Summary]) -> bool:
+        """Return whether a published number stands beside a row's mean."""
+        return any(self.published(row) is not None for row in rows)
 
 
-def columns(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> list[Shown]:
+def columns(rows: Sequence[Summary], quantities: Iterable[Quantity]) -> list[Shown]:
     """Return the columns for some quantities: one each, and one for each problem of those that have an objective."""
-    problems = list(dict.fromkeys(row["problem"] for row in rows if row["objective_mean"] is not None))
+    problems = list(dict.fromkeys(row.problem or "" for row in rows if row.means["objective"] is not None))
     shown = []
-    for name in names:
-        several = name == "objective" and len(problems) > 1
-        shown += [Shown(QUANTITIES[name], problem) for problem in (problems if several else [""])]
+    for quantity in quantities:
+        several = quantity.name == "objective" and len(problems) > 1
+        shown += [Shown(quantity, problem) for problem in (problems if several else [""])]
     return shown
+
+
+def on_page(rows: Sequence[Summary]) -> list[Shown]:
+    """Return the columns of a table on the page that say something of these rows."""
+    found = _telling(rows, ON_PAGE)
+    return [each for each in found if each.quantity.alone_on_page or _goes_with(each, found)]
+
+
+def in_terminal(rows: Sequence[Summary]) -> list[Shown]:
+    """Return the columns of a table in the terminal that say something of these rows."""
+    found = _telling(rows, IN_TERMINAL)
+    return [each for each in found if _goes_with(each, found)]
+
+
+def _telling(rows: Sequence[Summary], quantities: Iterable[Quantity]) -> list[Shown]:
+    return [column for column in columns(rows, quantities) if column.says_something(rows)]
+
+
+def _goes_with(column: Shown, others: Sequence[Shown]) -> bool:
+    """Return whether what a column must go with is among others, if it must."""
+    return column.quantity.goes_with in ("", *(other.quantity.name for other in others))

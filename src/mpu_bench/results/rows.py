@@ -1,30 +1,29 @@
-"""Rows of results as JSON text: made plain and publishable on the way in, held to their columns on the way out.
+"""Records as JSON text: made publishable on the way out, held to their columns on the way in, and nowhere else.
 
-What a database or a kept folder holds may have been written by anyone. `DamagedError` says what is wrong with it; who
-reads the file says which file and which run.
+What comes in, out of a file or a worker's message, may be damaged. `DamagedError` says what is wrong with it; who reads
+it says which file and which run.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, TOO_LARGE, Column, Ending, RunStatus
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, COLUMNS, Column, Ending, Record, RunStatus
 from mpu_bench.results.saved_models import NOT_SAVED
-from mpu_bench.scaled import Derived, Scaled, from_json
+from mpu_bench.scaled import parameters_in
 from mpu_bench.texts import publishable
 
-_BITS = 64  # of an integer, as other tools that read a CSV file or a database have it
-_TYPES: dict[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int)}
-_NOUNS = {"TEXT": "a text", "INTEGER": "an integer", "REAL": "a number"}
-_OF_PLAN = ("dataset", "solver", "parameters", "kernel", "seed")  # without which no table can be made
-_OF_POINT = ("dataset", "solver", "parameters", "kernel", "presented", "count")
+#: without which no table can be made: of a planned run, and of a point of a mean curve
+OF_PLAN = ("dataset", "solver", "parameters", "kernel", "seed")
+OF_POINT = ("dataset", "solver", "parameters", "kernel", "presented")
 _SHOWN = 60  # characters of a wrong value
+_WORDS: Mapping[str, Callable[[str], str]] = {"status": RunStatus, "ended_by": Ending}  # columns of a few words
 
 
 class DamagedError(ValueError):
@@ -50,22 +49,6 @@ class _Facts(BaseModel):
     missing: list[str] | None = None
 
 
-class _Machine(BaseModel):
-    """What readers rely on of a machine; there may be more."""
-
-    model_config = ConfigDict(strict=True, extra="ignore")
-
-    id: str
-    processor: str | None = None
-    host: str | None = None
-    cores: int | None = None
-    threads: int | None = None
-    instruction_set: str | None = None
-    blas: list[str] | None = None
-    versions: dict[str, str | None] | None = None
-    commit: str | None = None
-
-
 def made_publishable(value: Any) -> Any:
     """Return a value as it may be kept: its texts by `texts.publishable`, and None for what is not finite."""
     if isinstance(value, float) and not math.isfinite(value):
@@ -77,44 +60,17 @@ def made_publishable(value: Any) -> Any:
     return [made_publishable(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def record_to_keep(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row as it is kept: each value of the type of its column, texts publishable, and without what is missing.
-
-    Raises
-    ------
-    DamagedError
-        If a value is none of its column.
-    """
-    kept = {}
-    for name, value in record.items():
-        column = RECORD_COLUMNS.get(name)
-        plain = made_publishable(value) if column is None else _kept(column, value)
-        if plain is not None:
-            kept[name] = plain
+def to_keep(record: Record) -> dict[str, Any]:
+    """Return what is known of a run as it may be kept, by column."""
+    kept: dict[str, Any] = made_publishable(record.known())
+    if record.parameters:  # JSON, which stays JSON
+        kept["parameters"] = json.dumps(made_publishable(parse(record.parameters)))
     return kept
 
 
-def _kept(column: Column, value: Any) -> Any:
-    if column.name == "parameters" and value is not None:  # JSON, which stays JSON
-        return json.dumps(made_publishable(parse(value)))
-    try:
-        typed = column.typed(value)
-    except (TypeError, ValueError, OverflowError):
-        raise DamagedError(_wrong(column, value)) from None
-    return made_publishable(_checked(column, typed))
-
-
-def columns_to_keep(checkpoints: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return the checkpoints of a run as they are kept: a list for each quantity that has values.
-
-    Raises
-    ------
-    DamagedError
-        If a value is none of its column.
-    """
-    columns = {
-        name: [_kept(column, point[name]) for point in checkpoints] for name, column in CHECKPOINT_COLUMNS.items()
-    }
+def columns_to_keep(checkpoints: Sequence[Record]) -> dict[str, list[Any]]:
+    """Return the checkpoints of a run as they may be kept: a list for each quantity that has values."""
+    columns = {name: made_publishable([point.value(name) for point in checkpoints]) for name in CHECKPOINT_COLUMNS}
     return {name: values for name, values in columns.items() if any(value is not None for value in values)}
 
 
@@ -135,7 +91,14 @@ def parse(text: object) -> Any:
         raise DamagedError(f"{_shown(text)} is not JSON: {why}") from None
 
 
-def _mapping(text: object) -> dict[str, Any]:
+def parse_mapping(text: object) -> dict[str, Any]:
+    """Return the keys and values that a stored JSON text holds.
+
+    Raises
+    ------
+    DamagedError
+        If it holds none.
+    """
     content = parse(text)
     if not isinstance(content, dict):
         raise DamagedError(f"{_shown(text)} holds no keys")
@@ -150,191 +113,81 @@ def parse_key(value: object) -> str:
     DamagedError
         If it is no text.
     """
-    if not isinstance(value, str) or not _is_unicode(value):
+    if not isinstance(value, str):
         raise DamagedError(f"{_shown(value)} stands where a key belongs")
     return value
 
 
-def parse_planned(text: object) -> dict[str, Any]:
-    """Return what is known of a run before it is made.
+def record_of(values: Any, needed: Iterable[str] = ()) -> Record:
+    """Return the record of values by column, out of a message or a file; what is no column is left out.
+
+    Parameters
+    ----------
+    values : mapping
+    needed : iterable of str
+        Columns that must have a value.
 
     Raises
     ------
     DamagedError
-        If the text is not that of such a row.
+        If a value is none of its column, or a needed one is missing.
     """
-    row = checked_record(_mapping(text))
-    _check_present(row, _OF_PLAN)
-    return row
-
-
-def parse_result(text: object) -> dict[str, Any]:
-    """Return the row of a run that was made.
-
-    Raises
-    ------
-    DamagedError
-        If the text is not that of such a row.
-    """
-    row = checked_record(_mapping(text))
-    _check_status(row)
-    return row
-
-
-def _check_present(row: Mapping[str, Any], names: Iterable[str]) -> None:
-    for name in names:
-        if row.get(name) is None:
+    if not isinstance(values, Mapping):
+        raise DamagedError(f"{_shown(values)} holds no keys")
+    present = ((name, value) for name, value in values.items() if value is not None and name in COLUMNS)
+    known = {name: _checked(COLUMNS[name], value) for name, value in present}
+    for name in needed:
+        if known.get(name) is None:
             raise DamagedError(f"'{name}' is missing")
+    if known.get("parameters") is not None:
+        _check_parameters(known["parameters"])
+    return Record(**known)
 
 
-def _check_status(row: Mapping[str, Any]) -> None:
-    if row.get("status") not in set(RunStatus):
-        raise DamagedError(f"status is {_shown(row.get('status'))}, which is none")
-    if row.get("ended_by") not in {None, *Ending}:
-        raise DamagedError(f"ended_by is {_shown(row['ended_by'])}, which is none")
-
-
-def of_before(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with the columns that 0.2.0 did not have.
+def of_before(record: Record) -> Record:
+    """Return a record with the columns that 0.2.0 did not have.
 
     This is the one place that finds in words for people what a run was: there they were nowhere else.
     """
-    if row.get("ended_by") is not None:
-        return row
-    said, status = row.get("reason") or "", row["status"]
-    rule = said.partition("; ")[0]
+    if record.ended_by is not None:
+        return record
+    rule = record.reason.partition("; ")[0]
     of_stop = {each: each for each in Ending} | {"the": Ending.CAP}  # "passes 5", "the peer's own cap"
-    later = {
-        "ended_by": {RunStatus.DONE: Ending.RULE, RunStatus.STOPPED: of_stop.get(rule.partition(" ")[0])}.get(status),
-        "unsavable": 1 if NOT_SAVED in said else None,
-        "maximised": int((row.get("problem") or "").startswith("largest ")),
-        "tuned_on_test": int("on test set" in (row.get("tuned") or "")),
-        "as_published": int(not (row.get("experiment") or "").endswith("-ci")),
+    of_status = {RunStatus.DONE: Ending.RULE, RunStatus.STOPPED: of_stop.get(rule.partition(" ")[0])}
+    later: dict[str, Any] = {
+        "ended_by": of_status.get(record.status),
+        "unsavable": 1 if NOT_SAVED in record.reason else None,
+        "maximised": int((record.problem or "").startswith("largest ")),
+        "tuned_on_test": int("on test set" in (record.tuned or "") or record.trial == "test set"),
+        "as_published": int(not (record.experiment or "").endswith("-ci")),
     }
-    return row | {name: value for name, value in later.items() if row.get(name) is None}
+    return replace(record, **{name: value for name, value in later.items() if record.value(name) is None})
 
 
-def checked_whole(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of a planned run with what became of it, if it is one.
-
-    Raises
-    ------
-    DamagedError
-        If not.
-    """
-    _check_present(row, _OF_PLAN)
-    _check_status(row)
-    return checked_record(row)
-
-
-def checked_point(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of a mean curve, if it is one.
-
-    Raises
-    ------
-    DamagedError
-        If not.
-    """
-    _check_present(row, _OF_POINT)
-    return checked_record(row)
-
-
-def checked_record(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row, each value of which is of the type of its column.
-
-    Raises
-    ------
-    DamagedError
-        If one is not, or ``parameters`` are none.
-    """
-    for name, value in row.items():
-        if value is not None and (column := RECORD_COLUMNS.get(name)) is not None:
-            _checked(column, value)
-    if row.get("parameters") is not None:
-        _check_parameters(row["parameters"])
-    return row
-
-
-@lru_cache(maxsize=4096)
 def _check_parameters(text: str) -> None:
     try:
-        parameters = json.loads(text, object_hook=from_json)
+        parameters = parameters_in(text)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise DamagedError(f"parameters are {_shown(text)}, which is not JSON") from None
     if not isinstance(parameters, dict):
         raise DamagedError(f"parameters are {_shown(text)}, which holds no keys")
-    if not all(map(_is_parameter, parameters.values())):
-        raise DamagedError(f"parameters are {_shown(text)}, of which one is no value of a parameter")
 
 
-def _is_parameter(value: Any) -> bool:
-    """Return whether a value, relative ones parsed, is one that a config can give a parameter."""
-    if isinstance(value, Scaled):
-        value = value.factor
-        return isinstance(value, int | float) and abs(value) < TOO_LARGE
-    if isinstance(value, Derived):
-        return isinstance(value.regularization, int | float | Scaled) and _is_parameter(value.regularization)
-    if isinstance(value, list | dict):
-        return all(map(_is_parameter, value.values() if isinstance(value, dict) else value))
-    return not isinstance(value, int) or value.bit_length() < _BITS
-
-
-def parse_checkpoints(text: object) -> list[dict[str, Any]]:
-    """Return the checkpoints of a run, each with all of `CHECKPOINT_COLUMNS`.
+def parse_checkpoints(text: object) -> list[Record]:
+    """Return the checkpoints of a run.
 
     Raises
     ------
     DamagedError
         If the text does not hold a list for each quantity, all of one length.
     """
-    columns = checked_columns(_mapping(text))
-    names = [*CHECKPOINT_COLUMNS, *(name for name in columns if name not in CHECKPOINT_COLUMNS)]
-    none = [None] * len(next(iter(columns.values()), ()))
-    return [
-        dict(zip(names, point, strict=True)) for point in zip(*(columns.get(name, none) for name in names), strict=True)
-    ]
-
-
-def checked_columns(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the checkpoints of a run as lists of values, which are of the types of their columns.
-
-    Raises
-    ------
-    DamagedError
-        If they are not, or of unequal length.
-    """
+    columns = parse_mapping(text)
     for name, values in columns.items():
         if not isinstance(values, list):
             raise DamagedError(f"the checkpoints' {name} is {_shown(values)}, where a list belongs")
-        if (column := CHECKPOINT_COLUMNS.get(name)) is not None:
-            for value in values:
-                if value is not None:
-                    _checked(column, value)
     if len(lengths := {len(values) for values in columns.values()}) > 1:
         raise DamagedError(f"the checkpoints' quantities have {' and '.join(map(str, sorted(lengths)))} values")
-    return dict(columns)
-
-
-def parse_machine(text: object) -> dict[str, Any]:
-    """Return the machine and the versions of a run.
-
-    Raises
-    ------
-    DamagedError
-        If the text is not that of a machine.
-    """
-    return checked_machine(_mapping(text))
-
-
-def checked_machine(machine: Any) -> dict[str, Any]:
-    """Return a machine as it is, if it is one.
-
-    Raises
-    ------
-    DamagedError
-        If it is none.
-    """
-    return _checked_by(_Machine, machine, "machine")
+    return [record_of(dict(zip(columns, point, strict=True))) for point in zip(*columns.values(), strict=True)]
 
 
 def checked_facts(facts: Any) -> dict[str, Any]:
@@ -345,47 +198,25 @@ def checked_facts(facts: Any) -> dict[str, Any]:
     DamagedError
         If not.
     """
-    return _checked_by(_Facts, facts, "fact")
-
-
-def _checked_by(model: type[BaseModel], content: Any, noun: str) -> dict[str, Any]:
     try:
-        model.model_validate(content)
+        _Facts.model_validate(facts)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise DamagedError(f"{noun} {place}: {first['msg']}") from None
-    checked: dict[str, Any] = content
+        raise DamagedError(f"fact {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    checked: dict[str, Any] = facts
     return checked
 
 
 def _checked(column: Column, value: Any) -> Any:
-    """Return a value of a column's type; nothing is turned into another type."""
-    if value is None:
-        return None
-    is_right = isinstance(value, _TYPES[column.type]) and not isinstance(value, bool)
-    if is_right and isinstance(value, int):
-        is_right = value.bit_length() < _BITS
-    if is_right and isinstance(value, float):
-        is_right = abs(value) < TOO_LARGE
-    if is_right and isinstance(value, str):
-        is_right = value.isascii() or _is_unicode(value)
-    if not is_right:
-        raise DamagedError(_wrong(column, value))
-    return value
-
-
-def _is_unicode(text: str) -> bool:
+    """Return a value of a column's type; nothing is turned into another type, but for words of a few."""
     try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return False
-    return True
-
-
-def _wrong(column: Column, value: Any) -> str:
-    size = {"INTEGER": f" of at most {_BITS} bits", "REAL": " that is finite"}.get(column.type, "")
-    return f"{column.name} is {_shown(value)}, where {_NOUNS[column.type]}{size} belongs"
+        checked = column.checked(value)
+    except ValueError as fault:
+        raise DamagedError(f"{column.name} is {_shown(value)}, where {fault}") from None
+    try:
+        return _WORDS[column.name](checked) if column.name in _WORDS else checked
+    except ValueError:
+        raise DamagedError(f"{column.name} is {_shown(value)}, which is none") from None
 
 
 def _shown(value: Any) -> str:

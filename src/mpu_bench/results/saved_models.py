@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+
+from mpu_bench.quantities import Record
 
 FOLDER = "models"
 NOT_SAVED = "the model is not saved: "  #: begins why, in the reason of a run whose `unsavable` is 1
@@ -17,16 +17,15 @@ _OTHER = re.compile(r"[^A-Za-z0-9_.+-]+")
 _LONGEST = 60  # characters of a name in a name
 
 
-def model_file(folder: Path, record: Mapping[str, Any]) -> Path:
+def model_file(folder: Path, record: Record) -> Path:
     """Return the file of a run's model: dataset, split, solver, seed and the key of the result are its name.
 
     Parameters
     ----------
     folder : Path
         The results folder.
-    record : mapping
-        A row of runs.csv.
+    record : Record
     """
-    words = [record["dataset"], record["split"], record["solver"]]
+    words = [record.dataset, record.split, record.solver]
     named = "-".join(_OTHER.sub("_", str(word))[:_LONGEST] for word in words if word)[:120]
-    return folder / FOLDER / f"{named}-seed{record['seed']}-{record['run_id']}.mpu"
+    return folder / FOLDER / f"{named}-seed{record.seed}-{record.run_id}.mpu"

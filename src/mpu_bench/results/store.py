@@ -14,11 +14,13 @@ import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import FINISHED, RECORD_COLUMNS, RunStatus
+from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.results import provenance, rows
 from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.rows import DamagedError
@@ -59,8 +61,7 @@ _T = TypeVar("_T")
 class _Run(NamedTuple):
     """What is stored of a run."""
 
-    machine: str | None
-    record: dict[str, Any]
+    record: Record
     made_from: MadeFrom | None
 
 
@@ -220,7 +221,7 @@ class Store:
         return self._holding(self._runs(), needs or {})
 
     def _holding(self, runs: Mapping[str, _Run], needs: Needs) -> set[str]:
-        kept = {key: provenance.Kept(run.record["status"], run.made_from) for key, run in runs.items()}
+        kept = {key: provenance.Kept(run.record.status, run.made_from) for key, run in runs.items()}
         return provenance.holding(kept, needs, self._content_hash)
 
     def made_from(self, sources: Mapping[str, str]) -> MadeFrom:
@@ -233,7 +234,7 @@ class Store:
         """
         known = {key: self.row(key) for key in sources.values()}
         return {
-            kind: (key, self._content_hash(key) if (row := known[key]) and row["status"] in FINISHED else None)
+            kind: (key, self._content_hash(key) if (row := known[key]) and row.is_finished else None)
             for kind, key in sources.items()
         }
 
@@ -244,19 +245,17 @@ class Store:
 
     def save(
         self,
-        record: Mapping[str, Any],
-        checkpoints: Sequence[Mapping[str, Any]],
+        record: Record,
+        checkpoints: Sequence[Record],
         environment: Mapping[str, Any],
         made_from: MadeFrom | None = None,
-    ) -> dict[str, Any]:
+    ) -> Record:
         """Keep one run, in one transaction; an earlier result under the same id is replaced.
 
         Parameters
         ----------
-        record : mapping
-            Values of `RECORD_COLUMNS`; what is missing is unknown.
-        checkpoints : sequence of mapping
-            With every one of `CHECKPOINT_COLUMNS`.
+        record : Record
+        checkpoints : sequence of Record
         environment : mapping
             The machine and the versions, as `environment.describe` returns them.
         made_from : mapping, optional
@@ -264,28 +263,26 @@ class Store:
 
         Returns
         -------
-        dict
-            The row as it is kept.
+        Record
+            As it is kept.
 
         Raises
         ------
-        DamagedError
-            If a value is none of its column; nothing is kept then.
         StoreError
             If the file cannot be written; it is as it was.
         """
-        run_id, machine = record["run_id"], environment["id"]
-        kept, columns = rows.record_to_keep(record), json.dumps(rows.columns_to_keep(checkpoints))
+        run_id, machine = record.run_id, environment["id"]
+        kept, columns = rows.to_keep(record), json.dumps(rows.columns_to_keep(checkpoints))
         text = provenance.sealed(kept | {provenance.KEY: dict(made_from or {})}, run_id, machine, columns)
         texts = {
-            "runs": (run_id, kept["status"], machine, text),
+            "runs": (run_id, record.status, machine, text),
             "checkpoints": (run_id, columns),
             "environments": (machine, json.dumps(rows.made_publishable(environment))),
         }
         with self._transaction() as cursor:
             for table, row in texts.items():
                 cursor.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' for _ in row)})", row)
-        return _with_all_columns(machine, kept)
+        return Record(**{"machine": machine} | kept)
 
     @contextmanager
     def _atomic(self) -> Iterator[sqlite3.Cursor]:
@@ -340,57 +337,57 @@ class Store:
     def _run(self, row: sqlite3.Row) -> _Run:
         """Return what is stored of a run; of one that is not as it was written, that it is to be made again."""
         if not _is_as_written(row):
-            return _Run(None, {"status": RunStatus.ERROR, "reason": _NOT_AS_WRITTEN}, None)
-        machine = self._read(rows.parse_key, row["machine"], row["run_id"])
-        record = self._read(rows.parse_result, row["record"], row["run_id"])
-        made_from = self._read(provenance.checked_made_from, record.pop(provenance.KEY, None), row["run_id"])
-        record.pop(provenance.CHECKSUM, None)
-        return _Run(machine, record, made_from)
+            return _Run(Record(status=RunStatus.ERROR, reason=_NOT_AS_WRITTEN, run_id=row["run_id"]), None)
+        known = {"machine": self._read(rows.parse_key, row["machine"], row["run_id"]), "run_id": row["run_id"]}
+        values = known | self._read(rows.parse_mapping, row["record"], row["run_id"])
+        record = self._read(partial(rows.record_of, needed=["status"]), values, row["run_id"])
+        return _Run(record, self._read(provenance.checked_made_from, values.get(provenance.KEY), row["run_id"]))
 
-    def _plan(self) -> list[tuple[str | None, dict[str, Any]]]:
-        """Read the planned runs in their order: the key of each, if it is known, and its row."""
+    def _plan(self) -> list[Record]:
+        """Read the planned runs in their order."""
         return [self._planned(row) for row in self._select(_PLANNED)]
 
-    def _planned(self, row: sqlite3.Row) -> tuple[str | None, dict[str, Any]]:
+    def _planned(self, row: sqlite3.Row) -> Record:
         run_id = None if row["run_id"] is None else self._read(rows.parse_key, row["run_id"])
         if not provenance.is_as_sealed(row["record"], run_id):
             raise StoreError(f"{self.path}: run {run_id}: {_PLAN_NOT_AS_WRITTEN}")
-        record = self._read(rows.parse_planned, row["record"], run_id)
-        record.pop(provenance.CHECKSUM, None)
-        return run_id, record
+        values = self._read(rows.parse_mapping, row["record"], run_id) | {"run_id": run_id}
+        return self._read(partial(rows.record_of, needed=rows.OF_PLAN), values, run_id)
 
-    def save_plan(self, planned: Iterable[Mapping[str, Any]], facts: Mapping[str, Any]) -> None:
+    def save_plan(self, planned: Iterable[Record], facts: Mapping[str, Any]) -> None:
         """Remember which runs the experiment consists of, in which order.
 
         Finished runs that only an earlier plan has stay behind them, marked as ``earlier`` until a plan has them again.
 
         Parameters
         ----------
-        planned : iterable of mapping
-            Records with what is known before running, ``run_id`` among it; a run that has no result yet is
-            reported with them as ``not run``.
+        planned : iterable of Record
+            What is known before running; a run that has no result yet is reported as ``not run``.
         facts : mapping
             What else to remember about the experiment: its config's text, the published table.
         """
-        now = [(record["run_id"], rows.record_to_keep(record)) for record in planned]
-        now += self._only_in_earlier_plans({run_id for run_id, _ in now})
-        texts = [(position, run_id, provenance.sealed(record, run_id)) for position, (run_id, record) in enumerate(now)]
+        now = list(planned)
+        now += self._only_in_earlier_plans({record.run_id for record in now})
+        texts = [
+            (position, record.run_id, provenance.sealed(rows.to_keep(record), record.run_id))
+            for position, record in enumerate(now)
+        ]
         kept_facts = [(name, json.dumps(rows.made_publishable(value))) for name, value in facts.items()]
         with self._transaction() as cursor:
             cursor.execute("DELETE FROM plan")
             cursor.executemany("INSERT INTO plan VALUES (?, ?, ?)", texts)
             cursor.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", kept_facts)
 
-    def _only_in_earlier_plans(self, planned: Collection[str | None]) -> list[tuple[str | None, dict[str, Any]]]:
+    def _only_in_earlier_plans(self, planned: Collection[str | None]) -> list[Record]:
         """Return the rows of the present plan that go on as earlier ones: finished, not planned now, and no trials."""
         finished, earlier = self.finished(), []
         for row in self._select(_PLANNED):
             with suppress(StoreError):  # a row that is damaged ends with the plan that it is of
                 earlier.append(self._planned(row))
         return [
-            (run_id, record | {"earlier": 1})
-            for run_id, record in earlier
-            if run_id in finished and run_id not in planned and not record.get("trial")
+            replace(record, earlier=1)
+            for record in earlier
+            if record.run_id in finished and record.run_id not in planned and not record.trial
         ]
 
     def facts(self) -> dict[str, Any]:
@@ -401,11 +398,7 @@ class Store:
         }
         return self._read(rows.checked_facts, found)
 
-    def fact(self, name: str) -> Any:
-        """Return one of the facts, or None."""
-        return self.facts().get(name)
-
-    def records(self, *, earlier: bool = False) -> list[dict[str, Any]]:
+    def records(self, *, earlier: bool = False) -> list[Record]:
         """Return the planned runs in order, each with its result or as ``not run``.
 
         Parameters
@@ -416,47 +409,30 @@ class Store:
         runs = self._runs()
         holding = self._holding(runs, {})
         return [
-            rows.of_before(self._as_it_is_now(runs.get(run_id or ""), run_id in holding) | record)
-            for run_id, record in self._plan()
-            if earlier or not record.get("earlier")
+            rows.of_before(replace(_as_it_is_now(runs.get(planned.run_id or ""), holding), **planned.known()))
+            for planned in self._plan()
+            if earlier or not planned.earlier
         ]
 
-    @staticmethod
-    def _as_it_is_now(run: _Run | None, holds: bool) -> dict[str, Any]:
-        """Return the row of a run; a result that does not hold any more is provisional."""
-        if run is None:
-            return _with_all_columns(None, {"status": RunStatus.NOT_RUN})
-        row = _with_all_columns(run.machine, run.record)
-        if row["status"] in FINISHED and not holds:
-            row |= {"status": RunStatus.PROVISIONAL, "reason": "; ".join(filter(None, [row["reason"], _STALE]))}
-        return row
-
-    def row(self, run_id: str) -> dict[str, Any] | None:
+    def row(self, run_id: str) -> Record | None:
         """Return the row of a run, planned or not, whatever became of it; None where there is none."""
         found = self._select(f"{_STORED} WHERE run_id = ?", run_id)
-        if not found:
-            return None
-        run = self._run(found[0])
-        return rows.of_before(_with_all_columns(run.machine, run.record))
+        return rows.of_before(self._run(found[0]).record) if found else None
 
-    def checkpoints(self) -> list[dict[str, Any]]:
-        """Return the checkpoints of the planned runs, each with its run's id and ``position`` in `records`."""
+    def checkpoints(self) -> Iterator[tuple[int, str, list[Record]]]:
+        """Yield the position in `records`, the key and the checkpoints of the planned runs that have a result."""
         stored = {
             row["run_id"]: row["columns"]
             for row in self._select(_STORED)
             if row["columns"] is not None and _is_as_written(row)
         }
-        planned = [run_id for run_id, record in self._plan() if not record.get("earlier")]
-        return [
-            {"position": position, "run_id": run_id} | point
-            for position, run_id in enumerate(planned)
-            if run_id in stored
-            for point in self._read(rows.parse_checkpoints, stored[run_id], run_id)
-        ]
+        for position, planned in enumerate(record for record in self._plan() if not record.earlier):
+            if (run_id := planned.run_id) is not None and run_id in stored:
+                yield position, run_id, self._read(rows.parse_checkpoints, stored[run_id], run_id)
 
     def fastest_probe(self, machine: str) -> float:
         """Return the shortest ``probe_seconds`` of the runs that a machine has made; infinity where there is none."""
-        probes = (run.record.get("probe_seconds") for run in self._runs().values() if run.machine == machine)
+        probes = (run.record.probe_seconds for run in self._runs().values() if run.record.machine == machine)
         return min((probe for probe in probes if probe is not None), default=math.inf)
 
     def environments(self) -> list[dict[str, Any]]:
@@ -465,7 +441,7 @@ class Store:
             "SELECT DISTINCT content FROM plan JOIN runs USING (run_id) JOIN environments "
             "ON environments.id = runs.machine"
         )
-        return [self._read(rows.parse_machine, row["content"]) for row in self._select(query)]
+        return [self._read(rows.parse_mapping, row["content"]) for row in self._select(query)]
 
 
 def _make_folder(folder: Path) -> None:
@@ -475,8 +451,14 @@ def _make_folder(folder: Path) -> None:
         raise StoreError(f"{folder}: cannot be written: {error.strerror}; choose another with --results") from None
 
 
-def _with_all_columns(machine: str | None, record: Mapping[str, Any]) -> dict[str, Any]:
-    return {**dict.fromkeys(RECORD_COLUMNS), "reason": "", "machine": machine, **record}
+def _as_it_is_now(run: _Run | None, holding: Collection[str]) -> Record:
+    """Return what became of a run; a result that does not hold any more is provisional."""
+    if run is None:
+        return Record()
+    record = run.record
+    if not record.is_finished or record.run_id in holding:
+        return record
+    return replace(record, status=RunStatus.PROVISIONAL, reason="; ".join(filter(None, [record.reason, _STALE])))
 
 
 def _is_as_written(row: sqlite3.Row) -> bool:

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 from mpu_bench.config.rules import Explained
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text, is_file, read_csv, told_if_unwritable, write_all, write_compressed, write_text
-from mpu_bench.quantities import FINISHED, RECORD_COLUMNS, RunStatus, format_number
-from mpu_bench.results.curves import curve_identity
+from mpu_bench.quantities import RECORD_COLUMNS, Record, RunStatus, format_number
+from mpu_bench.results.curves import curve_identity, mean_curve_rows
 from mpu_bench.results.folder import CURVES, MACHINES, RUNS, ResultsFolder, open_results
 from mpu_bench.results.rows import made_publishable
 from mpu_bench.results.store import ABOUT
@@ -72,37 +72,38 @@ def _keep(results: ResultsFolder, place: Path) -> None:
             own = {curve_identity(row) for row in curves}
             curves = [*curves, *(row for row in kept.mean_curves() if curve_identity(row) not in own)]
             machines = [*machines, *(each for each in kept.environments() if each not in machines)]
-    records = [record | {"reason": _without_paths(record["reason"])} for record in records]
-    used = {record["machine"] for record in records if record["status"] in FINISHED}
+    records = [replace(record, reason=_without_paths(record.reason)) for record in records]
+    used = {record.machine for record in records if record.is_finished}
     known = None not in used  # rows that were kept before their machine was in them are of any that was kept
     machines = [machine for machine in machines if not known or machine["id"] in used]
     facts = results.facts | ({"pairs": pairs} if pairs else {})
     about = facts if results.is_kept else facts | _about(records)
-    texts = {RUNS: csv_text(records, RECORD_COLUMNS), MACHINES: _json({"machines": machines}), ABOUT: _json(about)}
+    rows = [record.row(RECORD_COLUMNS) for record in records]
+    texts = {RUNS: csv_text(rows, RECORD_COLUMNS), MACHINES: _json({"machines": machines}), ABOUT: _json(about)}
     write_all(place, texts)
     if curves:
-        write_compressed(place / CURVES, csv_text(curves))
+        write_compressed(place / CURVES, csv_text(mean_curve_rows(curves)))
     else:
         (place / CURVES).unlink(missing_ok=True)
 
 
-def _completed(records: Sequence[dict[str, Any]], kept: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _completed(records: Sequence[Record], kept: Sequence[Record]) -> list[Record]:
     """Return planned runs, those without a result as they were kept, if they were; what the plan says of them holds."""
     results = {regression.key(record): record for record in kept}
     planned = ("n", "d", "n_test", "classes", "as_published", "overridden", "run_id")
     return [
         record
-        if record["status"] in FINISHED or (old := results.get(regression.key(record))) is None
-        else {**old, **{name: record[name] for name in planned if record[name] is not None}}
+        if record.is_finished or (old := results.get(regression.key(record))) is None
+        else replace(old, **{name: value for name, value in record.row(planned).items() if value is not None})
         for record in records
     ]
 
 
-def _about(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    finished = [record for record in records if record["status"] in FINISHED]
+def _about(records: Sequence[Record]) -> dict[str, Any]:
+    finished = [record for record in records if record.is_finished]
     return {
         "date": datetime.now(UTC).date().isoformat(),
-        "hours": round(sum(record["train_seconds"] or 0.0 for record in finished) / 3600, 5),
+        "hours": round(sum(record.train_seconds or 0.0 for record in finished) / 3600, 5),
         "runs": len(finished),
         "planned": len(records),
         "missing": list(map(str, missing(records))),
@@ -127,17 +128,16 @@ class Missing(NamedTuple):
         return f"{part}{self.dataset}, {self.runs} run{'s'[: self.runs > 1]}: {self.status}{why}"
 
 
-def missing(records: Sequence[Mapping[str, Any]]) -> list[Missing]:
+def missing(records: Sequence[Record]) -> list[Missing]:
     """Return what has no result, by dataset and reason."""
     failed = Counter(
-        (record["dataset"], record["status"], (record["reason"] or "").partition(". ")[0])
+        (record.dataset, record.status, record.reason.partition(". ")[0])
         for record in records
-        if record["status"] not in FINISHED
+        if not record.is_finished
     )
-    begun = {record["dataset"] for record in records if record["status"] in FINISHED}
+    begun = {record.dataset for record in records if record.is_finished}
     return [
-        Missing(dataset, dataset in begun, count, RunStatus(status), reason)
-        for (dataset, status, reason), count in failed.items()
+        Missing(dataset, dataset in begun, count, status, reason) for (dataset, status, reason), count in failed.items()
     ]
 
 
@@ -350,7 +350,7 @@ def _change(now: Cell, old: Cell, runs: Sequence[Difference], exact: bool) -> It
         yield Change(now, f"{words}; now of {_size(now)}, baseline of {_size(old)}", False)
         return
     its_runs = [
-        run for run in runs if now.dataset in ("", run.record["dataset"]) and now.solver in ("", run.record["solver"])
+        run for run in runs if now.dataset in ("", run.record.dataset) and now.solver in ("", run.record.solver)
     ]
     if _is_near(now.measured, old.measured) and not any(run.is_other for run in its_runs):
         yield Change(now, f"{words}; measured is the same: the rule, or print, is another", True)

@@ -17,8 +17,6 @@ from mpu_bench.verdict.points import Point
 VALUE, RATIO, CLAIM = COUNTED = ("value", "ratio", "claim")  #: the kinds that say whether a paper is reproduced
 FACT, SET, RECOMPUTED = ("fact", "set", "recomputed")
 
-NOT_PART_OF_RUN = "the dataset is not part of this run"  #: the remark on such a cell
-
 #: every verdict, in the order of tables
 VERDICTS = (
     *(AGREES, judge.SAME_ORDER, judge.HOLDS, judge.SO_FAR, DIFFERS, judge.REFUTED, judge.UNDECIDED),
@@ -49,6 +47,8 @@ class Cell:
         Of a claim, 1 where it is about seconds, which no other machine or hour repeats.
     outcomes : tuple of Point
         Of a claim, what each of them says.
+    is_elsewhere : bool
+        Whether its dataset is no part of the run.
     """
 
     kind: str
@@ -81,6 +81,7 @@ class Cell:
     timed: int = 0
     over: str = ""
     outcomes: tuple[Point, ...] = field(default=(), compare=False)
+    is_elsewhere: bool = field(default=False, compare=False)
 
     @property
     def what(self) -> str:
@@ -100,7 +101,7 @@ class Cell:
         return cls(**{**row, "column": column}, over=over.removesuffix("'s"))
 
 
-COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name not in ("over", "outcomes"))
+COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name not in ("over", "outcomes", "is_elsewhere"))
 
 
 def count_verdicts(cells: Sequence[Cell], kinds: Sequence[str] = COUNTED) -> dict[str, int]:

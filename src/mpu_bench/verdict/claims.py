@@ -82,8 +82,8 @@ def _versions(statement: Statement, evidence: Evidence) -> str:
 
 def _lacks_seconds(evidence: Evidence) -> bool:
     """Return whether there are runs that trained, and nothing says of any that its seconds are undisturbed."""
-    trained = [run for run in evidence.runs if run["train_seconds"] is not None]
-    return bool(trained) and all(run["comparable_seconds"] is None for run in trained)
+    trained = [run for run in evidence.runs if run.train_seconds is not None]
+    return bool(trained) and all(run.comparable_seconds is None for run in trained)
 
 
 def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
@@ -120,7 +120,7 @@ def _shown(points: Sequence[Point]) -> list[str]:
 def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> Cell:
     """Judge the mean over all points as a value."""
     runs = [run for point in statement.points() for run in selected(evidence.runs, statement.of, point)]
-    values = [run[statement.quantity] for run in runs if run.get(statement.quantity) is not None]
+    values = [value for run in runs if (value := run.value(statement.quantity)) is not None]
     about = rules().tables[cell.table] if cell.table else Table()
     printed = statement.printed
     if isinstance(printed, Printed):
@@ -135,9 +135,9 @@ def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> 
     unit, is_of_accuracy = judge.half_unit(text), is_accuracy(statement.quantity)
     floor = judge.floor_of(float(text), tolerance, unit, about.accuracy, is_of_accuracy)
     # fixed problems are no sample: the mean over all of them is one number
-    random = runs[0]["dataset"] not in about.fixed_problems
+    random = runs[0].dataset not in about.fixed_problems
     judgement = judge.judge_value(
-        Sample(float(text), None, about.runs_on(runs[0]["dataset"])),
+        Sample(float(text), None, about.runs_on(runs[0].dataset)),
         Sample(mean, deviation if random else None, len(values) if random else 1),
         floor,
         tolerance,

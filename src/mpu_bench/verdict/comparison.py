@@ -7,11 +7,9 @@ the statistics: these three are listed, and counted apart. What the verdicts are
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from mpu_bench import published
 from mpu_bench.config.rules import Claim, Judging, Printed, Sentence
@@ -21,12 +19,11 @@ from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, RunStatus, quant
 from mpu_bench.results import matching
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.machines import located, versions_remark, why_not_comparable, with_runs
-from mpu_bench.results.summary import Summary, summaries
-from mpu_bench.scaled import from_json
+from mpu_bench.results.means import Summary
+from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import judge
 from mpu_bench.verdict.cells import (
     FACT,
-    NOT_PART_OF_RUN,
     RATIO,
     SET,
     Cell,
@@ -60,7 +57,7 @@ def compare(
 
     Parameters
     ----------
-    rows : sequence of mapping
+    rows : sequence of Summary
         As `summary.summarize` returns them; with their ``runs``, it is known which seconds are of one machine.
     evidence : Evidence
         The runs and curves that claims are held against.
@@ -148,6 +145,7 @@ def _cells(table: str, number: int, row: Mapping[str, str], column: str, rows: S
         column=column,
         published=number_in(row[column]),
         remark="" if answers else _why_not_run(row, rows, column),
+        is_elsewhere=all(each.dataset != row.get("dataset") for each in rows),
     )
     if is_fact:
         return [_fact_cell(cell, answers[0], row[column])] if answers else [cell]
@@ -157,42 +155,38 @@ def _cells(table: str, number: int, row: Mapping[str, str], column: str, rows: S
 def _answers(row: Mapping[str, str], column: str, rows: Sequence[Summary]) -> Sequence[Summary]:
     """Return the rows of results that have what a cell of a published table prints."""
     if column in FACTS:
-        same = [each for each in rows if each["dataset"] == row.get("dataset") and _is_counted(each)]
-        return [each for each in same if each.get(column) is not None and (column != "n" or _is_as_long(each, row))]
-    return [each for each in rows if matching.answers(row, _with_parameters(each)) and _is_as_long(each, row)]
+        same = [each for each in rows if each.dataset == row.get("dataset") and _is_counted(each)]
+        return [each for each in same if each.value(column) is not None and (column != "n" or _is_as_long(each, row))]
+    return [each for each in rows if matching.answers(row, each) and _is_as_long(each, row)]
 
 
 def _is_counted(row: Summary) -> bool:
     """Return whether the data were there to be counted; before that, their card says what is expected."""
-    return bool(row["count"] or row.get("largest_pair"))
+    return bool(row.count or row.largest_pair)
 
 
 def _is_as_long(result: Summary, row: Mapping[str, str]) -> bool:
     """Return whether a result is on about as many rows as published: a part of a stream is another experiment."""
     n = number_in(row.get("n"))
-    return n is None or result["n"] is None or abs(result["n"] - n) <= _ANOTHER_LENGTH * n
-
-
-def _with_parameters(row: Summary) -> Summary:
-    return row | {"parameters": json.loads(row["parameters"], object_hook=from_json)}
+    return n is None or result.n is None or abs(result.n - n) <= _ANOTHER_LENGTH * n
 
 
 def _why_not_run(row: Mapping[str, str], rows: Sequence[Summary], column: str) -> str:
-    same_dataset = [each for each in rows if each["dataset"] == row.get("dataset")]
+    same_dataset = [each for each in rows if each.dataset == row.get("dataset")]
     if not same_dataset:
-        return NOT_PART_OF_RUN
+        return "the dataset is not part of this run"
     if column in FACTS and not any(map(_is_counted, same_dataset)):
         return "the data are not here"
     other = [each for each in same_dataset if not _is_as_long(each, row)]
     if other:
-        return f"run on {other[0]['n']} rows instead"
-    if any(matching.answers(row, _with_parameters(each) | {"as_published": None}) for each in same_dataset):
+        return f"run on {other[0].n} rows instead"
+    if any(matching.answers(row, replace(each, as_published=None)) for each in same_dataset):
         return "run with other settings than those of the config"
     return "no run answers this row"
 
 
 def _fact_cell(cell: Cell, row: Summary, text: str) -> Cell:
-    cell = replace(cell, measured=float(row[cell.column]), count=1, allowed=judge.half_unit(text))
+    cell = replace(cell, measured=float(row.value(cell.column)), count=1, allowed=judge.half_unit(text))
     assert cell.measured is not None
     assert cell.published is not None
     assert cell.allowed is not None
@@ -207,18 +201,18 @@ def _measured_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: S
     deviation = number_in(published.deviation(printed, cell.column))
     cell = replace(
         cell,
-        solver=row["solver"],
-        parameters=row["parameters"],
+        solver=row.solver,
+        parameters=row.parameters,
         published_std=None if cell.kind == SET or deviation is None else about.sample_deviation(deviation, runs),
         published_runs=runs,
-        count=row["count"],
-        measured=row.get(f"{quantity}_mean"),
-        measured_std=None if cell.kind == SET else row.get(f"{quantity}_std"),
+        count=row.count,
+        measured=row.means.get(quantity),
+        measured_std=None if cell.kind == SET else row.deviations.get(quantity),
     )
-    if not row["count"]:
-        is_waiting = row["status"] == RunStatus.NOT_RUN
-        waiting = "planned and not yet run; the same command goes on" if is_waiting else row["status"]
-        return replace(cell, remark=row["reason"] or waiting)
+    if not row.count:
+        is_waiting = row.statuses == RunStatus.NOT_RUN
+        waiting = "planned and not yet run; the same command goes on" if is_waiting else row.statuses
+        return replace(cell, remark=row.reason or waiting)
     if cell.kind == RATIO:
         return _ratio_cell(cell, row, printed, rows, about)
     if cell.kind == SET:
@@ -237,26 +231,26 @@ def _value_cell(cell: Cell, row: Summary, printed: Mapping[str, str], about: Tab
     unit = judge.half_unit(printed[cell.column])
     judgement = judge.judge_value(
         Sample(cell.published, cell.published_std, cell.published_runs or 1),
-        Sample(cell.measured, cell.measured_std, row["count"]),
+        Sample(cell.measured, cell.measured_std, row.count),
         judge.floor_of(cell.published, tolerance, unit, about.accuracy, is_accuracy),
         tolerance,
         deterministic=is_deterministic([row]),
         constant=_constant(row, is_accuracy) if quantity is not None and quantity.is_share else None,
     )
-    partly = "" if row["count"] == row["planned"] else f"{row['count']} of {row['planned']} runs"
+    partly = "" if row.count == row.planned else f"{row.count} of {row.planned} runs"
     return judged(cell, judgement, partly, _instead(row) if judgement.verdict == judge.UNINFORMATIVE else "")
 
 
 def _instead(row: Summary) -> str:
     """Return what says more of a row than an error that a constant answer has, too."""
     quantities = [QUANTITIES[name] for name in ("balanced_error", "positives_found")]
-    known = [(each, row.get(f"{each.name}_mean")) for each in quantities]
+    known = [(each, row.means.get(each.name)) for each in quantities]
     return ", ".join(f"{each.heading}: {each.text(mean)}" for each, mean in known if mean is not None)
 
 
 def _constant(row: Summary, is_accuracy: bool) -> float | None:
     """Return the percents of a classifier that always gives the most frequent answer of the test rows."""
-    error = row.get("constant_error_mean")
+    error = row.means.get("constant_error")
     return None if error is None else 100 * (1 - error if is_accuracy else error)
 
 
@@ -267,7 +261,7 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     if len(named) != 1:
         return replace(cell, remark=f"{peer} is not printed beside it")
     others = [each for each in rows if _answers_peer(each, named[0], row)]
-    if not others or not others[0]["count"]:
+    if not others or not others[0].count:
         return replace(cell, remark=f"{peer} was not run")
     interval = judge.printed_ratio(printed[cell.column], named[0][cell.column])
     cell = replace(
@@ -277,24 +271,19 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
         published_std=None,
         measured_std=None,
     )
-    seconds = [each.get("comparable_seconds_mean") for each in (row, others[0])]
-    if not all(seconds):
+    seconds, peers = (each.means.get("comparable_seconds") for each in (row, others[0]))
+    if not seconds or not peers:
         return replace(cell, measured=None, verdict=NOT_JUDGED, remark=_why_not_judged(row, others[0]))
-    sides = _runs(row), _runs(others[0])
-    if reason := why_not_comparable("comparable_seconds", others[0]["solver"], *sides):
+    sides = row.runs, others[0].runs
+    if reason := why_not_comparable("comparable_seconds", others[0].solver, *sides):
         return replace(cell, measured=None, verdict=NOT_JUDGED, remark=reason)
-    measured = seconds[0] / seconds[1]  # type: ignore[operator]
+    measured = seconds / peers
     judgement, remark = judge.judge_ratio(interval, measured), versions_remark("comparable_seconds", *sides)
     return with_difference(judged(replace(cell, measured=measured), judgement, remark))
 
 
-def _runs(row: Summary) -> Sequence[Mapping[str, Any]]:
-    runs: Sequence[Mapping[str, Any]] = row.get("runs", ())
-    return runs
-
-
 def _why_not_judged(*rows: Summary) -> str:
-    disturbed = [row["solver"] for row in rows if row.get("comparable_seconds_mean") is None and row.get("disturbed")]
+    disturbed = [row.solver for row in rows if row.means.get("comparable_seconds") is None and row.disturbed_runs]
     if disturbed:
         return f"disturbed while {' and '.join(disturbed)} ran"
     return "nothing was recorded of what disturbed these runs"
@@ -307,5 +296,5 @@ def _is_peer(row: Mapping[str, str], beside: Mapping[str, str], peer: str) -> bo
 
 
 def _answers_peer(other: Summary, named: Mapping[str, str], row: Summary) -> bool:
-    same_budget = not named.get("budget") or other["budget_vectors"] in (None, float(named["budget"]))
-    return same_budget and other["dataset"] == row["dataset"] and matching.answers(named, _with_parameters(other))
+    same_budget = not named.get("budget") or other.budget_vectors in (None, float(named["budget"]))
+    return same_budget and other.dataset == row.dataset and matching.answers(named, other)

@@ -11,7 +11,7 @@ from mpu_bench.errors import StoreError
 from mpu_bench.resources import config_names
 from mpu_bench.results.folder import RUNS
 from mpu_bench.results.store import FILE
-from mpu_bench.verdict.cells import COUNTED, NOT_PART_OF_RUN, Cell, count_verdicts
+from mpu_bench.verdict.cells import COUNTED, Cell, count_verdicts
 from mpu_bench.verdict.judge import DIFFERS, HOLDS, REFUTED
 
 BASELINE = "baseline"  #: the folder among results that holds the project's own last numbers
@@ -48,7 +48,7 @@ def do_not_come_out(cells: Sequence[Cell]) -> list[Cell]:
 
 def summarize_verdicts(cells: Sequence[Cell]) -> str:
     """Return how many values, ratios and claims have each verdict; where there are none, how many of the rest."""
-    here = [cell for cell in cells if cell.remark != NOT_PART_OF_RUN]
+    here = [cell for cell in cells if not cell.is_elsewhere]
     words = [f"{verdict} {count}" for verdict, count in count_verdicts(here).items() if count]
     if elsewhere := sum(count_verdicts(cells).values()) - sum(count_verdicts(here).values()):
         words.append(f"of other datasets {elsewhere}")

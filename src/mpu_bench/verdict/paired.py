@@ -14,36 +14,31 @@ what is paired is the mean of each, and the test is Wilcoxon's, as in `rank_test
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy  # whose stats are imported where they are first used: they take a second of every command
 from numpy.typing import NDArray
 
 from mpu_bench.errors import ConfigError, StoreError, nearest
-from mpu_bench.quantities import FINISHED, QUANTITIES
+from mpu_bench.quantities import QUANTITIES, Record
 from mpu_bench.results.machines import comparable
 from mpu_bench.results.problems import better_way, problem_in
-from mpu_bench.results.summary import with_derived
-from mpu_bench.scaled import from_json, short
+from mpu_bench.scaled import parameters_in, short
 from mpu_bench.verdict.points import is_certain
 from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL, typical, wilcoxon
-
-Record = Mapping[str, Any]
 
 #: the quantities that are compared where none is named
 COMPARED = ("test_error", "balanced_error", "online_error", "objective", "nu", "support_vectors", "comparable_seconds")
 _OF_OBJECTIVE = ("C", "regularization", "kernel")  # beside the problem, what makes an objective another function
 _SAME_AS_BUDGET = {"vectors"}
 _ROUNDING = 1e-9  # relative: what two numbers may differ by and be tied
-_PERCENT = 100.0
 
-_Pair = tuple[str, int]  # split and seed
+_Pair = tuple[str, int | None]  # split and seed
 _Array = NDArray[np.float64]
 
 
@@ -94,12 +89,12 @@ class Comparison:
     remark: str
 
 
-def runs_of(records: Iterable[Record], solver: str, folder: str) -> list[dict[str, Any]]:
+def runs_of(records: Iterable[Record], solver: str, folder: str) -> list[Record]:
     """Return the finished runs of a solver, without trials and those of earlier plans.
 
     Parameters
     ----------
-    records : iterable of mapping
+    records : iterable of Record
         As a results folder has them.
     solver : str
         Its name, and where one of several of its settings is meant ``name=value`` of parameters, ``budget`` or
@@ -113,38 +108,33 @@ def runs_of(records: Iterable[Record], solver: str, folder: str) -> list[dict[st
         If there is no finished run of the solver, or none with these values.
     """
     name, *words = solver.split()
-    runs = [
-        with_derived(record)
-        for record in records
-        if record["status"] in FINISHED and not record["trial"] and not record.get("earlier")
-    ]
-    names = {run["solver"] for run in runs}
+    runs = [record for record in records if record.is_finished and not record.trial and not record.earlier]
+    names = {run.solver for run in runs}
     if name not in names:
         raise ConfigError(f"{folder}: has no finished run of a solver '{name}': {nearest(name, names)}")
-    runs = [run for run in runs if run["solver"] == name]
+    runs = [run for run in runs if run.solver == name]
     for word in words:
         runs = _with_value(runs, word, folder)
     return runs
 
 
-def _with_value(runs: Sequence[dict[str, Any]], word: str, folder: str) -> list[dict[str, Any]]:
+def _with_value(runs: Sequence[Record], word: str, folder: str) -> list[Record]:
     name, _, value = word.partition("=")
     given = [_settings(run) for run in runs]
     known = {each for settings in given for each in settings}
     if name not in known:
-        raise ConfigError(f"{folder}: {runs[0]['solver']} has no '{name}': {nearest(name, known)}")
+        raise ConfigError(f"{folder}: {runs[0].solver} has no '{name}': {nearest(name, known)}")
     values = {settings[name] for settings in given if name in settings}
     if value not in values:
-        raise ConfigError(f"{folder}: {runs[0]['solver']} was not run with '{word}': {nearest(value, values)}")
+        raise ConfigError(f"{folder}: {runs[0].solver} was not run with '{word}': {nearest(value, values)}")
     return [run for run, settings in zip(runs, given, strict=True) if settings.get(name) == value]
 
 
 def _settings(run: Record) -> dict[str, str]:
     """Return what a run was made with, by name: its parameters, its budget, its kernel; none of what it has not."""
-    parameters = json.loads(run["parameters"], object_hook=from_json)
-    settings = {name: short(value) for name, value in parameters.items()} | {"kernel": str(run["kernel"])}
-    if run["budget_vectors"] is not None:
-        settings["budget"] = str(run["budget_vectors"])
+    settings = {name: short(value) for name, value in parameters_in(run.parameters).items()} | {"kernel": run.kernel}
+    if run.budget_vectors is not None:
+        settings["budget"] = str(run.budget_vectors)
     return settings
 
 
@@ -153,7 +143,7 @@ class Sides:
 
     Parameters
     ----------
-    first, second : sequence of mapping
+    first, second : sequence of Record
         As `runs_of` returns them.
 
     Raises
@@ -173,13 +163,11 @@ class Sides:
         }
         self._blocks = {
             (dataset, setting): both
-            for dataset in dict.fromkeys(run["dataset"] for run in first)
-            for setting, both in self._common(
-                [[run for run in side if run["dataset"] == dataset] for side in self._sides]
-            )
+            for dataset in dict.fromkeys(run.dataset for run in first)
+            for setting, both in self._common([[run for run in side if run.dataset == dataset] for side in self._sides])
         }
         if not self._blocks:
-            names_of = " and ".join(side[0]["solver"] for side in self._sides)
+            names_of = " and ".join(side[0].solver for side in self._sides)
             raise StoreError(f"{names_of} have no dataset with one setting in common: there is nothing to pair")
 
     def _common(self, both: Sequence[Sequence[Record]]) -> Iterator[tuple[str, tuple[list[Record], list[Record]]]]:
@@ -202,10 +190,10 @@ class Sides:
         for run in self._sides[side]:
             if id(run) not in paired:
                 setting = self._settings[id(run)]
-                words = [*(f"{name}={value}" for name, value in setting.items()), f"seed={run['seed']}"]
-                if run["split"]:
-                    words.insert(0, f"split={run['split']}")
-                alone.setdefault(run["dataset"], []).append(" ".join(words))
+                words = [*(f"{name}={value}" for name, value in setting.items()), f"seed={run.seed}"]
+                if run.split:
+                    words.insert(0, f"split={run.split}")
+                alone.setdefault(run.dataset, []).append(" ".join(words))
         common = {dataset for dataset, _ in self._blocks}
         return [
             f"{dataset} ({_shortened(words)})" if dataset in common else dataset for dataset, words in alone.items()
@@ -236,7 +224,7 @@ class Sides:
     def why_not_compared(self, quantity: str) -> str:
         """Return why no run of the two can be compared in a quantity of which `compare` has no row."""
         sides = [[run for block in self._blocks.values() for run in block[side]] for side in (0, 1)]
-        values = [[run[quantity] for run in side if run.get(quantity) is not None] for side in sides]
+        values = [[value for run in side if (value := run.value(quantity)) is not None] for side in sides]
         if not all(values):
             return "neither has it" if not any(values) else f"the {'second' if values[0] else 'first'} has none"
         if not _is_difference(quantity) and not all(max(each) > 0 for each in values):
@@ -276,7 +264,7 @@ def _varying(runs: Sequence[Record], settings: Mapping[int, Mapping[str, str]]) 
     values: dict[tuple[str, str], set[str]] = {}
     for run in runs:
         for name, value in settings[id(run)].items():
-            values.setdefault((run["dataset"], name), set()).add(value)
+            values.setdefault((run.dataset, name), set()).add(value)
     return {name for (_, name), several in values.items() if len(several) > 1}
 
 
@@ -294,7 +282,7 @@ def _shortened(words: Sequence[str], most: int = 5) -> str:
 
 
 def _key(run: Record) -> _Pair:
-    return run["split"] or "", run["seed"]
+    return run.split or "", run.seed
 
 
 def _partners(
@@ -314,11 +302,11 @@ def _pairs(first: Sequence[Record], second: Sequence[Record], quantity: str) -> 
     """Return the pairs of a quantity, shape (N, 2), and what each is of: a seed or a split."""
     by_split: dict[str, list[tuple[float, float]]] = {}
     for one, other in zip(*_partners(first, second, quantity), strict=True):
-        a, b = one.get(quantity), other.get(quantity)
+        a, b = one.value(quantity), other.value(quantity)
         if a is None or b is None or not comparable(quantity, [one], [other]):
             continue
         if _is_difference(quantity) or min(a, b) > 0:
-            by_split.setdefault(one["split"] or "", []).append((a, b))
+            by_split.setdefault(one.split or "", []).append((a, b))
     several = len(by_split) > 1
     means = [[fmean(side) for side in zip(*pairs, strict=True)] for pairs in by_split.values()]
     pairs = means if several else [pair for of_split in by_split.values() for pair in of_split]
@@ -327,7 +315,7 @@ def _pairs(first: Sequence[Record], second: Sequence[Record], quantity: str) -> 
 
 def _is_difference(quantity: str) -> bool:
     """Return whether a quantity is compared by its difference: shares are."""
-    return QUANTITIES[quantity].scale == _PERCENT or QUANTITIES[quantity].unit == "percent"
+    return QUANTITIES[quantity].is_in_percent
 
 
 def _on_dataset(dataset: str, subject: _Subject, pairs: _Array, unit: str) -> Comparison:

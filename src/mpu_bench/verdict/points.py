@@ -6,20 +6,18 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from mpu_bench import solvers
 from mpu_bench.config.rules import Where
-from mpu_bench.quantities import FINISHED, is_seconds
+from mpu_bench.quantities import Record, is_seconds
 from mpu_bench.results.curves import curve_identity
 from mpu_bench.results.machines import with_runs
-from mpu_bench.results.summary import is_as_published, with_derived
+from mpu_bench.results.means import Summary
 from mpu_bench.verdict.rules import rules
-
-Row = Mapping[str, Any]
 
 #: what a point is to a statement: unclear, where one run of something random points the other way
 SUPPORTS, NOISE, UNCLEAR, CONTRADICTS, NOT_MEASURED, NOT_JUDGED = (
@@ -44,36 +42,37 @@ class Evidence(NamedTuple):
     must be more than that other test rows would make, too: of data that no paper has fixed.
     """
 
-    runs: Sequence[Row] = ()
-    curves: Sequence[Row] = ()
+    runs: Sequence[Record] = ()
+    curves: Sequence[Summary] = ()
     samples_test_rows: bool = False
 
     @classmethod
-    def of(cls, experiment: str, records: Iterable[Row], curves: Sequence[Row]) -> Evidence:
+    def of(cls, experiment: str, records: Iterable[Record], curves: Sequence[Summary]) -> Evidence:
         """Return the evidence among all runs, as `located` returns them, and mean curves of a results folder."""
         runs = [
-            with_derived(record) | {"experiment": experiment}
+            replace(record, experiment=experiment)
             for record in records
-            if record["status"] in FINISHED and not record["trial"] and is_as_published(record)
+            if record.is_finished and not record.trial and record.as_published
         ]
         counts = Counter(map(curve_identity, runs))
-        whole = [row for row in curves if 0 < counts[curve_identity(row)] <= row.get("count", 1)]
-        return cls(runs, [{**row, "experiment": experiment} for row in with_runs(whole, runs)])
+        whole = [row for row in curves if 0 < counts[curve_identity(row)] <= row.count]
+        return cls(runs, [replace(row, experiment=experiment) for row in with_runs(whole, runs)])
 
     def within(self, experiments: Collection[str]) -> Evidence:
         """Return what comes from some experiments."""
-        runs, curves = ([row for row in rows if row["experiment"] in experiments] for rows in (self.runs, self.curves))
-        return self._replace(runs=runs, curves=curves)
+        runs = [run for run in self.runs if run.experiment in experiments]
+        return self._replace(runs=runs, curves=[row for row in self.curves if row.experiment in experiments])
 
     def __add__(self, other: tuple[Any, ...]) -> Evidence:
         """Return all of both."""
         return Evidence([*self.runs, *other[0]], [*self.curves, *other[1]])
 
 
+_Row = TypeVar("_Row", bound=Record)
 _COLUMNS = {name: name for name in ("dataset", "solver", "kernel", "experiment")} | {"budget": "budget_vectors"}
 
 
-def selected(rows: Iterable[Row], where: Where, point: Mapping[str, Any]) -> list[Row]:
+def selected(rows: Iterable[_Row], where: Where, point: Mapping[str, Any]) -> list[_Row]:
     """Return the rows that are meant by ``where`` at a point; what ``where`` names holds before what the point does."""
     named = {name: getattr(where, name) for name in _COLUMNS if getattr(where, name) is not None}
     columns = {name: value for name, value in point.items() if name in _COLUMNS} | named
@@ -83,17 +82,17 @@ def selected(rows: Iterable[Row], where: Where, point: Mapping[str, Any]) -> lis
     return [row for row in rows if _has_parameters(row, where.parameters, parameters)]
 
 
-def _with(rows: Iterable[Row], name: str, value: object) -> list[Row]:
+def _with(rows: Iterable[_Row], name: str, value: object) -> list[_Row]:
     """Return the rows with a value in a column; a solver without a budget stands beside others at each of theirs."""
     column = _COLUMNS[name]
     if name == "budget":
-        return [row for row in rows if row[column] is None or row[column] == value]
-    return [row for row in rows if row.get(column) == value]
+        return [row for row in rows if row.budget_vectors in (None, value)]
+    return [row for row in rows if row.value(column) == value]
 
 
-def _has_parameters(row: Row, named: Mapping[str, Any], of_point: Mapping[str, Any]) -> bool:
+def _has_parameters(row: Record, named: Mapping[str, Any], of_point: Mapping[str, Any]) -> bool:
     """Return whether a run has these parameters; those of the point, as far as its solver has them at all."""
-    parameters = _parameters(row["parameters"])
+    parameters = _parameters(row.parameters)
     wanted = {name: value for name, value in of_point.items() if name in parameters} | dict(named)
     return all(parameters.get(name) == value for name, value in wanted.items())
 
@@ -111,21 +110,21 @@ def name_of(point: Mapping[str, Any], *more: str) -> str:
     return ", ".join([*words, *filter(None, more)])
 
 
-def by_pair(rows: Iterable[Row], quantity: str) -> dict[Any, float]:
+def by_pair(rows: Iterable[Record], quantity: str) -> dict[Any, float]:
     """Return a quantity by split and seed; of several rows of one seed the mean."""
     values: dict[Any, list[float]] = {}
     for row in rows:
-        if row.get(quantity) is not None:
-            values.setdefault((row.get("split") or "", row["seed"]), []).append(row[quantity])
+        if (value := row.value(quantity)) is not None:
+            values.setdefault((row.split or "", row.seed), []).append(value)
     return {key: fmean(several) for key, several in values.items()}
 
 
-def is_deterministic(rows: Sequence[Row]) -> bool:
+def is_deterministic(rows: Sequence[Record]) -> bool:
     """Return whether nothing in the runs of these rows is random, so that one run says all."""
-    return all(row["solver"] in solvers.SOLVERS and solvers.load(row["solver"]).deterministic for row in rows)
+    return all(row.solver in solvers.SOLVERS and solvers.load(row.solver).deterministic for row in rows)
 
 
-def is_certain(quantity: str, rows: Sequence[Row]) -> bool:
+def is_certain(quantity: str, rows: Sequence[Record]) -> bool:
     """Return whether a quantity of these rows comes out the same each time: seconds never do."""
     return not is_seconds(quantity) and is_deterministic(rows)
 

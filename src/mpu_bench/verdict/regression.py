@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mpu_bench import solvers
-from mpu_bench.errors import StoreError
-from mpu_bench.quantities import DECLARED, FINISHED, QUANTITIES, Ending, Quantity, RunStatus
+from mpu_bench.quantities import DECLARED, FINISHED, Ending, Quantity, Record, RunStatus
 from mpu_bench.results import naming
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.results.machines import comparable, located
@@ -36,8 +35,6 @@ _LAST_DIGITS = 1e-8  # relative: objectives of equal counts, where sums are roun
 _STANDARD_DEVIATIONS = 3.0  # of a difference of two errors, beyond which it is not chance
 _BY_CHANCE = {"passes": 1.0}  # the rounding of a run that the clock ended: of its counts nothing is held
 _BROKEN = (RunStatus.CRASHED, RunStatus.ERROR, RunStatus.DIVERGED)  # what no other machine excuses
-
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -109,22 +106,8 @@ def _kind_of(machine: Mapping[str, Any]) -> str:
     return json.dumps([machine["instruction_set"], machine.get("blas"), libraries], sort_keys=True)
 
 
-def compare(left: Results, right: Results) -> list[Difference]:
-    """Return how the runs of the first differ from those that the second has finished.
-
-    Raises
-    ------
-    StoreError
-        If they have none in common.
-    """
-    found = differences(left, right)
-    if not found:
-        raise StoreError(f"{left.folder} and {right.folder} have no finished run in common")
-    return found
-
-
 def differences(left: Results, right: Results) -> list[Difference]:
-    """Return the same; nothing if they have no run in common."""
+    """Return how the runs of the first differ from those that the second has finished; nothing of others."""
     exact = same_machine(left, right)
     names = _names(left)
     return [_difference(names[id(record)], record, other, exact) for record, other in _pairs(left, right)]
@@ -132,29 +115,29 @@ def differences(left: Results, right: Results) -> list[Difference]:
 
 def _pairs(left: Results, right: Results) -> list[tuple[Record, Record]]:
     """Return the runs that the second has finished, and the first has finished or could not finish."""
-    others = {key(record): record for record in right.records if record["status"] in FINISHED}
-    begun = (record for record in left.records if record["status"] in (*FINISHED, *_BROKEN))
+    others = {key(record): record for record in right.records if record.is_finished}
+    begun = (record for record in left.records if record.status in (*FINISHED, *_BROKEN))
     return [(record, other) for record in begun if (other := others.get(key(record))) is not None]
 
 
 def key(record: Record) -> tuple[Any, ...]:
     """Return what a run is the same run by, whatever became of it."""
-    given = json.loads(record["parameters"])  # one that is none may be new
+    given = json.loads(record.parameters)  # one that is none may be new
     parameters = json.dumps({name: value for name, value in given.items() if value is not None})
-    return (parameters, *(record[name] for name in _KEY))
+    return (parameters, *map(record.value, _KEY))
 
 
 def _difference(name: str, left: Record, right: Record, exact: bool) -> Difference:
-    if left["status"] in _BROKEN:
-        faults = [Fault(f"{left['status']}: {left['reason']}")]
-    elif _ended_by_clock(left) or _ended_by_clock(right):
+    if left.status in _BROKEN:
+        faults = [Fault(f"{left.status}: {left.reason}")]
+    elif Ending.SECONDS in (left.ended_by, right.ended_by):  # where that was is chance
         faults = _errors(left, right, _BY_CHANCE)
     else:
-        faults = _faults(left, right, None if exact else rounding_of(left["solver"]))
+        faults = _faults(left, right, None if exact else rounding_of(left.solver))
     seconds = _seconds(left), _seconds(right)
     ratio = seconds[0] / seconds[1] if all(seconds) and _on_one_machine(left, right) else None
     is_other = bool(faults or _faults(left, right, None))
-    same = left["run_id"] == right["run_id"]
+    same = left.run_id == right.run_id
     return Difference(name, left, tuple(faults), ratio, is_other, same)
 
 
@@ -177,19 +160,14 @@ def _names(results: Results) -> dict[int, str]:
     varied = naming.varying(results.records)
     names = []
     for record in results.records:
-        words = [record["dataset"], record["split"], naming.run_text(record, varied)]
-        words += [f"B={record['budget_vectors']}" if record["budget_vectors"] else "", f"seed={record['seed']}"]
-        names.append(" ".join(filter(None, [*words, record["trial"]])))
+        words = [record.dataset, record.split, naming.run_text(record, varied)]
+        words += [f"B={record.budget_vectors}" if record.budget_vectors else "", f"seed={record.seed}"]
+        names.append(" ".join(filter(None, [*words, record.trial])))
     return dict(zip(map(id, results.records), naming.numbered(names), strict=True))
 
 
-def _ended_by_clock(record: Record) -> bool:
-    """Return whether a run ended when its seconds did: where that was is chance."""
-    return bool(record["ended_by"] == Ending.SECONDS)
-
-
 def _number(left: Record, right: Record, quantity: Quantity, allowed: float) -> list[Fault]:
-    a, b = left.get(quantity.name), right.get(quantity.name)
+    a, b = left.value(quantity.name), right.value(quantity.name)
     if a is None or b is None or abs(a - b) <= allowed * max(abs(a), abs(b)):
         return []
     form = "g" if f"{a:g}" != f"{b:g}" else ".17g"
@@ -200,7 +178,7 @@ def _errors(left: Record, right: Record, rounding: Mapping[str, float]) -> list[
     """Return the errors that differ; where rounding may change anything, by more than it may and chance lets them."""
     faults = []
     for quantity in _ERRORS:
-        a, b, n = left.get(quantity.name), right.get(quantity.name), left.get(quantity.rows)
+        a, b, n = left.value(quantity.name), right.value(quantity.name), left.value(quantity.rows)
         if a is None or b is None or (rounding and not n):
             continue
         mean = (a + b) / 2
@@ -216,7 +194,7 @@ def slower(left: Results, right: Results) -> list[tuple[str, str]]:
     peers: dict[tuple[Any, ...], tuple[Record, Record]] = {}
     names, lines = _names(left), []
     for now, before in _pairs(left, right):
-        peer = peers.setdefault((now["dataset"], now["split"], now["seed"], now["trial"]), (now, before))
+        peer = peers.setdefault((now.dataset, now.split, now.seed, now.trial), (now, before))
         seconds = [_seconds(record) for record in (now, before, *peer)]
         if now is peer[0] or min(seconds) < _MEASURABLE:
             continue
@@ -224,7 +202,7 @@ def slower(left: Results, right: Results) -> list[tuple[str, str]]:
             continue
         ratio, earlier = seconds[0] / seconds[2], seconds[1] / seconds[3]
         if ratio > _SLOWER * earlier:
-            words = f"seconds / {peer[0]['solver']}'s: now {ratio:.3g}, baseline {earlier:.3g}"
+            words = f"seconds / {peer[0].solver}'s: now {ratio:.3g}, baseline {earlier:.3g}"
             lines.append((names[id(now)], words))
     return lines
 
@@ -235,6 +213,4 @@ def _on_one_machine(*records: Record) -> bool:
 
 def _seconds(record: Record) -> float:
     """Return the seconds of a run that was not disturbed, else 0."""
-    derive = QUANTITIES["comparable_seconds"].derive
-    assert derive is not None
-    return derive(record) or 0.0
+    return record.comparable_seconds or 0.0

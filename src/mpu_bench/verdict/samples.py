@@ -8,12 +8,12 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from mpu_bench.config.rules import AlikeStatement, OrderStatement, SlopeStatement, TrendStatement, Where
-from mpu_bench.quantities import quantity_of
+from mpu_bench.quantities import Record, quantity_of
 from mpu_bench.results.machines import runs_of, why_not_comparable
+from mpu_bench.results.means import Summary
 from mpu_bench.verdict.points import (
     Difference,
     Evidence,
-    Row,
     by_pair,
     difference,
     is_certain,
@@ -36,7 +36,7 @@ class Sample(NamedTuple):
     dataset: str
     error: float | None = None
     is_of_curve: bool = False
-    runs: Sequence[Row] = ()
+    runs: Sequence[Record] = ()
     reason: str = ""
     variance: float = 0.0
     test_rows: int = 0
@@ -63,9 +63,9 @@ def _is_paired(of: Sample, than: Sample) -> bool:
     return of.dataset == than.dataset and not of.is_of_curve and not than.is_of_curve
 
 
-def _at(runs: Sequence[Row], pairs: Collection[Any]) -> list[Row]:
+def _at(runs: Sequence[Record], pairs: Collection[Any]) -> list[Record]:
     """Return the runs of these splits and seeds."""
-    return [run for run in runs if (run.get("split") or "", run["seed"]) in pairs]
+    return [run for run in runs if (run.split or "", run.seed) in pairs]
 
 
 def sample_of(
@@ -86,7 +86,7 @@ def sample_of(
 def _with_test_rows(sample: Sample, quantity: str) -> Sample:
     """Return a sample of a share of test rows, with what its mean varies by over other test rows."""
     declared = quantity_of(quantity)
-    rows = sum({run.get("split"): run.get("n_test") or 0 for run in sample.runs}.values())
+    rows = sum({run.split: run.n_test or 0 for run in sample.runs}.values())
     if declared is None or declared.rows != "n_test" or not rows or not sample.values:
         return sample
     whole = 100 / declared.scale
@@ -98,21 +98,21 @@ def _read_off(quantity: str, where: Where, passes: float, evidence: Evidence, po
     rows = [
         row
         for row in selected(evidence.curves, where, point)
-        if row.get(f"{quantity}_mean") is not None and (row.get("passes_mean") or math.inf) <= passes * (1 + 1e-12)
+        if row.means.get(quantity) is not None and (row.means.get("passes") or math.inf) <= passes * (1 + 1e-12)
     ]
     dataset = where.dataset or point.get("dataset", "")
     if not rows:
         return Sample({}, False, dataset, is_of_curve=True)
-    last = max(rows, key=lambda row: row["presented"])
+    last = max(rows, key=lambda row: row.presented or 0)
     certain = is_certain(quantity, rows)
-    values, error = {0: last[f"{quantity}_mean"]}, error_of_curve(last, quantity, certain)
+    values, error = {0: last.means[quantity] or 0.0}, error_of_curve(last, quantity, certain)
     return Sample(values, certain, dataset, error, is_of_curve=True, runs=runs_of([last]))
 
 
-def error_of_curve(row: Row, quantity: str, certain: bool) -> float | None:
+def error_of_curve(row: Summary, quantity: str, certain: bool) -> float | None:
     """Return the standard error of a row of mean curves; None where one run says nothing of it."""
-    deviation = row.get(f"{quantity}_std")
-    return 0.0 if certain else None if deviation is None else deviation / math.sqrt(row["count"])
+    deviation = row.deviations.get(quantity)
+    return 0.0 if certain else None if deviation is None else deviation / math.sqrt(row.count)
 
 
 def scaled(sample: Sample, factor: float) -> Sample:
@@ -148,7 +148,7 @@ def logarithms(sample: Sample) -> Sample:
 
 
 def _over(
-    rows: Sequence[Row], over: Where | None, quantity: str, evidence: Evidence, point: Mapping[str, Any]
+    rows: Sequence[Record], over: Where | None, quantity: str, evidence: Evidence, point: Mapping[str, Any]
 ) -> tuple[Mapping[Any, float], str]:
     """Return how many times larger a quantity is of ``over``, by split and seed, and why that is not judged.
 
@@ -168,7 +168,7 @@ class Entry(NamedTuple):
 
     point: Mapping[str, Any]
     values: Mapping[Any, float]
-    runs: Sequence[Row]
+    runs: Sequence[Record]
     reason: str
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import singledispatch
@@ -27,9 +26,11 @@ from mpu_bench.config.rules import (
     Where,
 )
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import QUANTITIES, is_accuracy, quantity_of
+from mpu_bench.quantities import QUANTITIES, Record, is_accuracy, quantity_of
 from mpu_bench.results.curves import along
 from mpu_bench.results.machines import runs_of, why_not_comparable
+from mpu_bench.results.means import Summary
+from mpu_bench.scaled import parameters_in
 from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.points import (
     CONTRADICTS,
@@ -41,7 +42,6 @@ from mpu_bench.verdict.points import (
     Difference,
     Evidence,
     Point,
-    Row,
     by_pair,
     difference,
     is_certain,
@@ -246,7 +246,7 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
         name = name_of(point, peer)
         rows = [_curve_rows(statement, evidence, each, point) for each in (statement.of, where)]
         of, than = (_curve(statement, each) for each in rows)
-        n = max((run["n"] or 0 for run in selected(evidence.runs, Where(), point)), default=0)
+        n = max((run.n or 0 for run in selected(evidence.runs, Where(), point)), default=0)
         if of is None or than is None or not n:
             found.append(Point(name, NOT_MEASURED))
             continue
@@ -272,19 +272,19 @@ def _place(place: Place | None, n: int, end: float) -> float | None:
 Curve = tuple[Array, Array, Array]  # places on the axis, means, standard errors; NaN where one run says nothing of it
 
 
-def _curve_rows(statement: CurveStatement, evidence: Evidence, where: Where, point: Mapping[str, Any]) -> list[Row]:
+def _curve_rows(statement: CurveStatement, evidence: Evidence, where: Where, point: Mapping[str, Any]) -> list[Summary]:
     rows = selected(evidence.curves, where, point)
-    return [row for row in rows if row.get(f"{statement.quantity}_mean") is not None]
+    return [row for row in rows if row.means.get(statement.quantity) is not None]
 
 
-def _curve(statement: CurveStatement, rows: Sequence[Row]) -> Curve | None:
+def _curve(statement: CurveStatement, rows: Sequence[Summary]) -> Curve | None:
     quantity, against = statement.quantity, statement.against
     certain = is_certain(quantity, rows)
     places = {}
-    for row in sorted(rows, key=lambda row: row["presented"]):
-        place = row["presented"] if against == "presented" else along(row, against) or 0.0
+    for row in sorted(rows, key=lambda row: row.presented or 0):
+        place = along(row, against) or 0.0
         error = error_of_curve(row, quantity, certain)
-        places[place] = row[f"{quantity}_mean"], math.nan if error is None else error
+        places[place] = row.means[quantity], math.nan if error is None else error
     kept = sorted((place, *values) for place, values in places.items() if place > 0)
     if not kept:
         return None
@@ -358,7 +358,7 @@ def _log_log(statement: SlopeStatement, evidence: Evidence, points: Sequence[Map
         return [_curve_part(statement, evidence, point) for point in points]
     of_seed: dict[Any, dict[float, float]] = {}
     for point in points:
-        place = {row[statement.against] for row in selected(evidence.runs, statement.of, point)}
+        place = {row.value(statement.against) for row in selected(evidence.runs, statement.of, point)}
         values = entry_at(statement, evidence, point).values
         for key, value in values.items() if len(place) == 1 else ():
             of_seed.setdefault(key, {})[place.copy().pop()] = value
@@ -368,10 +368,10 @@ def _log_log(statement: SlopeStatement, evidence: Evidence, points: Sequence[Map
 
 def _curve_part(statement: SlopeStatement, evidence: Evidence, point: Mapping[str, Any]) -> tuple[Any, Any]:
     rows = [
-        (row["presented"], row[f"{statement.quantity}_mean"])
+        (row.presented, row.means[statement.quantity])
         for row in selected(evidence.curves, statement.of, point)
-        if (statement.start or 0) <= row["presented"] <= (statement.up_to or math.inf)
-        and row.get(f"{statement.quantity}_mean")
+        if (statement.start or 0) <= (row.presented or 0) <= (statement.up_to or math.inf)
+        and row.means.get(statement.quantity)
     ]
     return [x for x, _ in rows], [y for _, y in rows]
 
@@ -388,7 +388,7 @@ def _(statement: BoundStatement, evidence: Evidence) -> list[Point]:
     found = []
     for point in statement.points():
         rows = selected(evidence.runs, statement.of, point)
-        pairs = [(row.get(statement.quantity), _bound(statement.against, row)) for row in rows]
+        pairs = [(row.value(statement.quantity), _bound(statement.against, row)) for row in rows]
         ratios = [low / high for low, high in pairs if low is not None and high]
         most = max(ratios, default=math.nan)
         result = NOT_MEASURED if not ratios else SUPPORTS if most <= 1 + 1e-12 else CONTRADICTS
@@ -397,10 +397,14 @@ def _(statement: BoundStatement, evidence: Evidence) -> list[Point]:
     return found
 
 
-def _bound(against: Sequence[str | float], row: Row) -> float | None:
+def _bound(against: Sequence[str | float], row: Record) -> float | None:
     """Return the product of numbers, quantities and parameters of a run; None where it has not all of them."""
-    known = json.loads(row["parameters"]) | row
-    factors = [known.get(factor) if isinstance(factor, str) else factor for factor in against]
+    factors: list[Any] = []
+    for factor in against:
+        if not isinstance(factor, str):
+            factors.append(factor)
+        else:
+            factors.append(row.value(factor) if hasattr(row, factor) else parameters_in(row.parameters).get(factor))
     return math.prod(factors) if None not in factors else None
 
 
@@ -408,7 +412,7 @@ def _bound(against: Sequence[str | float], row: Row) -> float | None:
 def _(statement: SignificantStatement, evidence: Evidence) -> list[Point]:
     """Test over the datasets that all solvers have; a dataset is a point, the outcome is that of the test."""
     values: dict[str, list[float]] = {}
-    sides: dict[str, list[list[Row]]] = {}
+    sides: dict[str, list[list[Record]]] = {}
     for dataset in statement.datasets:
         runs = [selected(evidence.runs, Where(solver=solver), {"dataset": dataset}) for solver in statement.solvers]
         means = [by_pair(each, statement.quantity) for each in runs]
@@ -425,7 +429,7 @@ def _(statement: SignificantStatement, evidence: Evidence) -> list[Point]:
     ]
 
 
-def _why_not_ranked(statement: SignificantStatement, sides: Mapping[str, Sequence[Sequence[Row]]]) -> dict[str, str]:
+def _why_not_ranked(statement: SignificantStatement, sides: Mapping[str, Sequence[Sequence[Record]]]) -> dict[str, str]:
     """Return for datasets why their values are not ranked: Wilcoxon ranks differences over all, Friedman in each."""
     peer = statement.solvers[-1]
     if statement.test == "wilcoxon":

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.experiment.plan import only, plan
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
+from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.results.curves import mean_curves
 from mpu_bench.results.summary import summarize
 
@@ -345,20 +346,17 @@ def test_splits_share_the_arrays(tmp_path):
 
 
 def test_tables_average_over_splits():
-    blank = dict.fromkeys(RECORD_COLUMNS) | {"dataset": "digits", "solver": "perceptron", "parameters": json.dumps({})}
+    blank = Record(dataset="digits", solver="perceptron", parameters=json.dumps({}), seed=0, status=RunStatus.DONE)
     found = {"01234": (10, 0.1), "01235": (20, 0.2), "01236": (30, 0.3)}
     records = [
-        blank
-        | {"split": split, "seed": 0, "status": "done", "reason": "", "support_vectors": vectors, "online_error": e}
-        for split, (vectors, e) in found.items()
+        replace(blank, split=split, support_vectors=vectors, online_error=e) for split, (vectors, e) in found.items()
     ]
     (row,) = summarize(records, [])
-    assert (row["dataset"], row["count"]) == ("digits", 3)
-    assert row["support_vectors_mean"] == pytest.approx(20)
-    assert row["online_error_mean"] == pytest.approx(0.2)
-    points = [record | {"presented": 5, "passes": 1.0} for record in records]
-    (band,) = mean_curves([dict.fromkeys(CHECKPOINT_COLUMNS) | point for point in points])
-    assert (band["count"], band["online_error_mean"]) == (3, pytest.approx(0.2))
+    assert (row.dataset, row.count) == ("digits", 3)
+    assert row.means["support_vectors"] == pytest.approx(20)
+    assert row.means["online_error"] == pytest.approx(0.2)
+    (band,) = mean_curves([replace(record, presented=5, passes=1.0) for record in records])
+    assert (band.count, band.means["online_error"]) == (3, pytest.approx(0.2))
 
 
 @pytest.mark.parametrize(

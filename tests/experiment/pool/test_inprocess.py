@@ -63,8 +63,8 @@ def outcome(pool: InProcessPool, tmp_path: Path, shared_home: DataHome) -> Calla
 
 def test_a_run_has_its_record_and_its_checkpoints(outcome, faults: list[BaseException]) -> None:
     made, news = outcome("{misbehaving: {how: finish}}")
-    assert made.record["status"] == "done"
-    assert made.record["n"] == 300
+    assert made.record.status == "done"
+    assert made.record.n == 300
     assert made.checkpoints
     assert Phase("importing") in news
     assert faults == []
@@ -72,9 +72,9 @@ def test_a_run_has_its_record_and_its_checkpoints(outcome, faults: list[BaseExce
 
 def test_an_exception_is_there_to_be_looked_at(outcome, faults: list[BaseException], capfd) -> None:
     made, _ = outcome("{misbehaving: {how: raise}}")
-    assert made.record["status"] == "error"
-    assert made.record["reason"].startswith("ValueError: the matrix is not what it seemed (misbehaving.py, line ")
-    assert made.record["traceback"].endswith("ValueError: the matrix is not what it seemed")
+    assert made.record.status == "error"
+    assert made.record.reason.startswith("ValueError: the matrix is not what it seemed (misbehaving.py, line ")
+    assert made.record.traceback.endswith("ValueError: the matrix is not what it seemed")
     (fault,) = faults
     assert traceback.extract_tb(fault.__traceback__)[-1].filename == str(PLUGIN)
     assert "the matrix is not what it seemed" in capfd.readouterr().err
@@ -109,7 +109,7 @@ def test_data_that_have_changed_since_the_last_run_are_read_again(
         fingerprint = describe(catalog.card(dataset.name, dataset.options), shared_home).fingerprint
         assert fingerprint
         pool.submit(Task("key", planned, shared_home, fingerprint=fingerprint))
-        assert pool.next_outcome(lambda _task, _news: None).record["status"] == "done"
+        assert pool.next_outcome(lambda _task, _news: None).record.status == "done"
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -128,5 +128,5 @@ def test_the_last_problem_is_used_again(
     monkeypatch.setattr("mpu_bench.data.prepare.load.load_problem", lambda *_: loaded.append(problem) or problem)
     for _ in range(3):
         pool.submit(Task("key", planned, shared_home, fingerprint=fingerprint or ""))
-        assert pool.next_outcome(lambda _task, _news: None).record["status"] == "done"
+        assert pool.next_outcome(lambda _task, _news: None).record.status == "done"
     assert len(loaded) == 1

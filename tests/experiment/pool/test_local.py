@@ -72,55 +72,55 @@ def test_a_failure_is_a_row_and_the_others_go_on(
     outcomes, behaviour: str, status: str, reason: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     first, middle, last = (each.record for each in outcomes(["finish", behaviour, "finish"], more="repeats: 1\n"))
-    assert first["status"] == "done"
-    assert middle["status"] == status
-    assert reason in middle["reason"]
-    assert last["status"] == "done"
+    assert first.status == "done"
+    assert middle.status == status
+    assert reason in middle.reason
+    assert last.status == "done"
 
 
 def test_an_exception_tells_where_in_the_users_file_it_was_raised(outcomes) -> None:
     (only,) = (each.record for each in outcomes(["raise"]))
     lines = PLUGIN.read_text(encoding="utf-8").splitlines()
     line = 1 + next(number for number, text in enumerate(lines) if "the matrix is not what it seemed" in text)
-    assert only["reason"] == f"ValueError: the matrix is not what it seemed (misbehaving.py, line {line}, in _raise)"
-    traced = only["traceback"].splitlines()
+    assert only.reason == f"ValueError: the matrix is not what it seemed (misbehaving.py, line {line}, in _raise)"
+    traced = only.traceback.splitlines()
     assert traced[0] == "Traceback (most recent call last):"
     assert [text.split(", ")[2] for text in traced if text.startswith('  File "misbehaving.py"')] == [
         "in advance",
         "in _raise",
     ]
     assert traced[-1] == "ValueError: the matrix is not what it seemed"
-    assert "worker.py" not in only["traceback"]
+    assert "worker.py" not in only.traceback
 
 
 def test_a_run_over_its_seconds_is_ended(outcomes) -> None:
     first, second = (each.record for each in outcomes(["sleep", "finish"], Limits(seconds=2)))
-    assert (first["status"], first["reason"]) == ("timeout", "still training after 2 seconds; ended by mpu-bench")
-    assert second["status"] == "done"
+    assert (first.status, first.reason) == ("timeout", "still training after 2 seconds; ended by mpu-bench")
+    assert second.status == "done"
 
 
 def test_a_run_over_its_memory_is_ended(outcomes) -> None:
     first, second = (each.record for each in outcomes(["eat-memory", "finish"], Limits(memory=900_000_000)))
-    assert first["status"] == "out-of-memory"
-    assert "858.3MiB" in first["reason"]
-    assert second["status"] == "done"
+    assert first.status == "out-of-memory"
+    assert "858.3MiB" in first.reason
+    assert second.status == "done"
 
 
 def test_a_run_that_was_over_its_memory_between_two_looks_is_told(outcomes) -> None:
     (only,) = (each.record for each in outcomes(["finish"], Limits(memory=10_000_000)))
-    assert only["status"] == "out-of-memory"
+    assert only.status == "out-of-memory"
 
 
 def test_a_rule_of_the_config_stops_a_solver_that_would_run_on(outcomes) -> None:
     (only,) = (each.record for each in outcomes(["run-on"], more="stop: {seconds: 0.1}\n"))
-    assert (only["status"], only["reason"]) == ("stopped", "seconds 0.1")
+    assert (only.status, only.reason) == ("stopped", "seconds 0.1")
 
 
 def test_evaluating_a_model_costs_no_seconds_of_a_rule(outcomes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "STOP_GRACE_SECONDS", 0.9)
     more = "stop: {seconds: 0.1}\ncheckpoints: {first: 0.01, per_decade: 20}\n"
     (only,) = outcomes(["run-on, look: 0.1"], more=more)
-    assert (only.record["status"], only.record["reason"]) == ("stopped", "seconds 0.1")
+    assert (only.record.status, only.record.reason) == ("stopped", "seconds 0.1")
     assert 0.1 * len(only.checkpoints) > 1.5 * 0.1 + 0.9
 
 
@@ -160,7 +160,7 @@ def test_a_worker_that_died_while_idle_is_replaced(outcomes, pool: LocalPool) ->
     (idle,) = pool._workers
     idle.process.kill()
     idle.process.wait()
-    assert [each.record["status"] for each in outcomes(["finish"])] == ["done"]
+    assert [each.record.status for each in outcomes(["finish"])] == ["done"]
 
 
 def test_jobs_run_at_once_and_each_run_once(tmp_path: Path, shared_home: DataHome) -> None:
@@ -182,7 +182,7 @@ def test_a_closed_pool_has_new_workers_with_other_threads(outcomes, pool: LocalP
     pool.use_threads(2)
     try:
         assert not workers(pool)
-        assert [each.record["status"] for each in outcomes(["finish"])] == ["done"]
+        assert [each.record.status for each in outcomes(["finish"])] == ["done"]
         assert not workers(pool) & before
     finally:
         pool.use_threads(1)
@@ -254,25 +254,25 @@ def test_whatever_is_raised_is_a_row_with_its_cause_and_the_worker_lives(
     outcomes, pool: LocalPool, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for record, (how, reason) in zip((each.record for each in outcomes(list(RAISED))), RAISED.items(), strict=True):
-        assert record["status"] == "error", how
-        assert reason in record["reason"]
-        assert len(record["reason"].encode()) <= 10_100
+        assert record.status == "error", how
+        assert reason in record.reason
+        assert len(record.reason.encode()) <= 10_100
     (worker,) = pool._workers
     assert not worker.is_dead
 
 
 def test_only_a_package_that_is_not_installed_skips_a_run(outcomes) -> None:
     (only,) = (each.record for each in outcomes(["lack"]))
-    assert only["status"] == "skipped"
-    assert only["reason"].startswith("misbehaving needs a package that is not installed: No module named 'nothing_of")
+    assert only.status == "skipped"
+    assert only.reason.startswith("misbehaving needs a package that is not installed: No module named 'nothing_of")
 
 
 def test_a_warm_up_that_fails_is_not_the_run(outcomes) -> None:
     """A warm-up has a few rows only; a run that fails, too, says why itself."""
     first, second = (each.record for each in outcomes(["need-many", "need-many"]))
-    assert first["status"] == second["status"] == "done"
-    assert first["reason"] == "not fully compiled before training: its warm-up on 24 rows raised ValueError"
-    assert first["reason"] == second["reason"]
+    assert first.status == second.status == "done"
+    assert first.reason == "not fully compiled before training: its warm-up on 24 rows raised ValueError"
+    assert first.reason == second.reason
 
 
 def test_a_solver_that_changes_its_inputs_changes_nothing_for_others(
@@ -291,7 +291,8 @@ def test_a_solver_that_changes_its_inputs_changes_nothing_for_others(
     with LocalPool() as pool:
         done = [do(pool, [Task(str(each), each, shared_home)])[0] for each in [own[0], *theirs, own[0]]]
     before, first, second, after = [
-        {name: each.record[name] for name in ("status", "objective", "test_error", "train_error")} for each in done
+        {name: each.record.value(name) for name in ("status", "objective", "test_error", "train_error")}
+        for each in done
     ]
     assert before == after
     assert first == second
@@ -305,13 +306,13 @@ def test_a_solver_that_changes_its_inputs_changes_nothing_for_others(
 def test_a_warm_up_is_bounded(outcomes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "WARM_UP_GRACE_SECONDS", 0.5)
     first, second = (each.record for each in outcomes(["sleep-always", "sleep-always"], Limits(seconds=0.1)))
-    assert first["status"] == second["status"] == "timeout"
-    assert first["reason"].startswith("still warming up on a few rows, before training, after 0.6 seconds")
+    assert first.status == second.status == "timeout"
+    assert first.reason.startswith("still warming up on a few rows, before training, after 0.6 seconds")
 
 
 def test_a_stopped_worker_is_ended(outcomes) -> None:
     (only,) = (each.record for each in outcomes(["stop"], Limits(seconds=0.5)))
-    assert only["status"] == "timeout"
+    assert only.status == "timeout"
 
 
 def is_alive(pid: int) -> bool:
@@ -332,7 +333,7 @@ def is_alive(pid: int) -> bool:
 )
 def test_no_process_escapes(outcomes, tmp_path: Path, how: str, status: str, reason: str) -> None:
     (only,) = (each.record for each in outcomes([f"{how}, gate: {tmp_path / 'pid'}"]))
-    assert (only["status"], only["reason"][: len(reason)]) == (status, reason)
+    assert (only.status, only.reason[: len(reason)]) == (status, reason)
     pid, until = int((tmp_path / "pid").read_text(encoding="utf-8")), time.monotonic() + 60
     while is_alive(pid) and time.monotonic() < until:  # what is killed takes a moment to be gone
         time.sleep(0.05)
@@ -342,20 +343,20 @@ def test_no_process_escapes(outcomes, tmp_path: Path, how: str, status: str, rea
 @pytest.mark.skipif(not system.LINUX, reason="elsewhere what processes share is not known")
 def test_the_limit_of_memory_holds_for_all_that_a_solver_starts(outcomes) -> None:
     (only,) = (each.record for each in outcomes(["eat-memory-elsewhere"], Limits(memory=900_000_000)))
-    assert only["status"] == "out-of-memory"
+    assert only.status == "out-of-memory"
 
 
 def test_odd_ends_have_their_cause(outcomes) -> None:
     hows = ["thread", "rubbish", "forge", "segfault", "close"]
     thread, rubbish, forged, fault, closed = (each.record for each in outcomes(hows))
-    assert (thread["status"], thread["reason"]) == ("done", "left running, ended by mpu-bench: 1 threads")
-    assert (rubbish["status"], rubbish["reason"][:39]) == ("error", "its process sent what no worker sends: ")
-    assert (forged["status"], forged["reason"]) == (
+    assert (thread.status, thread.reason) == ("done", "left running, ended by mpu-bench: 1 threads")
+    assert (rubbish.status, rubbish.reason[:39]) == ("error", "its process sent what no worker sends: ")
+    assert (forged.status, forged.reason) == (
         "error",
         "its process sent what no worker sends: a record of no run",
     )
-    assert (fault["status"], fault["reason"]) == ("crashed", "its process was ended by SIGSEGV")
-    assert (closed["status"], closed["reason"][:40]) == ("crashed", "it closed its connection to mpu-bench; a")
+    assert (fault.status, fault.reason) == ("crashed", "its process was ended by SIGSEGV")
+    assert (closed.status, closed.reason[:40]) == ("crashed", "it closed its connection to mpu-bench; a")
 
 
 def test_what_a_solver_prints_is_seen_without_its_last_line_end_and_where_it_crashes(
@@ -368,7 +369,7 @@ def test_what_a_solver_prints_is_seen_without_its_last_line_end_and_where_it_cra
 
 
 def test_what_a_run_prints_is_shown_up_to_a_bound(outcomes, capfd: pytest.CaptureFixture[str]) -> None:
-    first, _ = (each.record["status"] for each in outcomes(["print-much", "print"]))
+    first, _ = (each.record.status for each in outcomes(["print-much", "print"]))
     shown = capfd.readouterr().err
     assert first == "done"
     assert process.MOST_OUTPUT_BYTES < len(shown) < process.MOST_OUTPUT_BYTES + 10_000
@@ -378,17 +379,17 @@ def test_what_a_run_prints_is_shown_up_to_a_bound(outcomes, capfd: pytest.Captur
 
 def test_a_run_over_its_seconds_tells_what_it_has_used(outcomes) -> None:
     turned, stood = (each.record for each in outcomes(["turn", "sleep"], Limits(seconds=2)))
-    assert turned["status"] == stood["status"] == "timeout"
+    assert turned.status == stood.status == "timeout"
     for record in (turned, stood):
-        assert 0.5 < record["train_seconds"] < 60
-        assert 30 < record["peak_memory_mb"] < 3000
-    assert turned["cpu_seconds"] > 0.1 > stood["cpu_seconds"]
+        assert 0.5 < record.train_seconds < 60
+        assert 30 < record.peak_memory_mb < 3000
+    assert turned.cpu_seconds > 0.1 > stood.cpu_seconds
 
 
 def test_evaluating_a_model_is_bounded_by_no_seconds_of_training(outcomes) -> None:
     more = "checkpoints: {first: 0.01, per_decade: 20}\n"
     (only,) = outcomes(["finish, look: 0.25"], Limits(seconds=1.5), more)
-    assert only.record["status"] == "done"
+    assert only.record.status == "done"
     assert 0.25 * len(only.checkpoints) > 1.5
 
 
@@ -417,7 +418,7 @@ def test_a_run_goes_on_after_all_its_processes_were_stopped(
             time.sleep(4)  # the wait of a supervisor, and the limit, are shorter
     (tmp_path / "gate").touch()
     outcome = pool.next_outcome(lambda *_: None)
-    assert (outcome.record["status"], outcome.record["reason"]) == ("done", "")
+    assert (outcome.record.status, outcome.record.reason) == ("done", "")
 
 
 def test_a_worker_imports_nothing_from_the_current_folder(tmp_path: Path) -> None:

@@ -15,18 +15,19 @@ from mpu_bench.config.schema import Limits
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import Progress
 from mpu_bench.experiment.messages import News, Task
+from mpu_bench.quantities import Record
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a task: the columns of its record that the worker knows, and its checkpoints.
+    """What came of a task: its record, as far as the worker knows it, and its checkpoints.
 
     ``environment`` is the machine with its versions; None for this machine.
     """
 
     task: Task
-    record: dict[str, Any]
-    checkpoints: list[dict[str, Any]]
+    record: Record
+    checkpoints: list[Record]
     environment: Mapping[str, Any] | None = None
 
 

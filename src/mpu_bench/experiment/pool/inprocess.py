@@ -14,6 +14,7 @@ from mpu_bench.experiment.messages import Progress as RunProgress
 from mpu_bench.experiment.pool import OnNews, Outcome, Pool
 from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.experiment.worker import RunExecutor
+from mpu_bench.quantities import Record, RunStatus
 
 
 class InProcessPool(Pool):
@@ -90,6 +91,8 @@ def _outcome(task: Task, last: Message) -> Outcome:
         case Finished(record, checkpoints):
             return Outcome(task, record, checkpoints)
         case Failed(status, reason, _, traceback):
-            record = {"status": status, "ended_by": last.ended_by, "reason": reason, "traceback": traceback or None}
-            return Outcome(task, record, [])
+            failed = Record(
+                status=RunStatus(status), ended_by=last.ended_by, reason=reason, traceback=traceback or None
+            )
+            return Outcome(task, failed, [])
     raise ValueError(f"a run ended with {last!r}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mpu_bench.config.schema import Limits
@@ -32,7 +33,7 @@ from mpu_bench.experiment.pool import OnNews, Outcome, Pool
 from mpu_bench.experiment.pool.worker import WorkerHandle
 from mpu_bench.experiment.preparation import Shown
 from mpu_bench.guard.process import Ended, over, wait_for
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, Ending, RunStatus
+from mpu_bench.quantities import Ending, RunStatus
 
 _ENDS = (RunStatus.DONE, RunStatus.STOPPED, RunStatus.DIVERGED)  # of a run whose worker has an answer
 _OWN: tuple[Any, ...] = ()  # the kind of a worker for solvers of the project
@@ -196,7 +197,8 @@ class LocalPool(Pool):
         if left := " and ".join(f"{count} {what}" for what, count in counts.items() if count):
             self._discard(worker)
             remark = f"left running, ended by mpu-bench: {left}"
-            outcome.record["reason"] = "; ".join(filter(None, [outcome.record["reason"], remark]))
+            reason = "; ".join(filter(None, [outcome.record.reason, remark]))
+            return replace(outcome, record=replace(outcome.record, reason=reason))
         return outcome
 
 
@@ -205,12 +207,9 @@ def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome |
     assert busy.task is not None
     match message:
         case Finished(record, checkpoints):
-            if record.get("status") not in _ENDS or any(
-                each.keys() != CHECKPOINT_COLUMNS.keys() for each in checkpoints
-            ):
+            if record.status not in _ENDS:
                 raise ValueError("a record of no run")
             limit = busy.task.limits.memory
-            record["reason"] = record.get("reason") or ""
             if limit is not None and max(message.resident_bytes, busy.peak_memory) > limit:  # between two looks
                 return busy.failed(RunStatus.OUT_OF_MEMORY, Ending.MEMORY_LIMIT, over(limit))
             return Outcome(busy.task, record, checkpoints)

@@ -9,7 +9,7 @@ from mpu_bench.experiment.messages import Preparation, Progress, Task
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.bounds import Course
 from mpu_bench.guard.process import Child
-from mpu_bench.quantities import Ending
+from mpu_bench.quantities import Ending, Record, RunStatus
 
 
 class WorkerHandle(Child):
@@ -44,16 +44,17 @@ class WorkerHandle(Child):
     def failed(self, status: str, ended_by: Ending, reason: str, traceback: str = "") -> Outcome:
         """Return the outcome of a task that has no result, with what is known of it."""
         assert self.task is not None
-        record: dict[str, Any] = {"status": status, "ended_by": ended_by, "reason": reason}
-        record["traceback"] = traceback or None
-        if self.progress is not None and self.progress.seconds > 0:
-            record |= {
-                "train_seconds": self.progress.seconds,
-                "cpu_seconds": self.progress.cpu_seconds,
-                "passes": self.progress.passes,
-            }
-        if self.peak_memory:
-            record["peak_memory_mb"] = self.peak_memory / 2**20
+        record = Record(
+            status=RunStatus(status),
+            ended_by=ended_by,
+            reason=reason,
+            traceback=traceback or None,
+            peak_memory_mb=self.peak_memory / 2**20 if self.peak_memory else None,
+        )
+        if (reached := self.progress) is not None and reached.seconds > 0:
+            record = replace(
+                record, train_seconds=reached.seconds, cpu_seconds=reached.cpu_seconds, passes=reached.passes
+            )
         return Outcome(self.task, record, [])
 
     def take_stock(self) -> None:

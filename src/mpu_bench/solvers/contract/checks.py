@@ -348,7 +348,7 @@ def model_and_measures_change_nothing(solver: Solver, kernel: Kernel, problem: P
 
 
 def _demand_measures(measures: Measures) -> None:
-    for name, value in measures._asdict().items():
+    for name, value in measures.by_name().items():
         known = value is None or math.isfinite(value)
         demand(known, f"{name} is {value}, which is not finite; None says that it is not known")
     if measures.gap is None:

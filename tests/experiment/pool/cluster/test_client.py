@@ -24,7 +24,7 @@ from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.cluster import host
 from mpu_bench.experiment.pool.cluster.asked import About, Asked, Made, Refused
 from mpu_bench.experiment.pool.cluster.client import MOST_LOSSES, ClusterPool
-from mpu_bench.quantities import CHECKPOINT_COLUMNS
+from mpu_bench.quantities import Record, RunStatus
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers do not import the tests
 
@@ -50,9 +50,8 @@ def make(asked: Asked) -> Any:
 
 def made(asked: Asked, name: str, starved: bool = False) -> Made:
     get_worker().log_event(asked.topic, (asked.key, encode(Phase("training"))))
-    record = {"status": "done", "reason": "", "train_seconds": 1.0, "passes": 2.0}
-    row = dict.fromkeys(CHECKPOINT_COLUMNS)
-    return Made(encode(Finished(record, [row])), {"id": name, "host": name}, b"a model", starved)
+    record = Record(status=RunStatus.DONE, train_seconds=1.0, passes=2.0)
+    return Made(encode(Finished(record, [Record()])), {"id": name, "host": name}, b"a model", starved)
 
 
 def about(dask_worker: Any = None) -> About:
@@ -137,16 +136,16 @@ def test_what_a_machine_refuses_another_makes_or_the_row_says_why(client: Client
     assert found[small.run_id].environment == {"id": "three", "host": "three"}
     assert found[starved.run_id].environment == {"id": "two", "host": "two"}
     record = found[impossible.run_id].record
-    assert record["status"] == "unavailable"
-    assert all(f"{name}: no way out" in record["reason"] for name in ("one", "two", "three"))
+    assert record.status == "unavailable"
+    assert all(f"{name}: no way out" in record.reason for name in ("one", "two", "three"))
 
 
 def test_data_that_a_machine_cannot_have_are_not_asked_for_again(client: Client, task: Callable[..., Task]) -> None:
     said = list[str]()
     with ClusterPool(client, say=said.append, make=make, about=about) as pool:
         found = do(pool, [task(2), task(0), task(0)])
-        assert {each.record["status"] for each in do(pool, [task(0)]).values()} == {"unavailable"}
-    assert all("no way out" in each.record["reason"] for each in found.values() if each.record["status"] != "done")
+        assert {each.record.status for each in do(pool, [task(0)]).values()} == {"unavailable"}
+    assert all("no way out" in each.record.reason for each in found.values() if each.record.status != "done")
     refusals = [line for line in said if line.endswith("cannot make runs on digits: no way out")]
     assert len(refusals) == len(set(refusals)) == 3  # of each machine one
 
@@ -159,7 +158,7 @@ def test_workers_of_one_host_with_other_data_are_told_apart(client: Client, task
 
     with ClusterPool(client, say=said.append, make=make, about=on_one_host) as pool:
         (record,) = (each.record for each in do(pool, [task(2)]).values())
-    assert record["reason"].count("lab (tcp://") == 3
+    assert record.reason.count("lab (tcp://") == 3
     assert len({line.partition(" cannot")[0] for line in said if "cannot make runs" in line}) == 3
 
 
@@ -184,9 +183,9 @@ def test_what_a_worker_raises_or_sends_is_a_row(client: Client, task: Callable[.
     raising, wrong, good = task(4), task(5), task(0, model_file=tmp_path / "models" / "m.mpu")
     with ClusterPool(client, make=make, about=about) as pool:
         found = do(pool, [raising, wrong, good])
-    assert "RuntimeError: the worker is confused" in found[raising.run_id].record["reason"]
-    assert found[wrong.run_id].record["status"] == "error"
-    assert found[good.run_id].record["status"] == "done"
+    assert "RuntimeError: the worker is confused" in found[raising.run_id].record.reason
+    assert found[wrong.run_id].record.status == "error"
+    assert found[good.run_id].record.status == "done"
     assert (tmp_path / "models" / "m.mpu").read_bytes() == b"a model"
 
 
@@ -210,7 +209,7 @@ def test_a_run_with_which_workers_are_lost_is_a_row(
     with ClusterPool(client, say=said.append, make=make, about=about) as pool:
         found = do(pool, [deadly, harmless])
     record = found[deadly.run_id].record
-    assert (record["status"], record["reason"].count("tcp://")) == ("crashed", MOST_LOSSES)
-    assert record["reason"].startswith(f"lost with its worker {MOST_LOSSES} times: ")
-    assert found[harmless.run_id].record["status"] == "done"
+    assert (record.status, record.reason.count("tcp://")) == ("crashed", MOST_LOSSES)
+    assert record.reason.startswith(f"lost with its worker {MOST_LOSSES} times: ")
+    assert found[harmless.run_id].record.status == "done"
     assert sum("is lost; another makes its run" in line for line in said) == MOST_LOSSES - 1

@@ -70,8 +70,8 @@ def test_a_run_is_made_and_its_plugin_is_named_as_the_client_knows_it(
     assert made.environment["host"] == host.about().host
     outcome = host.outcome_of(wanted.task, made)
     assert outcome.task is wanted.task
-    assert outcome.record["status"] == "error"
-    assert "the matrix is not what it seemed" in outcome.record["reason"]
+    assert outcome.record.status == "error"
+    assert "the matrix is not what it seemed" in outcome.record.reason
     assert str(tmp_path / "there") not in str(outcome.record)
     assert not made.starved
     assert (tmp_path / "there" / "prepared").is_dir()

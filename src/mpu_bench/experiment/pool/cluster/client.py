@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ from mpu_bench.experiment.pool.cluster.asked import About, Asked, Made, Refused
 from mpu_bench.experiment.pool.cluster.host import Unwanted
 from mpu_bench.experiment.pool.cluster.placement import Placement, Waiting, why_impossible
 from mpu_bench.experiment.pool.local import LocalPool
-from mpu_bench.quantities import RunStatus
+from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.results.saved_models import NOT_WRITTEN
 from mpu_bench.solvers.plugins import source
 from mpu_bench.texts import plain
@@ -390,8 +390,8 @@ class ClusterPool(Pool):
         for waiting in self._placement.impossible(names):
             self._end(waiting.task, waiting.status, f"no machine can make it: {why_impossible(waiting, names)}")
 
-    def _end(self, task: Task, status: str, reason: str) -> None:
-        self._ended.append(Outcome(task, {"status": status, "reason": plain(reason)}, []))
+    def _end(self, task: Task, status: RunStatus, reason: str) -> None:
+        self._ended.append(Outcome(task, Record(status=status, reason=plain(reason)), []))
 
     # ------------------------------------------------------------------ data
 
@@ -469,8 +469,8 @@ def _with_model(outcome: Outcome, model: bytes) -> Outcome:
             with files.written_whole(path) as stream:
                 stream.write(model)
         except OSError as fault:
-            said = [outcome.record.get("reason"), f"{NOT_WRITTEN}{path}: {fault.strerror}"]
-            outcome.record["reason"] = "; ".join(filter(None, said))
+            said = [outcome.record.reason, f"{NOT_WRITTEN}{path}: {fault.strerror}"]
+            return replace(outcome, record=replace(outcome.record, reason="; ".join(filter(None, said))))
     return outcome
 
 

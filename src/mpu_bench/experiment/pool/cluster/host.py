@@ -189,13 +189,14 @@ def _make(slot: _Slot, asked: Asked, tell: Callable[[bytes], None], is_wanted: C
         outcome = _outcome(slot, pool, task, tell, is_wanted)
         model = task.model_file.read_bytes() if task.model_file is not None and task.model_file.exists() else b""
     record = outcome.record
-    slot.fastest_probe = min(slot.fastest_probe, record.get("probe_seconds") or float("inf"))
+    slot.fastest_probe = min(slot.fastest_probe, record.probe_seconds or float("inf"))
     for here, there in plugins.items():
-        for column in ("reason", "traceback"):
-            record[column] = (record.get(column) or "").replace(str(here), str(there)) or record.get(column)
+        traced = record.traceback and record.traceback.replace(str(here), str(there))
+        record = replace(record, reason=record.reason.replace(str(here), str(there)), traceback=traced)
     settings = task.run.settings
     described = _environment(settings.threads, settings.kernel_memory)
-    return Made(encode(Finished(record, outcome.checkpoints)), described, model, _is_starved(record))
+    is_starved = record.ended_by is Ending.SYSTEM  # the machine, and not a limit of the config, left it no memory
+    return Made(encode(Finished(record, outcome.checkpoints)), described, model, is_starved)
 
 
 @cache
@@ -273,11 +274,6 @@ def _plugins_here(asked: Asked, home: Path) -> dict[Path, Path]:
                 stream.write(content)
         written[here] = path
     return written
-
-
-def _is_starved(record: dict[str, Any]) -> bool:
-    """Whether a run ended because the machine, and not a limit of the config, left it no memory."""
-    return bool(record.get("ended_by") == Ending.SYSTEM)
 
 
 def outcome_of(task: Task, made: Made) -> Outcome:

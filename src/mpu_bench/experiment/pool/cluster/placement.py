@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from mpu_bench.experiment.messages import Task
+from mpu_bench.quantities import RunStatus
 
 
 @dataclass(eq=False)
@@ -19,7 +20,7 @@ class Waiting:
     task: Task
     lost: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
-    status: str = ""  #: of the run if no machine can make it
+    status: RunStatus = RunStatus.UNAVAILABLE  #: of the run if no machine can make it
 
 
 @dataclass(eq=False)
