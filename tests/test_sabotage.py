@@ -70,7 +70,7 @@ def copied(to: Path) -> Path:
     ("solver", "file", "right", "wrong"),
     [
         ("", "online/forgetron.py", "", ""),
-        ("forgetron", "online/forgetron.py", "sigma * (sigma - 2.0 * mu)", "sigma * (sigma + 2.0 * mu)"),
+        ("forgetron", "online/leaving.py", "sigma * (sigma - 2.0 * mu)", "sigma * (sigma + 2.0 * mu)"),
         ("sbp", "batch/sbp.py", "max(iterations, 1)", "iterations + 1"),
         ("mpu", "mpu/mpu.py", "elif p_i >= unlearn_at and I_i > 0.0:", "elif False:"),
     ],

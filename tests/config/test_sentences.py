@@ -15,6 +15,7 @@ from mpu_bench.config.rules import Judging, NumberStatement, Sentence, Significa
 from mpu_bench.config.sentences import of_experiment, sentences
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import plan
+from mpu_bench.quantities import Record
 from mpu_bench.scaled import to_json
 from mpu_bench.verdict import comparison
 from mpu_bench.verdict.cells import VALUE
@@ -56,15 +57,17 @@ def test_every_file_is_of_a_paper() -> None:
 
 
 @pytest.fixture(scope="module")
-def planned() -> dict[str, list[dict[str, object]]]:
+def planned() -> dict[str, list[Record]]:
     """Return what the results of every experiment will be called."""
     found = {}
     for name in resources.config_names():
         experiment = read_config(Path(name))
         found[name] = [
-            {"experiment": name, "dataset": run.dataset.label, "solver": run.solver.name,
-             "parameters": json.dumps(run.solver.parameters, default=to_json), "kernel": str(run.solver.kernel),
-             "budget_vectors": run.solver.vectors}
+            Record(
+                experiment=name, dataset=run.dataset.label, solver=run.solver.name,
+                parameters=json.dumps(run.solver.parameters, default=to_json), kernel=str(run.solver.kernel),
+                budget_vectors=run.solver.vectors,
+            )
             for run in plan.plan(experiment)
         ]  # fmt: skip
     return found
@@ -76,7 +79,7 @@ def test_every_point_of_a_statement_will_be_answered_by_a_run(paper: str, senten
     statement = sentence.statement
     rows = [row for name in sentence.experiments for row in planned[name]]
     if isinstance(statement, SignificantStatement):
-        missing = [name for name in statement.datasets if name not in {row["dataset"] for row in rows}]
+        missing = [name for name in statement.datasets if name not in {row.dataset for row in rows}]
     else:
         assert statement is not None
         compared = [statement.of, getattr(statement, "over", None), *getattr(statement, "than", [])]

@@ -302,7 +302,7 @@ def test_a_fit_that_is_refused_leaves_what_was_fitted(name: str, parameters: dic
 def test_truth_values_of_numpy_are_taken() -> None:
     X, y = blobs(2)
     assert estimators.SMOClassifier(fit_intercept=np.True_).fit(X, y).intercept_ != 0
-    with pytest.raises(ValueError, match="bias is 'yes'; it must be True or False"):
+    with pytest.raises(ValueError, match="fit_intercept is 'yes'; it must be True or False"):
         estimators.SMOClassifier(fit_intercept="yes").fit(X, y)
 
 

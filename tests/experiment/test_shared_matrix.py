@@ -1,6 +1,7 @@
 """`kernel_matrix: shared`: the same results, one matrix, nothing left behind."""
 
 import os
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ OF_TIME = {"peak_memory_mb", "load", "disturbed", "machine", "created"}
 def results_of(record):
     return {
         name: value
-        for name, value in record.items()
+        for name, value in asdict(record).items()
         if "seconds" not in name and "switches" not in name and name not in {*OF_TIME, "kernel_computed"}
     }
 

@@ -46,7 +46,7 @@ OWN_TEXT = {
     "mpu_bench.data.cards.schema": "rounds a number to float32",
     "mpu_bench.cli.selecting": "takes the model that its own process has just made",
     "mpu_bench.report.printed": "reads a file that comes with the project",
-    "mpu_bench.selection.pool": "hears from its own processes",
+    "mpu_bench.guard.messages": "a child hears from the process that has started it",
     "mpu_bench.selection.worker": "hears from the process that has started it, and takes the model it has made",
     "mpu_bench.data.own.chosen": "takes apart the card that it has just made",
     "mpu_bench.experiment.estimates": "reads a file that comes with the project",

@@ -113,7 +113,7 @@ def test_scores_of_rows_far_from_the_origin_are_those_of_double_precision(parame
 
 
 def test_centred_rows_have_the_same_distances():
-    rows = centred(Dense(FAR.astype(np.float32))).values
+    rows = centred(Dense(FAR.astype(np.float32)), Gaussian(1.0)).values
     assert np.abs(rows.mean(axis=0)).max() < 1e-4
     assert np.allclose(rows[1:] - rows[:-1], NEAR[1:] - NEAR[:-1], atol=1e-3)
 

@@ -83,7 +83,7 @@ def test_a_run_of_the_config_gives_the_very_model(
     assert str(folder) not in text  # it may be carried elsewhere, with its file
     (made / "repeat.yaml").write_text(text, encoding="utf-8")
     run, problem = repeated(made / "repeat.yaml", source.home)
-    assert run.checkpoints[-1]["test_error"] == pytest.approx(1 - evaluated.metrics["accuracy"])
+    assert run.checkpoints[-1].test_error == pytest.approx(1 - evaluated.metrics["accuracy"])
     scores = run.model.scores(problem.test)
     theirs = _scores(classifier, data.test[0], classes)
     assert (labels_of(scores) == labels_of(theirs)).all()
@@ -115,5 +115,5 @@ def test_what_ends_a_classifier_ends_the_run(folder: Path, tmp_path: Path) -> No
         text = config_of(chosen, source, str(folder / "of2.csv"), {}, data.problem.n, tmp_path)
         (tmp_path / "repeat.yaml").write_text(text, encoding="utf-8")
         run, problem = repeated(tmp_path / "repeat.yaml", source.home)
-        assert run.checkpoints[-1]["passes"] == 3
+        assert run.checkpoints[-1].passes == 3
         np.testing.assert_allclose(run.model.scores(problem.test), chosen.model_.scores(problem.test), rtol=1e-6)

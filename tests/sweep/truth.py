@@ -103,7 +103,7 @@ def _optimum(key: _Key) -> Interval:
 
 def _rows(classifier: Any, problem: SmallProblem) -> NDArray[np.longdouble]:
     X = problem.dense.astype(LONG)
-    return np.hstack([X, np.ones((len(X), 1), LONG)]) if getattr(classifier, "fit_intercept", False) else X
+    return np.hstack([X, np.ones((len(X), 1), LONG)]) if classifier._columns > X.shape[1] else X
 
 
 def _fourier(X: Any, frequencies: Any) -> NDArray[np.longdouble]:

@@ -164,9 +164,9 @@ class _Kept(ResultsFolder):
 
     def environments(self) -> list[dict[str, Any]]:
         machines = self._json(MACHINES).get("machines", [])
-        if not isinstance(machines, list) or not all(isinstance(machine, dict) for machine in machines):
-            raise StoreError(f"{self.folder / MACHINES}: cannot be read: 'machines' must be a list of machines")
-        return machines
+        if not isinstance(machines, list):
+            raise StoreError(f"{self.folder / MACHINES}: cannot be read: 'machines' must be a list")
+        return [self._checked(MACHINES, rows.checked_machine, machine) for machine in machines]
 
     def _has(self, name: str) -> bool:
         """Return whether there is something of this name, if only a link to nothing."""

@@ -49,6 +49,22 @@ class _Facts(BaseModel):
     missing: list[str] | None = None
 
 
+class _Machine(BaseModel):
+    """What readers rely on of a machine; there may be more."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+    id: str
+    processor: str | None = None
+    host: str | None = None
+    cores: int | None = None
+    threads: int | None = None
+    instruction_set: str | None = None
+    blas: list[str] | None = None
+    versions: dict[str, str | None] | None = None
+    commit: str | None = None
+
+
 def made_publishable(value: Any) -> Any:
     """Return a value as it may be kept: its texts by `texts.publishable`, and None for what is not finite."""
     if isinstance(value, float) and not math.isfinite(value):
@@ -198,12 +214,21 @@ def checked_facts(facts: Any) -> dict[str, Any]:
     DamagedError
         If not.
     """
+    return _as_it_is(_Facts, facts, "fact")
+
+
+def checked_machine(machine: Any) -> dict[str, Any]:
+    """Return a machine as it is, if readers can rely on it; raise as of `checked_facts`."""
+    return _as_it_is(_Machine, machine, "machine")
+
+
+def _as_it_is(model: type[BaseModel], content: Any, noun: str) -> dict[str, Any]:
     try:
-        _Facts.model_validate(facts)
+        model.model_validate(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise DamagedError(f"fact {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    checked: dict[str, Any] = facts
+        raise DamagedError(f"{noun} {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    checked: dict[str, Any] = content
     return checked
 
 

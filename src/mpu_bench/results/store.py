@@ -441,7 +441,11 @@ class Store:
             "SELECT DISTINCT content FROM plan JOIN runs USING (run_id) JOIN environments "
             "ON environments.id = runs.machine"
         )
-        return [self._read(rows.parse_mapping, row["content"]) for row in self._select(query)]
+        return [self._read(_machine_of, row["content"]) for row in self._select(query)]
+
+
+def _machine_of(text: object) -> dict[str, Any]:
+    return rows.checked_machine(rows.parse_mapping(text))
 
 
 def _make_folder(folder: Path) -> None:
