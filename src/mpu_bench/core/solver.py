@@ -305,6 +305,12 @@ Optimum = tuple[str, dict[str, Any]]
 
 
 @cache
+def types_of(solver: type[Solver]) -> dict[str, Any]:
+    """Return the type of every parameter, without its bounds; found once, for each piece of a stream asks anew."""
+    return get_type_hints(solver)
+
+
+@cache
 def bounds_of(solver: type[Solver]) -> dict[str, list[Any]]:
     """Return the bounds of every parameter; found once, for a sweep makes thousands of one solver."""
     hints = get_type_hints(solver, include_extras=True)
@@ -321,7 +327,7 @@ def _bounds(hint: Any) -> list[Any]:
 
 def _is_word(solver: type[Solver], name: str, word: str) -> bool:
     """Return whether a parameter may be this word in place of a number that has bounds."""
-    hint = get_type_hints(solver)[name]
+    hint = types_of(solver)[name]
     return any(part is str or word in get_args(part) for part in (hint, *get_args(hint)))
 
 

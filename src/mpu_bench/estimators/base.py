@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, get_type_hints
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from mpu_bench.core.clock import COMPILER
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UNLIMITED
 from mpu_bench.core.models import KernelModel, LinearModel, Model, all_finite
 from mpu_bench.core.rows import Rows, squared_norms, take
-from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.core.solver import Measures, Solver, Status, Until, types_of
 from mpu_bench.core.voting import MulticlassModel
 from mpu_bench.errors import OutOfRangeError
 from mpu_bench.estimators.expansions import coefficients_of, machines_of, weights_of
@@ -113,8 +113,8 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
             If a parameter is outside its range.
         """
         kind = load(solver) if isinstance(solver, str) else solver
-        hints = get_type_hints(kind)
-        given = {key: float(value) if hints[key] is float else value for key, value in parameters.items()}
+        types = types_of(kind)
+        given = {key: float(value) if types[key] is float else value for key, value in parameters.items()}
         try:
             return kind(**given)
         except OutOfRangeError as fault:

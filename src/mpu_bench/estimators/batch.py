@@ -46,12 +46,7 @@ class SBPClassifier(KernelClassifier, TwoClassClassifier):
     max_iter: int = 10
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return self._made(
-            "sbp",
-            nu=self.nu,
-            bias=bool(self.fit_intercept),
-            passes=self.max_iter,
-        )
+        return self._made("sbp", nu=self.nu, bias=bool(self.fit_intercept), passes=self.max_iter)
 
 
 @dataclass(eq=False, repr=False)
@@ -113,12 +108,7 @@ class SMOClassifier(KernelClassifier, TwoClassClassifier, WeightedClassifier):
     multi_class: str = "ovo"
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return self._made(
-            "smo",
-            C=self.C,
-            bias=bool(self.fit_intercept),
-            tolerance=self.tol,
-        )
+        return self._made("smo", C=self.C, bias=bool(self.fit_intercept), tolerance=self.tol)
 
 
 @dataclass(eq=False, repr=False)

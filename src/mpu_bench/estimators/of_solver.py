@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
-from typing import Any, ClassVar, get_type_hints
+from typing import Any, ClassVar
 
-from mpu_bench.core.solver import Measures, Solver
+from mpu_bench.core.solver import Measures, Solver, types_of
 from mpu_bench.errors import ConfigError
 from mpu_bench.estimators.base import SolverClassifier
 from mpu_bench.estimators.mixins import AugmentedClassifier, KernelClassifier, TwoClassClassifier, WeightedClassifier
@@ -45,7 +45,7 @@ def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
     ConfigError
         If a parameter of the solver has the name of one of these.
     """
-    own, hints = fields(solver), get_type_hints(solver)
+    own, hints = fields(solver), types_of(solver)
     bases: list[type[Any]] = [] if solver.ends else [Endless]
     if solver.kernels != "linear":
         bases.append(KernelClassifier)
