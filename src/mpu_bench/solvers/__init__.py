@@ -37,6 +37,8 @@ SOLVERS = {
     "perceptron-random": "mpu_bench.solvers.online.budget_perceptrons:PerceptronRandom",
     "cks": "mpu_bench.solvers.online.cks:CKS",
     "forgetron": "mpu_bench.solvers.online.forgetron:Forgetron",
+    "bpa-s": "mpu_bench.solvers.online.bpa_s:BPAS",
+    "fogd": "mpu_bench.solvers.online.fogd:FOGD",
     "projectron++": "mpu_bench.solvers.online.projectron:Projectron",
     "sbp": "mpu_bench.solvers.batch.sbp:SBP",
     "pegasos-kernel": "mpu_bench.solvers.batch.pegasos_kernel:KernelPegasos",

@@ -37,6 +37,7 @@ from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.precision import Precision, precision_for
 from mpu_bench.solvers.online.leaving import OLDEST, RANDOM, Leaving, new_leaving, slot_for
 from mpu_bench.solvers.online.online import (
+    Hypothesis,
     OnlineSolver,
     OnlineState,
     functions_for,
@@ -57,6 +58,13 @@ class State(OnlineState):
     sizes: NDArray[np.int64]  #: (c,) |S|, how many vectors each function has
     mistakes: NDArray[np.int64]  #: (c,) M, the present one included
     leaving: Leaving
+
+
+def model_of_functions(f: Hypothesis, kernel: Kernel, sizes: NDArray[np.int64]) -> KernelModel:
+    """Return the expansion over the vectors of all functions, which have so many each, one after the other."""
+    by_function = np.arange(len(f.kernel_row)).reshape(len(sizes), -1)
+    taken = np.concatenate([slots[:size] for slots, size in zip(by_function, sizes, strict=True)])
+    return model_of(f, kernel, taken)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,9 +105,7 @@ class BudgetPerceptron(OnlineSolver):
 
     def model(self, state: State) -> KernelModel:
         """Return the expansion over the stored vectors, those of all functions one after the other."""
-        by_function = np.arange(len(state.hypothesis.kernel_row)).reshape(len(state.sizes), -1)
-        taken = np.concatenate([slots[:size] for slots, size in zip(by_function, state.sizes, strict=True)])
-        return model_of(state.hypothesis, state.kernel, taken)
+        return model_of_functions(state.hypothesis, state.kernel, state.sizes)
 
 
 @dataclass(frozen=True)
@@ -127,13 +133,7 @@ def _present(f, sizes, mistakes, leaving, kernel, chunk, position, until, errors
         i = next_example(chunk, p)
         if reached(counters, until) or not has_room(f, chunk.rows, i):
             return
-        label, asked = chunk.labels[i], 0
-        nonzero_count, norm = example_at_hand(f.vectors, chunk.rows, i)
-        for c in range(len(scores)):
-            first, m = c * s, sizes[c]
-            some_kernel_values(f.vectors, kernel, nonzero_count, norm, first, m, f.kernel_row)
-            scores[c] = weighted_sum(f.coefficients[c, first : first + m], f.kernel_row[first:])
-            asked += m
+        label, asked = chunk.labels[i], score_functions(f, sizes, kernel, chunk.rows, i)
         _, ahead = predict(scores, label, asked, asked, errors, counters)
         if np.isnan(ahead):
             return
@@ -144,6 +144,19 @@ def _present(f, sizes, mistakes, leaving, kernel, chunk, position, until, errors
                 _insert(f, sizes, mistakes, leaving, c, c * s, kernel, chunk.rows, i, sign, counters)
                 counters[UPDATES] += 1
         counters[STEPS] += counters[UPDATES] > updates
+
+
+@jit(inline="always")
+def score_functions(f, sizes, kernel, rows, i):
+    """Compute the kernel rows and scores of an example, function by function; return how many kernel values."""
+    asked, s = 0, len(f.kernel_row) // len(f.scores)
+    nonzero_count, norm = example_at_hand(f.vectors, rows, i)
+    for c in range(len(f.scores)):
+        first, m = c * s, sizes[c]
+        some_kernel_values(f.vectors, kernel, nonzero_count, norm, first, m, f.kernel_row)
+        f.scores[c] = weighted_sum(f.coefficients[c, first : first + m], f.kernel_row[first:])
+        asked += m
+    return asked
 
 
 @jit

@@ -16,7 +16,7 @@ from mpu_bench.core.models import KernelModel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import prefetch_row
-from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import (
     Vectors,
@@ -111,7 +111,7 @@ class OnlineState:
 class OnlineSolver(Solver):
     """An online solver; it works on an `OnlineState`."""
 
-    kernels: ClassVar = "any"
+    kernels: ClassVar[Kernels] = "any"
     classes: ClassVar = "any"
     online: ClassVar = True
     ends: ClassVar = True
