@@ -53,7 +53,7 @@ def test_every_fit_has_a_bound(name: str) -> None:
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("name", "parameters"), KEEPING, ids=str)
-def test_support_vectors_are_rows_of_X(name: str, parameters: dict[str, Any], classes: int) -> None:
+def test_support_vectors_are_rows_of_the_data(name: str, parameters: dict[str, Any], classes: int) -> None:
     X, y = blobs(classes)
     for rows in (X, scipy.sparse.csr_matrix(X)):
         model = quietly(made(name, **parameters), rows, y)
@@ -210,7 +210,7 @@ def test_pegasos_says_what_pieces_cannot_have() -> None:
             made("PegasosClassifier", **parameters).partial_fit(X, y, classes=[0, 1, 2])
     assert not hasattr(made("PegasosClassifier", kernel="rbf"), "partial_fit")
     model = made("PegasosClassifier").partial_fit(X, y, classes=[0, 1, 2]).set_params(C=3.0)
-    with pytest.raises(ValueError, match="C was 1.0 when learning began, and is 3.0"):
+    with pytest.raises(ValueError, match=r"C was 1\.0 when learning began, and is 3\.0"):
         model.partial_fit(X, y)
 
 

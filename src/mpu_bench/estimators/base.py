@@ -180,7 +180,7 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
             problem = problem_of(rows_of(self._augmented(X)), labels, self._columns, self.classes_, weights)
             solver, state, stopped = self._trained(problem, kernel, self._seed())
             self._finish(solver, state, stopped, problem.train, X)
-        support = machines_of(self.model_).support if hasattr(machines_of(self.model_), "support") else None
+        support = getattr(machines_of(self.model_), "support", None)
         if support is not None:
             self.support_ = support.astype(np.intp)
             self.n_support_ = np.bincount(labels[support], minlength=len(self.classes_))

@@ -11,7 +11,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-import psutil
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import PRESENTED
@@ -19,7 +18,6 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, any_rows, squared_norms
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.core.vectors import keeps_sparse
 from mpu_bench.estimators.base import Run
 from mpu_bench.estimators.inputs import problem_of, rows_of
 from mpu_bench.estimators.mixins import KernelClassifier
@@ -27,8 +25,7 @@ from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error
 from mpu_bench.estimators.pieces import IncrementalClassifier, Pieces
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import refuse_overflow
-from mpu_bench.solvers.online.budget_perceptrons import BudgetPerceptron
-from mpu_bench.solvers.online.online import OnlineSolver, functions_for
+from mpu_bench.solvers.online.online import OnlineSolver
 from mpu_bench.solvers.online.sparseness import Sparseness
 
 _REGULARIZATION_OF_STREAMS = 0.01  # Pegasos' lambda where nobody knows how many rows will come
@@ -189,18 +186,15 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         return False
 
     def _started_in_memory(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
-        needed = _bytes_of(solver, problem)
+        budget = vars(self).get("budget")
         try:
-            if needed > psutil.virtual_memory().total + psutil.swap_memory().total:
-                raise MemoryError  # before the system ends the process, or numpy raises another error
             return self._started(solver, problem, kernel, seed)
-        except MemoryError:
-            if not needed:
+        except (MemoryError, OverflowError, ValueError) as fault:  # of numpy, as large as the budget is
+            if budget is None:
                 raise
-            budget = vars(self).get("budget")
             raise ValueError(
-                f"budget is {budget}; memory for so many, {needed:,} bytes, is not free on this machine; take fewer"
-            ) from None
+                f"budget is {budget}; there is no memory for so many here; take fewer"
+            ) from fault
 
     def _started(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
         return solver.start(Pieces(**vars(problem)), kernel, seed)
@@ -382,20 +376,6 @@ def _refuse_overflow(state: Any, rows: Rows) -> None:
         As of `kernels.matrix.refuse_overflow`.
     """
     refuse_overflow(squared_norms(rows), state.kernel, state.hypothesis.kernel_row.dtype)
-
-
-def _bytes_of(solver: OnlineSolver, problem: Problem) -> int:
-    """Return about how many bytes a solver takes for its budget of vectors; 0 without one."""
-    vectors = getattr(solver, "vectors", None)
-    if vectors is None:
-        return 0
-    number = 4 if getattr(solver, "precision", "double") == "single" else 8
-    each = 0 if keeps_sparse(problem.train, problem.features) else number * problem.features
-    if isinstance(solver, BudgetPerceptron):
-        pairs = number if solver.name in {"forgetron", "cks"} else 0
-        return int(functions_for(len(problem.classes)) * vectors * (each + pairs * vectors))
-    inverse = 8 + 8 if getattr(solver, "maintenance", "") == "projection" else 0  # and the Gram matrix
-    return int(vectors * (each + inverse * vectors))
 
 
 def _precision(precision: str) -> str:
