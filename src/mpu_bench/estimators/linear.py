@@ -239,14 +239,14 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
 
         With the same rows at every call it is `fit`, pass for pass. lambda is 1 / (C n) with the n rows of the first
         call: of a stream of n rows in pieces of m, C is that of `fit` times n / m. Several classes are told apart one
-        against the rest. It begins anew after `fit`.
+        against the rest. It begins anew after `fit`, with the same labels.
 
         Parameters
         ----------
         X : array or sparse matrix, shape (n, d)
         y : array of shape (n,)
         classes : array, optional
-            All labels that will come; needed at the first call.
+            All labels that will come; needed at the first call, but after `fit`.
         sample_weight : array of shape (n,), optional
             What the steps of each row are multiplied by.
 
@@ -257,6 +257,8 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
             need all rows, or if a parameter is not what it was when learning began.
         """
         begins = "_states" not in vars(self)
+        if begins and classes is None:
+            classes = vars(self).get("classes_")
         X, labels = self._checked_piece(X, y, classes, begins)
         if self.class_weight == "balanced" or (self.multi_class == "ovo" and len(self.classes_) > 2):
             raise ValueError("class_weight='balanced' and multi_class='ovo' need all rows: use fit, or give others")
