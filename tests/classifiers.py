@@ -33,6 +33,8 @@ def made(name: str, **parameters: Any) -> Any:
     given = {"random_state": 0} | parameters
     if name == "BudgetedPegasosClassifier":  # whose default is another with `fit` than with `partial_fit`
         given.setdefault("regularization", 1e-3)
+    if issubclass(kind, OnlineClassifier):  # whose default is of the first rows with `partial_fit`
+        given.setdefault("gamma", "auto")
     if issubclass(kind, OnlineClassifier) and "budget" in kind().get_params() and "eta" not in kind().get_params():
         given.setdefault("budget", 9)
     return kind(**given)

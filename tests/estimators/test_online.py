@@ -95,8 +95,6 @@ def test_mistakes_are_one_message() -> None:
     model = made("ForgetronClassifier").partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="classes is not as at the first call"):
         model.partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ValueError, match="gamma='scale' needs all rows"):
-        made("ForgetronClassifier", gamma="scale").partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="give eta"):
         made("ProjectronClassifier", budget=5).partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="merging needs a Gaussian kernel"):
@@ -131,18 +129,18 @@ def test_rows_too_long_for_kernel_values_are_refused_before_anything_is_learned(
 
 
 @pytest.mark.parametrize(
-    ("name", "parameters", "needed"),
+    ("name", "parameters"),
     [
-        ("ForgetronClassifier", {"budget": 10**9}, "4,000,000,020,000,000,000"),
-        ("BudgetPerceptronClassifier", {"budget": 10**20}, "40,000,000,000,000,000,002,000,000,000,000,000,000,000"),
-        ("BudgetPerceptronClassifier", {"budget": 10**20, "removal": "oldest"}, "2,000,000,000,000,000,000,000"),
-        ("BudgetedPegasosClassifier", {"budget": 10**20}, "2,000,000,000,000,000,000,000"),
-        ("BudgetedPegasosClassifier", {"budget": 10**9, "maintenance": "projection"}, "16,000,000,020,000,000,000"),
+        ("ForgetronClassifier", {"budget": 10**9}),
+        ("BudgetPerceptronClassifier", {"budget": 10**20}),
+        ("BudgetPerceptronClassifier", {"budget": 10**20, "removal": "oldest"}),
+        ("BudgetedPegasosClassifier", {"budget": 10**20}),
+        ("BudgetedPegasosClassifier", {"budget": 10**9, "maintenance": "projection"}),
     ],
 )
-def test_a_budget_that_memory_is_too_small_for_is_told(name: str, parameters: dict[str, Any], needed: str) -> None:
+def test_a_budget_that_memory_is_too_small_for_is_told(name: str, parameters: dict[str, Any]) -> None:
     X, y = blobs(2, d=5)
-    with pytest.raises(ValueError, match=f"^budget is {parameters['budget']}; memory for so many, {needed} bytes"):
+    with pytest.raises(ValueError, match=f"^budget is {parameters['budget']}; there is no memory for so many"):
         made(name, **parameters).fit(X, y)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -130,6 +130,8 @@ class KernelModel(ScoredModel):
         The number of columns of the vectors, d.
     bias : float
         b.
+    support : array of int, shape (m,), optional
+        Which of the training rows they are; not of vectors that are none of these.
     """
 
     vectors: Rows
@@ -137,6 +139,7 @@ class KernelModel(ScoredModel):
     kernel: Kernel
     features: int
     bias: float = 0.0
+    support: NDArray[np.integer[Any]] | None = None
 
     @classmethod
     def of_support(
@@ -144,7 +147,7 @@ class KernelModel(ScoredModel):
     ) -> KernelModel:
         """Return the expansion over the rows whose coefficient, shape (n,), is not zero."""
         support = np.flatnonzero(coefficients)
-        return cls(take(rows, support), coefficients[support, np.newaxis], kernel, features, bias)
+        return cls(take(rows, support), coefficients[support, np.newaxis], kernel, features, bias, support)
 
     @property
     def linear(self) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,8 @@ class SharedExpansions:
     kernel : Kernel
     features : int
         The number of columns of the vectors, d.
+    support : array of int, shape (m,), optional
+        Which of the training rows they are, the first of rows that are equal.
     """
 
     vectors: Rows
@@ -56,6 +58,7 @@ class SharedExpansions:
     biases: NDArray[np.float64]
     kernel: Kernel
     features: int
+    support: NDArray[np.integer[Any]] | None = None
 
     @property
     def finite(self) -> bool:
@@ -84,6 +87,7 @@ def shared(models: Sequence[KernelModel]) -> SharedExpansions:
     machines = np.repeat(np.arange(len(models), dtype=np.int32), [count(model.vectors) for model in models])
     coefficients = np.concatenate([model.coefficients[:, 0] for model in models])
     by_vector = np.argsort(number, kind="stable")
+    supports = [model.support for model in models if model.support is not None]
     return SharedExpansions(
         take(all_vectors, firsts),
         np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(firsts)))]),
@@ -92,6 +96,7 @@ def shared(models: Sequence[KernelModel]) -> SharedExpansions:
         np.array([model.bias for model in models]),
         models[0].kernel,
         models[0].features,
+        np.concatenate(supports)[firsts] if len(supports) == len(models) else None,
     )
 
 

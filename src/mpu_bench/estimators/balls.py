@@ -6,13 +6,13 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from mpu_bench.core.solver import Measures, Solver
-from mpu_bench.estimators.mixins import KernelClassifier, TwoClassClassifier
+from mpu_bench.estimators.mixins import BatchKernelClassifier, TwoClassClassifier
 
 _ROUNDING = 1e-9  # gaps below are as small as rounding leaves them; a smaller tol asks for no more
 
 
 @dataclass(eq=False, repr=False)
-class _BallClassifier(KernelClassifier, TwoClassClassifier):
+class _BallClassifier(BatchKernelClassifier, TwoClassClassifier):
     """What the two have in common."""
 
     bounds: ClassVar = "iterations"
@@ -21,7 +21,7 @@ class _BallClassifier(KernelClassifier, TwoClassClassifier):
     _: KW_ONLY
     tol: float = 1e-3
     sampling: Any = 59
-    cache_size: float = 200.0
+    max_iter: int | None = 100_000
     multi_class: str = "ovo"
 
     def _ball(self, name: str) -> Solver:
@@ -53,16 +53,11 @@ class CoreVectorClassifier(_BallClassifier):
         The most iterations, of each binary subproblem; None: no such bound.
     sampling : int or "all"
         How many random points the farthest is searched among.
-    cache_size : float
-        Megabytes for rows of kernel values that are kept.
-    kernel, gamma, degree, coef0, multi_class, max_seconds, random_state, verbose
+    kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, random_state, verbose
         As of `SBPClassifier`. The rows must have one length in the kernel's space, as with ``"rbf"``.
     """
 
     solvers: ClassVar = ("cvm",)
-
-    _: KW_ONLY
-    max_iter: int | None = 100_000
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         return self._ball("cvm")
@@ -79,15 +74,16 @@ class FrankWolfeClassifier(_BallClassifier):
     modified : bool
         Whether weight may also be taken from a point, away from it: the Modified Frank-Wolfe method, which needs far
         fewer iterations.
-    tol, max_iter, sampling, cache_size, kernel, gamma, degree, coef0, multi_class, max_seconds, random_state, verbose
+    tol, max_iter, sampling
         As of `CoreVectorClassifier`, with rows of any length.
+    kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, random_state, verbose
+        As of `SBPClassifier`.
     """
 
     solvers: ClassVar = ("fw", "mfw")
 
     _: KW_ONLY
     modified: bool = True
-    max_iter: int | None = 100_000
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         return self._ball("mfw" if self.modified else "fw")

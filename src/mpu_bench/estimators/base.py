@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
@@ -19,7 +22,8 @@ from mpu_bench.core import answers
 from mpu_bench.core.clock import COMPILER
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UNLIMITED
 from mpu_bench.core.models import KernelModel, LinearModel, Model, all_finite
-from mpu_bench.core.rows import Rows, squared_norms, take
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.rows import Dense, Rows, squared_norms, take
 from mpu_bench.core.solver import Measures, Solver, Status, Until, types_of
 from mpu_bench.core.voting import MulticlassModel
 from mpu_bench.errors import OutOfRangeError
@@ -52,6 +56,31 @@ _WORDS = {
 ROWS = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
 
 
+class Run:
+    """A fit that is under way, on one thread or on several; compiling takes none of its seconds.
+
+    Parameters
+    ----------
+    max_seconds : float, optional
+        After which it is over.
+    """
+
+    def __init__(self, max_seconds: float | None = None) -> None:
+        self.cancelled = False  #: whether nobody waits for it any more
+        self._limit = np.inf if max_seconds is None else float(max_seconds)
+        self._began = time.perf_counter() - COMPILER.seconds
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since it began."""
+        return time.perf_counter() - COMPILER.seconds - self._began
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its seconds are."""
+        return self.seconds >= self._limit
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A classifier that a solver of this project trains.
@@ -76,6 +105,9 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         most of a binary subproblem.
     kernel_evaluations_ : int
         Kernel values the algorithm has asked for.
+    support_, n_support_ : array
+        Which rows of X `support_vectors_` are, and how many of each class; of classifiers that are given all rows at
+        once and keep some. Of rows that are equal several classes name one, the first.
     dual_gap_ : float
         objective / dual objective - 1, where the solver certifies both: it bounds how far the objective is from the
         optimum. A fit that ends with one above 0.1, or before the solver's own end, warns (`ConvergenceWarning`).
@@ -85,6 +117,8 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
     solvers: ClassVar[tuple[str, ...]]
     #: what of a solver that comes to an end of its own ``max_iter`` bounds; None where the solver itself counts to it
     bounds: ClassVar[Literal["passes", "iterations"] | None] = None
+
+    _is_sparsified = False  # whether `coef_` is sparse
 
     max_seconds: float | None = None
     random_state: Any = None
@@ -143,12 +177,30 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
     def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> Self:
         kernel = self._kernel(X)
         with as_value_error():
-            solver = self._for_classes(self._solver(len(labels)))
             problem = problem_of(rows_of(self._augmented(X)), labels, self._columns, self.classes_, weights)
-            state = solver.start(problem, kernel, self._seed())
-            most = UNLIMITED if isinstance(solver, Multiclass) else self._most_presented(len(labels))
-            self._finish(solver, state, Until(presented=most), problem.train, X)
+            solver, state, stopped = self._trained(problem, kernel, self._seed())
+            self._finish(solver, state, stopped, problem.train, X)
+        support = getattr(machines_of(self.model_), "support", None)
+        if support is not None:
+            self.support_ = support.astype(np.intp)
+            self.n_support_ = np.bincount(labels[support], minlength=len(self.classes_))
         return self
+
+    def _trained(self, problem: Problem, kernel: Kernel, seed: int) -> tuple[Solver, Any, str]:
+        """Train a solver; return it, its state and what ended it (see `_train`)."""
+        solver = self._solver(problem.n)
+        with self._memory():
+            state = solver.start(problem, kernel, seed)
+        return solver, state, self._train(solver, state, Until(self._most_presented(problem.n)), self._run())
+
+    def _memory(self) -> AbstractContextManager[None]:
+        """Return the context in which a solver starts, which may limit its memory."""
+        return nullcontext()
+
+    def _run(self) -> Run:
+        if self.max_seconds is not None and not self.max_seconds > 0:
+            raise ValueError(f"max_seconds is {self.max_seconds!r}; it must be above 0, or None")
+        return Run(self.max_seconds)
 
     def _most_presented(self, n: int) -> int:
         """Return how many examples a binary subproblem that has n may be presented at most."""
@@ -159,9 +211,8 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
             raise ValueError(f"max_iter is {most!r}; it must be at least 1")
         return min(int(most) * (n if self.bounds == "passes" else 1), UNLIMITED)
 
-    def _finish(self, solver: Solver, state: Any, end: Until, rows: Rows, X: Any) -> None:
-        """Train to an end, and keep what is left; warn where that may not be what was wanted."""
-        stopped = self._train(solver, state, end)
+    def _finish(self, solver: Solver, state: Any, stopped: str, rows: Rows, X: Any) -> None:
+        """Keep what is left of training; warn where that may not be what was wanted."""
         measures = self._keep(solver, state, X.shape[0])
         self._warn(solver, state, measures, stopped, X)
         longest = take(rows, np.argmax(squared_norms(rows), keepdims=True))
@@ -184,16 +235,12 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
     def _augmented(self, X: Any) -> Any:
         return X
 
-    def _for_classes(self, solver: Solver) -> Solver:
-        """Return the solver, or for several classes as many of it as are needed."""
-        return solver
-
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _train(self, solver: Solver, state: Any, end: Until, limited: bool = True) -> str:
+    def _train(self, solver: Solver, state: Any, end: Until, run: Run) -> str:
         """Advance to an end, by slices: Ctrl-C is heard and the clock looked at between them.
 
         Returns
@@ -201,35 +248,34 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         str
             The name of the parameter that ended it; empty where the solver came to its own end.
         """
-        limit = np.inf if self.max_seconds is None or not limited else float(self.max_seconds)
-        if not limit > 0:
-            raise ValueError(f"max_seconds is {self.max_seconds!r}; it must be above 0, or None")
-        counters, began, compiled = state.counters, time.perf_counter(), COMPILER.seconds
+        counters = state.counters
         examples = values = 1.0  # of the next slice
-        while True:
-            slice_began = time.perf_counter() - COMPILER.seconds
+        while not run.cancelled:
+            slice_began = run.seconds
             presented, evaluated = int(counters[PRESENTED]), int(counters[KERNEL_EVALUATIONS])
             most = min(end.presented, presented + int(examples))
             status = solver.advance(state, Until(most, evaluated + int(values)))
-            now = time.perf_counter()
-            seconds = now - began - (COMPILER.seconds - compiled)
+            seconds = run.seconds
             if self.verbose:
                 print(f"{type(self).__name__}: {counters[PRESENTED]:,} examples, {seconds:.1f} s")  # noqa: T201
             self._check_finite(status is not Status.DIVERGED, "a number")
             if status is Status.DONE:
                 return ""
-            if counters[PRESENTED] >= end.presented or (isinstance(solver, Multiclass) and state.machine is None):
+            if counters[PRESENTED] >= end.presented:
                 return "max_iter"
-            if seconds >= limit:
+            if run.is_over:
                 return "max_seconds"
-            share = _SLICE_SECONDS / max(now - COMPILER.seconds - slice_began, 1e-9)
+            share = _SLICE_SECONDS / max(seconds - slice_began, 1e-9)
             growth = min(_MOST_GROWTH, max(share, 1 / _MOST_GROWTH))
             examples = min(max(1.0, (counters[PRESENTED] - presented) * growth), _LONGEST_SLICE)
             # a kernel value takes no longer than an example that needed none
             values = min(max(examples, (counters[KERNEL_EVALUATIONS] - evaluated) * growth), _LONGEST_SLICE)
+        raise CancelledError
 
     def _keep(self, solver: Solver, state: Any, n: int) -> Measures:
         """Set what is left of training, and return what the solver certifies of it."""
+        for name in ("dual_gap_", "support_", "n_support_", "_is_sparsified"):  # of another fit
+            self.__dict__.pop(name, None)
         self.model_, self._trained_with = solver.model(state), self.get_params(deep=False)
         self._check_finite(answers.is_finite(self.model_), "its model")
         problems = _binary_problems(solver, state, n)
@@ -238,8 +284,6 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         measures = solver.measures(state)
         if measures.gap is not None:
             self.dual_gap_ = float(measures.gap)
-        elif hasattr(self, "dual_gap_"):
-            del self.dual_gap_
         return measures
 
     def _check_finite(self, finite: bool, what: str) -> None:
@@ -332,12 +376,13 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
             saved_model(self, preprocessing).save(path)
 
     @property
-    def coef_(self) -> NDArray[np.float64]:
+    def coef_(self) -> Any:
         """The weights of the features, shape (1, d) for two classes, else one row a machine or class."""
         weights = weights_of(self._fitted("coef_"))
         if weights is None:
             raise AttributeError(f"{type(self).__name__} has coef_ with kernel='linear' only")
-        return weights[:, : self.n_features_in_]
+        weights = weights[:, : self.n_features_in_]
+        return scipy.sparse.csr_matrix(weights) if self._is_sparsified else weights
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
@@ -362,9 +407,11 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         return as_array(model.vectors, model.features)
 
     @property
-    def dual_coef_(self) -> NDArray[np.float64]:
-        """Their coefficients, with the signs of the labels; shape (1, m) for two classes."""
-        return coefficients_of(self._expansion("dual_coef_"))
+    def dual_coef_(self) -> Any:
+        """Their coefficients, with the signs of the labels; shape (1, m) for two classes; sparse where they are."""
+        model = self._expansion("dual_coef_")
+        coefficients = coefficients_of(model)
+        return coefficients if isinstance(model.vectors, Dense) else scipy.sparse.csr_matrix(coefficients)
 
     def _expansion(self, name: str) -> Any:
         machines = machines_of(self._fitted(name))

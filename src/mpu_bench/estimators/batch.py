@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 from mpu_bench.core.solver import Solver
 from mpu_bench.estimators.kernels import kernel_named
-from mpu_bench.estimators.mixins import KernelClassifier, TwoClassClassifier, WeightedClassifier
+from mpu_bench.estimators.mixins import BatchKernelClassifier, TwoClassClassifier, WeightedClassifier
 from mpu_bench.estimators.parameters import regularization
 from mpu_bench.kernels import Kernel
 
 
 @dataclass(eq=False, repr=False)
-class SBPClassifier(KernelClassifier, TwoClassClassifier):
+class SBPClassifier(BatchKernelClassifier, TwoClassClassifier):
     """The Stochastic Batch Perceptron (sbp-2012): the largest margin with so much slack.
 
     Parameters
@@ -29,8 +29,12 @@ class SBPClassifier(KernelClassifier, TwoClassClassifier):
     degree : int
     coef0 : float
         As in scikit-learn's SVC.
+    cache_size : float
+        Megabytes for rows of kernel values that are kept, of each machine that is trained at a time.
     multi_class : {"ovr", "ovo"}
         What several classes are told apart by: one machine a class, or one for every pair.
+    n_jobs : int, optional
+        How many machines are trained at a time, each on a thread.
     max_seconds : float, optional
         After which training ends, compiling left out.
     random_state : int, RandomState or None
@@ -50,7 +54,7 @@ class SBPClassifier(KernelClassifier, TwoClassClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class SDCAClassifier(KernelClassifier, TwoClassClassifier, WeightedClassifier):
+class SDCAClassifier(BatchKernelClassifier, TwoClassClassifier, WeightedClassifier):
     """Stochastic dual coordinate ascent for the kernel L1-SVM, as sbp-2012 runs it.
 
     Parameters
@@ -61,7 +65,7 @@ class SDCAClassifier(KernelClassifier, TwoClassClassifier, WeightedClassifier):
         Iterations, in n; ``dual_gap_`` says how good they were.
     class_weight : dict or "balanced", optional
         What C is multiplied by for each class.
-    kernel, gamma, degree, coef0, multi_class, max_seconds, random_state, verbose
+    kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, random_state, verbose
         As of `SBPClassifier`.
     """
 
@@ -76,7 +80,7 @@ class SDCAClassifier(KernelClassifier, TwoClassClassifier, WeightedClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class SMOClassifier(KernelClassifier, TwoClassClassifier, WeightedClassifier):
+class SMOClassifier(BatchKernelClassifier, TwoClassClassifier, WeightedClassifier):
     """Sequential minimal optimization for the kernel L1-SVM, as LIBSVM has it.
 
     Parameters
@@ -91,7 +95,7 @@ class SMOClassifier(KernelClassifier, TwoClassClassifier, WeightedClassifier):
         The most iterations, each of one or two coefficients, of each binary subproblem; None: no such bound.
     class_weight : dict or "balanced", optional
         What C is multiplied by for each class.
-    kernel, gamma, degree, coef0, multi_class, max_seconds, verbose
+    kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, verbose
         As of `SBPClassifier`.
     random_state
         Nothing is random.
@@ -127,7 +131,7 @@ class RandomFourierClassifier(TwoClassClassifier, WeightedClassifier):
         The most passes over the training rows, of each binary subproblem; None: no such bound.
     class_weight : dict or "balanced", optional
         What C is multiplied by for each class.
-    gamma, multi_class, max_seconds, random_state, verbose
+    gamma, multi_class, n_jobs, max_seconds, random_state, verbose
         As of `SBPClassifier`.
     """
 

@@ -7,16 +7,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, cast
 
-from mpu_bench.core.solver import Measures, Solver
-from mpu_bench.estimators.base import LARGE_GAP
-from mpu_bench.estimators.mixins import AugmentedClassifier, KernelClassifier, WeightedClassifier
-from mpu_bench.estimators.parameters import one_of, regularization, warn
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+
+from mpu_bench.core.counters import PRESENTED, STEPS
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.solver import Measures, Solver, Until
+from mpu_bench.estimators.base import LARGE_GAP, Run
+from mpu_bench.estimators.inputs import problem_of, rows_of
+from mpu_bench.estimators.mixins import AugmentedClassifier, BatchKernelClassifier, WeightedClassifier
+from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, one_of, regularization, warn
+from mpu_bench.estimators.pieces import IncrementalClassifier, Pieces
+from mpu_bench.kernels import Linear
+from mpu_bench.solvers.linear.pegasos import Pegasos
+from mpu_bench.solvers.multiclass import Machine, Multiclass, one_against_rest
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MarginClassifier(KernelClassifier, AugmentedClassifier):
+class MarginClassifier(BatchKernelClassifier, AugmentedClassifier):
     """A classifier whose solver can find that data are not separable."""
 
     bounds: ClassVar = "passes"
@@ -46,10 +57,14 @@ class MPUClassifier(MarginClassifier):
     degree : int
     coef0 : float
         As in scikit-learn's SVC.
+    cache_size : float
+        Megabytes for rows of kernel values that are kept, of each machine that is trained at a time.
     fit_intercept : bool
         Whether a feature that is 1 is added.
     multi_class : {"ovr", "ovo"}
         What several classes are told apart by: one machine a class, or one for every pair.
+    n_jobs : int, optional
+        How many machines are trained at a time, each on a thread.
     max_iter : int or None
         The most passes over the training rows, of each binary subproblem; None: no such bound, and ``margin="hard"`` on
         data that are not separable may have no end.
@@ -87,7 +102,7 @@ class MarginPerceptronClassifier(MarginClassifier):
     max_iter : int or None
         The most passes over the training rows, of each binary subproblem: data that are not separable have no other
         end.
-    kernel, gamma, degree, coef0, fit_intercept, multi_class, max_seconds, random_state, verbose
+    kernel, gamma, degree, coef0, cache_size, fit_intercept, multi_class, n_jobs, max_seconds, random_state, verbose
         As of `MPUClassifier`.
     """
 
@@ -125,7 +140,7 @@ class DCDClassifier(AugmentedClassifier, WeightedClassifier):
     class_weight : dict or "balanced", optional
         What C is multiplied by for each class. With ``multi_class="ovr"`` each row keeps the weight of its own class in
         every binary subproblem, where LIBLINEAR weighs the positive class alone.
-    fit_intercept, multi_class, max_seconds, random_state, verbose
+    fit_intercept, multi_class, n_jobs, max_seconds, random_state, verbose
         As of `MPUClassifier`.
     """
 
@@ -154,7 +169,7 @@ class SVMPerfClassifier(AugmentedClassifier):
         In per cent: at the end the objective is at most ``tol C n / 100`` above the optimum.
     max_iter : int or None
         The most planes that are found, each by a pass over the training rows; None: no such bound.
-    fit_intercept, multi_class, max_seconds, verbose
+    fit_intercept, multi_class, n_jobs, max_seconds, verbose
         As of `MPUClassifier`.
     random_state
         Nothing is random.
@@ -166,7 +181,7 @@ class SVMPerfClassifier(AugmentedClassifier):
     C: float = 1.0
     _: KW_ONLY
     tol: float = 0.1
-    max_iter: int | None = 1000
+    max_iter: int | None = 500
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         return self._made("svmperf", C=self.C, tolerance=self.tol)
@@ -178,10 +193,12 @@ class SVMPerfClassifier(AugmentedClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class PegasosClassifier(KernelClassifier, AugmentedClassifier):
+class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedClassifier, WeightedClassifier):
     """Pegasos (shalev-shwartz-2007): sub-gradient steps on the L1-SVM; with a kernel as sbp-2012 runs it.
 
-    There are no dual variables, and so no ``dual_gap_``: a fit warns where its objective is 10% above that of w = 0.
+    `fit` minimises w.w/2 + C sum_i s_i max(0, 1 - y_i w.x_i), where s_i is the weight of row i: a step that a row takes
+    is s_i times as long. There are no dual variables, and so no ``dual_gap_``: a fit warns where its objective is 10%
+    above that of w = 0.
 
     Parameters
     ----------
@@ -191,7 +208,9 @@ class PegasosClassifier(KernelClassifier, AugmentedClassifier):
         Passes over the training rows.
     batch : int
         The examples of a step; with a kernel it is 1.
-    kernel, gamma, degree, coef0, fit_intercept, multi_class, max_seconds, random_state, verbose
+    class_weight : dict or "balanced", optional
+        What C is multiplied by for each class; with `partial_fit` a dict.
+    kernel, gamma, degree, coef0, cache_size, fit_intercept, multi_class, n_jobs, max_seconds, random_state, verbose
         As of `MPUClassifier`.
     """
 
@@ -205,13 +224,79 @@ class PegasosClassifier(KernelClassifier, AugmentedClassifier):
 
     def _solver(self, n: int) -> Solver:
         if self.kernel == "linear":
-            batch = min(self.batch, n)
-            iterations = self.max_iter * n // max(batch, 1)
-            return self._made("pegasos", C=self.C, batch=batch, iterations=iterations)
+            return self._steps(n, self.max_iter)
         return self._made("pegasos-kernel", regularization=regularization(self.C, n), passes=self.max_iter)
 
+    def _steps(self, n: int, passes: int, before: int = 0) -> Pegasos:
+        """Return the linear solver of so many passes over n rows, after the steps before."""
+        batch = min(self.batch, n)
+        iterations = before + max(passes * n // max(batch, 1), 1)
+        return cast("Pegasos", self._made("pegasos", C=self.C, batch=batch, iterations=iterations))
+
+    def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> Self:
+        self.__dict__.pop("_states", None)
+        self._mean_weight = 1.0 if weights is None else float(weights.mean())
+        return super()._fit(X, labels, weights)
+
+    @available_if(lambda self: self.kernel == "linear")  # type: ignore[untyped-decorator]
+    @as_it_was_if_refused
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Take the steps of one pass over these rows, drawn at random, after all that came before.
+
+        With the same rows at every call it is `fit`, pass for pass. lambda is 1 / (C n) with the n rows of the first
+        call: of a stream of n rows in pieces of m, C is that of `fit` times n / m. Several classes are told apart one
+        against the rest. It begins anew after `fit`, with the same labels.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n, d)
+        y : array of shape (n,)
+        classes : array, optional
+            All labels that will come; needed at the first call, but after `fit`.
+        sample_weight : array of shape (n,), optional
+            What the steps of each row are multiplied by.
+
+        Raises
+        ------
+        ValueError
+            If the first call names no classes, if a label is none of them, if weights are negative or not finite or
+            need all rows, or if a parameter is not what it was when learning began.
+        """
+        begins = "_states" not in vars(self)
+        if begins and classes is None:
+            classes = vars(self).get("classes_")
+        X, labels = self._checked_piece(X, y, classes, begins)
+        if self.class_weight == "balanced" or (self.multi_class == "ovo" and len(self.classes_) > 2):
+            raise ValueError("class_weight='balanced' and multi_class='ovo' need all rows: use fit, or give others")
+        weights = self._weights(X, labels, sample_weight)
+        with as_value_error():
+            whole = problem_of(rows_of(self._augmented(X)), labels, self._columns, self.classes_, weights)
+            problem, seed, c = Pieces(**vars(whole)), self._seed(), len(self.classes_)
+            parts: list[Problem] = [one_against_rest(problem, each) for each in range(c)] if c > 2 else [problem]
+            if begins:
+                solver = self._steps(problem.n, 1)
+                self._states = [solver.start(part, Linear(), seed) for part in parts]
+            else:
+                solver = self._steps(problem.n, 1, before=int(self._states[0].counters[STEPS]))
+                self._states = [solver.resumed(state, part) for state, part in zip(self._states, parts, strict=True)]
+            for state in self._states:
+                self._train(solver, state, Until(), Run())
+            self._keep(*self._summed(solver, problem), int(self._states[0].counters[PRESENTED]))
+        self._states = [state.without_rows() for state in self._states]
+        return self
+
+    def _summed(self, solver: Pegasos, problem: Problem) -> tuple[Solver, Any]:
+        """Return the solver and the state of all classes together."""
+        if len(self._states) == 1:
+            return solver, self._states[0]
+        several = Multiclass(solver, "one-against-rest")
+        whole = several.divided(problem, Linear(), 0)
+        for state in self._states:
+            several.add(whole, Machine(solver, state, int(state.counters[PRESENTED]), None).trained())
+        return several, whole
+
     def _doubt(self, measures: Measures, stopped: bool, n: int) -> str:  # noqa: ARG002
-        at_zero = self.C * n
+        at_zero = self.C * n * self._mean_weight
         if measures.objective is None or measures.objective <= (1 + LARGE_GAP) * at_zero:
             return ""
         return f"its objective is {measures.objective:.3g}, where w = 0 has {at_zero:.3g}"

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Self
 
 import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from mpu_bench.core.solver import Solver
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.solver import Solver, Until
 from mpu_bench.estimators.base import SolverClassifier
 from mpu_bench.estimators.inputs import with_ones
 from mpu_bench.estimators.kernels import kernel_named
 from mpu_bench.estimators.parameters import as_it_was_if_refused, one_of
 from mpu_bench.kernels import Kernel
-from mpu_bench.solvers.multiclass import Multiclass, Reduction
+from mpu_bench.kernels.matrix import limited
+from mpu_bench.solvers.multiclass import Multiclass, Reduction, Trained
 
 #: what `multi_class` may be -> what it is called in a config
 REDUCTIONS: dict[str, Reduction] = {"ovr": "one-against-rest", "ovo": "one-against-one"}
@@ -30,13 +36,43 @@ class TwoClassClassifier(SolverClassifier):
     ----------
     multi_class : {"ovr", "ovo"}
         What several classes are told apart by: one machine a class, or one for every pair.
+    n_jobs : int, optional
+        How many machines are trained at a time, each on a thread, as joblib counts; the model does not depend on it.
     """
 
     multi_class: str = "ovr"
+    n_jobs: int | None = None
 
-    def _for_classes(self, solver: Solver) -> Solver:
+    def _trained(self, problem: Problem, kernel: Kernel, seed: int) -> tuple[Solver, Any, str]:
+        """Train the solver, or for several classes one for each machine."""
         reduction = REDUCTIONS[one_of(REDUCTIONS, multi_class=self.multi_class)]
-        return solver if len(self.classes_) == 2 else Multiclass(solver, reduction, self._most_presented, self._solver)
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs is 0; it must be at least 1, or -1 for all processors, or None")
+        if len(problem.classes) == 2:
+            return super()._trained(problem, kernel, seed)
+        solver, run = Multiclass(self._solver(problem.n), reduction), self._run()
+        solver.check(problem, kernel)
+        state = solver.divided(problem, kernel, seed)
+
+        def train(number: int) -> tuple[Trained, str] | None:
+            if number > 0 and run.is_over:
+                return None
+            with self._memory():
+                machine = solver.machine(state, number, self._solver)
+            end = Until(self._most_presented(machine.n))
+            stopped = self._train(machine.solver, machine.state, end, run)
+            return machine.trained(), stopped
+
+        stops = []
+        try:
+            machines = Parallel(self.n_jobs, require="sharedmem")(map(delayed(train), range(len(state.pairs))))
+        except BaseException:
+            run.cancelled = True  # for those that other threads train
+            raise
+        for trained, stopped in takewhile(bool, machines):
+            solver.add(state, trained)
+            stops.append(stopped)
+        return solver, state, max(stops)  # "max_seconds" before "max_iter" before none
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -57,6 +93,18 @@ class AugmentedClassifier(TwoClassClassifier):
 
     def _augmented(self, X: Any) -> Any:
         return with_ones(X) if self.fit_intercept else X
+
+    def sparsify(self) -> Self:
+        """Let ``coef_`` be a CSR matrix until the next fit; scores stay as they are, from weights of all features."""
+        self._fitted("coef_")
+        self._is_sparsified = True
+        return self
+
+    def densify(self) -> Self:
+        """Let ``coef_`` be an array again, as it is after every fit."""
+        self._fitted("coef_")
+        self._is_sparsified = False
+        return self
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -89,19 +137,10 @@ class WeightedClassifier(SolverClassifier):
         ValueError
             As of `SolverClassifier.fit`, or if a weight is negative or not finite, or if all rows of a class have none.
         """
-        given = self.class_weight  # arrays are compared element by element, so that `in` does not do
-        if not (given is None or isinstance(given, Mapping) or (isinstance(given, str) and given == "balanced")):
-            raise ValueError(f"class_weight is {self.class_weight!r}; it must be 'balanced', a dict or None")
         X, labels = self._checked(X, y)
-        if self.class_weight is None and sample_weight is None:
+        weights = self._weights(X, labels, sample_weight)
+        if weights is None:
             return self._fit(X, labels)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[labels])
-        if not (np.isfinite(of_class).all() and (of_class >= 0).all()):
-            raise ValueError(f"class_weight is {self.class_weight!r}; every weight must be finite and at least 0")
-        weights = weights * of_class[labels]
-        if not np.isfinite(weights).all():
-            raise ValueError("a weight of a row, times that of its class, is no longer finite; give smaller ones")
         kept = np.flatnonzero(weights)
         left = np.unique(labels[kept])
         if len(left) < 2:
@@ -111,7 +150,26 @@ class WeightedClassifier(SolverClassifier):
             raise ValueError(f"all rows of class {name!s} have weight 0: leave the class out of the data, or weigh it")
         if len(kept) == len(labels):
             return self._fit(X, labels, weights)
-        return self._fit(X[kept], labels[kept], weights[kept])
+        self._fit(X[kept], labels[kept], weights[kept])
+        if "support_" in vars(self):
+            self.support_ = kept[self.support_]
+        return self
+
+    def _weights(self, X: Any, labels: NDArray[np.int32], sample_weight: Any) -> NDArray[np.float64] | None:
+        """Return the weight of every row, None where none is given; refuse what are none."""
+        given = self.class_weight  # arrays are compared element by element, so that `in` does not do
+        if not (given is None or isinstance(given, Mapping) or (isinstance(given, str) and given == "balanced")):
+            raise ValueError(f"class_weight is {given!r}; it must be 'balanced', a dict or None")
+        if given is None and sample_weight is None:
+            return None
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        of_class = compute_class_weight(given, classes=self.classes_, y=self.classes_[labels])
+        if not (np.isfinite(of_class).all() and (of_class >= 0).all()):
+            raise ValueError(f"class_weight is {given!r}; every weight must be finite and at least 0")
+        weights = np.asarray(weights * of_class[labels])
+        if not np.isfinite(weights).all():
+            raise ValueError("a weight of a row, times that of its class, is no longer finite; give smaller ones")
+        return weights
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -134,3 +192,21 @@ class KernelClassifier(SolverClassifier):
 
     def _kernel(self, X: Any) -> Kernel:
         return kernel_named(self.kernel, self.gamma, X, self.degree, self.coef0)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class BatchKernelClassifier(KernelClassifier):
+    """A classifier with a kernel that keeps rows of kernel values.
+
+    Parameters
+    ----------
+    cache_size : float
+        Megabytes for them, of every machine that is trained at a time. Nothing but seconds depends on it.
+    """
+
+    cache_size: float = 200.0
+
+    def _memory(self) -> AbstractContextManager[None]:
+        if not 0 < self.cache_size < np.inf:
+            raise ValueError(f"cache_size is {self.cache_size!r}; it must be above 0 and finite")
+        return limited(int(self.cache_size * 2**20))

@@ -9,7 +9,12 @@ from typing import Any, ClassVar
 from mpu_bench.core.solver import Measures, Solver, types_of
 from mpu_bench.errors import ConfigError
 from mpu_bench.estimators.base import SolverClassifier
-from mpu_bench.estimators.mixins import AugmentedClassifier, KernelClassifier, TwoClassClassifier, WeightedClassifier
+from mpu_bench.estimators.mixins import (
+    AugmentedClassifier,
+    BatchKernelClassifier,
+    TwoClassClassifier,
+    WeightedClassifier,
+)
 from mpu_bench.estimators.parameters import is_checked
 
 
@@ -28,8 +33,9 @@ class Endless(SolverClassifier):
 def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
     """Return a scikit-learn classifier that a solver trains; its parameters are the solver's, by keyword.
 
-    Besides them it has what scikit-learn's users expect: ``kernel``, ``gamma``, ``degree`` and ``coef0`` of a solver
-    with kernels, ``class_weight`` of one that takes weights, ``multi_class`` of one that separates two classes,
+    Besides them it has what scikit-learn's users expect: ``kernel``, ``gamma``, ``degree``, ``coef0`` and
+    ``cache_size`` of a solver with kernels, ``class_weight`` of one that takes weights, ``multi_class`` and ``n_jobs``
+    of one that separates two classes,
     ``fit_intercept`` of such a one without a parameter ``bias``, and ``max_iter``, in passes over the rows, of one that
     has no end of its own.
 
@@ -48,7 +54,7 @@ def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
     own, hints = fields(solver), types_of(solver)
     bases: list[type[Any]] = [] if solver.ends else [Endless]
     if solver.kernels != "linear":
-        bases.append(KernelClassifier)
+        bases.append(BatchKernelClassifier)
     if solver.classes == "two":
         bases.append(TwoClassClassifier if "bias" in hints else AugmentedClassifier)
     if solver.weighted:

@@ -7,50 +7,28 @@ however they are cut, leave the same model as all at once.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from copy import copy
-from dataclasses import KW_ONLY, dataclass, fields, is_dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-import psutil
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from mpu_bench.core.counters import PRESENTED
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, any_rows, squared_norms
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.core.vectors import keeps_sparse
-from mpu_bench.estimators.base import ROWS
+from mpu_bench.estimators.base import Run
 from mpu_bench.estimators.inputs import problem_of, rows_of
 from mpu_bench.estimators.mixins import KernelClassifier
-from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, check_types, one_of
+from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, one_of
+from mpu_bench.estimators.pieces import IncrementalClassifier, Pieces
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import refuse_overflow
-from mpu_bench.solvers.online.budget_perceptrons import BudgetPerceptron
-from mpu_bench.solvers.online.online import OnlineSolver, functions_for
+from mpu_bench.solvers.online.online import OnlineSolver
 from mpu_bench.solvers.online.sparseness import Sparseness
 
 _REGULARIZATION_OF_STREAMS = 0.01  # Pegasos' lambda where nobody knows how many rows will come
-
-#: what may be another at each call of `partial_fit`: it decides nothing there, or nothing more
-_MAY_CHANGE = {"max_iter", "shuffle", "max_seconds", "random_state", "verbose"}
-
-
-class _InPieces(Problem):
-    """Rows of which others may follow, so that nothing is taken from them that would hold for all."""
-
-    @property
-    def blocks(self) -> int:
-        """More than one."""
-        return 2
-
-    def only_class(self) -> None:
-        """Return None: others may come."""
 
 
 class InOrder:
@@ -81,20 +59,19 @@ class InOrder:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class OnlineClassifier(KernelClassifier):
+class OnlineClassifier(IncrementalClassifier, KernelClassifier):
     """A classifier that learns row by row; it keeps no rows but the vectors of its model.
 
     Parameters
     ----------
     gamma : float, "scale" or "auto"
-        ``"scale"`` with `fit` only.
+        ``"scale"`` with `partial_fit` is of the rows of the first call.
     max_iter : int
         Passes of `fit`.
     shuffle : bool
         Whether `fit` presents the rows in a random order, another one each pass.
     """
 
-    gamma: float | str = "auto"
     max_iter: int = 1
     shuffle: bool = False
 
@@ -131,7 +108,7 @@ class OnlineClassifier(KernelClassifier):
             else:
                 state.stream = InOrder()
                 state.stream.give(problem, solver.passes)
-            self._finish(solver, state, Until(), problem.train, X)
+            self._finish(solver, state, self._train(solver, state, Until(), self._run()), problem.train, X)
             self._state = state
             self._let_go_of_rows()
         return self
@@ -151,11 +128,9 @@ class OnlineClassifier(KernelClassifier):
         ------
         ValueError
             If the first call names no classes, if a label is none of them, if a parameter can only be found from all
-            rows, as with ``gamma="scale"``, or if one is not what it was when learning began.
+            rows, or if one is not what it was when learning began.
         """
         begins = "_state" not in vars(self)
-        if not begins:
-            self._refuse_changes()
         X, labels = self._checked_piece(X, y, classes, begins)
         with as_value_error():
             solver = self._solver(0)  # however many rows this piece has
@@ -164,22 +139,6 @@ class OnlineClassifier(KernelClassifier):
             self.learn(solver, rows_of(X), labels)
             self._keep(solver, self._state, int(self._state.counters[PRESENTED]))
         return self
-
-    def _refuse_changes(self) -> None:
-        for name, before in self._trained_with.items():
-            if name not in _MAY_CHANGE and (now := getattr(self, name)) is not before and now != before:
-                raise ValueError(
-                    f"{name} was {before!r} when learning began, and is {now!r}; set it back, or begin anew with fit"
-                )
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is saved; record arrays are saved as arrays with fields, which every format knows."""
-        saved: dict[str, Any] = super().__getstate__()
-        return {name: _with_arrays(held, np.asarray) for name, held in saved.items()}
-
-    def __setstate__(self, saved: dict[str, Any]) -> None:
-        """Take over what was saved; learning goes on in arrays of its own where those given cannot be written."""
-        super().__setstate__({name: _with_arrays(held, _own) for name, held in saved.items()})
 
     def begin(self, solver: OnlineSolver, X: Any) -> None:
         """Start with nothing learned, for rows as wide as X; ``classes_`` and ``n_features_in_`` are set.
@@ -193,8 +152,6 @@ class OnlineClassifier(KernelClassifier):
         """
         if self._needs_all:
             raise ValueError(f"{type(self).__name__}: a budget is reached by a search over all rows; give eta")
-        if self.kernel != "linear" and self.gamma == "scale":
-            raise ValueError("gamma='scale' needs all rows: give a number, or gamma='auto'")
         nothing = problem_of(rows_of(X), np.zeros(X.shape[0], np.int32), self.n_features_in_, self.classes_)
         state = self._started_in_memory(solver, nothing, self._kernel(X), self._seed())
         _refuse_overflow(state, nothing.train)
@@ -220,25 +177,8 @@ class OnlineClassifier(KernelClassifier):
         _refuse_overflow(state, rows)
         state.stream = InOrder(int(state.counters[PRESENTED]))
         state.stream.give(problem_of(rows, labels, self.n_features_in_, self.classes_))
-        self._train(solver, state, Until(), limited=False)
+        self._train(solver, state, Until(), Run())
         self._let_go_of_rows()
-
-    def _checked_piece(self, X: Any, y: Any, classes: Any, begins: bool) -> tuple[Any, NDArray[np.int32]]:
-        check_types(self)
-        X, y = validate_data(self, X, y, **ROWS, reset=begins)
-        check_classification_targets(y)
-        if begins:
-            if classes is None:
-                raise ValueError("classes must be given at the first call of partial_fit: all labels that will come")
-            self.classes_ = np.unique(classes)
-            if len(self.classes_) < 2:
-                raise ValueError(f"classes has one class only, {self.classes_.tolist()[0]!r}; a classifier needs two")
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"classes is not as at the first call of partial_fit: {self.classes_}")
-        unknown = ~np.isin(y, self.classes_)
-        if unknown.any():
-            raise ValueError(f"y has the label {y[unknown].tolist()[0]!r}, which is none of classes: {self.classes_}")
-        return X, np.searchsorted(self.classes_, y).astype(np.int32)
 
     @property
     def _needs_all(self) -> bool:
@@ -246,21 +186,16 @@ class OnlineClassifier(KernelClassifier):
         return False
 
     def _started_in_memory(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
-        needed = _bytes_of(solver, problem)
+        budget = vars(self).get("budget")
         try:
-            if needed > psutil.virtual_memory().total + psutil.swap_memory().total:
-                raise MemoryError  # before the system ends the process, or numpy raises another error
             return self._started(solver, problem, kernel, seed)
-        except MemoryError:
-            if not needed:
+        except (MemoryError, OverflowError, ValueError) as fault:  # of numpy, as large as the budget is
+            if budget is None:
                 raise
-            budget = vars(self).get("budget")
-            raise ValueError(
-                f"budget is {budget}; memory for so many, {needed:,} bytes, is not free on this machine; take fewer"
-            ) from None
+            raise ValueError(f"budget is {budget}; there is no memory for so many here; take fewer") from fault
 
     def _started(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
-        return solver.start(_InPieces(**vars(problem)), kernel, seed)
+        return solver.start(Pieces(**vars(problem)), kernel, seed)
 
     def _let_go_of_rows(self) -> None:
         """Keep nothing of the rows presented but the vectors of the model."""
@@ -283,7 +218,7 @@ class PerceptronClassifier(OnlineClassifier):
     gamma : float, "scale" or "auto"
     degree : int
     coef0 : float
-        As in scikit-learn's SVC; ``"scale"`` with `fit` only.
+        As in scikit-learn's SVC; ``"scale"`` with `partial_fit` is of the rows of the first call.
     precision : {"single", "double"}
         Of kernel values; double where the first rows are too far from the origin for single to tell them apart.
     max_seconds : float, optional
@@ -430,26 +365,6 @@ class BudgetedPegasosClassifier(OnlineClassifier):
         return self._online("bpegasos", vectors=self.budget, maintenance=maintenance, **common)
 
 
-def _with_arrays(held: Any, convert: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:
-    """Return the same with all arrays converted, in a solver's state (a dataclass) and in its named tuples."""
-    if isinstance(held, np.ndarray):
-        return convert(held)
-    if isinstance(held, tuple) and hasattr(held, "_fields"):
-        return type(held)(*(_with_arrays(part, convert) for part in held))
-    if is_dataclass(held) and not isinstance(held, type | BaseEstimator):
-        taken = copy(held)
-        for field in fields(held):
-            object.__setattr__(taken, field.name, _with_arrays(getattr(held, field.name), convert))
-        return taken
-    return held
-
-
-def _own(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array that can be written, a record array where it has fields."""
-    writable = array if array.flags.writeable else array.copy()
-    return writable.view(np.recarray) if writable.dtype.names else writable
-
-
 def _refuse_overflow(state: Any, rows: Rows) -> None:
     """Refuse rows of which a kernel value may not be finite in the precision of a state.
 
@@ -459,20 +374,6 @@ def _refuse_overflow(state: Any, rows: Rows) -> None:
         As of `kernels.matrix.refuse_overflow`.
     """
     refuse_overflow(squared_norms(rows), state.kernel, state.hypothesis.kernel_row.dtype)
-
-
-def _bytes_of(solver: OnlineSolver, problem: Problem) -> int:
-    """Return about how many bytes a solver takes for its budget of vectors; 0 without one."""
-    vectors = getattr(solver, "vectors", None)
-    if vectors is None:
-        return 0
-    number = 4 if getattr(solver, "precision", "double") == "single" else 8
-    each = 0 if keeps_sparse(problem.train, problem.features) else number * problem.features
-    if isinstance(solver, BudgetPerceptron):
-        pairs = number if solver.name in {"forgetron", "cks"} else 0
-        return int(functions_for(len(problem.classes)) * vectors * (each + pairs * vectors))
-    inverse = 8 + 8 if getattr(solver, "maintenance", "") == "projection" else 0  # and the Gram matrix
-    return int(vectors * (each + inverse * vectors))
 
 
 def _precision(precision: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache, wraps
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any, Self, TypeVar, get_args, get_type_hints
 
@@ -31,20 +32,23 @@ _SAID: dict[Any, str] = {
 _TAKEN: dict[Any, Any] = {float: Real, int: Integral, bool: _TRUTH, str: str, type(None): type(None)}
 
 
+_NO_WEIGHTS = "its solver has no weight for the loss of each row"
 #: what a parameter was called in version 0.2.0 -> its name
 _RENAMED = {"bias": "fit_intercept", "vectors": "budget"}
 
 
 class KnowsOldNames:
-    """A class that names the new name of a parameter which is given by its old one."""
+    """A class that names the new name of a parameter which is given by its old one, and says where weights go."""
 
     def __new__(cls, *_arguments: Any, **parameters: Any) -> Self:
-        """Refuse old names.
+        """Refuse old names, and weights of classes where there is no place for them.
 
         Raises
         ------
         TypeError
         """
+        if "class_weight" in parameters and "class_weight" not in vars(cls)["__dataclass_fields__"]:
+            raise TypeError(f"{cls.__name__} takes no class_weight: {_NO_WEIGHTS}")
         for old in parameters.keys() & _RENAMED:
             raise TypeError(f"{cls.__name__}: '{old}' is called '{_RENAMED[old]}' now")
         return super().__new__(cls)
@@ -107,10 +111,16 @@ def one_of(words: Iterable[str], **parameter: Any) -> str:
 
 
 def as_it_was_if_refused(method: Callable[..., _T]) -> Callable[..., _T]:
-    """Let a classifier be what it was where a method of it that trains raises: fitted before, it still answers so."""
+    """Let a classifier be what it was where a method of it that trains raises: fitted before, it still answers so.
+
+    Weights of rows are refused in words where the method has no place for them.
+    """
+    takes_weights = "sample_weight" in signature(method).parameters
 
     @wraps(method)
     def tried(self: Any, *arguments: Any, **named: Any) -> _T:
+        if "sample_weight" in named and not takes_weights:
+            raise TypeError(f"{type(self).__name__}.{method.__name__} takes no sample_weight: {_NO_WEIGHTS}")
         before = dict(vars(self))
         try:
             return method(self, *arguments, **named)

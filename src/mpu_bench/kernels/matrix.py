@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -55,6 +56,7 @@ _ROWS_AT_ONCE = 64  # computed by a thread before it asks for more
 _PARTS, _LENGTHS = 8, 512
 _LOOKS = 50_000  # of a helper at the board, before it sleeps: some 50 microseconds
 
+_limit: ContextVar[int | None] = ContextVar("limit", default=None)  # of `limited`
 _chosen: list[int] = []  # the allowance set, if one was
 _sharing: list[int] = [1]  # processes among which what is free is shared
 _shared: list[SharedRows] = []  # those of `share`
@@ -91,8 +93,20 @@ def _shared_values(rows: Rows, kernel: Kernel) -> NDArray[np.float32] | None:
 
 
 def allowance() -> int:
-    """Return the bytes a Gram may take: what `set_allowance` said, else half of the free memory."""
+    """Return the bytes a Gram may take: what `limited` or `set_allowance` said, else half of the free memory."""
+    if (limit := _limit.get()) is not None:
+        return limit
     return _chosen[0] if _chosen else int(psutil.virtual_memory().available) // (2 * _sharing[0])
+
+
+@contextmanager
+def limited(memory: int) -> Iterator[None]:
+    """Let each Gram that this thread builds inside take this many bytes."""
+    before = _limit.set(memory)
+    try:
+        yield
+    finally:
+        _limit.reset(before)
 
 
 def set_allowance(memory: int | None, processes: int = 1) -> None:

@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 
 from mpu_bench.core import answers
 from mpu_bench.core.clock import untimed
-from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UNLIMITED, new_counters, reached
-from mpu_bench.core.models import Model
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, new_counters, reached
+from mpu_bench.core.models import KernelModel, Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import FACTS, Measures, Solver, Status, Until
@@ -50,7 +50,20 @@ class Machine(NamedTuple):
     solver: Solver
     state: Any
     n: int  #: of its examples
-    most: int  #: examples that it may be presented
+    examples: NDArray[np.intp] | None  #: which of all these are; None where it has all
+
+    def model(self) -> Model:
+        """Return its model, whose vectors are named by their rows among all."""
+        model = self.solver.model(self.state)
+        if self.examples is None or not isinstance(model, KernelModel) or model.support is None:
+            return model
+        return replace(model, support=self.examples[model.support])
+
+    def trained(self) -> Trained:
+        """Evaluate it."""
+        solver, state = self.solver, self.state
+        measures, note = answers.measures(solver, state), answers.note(solver, state)
+        return Trained(self.model(), measures, note, (int(state.counters[PRESENTED]), self.n), state.counters)
 
 
 class Trained(NamedTuple):
@@ -59,6 +72,8 @@ class Trained(NamedTuple):
     model: Model
     measures: Measures
     note: str
+    presented: tuple[int, int]  #: how many examples, and how many it has
+    counters: NDArray[np.int64]
 
 
 @dataclass
@@ -87,18 +102,12 @@ class Multiclass(Solver):
     solver : Solver
         That separates two classes.
     reduction : {"one-against-one", "one-against-rest"}
-    most : function of int, optional
-        Returns how many examples a machine that has n may be presented at most; then the next begins.
-    made_for : function of int, optional
-        Makes the solver of a machine from the number of its examples, where a parameter hangs on that.
     """
 
     classes: ClassVar = "any"
 
     solver: Solver
     reduction: Reduction
-    most: Callable[[int], int] | None = None
-    made_for: Callable[[int], Solver] | None = None
 
     def __post_init__(self) -> None:
         """Copy the wrapped solver's facts."""
@@ -133,26 +142,51 @@ class Multiclass(Solver):
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start the first machine."""
         self.check(problem, kernel)
-        pairs = np.array(list(self._pairs(len(problem.classes))), np.int32)
-        counters = new_counters(), new_counters()
-        state = State(problem, kernel, seed, pairs, [], [], [], Status.DONE, None, *counters)
+        state = self.divided(problem, kernel, seed)
         self._begin(state)
         return state
+
+    def divided(self, problem: Problem, kernel: Kernel, seed: int) -> State:
+        """Return the state before any machine begins."""
+        pairs = np.array(list(self._pairs(len(problem.classes))), np.int32)
+        counters = new_counters(), new_counters()
+        return State(problem, kernel, seed, pairs, [], [], [], Status.DONE, None, *counters)
+
+    def machine(self, state: State, number: int, made_for: Callable[[int], Solver] | None = None) -> Machine:
+        """Start a machine, whatever the others do; the state stays as it is.
+
+        Parameters
+        ----------
+        state : State
+        number : int
+            Of its pair.
+        made_for : function of int, optional
+            Makes its solver from the number of its examples, where a parameter hangs on that.
+        """
+        first, second = map(int, state.pairs[number])
+        if first == REST:
+            part, examples = one_against_rest(state.problem, second), None
+        else:
+            part, examples = _pair(state.problem, first, second)
+        solver = self.solver if made_for is None else made_for(part.n)
+        return Machine(solver, solver.start(part, state.kernel, state.seed), part.n, examples)
 
     def _pairs(self, classes: int) -> list[tuple[int, int]]:
         if classes == 2 or self.reduction == "one-against-one":
             return list(combinations(range(classes), 2))
         return [(REST, c) for c in range(classes)]
 
+    def add(self, state: State, trained: Trained) -> None:
+        """Take over the next machine, which was trained apart (`machine`)."""
+        state.trained.append(trained)
+        state.presented.append(trained.presented)
+        state.counters += trained.counters
+
     def _begin(self, state: State) -> None:
         """Start the machine after those that have come to an end."""
         state.machine = None
         if (number := len(state.presented)) < len(state.pairs):
-            first, second = map(int, state.pairs[number])
-            part = _one_against_rest(state.problem, second) if first == REST else _pair(state.problem, first, second)
-            solver = self.solver if self.made_for is None else self.made_for(part.n)
-            most = UNLIMITED if self.most is None else self.most(part.n)
-            state.machine = Machine(solver, solver.start(part, state.kernel, state.seed), part.n, most)
+            state.machine = self.machine(state, number)
             state.counters[:] = state.counted + state.machine.state.counters
 
     def advance(self, state: State, until: Until) -> Status:
@@ -161,16 +195,16 @@ class Multiclass(Solver):
             if self.sliceable and reached(state.counters, until):
                 return Status.RUNNING
             its = Until(
-                min(until.presented - int(state.counted[PRESENTED]), machine.most),
+                until.presented - int(state.counted[PRESENTED]),
                 until.kernel_evaluations - int(state.counted[KERNEL_EVALUATIONS]),
             )
             status = answers.advance(machine.solver, machine.state, its)
             state.counters[:] = state.counted + machine.state.counters
             if status is Status.DIVERGED:
                 return status
-            if status is Status.DONE or not self.sliceable or machine.state.counters[PRESENTED] >= machine.most:
+            if status is Status.DONE or not self.sliceable:
                 self._end(state, machine, status)
-        # one that was presented all it may be, or a peer that came to its own cap, is not done
+        # a peer that came to its own cap is not done
         return state.status
 
     def _end(self, state: State, machine: Machine, status: Status) -> None:
@@ -180,13 +214,13 @@ class Multiclass(Solver):
         state.counted[:] = state.counters
         if sum(ended.n for ended in state.ended) >= state.problem.n or len(state.presented) == len(state.pairs):
             with untimed():
-                state.trained += map(_evaluated, state.ended)
+                state.trained += [each.trained() for each in state.ended]
                 state.ended.clear()
         self._begin(state)
 
     def model(self, state: State) -> Model:
         """Return the vote of the machines that have begun; of two classes, the one machine's model."""
-        models = [each.model for each in state.trained] + [each.solver.model(each.state) for each in _begun(state)]
+        models = [each.model for each in state.trained] + [each.model() for each in _begun(state)]
         classes = len(state.problem.classes)
         return models[0] if classes == 2 else combined(models, state.pairs[: len(models)], classes)
 
@@ -222,11 +256,6 @@ def _begun(state: State) -> list[Machine]:
     return state.ended if state.machine is None else [*state.ended, state.machine]
 
 
-def _evaluated(machine: Machine) -> Trained:
-    solver, state = machine.solver, machine.state
-    return Trained(solver.model(state), answers.measures(solver, state), answers.note(solver, state))
-
-
 def _counts(problem: Problem) -> Sequence[int]:
     """Return the number of examples of every class."""
     if isinstance(problem, StreamedProblem):
@@ -239,13 +268,13 @@ def _sum(numbers: list[float | None]) -> float | None:
     return sum(known) if len(known) == len(numbers) else None
 
 
-def _pair(problem: Problem, first: int, second: int) -> Problem:
-    """Return a copy of the examples of two classes; the second is the positive one."""
+def _pair(problem: Problem, first: int, second: int) -> tuple[Problem, NDArray[np.intp] | None]:
+    """Return a copy of the examples of two classes, the second the positive one, and which they are; None: all."""
     if len(problem.classes) == 2:
-        return problem
+        return problem, None
     chosen = np.flatnonzero((problem.labels == first) | (problem.labels == second))
     names = problem.classes[first], problem.classes[second]
-    return replace(
+    part = replace(
         problem.without_test(),
         name=f"{problem.name} ({' against '.join(names)})",
         train=take(problem.train, chosen),
@@ -254,9 +283,10 @@ def _pair(problem: Problem, first: int, second: int) -> Problem:
         classes=names,
         fingerprint=f"{problem.fingerprint} {first} {second}",
     )
+    return part, chosen
 
 
-def _one_against_rest(problem: Problem, positive: int) -> Problem:
+def one_against_rest(problem: Problem, positive: int) -> Problem:
     """Return a view of all examples as those of a class, and the others."""
     changed: dict[str, Any] = {
         "name": f"{problem.name} ({problem.classes[positive]} against the rest)",

@@ -118,7 +118,8 @@ class KeptResponses(Solver):
         coefficients, kept = self._expansion(state)
         responses = responses_of(state.problem, state.gram.kernel, coefficients, kept).values
         squared, losses = float(coefficients @ responses), np.maximum(0.0, 1.0 - state.work.signs * responses)
-        return Measures(kernel_primal(squared, losses, self.weight(len(losses))), nu=nu_of(losses, squared))
+        C = per_example(self.weight(state.problem.n), state.problem)
+        return Measures(kernel_primal(squared, losses, C), nu=nu_of(losses, squared))
 
     @abstractmethod
     def _iterate(self, state: State, until: Until) -> None:

@@ -175,10 +175,10 @@ class SBP(Solver):
         alphas, responses = _average(work, int(state.counters[PRESENTED]))
         level, bias = _level(work, responses)
         divisor = level if level > 0 else 1.0
-        support = np.flatnonzero(alphas)
-        coefficients = (work.signs * alphas)[support, np.newaxis] / divisor
-        vectors = take(problem.train, work.order[support])
-        return KernelModel(vectors, coefficients, state.gram.kernel, problem.features, bias / divisor)
+        chosen = np.flatnonzero(alphas)
+        coefficients, support = (work.signs * alphas)[chosen, np.newaxis] / divisor, work.order[chosen]
+        vectors, features = take(problem.train, support), problem.features
+        return KernelModel(vectors, coefficients, state.gram.kernel, features, bias / divisor, support)
 
     def measures(self, state: State) -> Measures:
         """Evaluate f of the average iterate; larger is better."""

@@ -2,6 +2,8 @@
 
     min_w  f(w) = lambda/2 ||w||^2 + 1/n sum_i max(0, 1 - y_i w.x_i),   lambda = 1 / (C n);   J(w) = C n f(w)
 
+where the loss of an example may have a weight s_i, which its z below is multiplied by; ||w||^2 is then at most C sum s.
+
 Shalev-Shwartz, Singer, Srebro: "Pegasos: Primal Estimated sub-GrAdient SOlver for SVM", ICML 2007, Figure 1. Step
 t = 1, 2, ... draws k examples A_t, of which A+ have y w.x < 1, and with z = y x and eta = 1 / (lambda t)
 
@@ -34,10 +36,19 @@ from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import randint, rng
-from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
+from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row, take
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.kernels import Kernel
-from mpu_bench.solvers.certificates import L1_SVM, finite_squared_norms, margin, primal, squared_norm
+from mpu_bench.solvers.certificates import (
+    L1_SVM,
+    Weight,
+    bound,
+    finite_squared_norms,
+    margin,
+    per_example,
+    primal,
+    squared_norm,
+)
 
 _PREFETCH_EXAMPLES = 6  # ahead of the one presented
 
@@ -49,7 +60,7 @@ PROGRESS = np.dtype(
         ("status", "i8"),
         ("R", "f8"),
         ("norm_bound", "f8"),  # at least ||v||^2
-        ("responses", "f8"),  # sum of v.z over A+
+        ("responses", "f8"),  # sum of C v.z over A+
     ]
 )
 
@@ -59,12 +70,19 @@ class State(NamedTuple):
 
     rows: Rows
     signs: NDArray[np.float64]  #: y (n,)
+    C: Weight  #: of each example, or of all
+    n: int  #: lambda = 1 / (C n): the rows that it has started with
+    most: float  #: C n, or the sum of C: 1 / lambda
     accumulated: NDArray[np.float64]  #: v = (t - 1) w (d,)
     batch: NDArray[np.uint32]  #: A_t (k,)
     violators: NDArray[np.uint32]  #: A+ (k,), as far as found
     generator: NDArray[np.uint64]
     progress: NDArray[Any]  #: a record of `PROGRESS`
     counters: NDArray[np.int64]
+
+    def without_rows(self) -> State:
+        """Return what further rows need (`Pegasos.resumed`)."""
+        return self._replace(rows=take(self.rows, np.zeros(0, np.int64)), signs=np.zeros(0), C=0.0)
 
 
 @dataclass(frozen=True)
@@ -83,6 +101,7 @@ class Pegasos(Solver):
 
     name = "pegasos"
     paper = "shalev-shwartz-2007"
+    weighted: ClassVar = True
     ends: ClassVar = True
     objective: ClassVar = L1_SVM
     optimum: ClassVar = "optimum"
@@ -97,6 +116,9 @@ class Pegasos(Solver):
         return State(
             problem.train,
             problem.signs(),
+            per_example(self.C, problem),
+            problem.n,
+            float(self.C * (problem.n if problem.weights is None else problem.weights.sum())),
             new_weights(problem.features),
             np.zeros(self.batch, np.uint32),
             np.zeros(self.batch, np.uint32),
@@ -105,9 +127,17 @@ class Pegasos(Solver):
             new_counters(),
         )
 
+    def resumed(self, state: State, problem: Problem) -> State:
+        """Return the state with other examples, for the steps after those taken; lambda stays as it was."""
+        progress = state.progress[0]
+        progress.status, progress.R = Status.RUNNING, max(progress.R, np.sqrt(finite_squared_norms(problem).max()))
+        C, batch = per_example(self.C, problem), np.zeros(self.batch, np.uint32)
+        rows, signs = problem.train, problem.signs()
+        return state._replace(rows=rows, signs=signs, C=C, batch=batch, violators=np.zeros_like(batch))
+
     def advance(self, state: State, until: Until) -> Status:
         """Present further examples."""
-        return Status(_advance(state, self.C, self.iterations, until))
+        return Status(_advance(state, self.iterations, until))
 
     def model(self, state: State) -> LinearModel:
         """Return the last w."""
@@ -117,7 +147,7 @@ class Pegasos(Solver):
         """Evaluate the objective and the margin of the last w; there are no dual variables to certify them."""
         weights = _weights(state)
         return Measures(
-            objective=primal(state.rows, state.signs, weights, self.C),
+            objective=primal(state.rows, state.signs, weights, state.C),
             margin=margin(state.rows, state.signs, weights),
         )
 
@@ -127,14 +157,14 @@ def _weights(state: State) -> NDArray[np.float64]:
 
 
 @jit
-def _advance(state, C, iterations, until):
+def _advance(state, iterations, until):
     progress, size = state.progress[0], len(state.batch)
     while progress.status == Status.RUNNING and not reached(state.counters, until):
         if progress.position == 0:
             _begin_step(state)
         _present(state, min(progress.position + until.presented - state.counters[PRESENTED], size))
         if progress.position == size:
-            _end_step(state, C, iterations)
+            _end_step(state, iterations)
     return progress.status
 
 
@@ -167,24 +197,25 @@ def _present(state, last):
         violates = response < threshold  # as good as random: no branch on it
         violators[size] = i
         size += np.int64(violates)
-        responses += response if violates else 0.0
+        responses += bound(state.C, i) * response if violates else 0.0
     progress.position, progress.violators, progress.responses = last, size, responses
     state.counters[PRESENTED] += last - first
     state.counters[INNER_PRODUCTS] += last - first
 
 
 @jit
-def _end_step(state, C, iterations):
+def _end_step(state, iterations):
     """Take the step and project."""
     progress = state.progress[0]
-    n, t, size = len(state.signs), progress.t, progress.violators
-    step = C * n / len(state.batch)  # eta / k, times t
-    for j in range(size):
+    n, k, t = state.n, len(state.batch), progress.t
+    length = 0.0  # at least that of the change of v
+    for j in range(progress.violators):
         i = state.violators[j]
+        step = bound(state.C, i) * n / k  # eta / k, times t
         add(state.rows, i, state.signs[i] * step, state.accumulated)
-    length = step * size * progress.R  # at least that of the change of v
-    progress.norm_bound += 2.0 * step * progress.responses + length * length
-    limit = C * n * t * t  # ||w||^2 <= 1 / lambda, times t^2
+        length += step * progress.R
+    progress.norm_bound += 2.0 * n / k * progress.responses + length * length
+    limit = state.most * t * t  # ||w||^2 <= 1 / lambda, times t^2
     if not progress.norm_bound <= limit:  # a NaN too
         _project(state, limit)
     state.counters[STEPS] += 1

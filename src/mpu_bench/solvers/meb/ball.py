@@ -284,10 +284,11 @@ class BallSolver(Solver):
 
     def model(self, state: State) -> KernelModel:
         """Return f over the examples with weight; its bias is sum_i alpha_i y_i."""
-        support = np.flatnonzero(state.core.coefficients)
-        coefficients = state.core.coefficients[support, np.newaxis] * state.ball.scale[0]
-        vectors, features = take(state.problem.train, state.core.members[support]), state.problem.features
-        return KernelModel(vectors, coefficients, state.examples.kernel, features, float(coefficients.sum()))
+        slots = np.flatnonzero(state.core.coefficients)
+        coefficients = state.core.coefficients[slots, np.newaxis] * state.ball.scale[0]
+        support, features = state.core.members[slots], state.problem.features
+        vectors = take(state.problem.train, support)
+        return KernelModel(vectors, coefficients, state.examples.kernel, features, float(coefficients.sum()), support)
 
     def measures(self, state: State) -> Measures:
         """Certify the ball by its farthest point, of all; with ``stop`` the model, by its losses."""

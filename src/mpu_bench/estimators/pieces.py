@@ -1,0 +1,96 @@
+"""Classifiers that are given rows in pieces, by ``partial_fit``, and what they keep between two calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from mpu_bench.core.problem import Problem
+from mpu_bench.estimators.base import ROWS, SolverClassifier
+from mpu_bench.estimators.parameters import check_types
+
+#: what may be another at each call of `partial_fit`: it decides nothing there, or nothing more
+_MAY_CHANGE = {"max_iter", "shuffle", "n_jobs", "cache_size", "max_seconds", "random_state", "verbose"}
+
+
+class Pieces(Problem):
+    """Rows of which others may follow, so that nothing is taken from them that would hold for all."""
+
+    @property
+    def blocks(self) -> int:
+        """More than one."""
+        return 2
+
+    def only_class(self) -> None:
+        """Return None: others may come."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class IncrementalClassifier(SolverClassifier):
+    """A classifier with ``partial_fit``."""
+
+    def _checked_piece(self, X: Any, y: Any, classes: Any, begins: bool) -> tuple[Any, NDArray[np.int32]]:
+        """Return a piece of X and its labels as indices of `classes_`, which the first piece sets."""
+        if not begins:
+            self._refuse_changes()
+        check_types(self)
+        X, y = validate_data(self, X, y, **ROWS, reset=begins)
+        check_classification_targets(y)
+        if begins:
+            if classes is None:
+                raise ValueError("classes must be given at the first call of partial_fit: all labels that will come")
+            self.classes_ = np.unique(classes)
+            if len(self.classes_) < 2:
+                raise ValueError(f"classes has one class only, {self.classes_.tolist()[0]!r}; a classifier needs two")
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes is not as at the first call of partial_fit: {self.classes_}")
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            raise ValueError(f"y has the label {y[unknown].tolist()[0]!r}, which is none of classes: {self.classes_}")
+        return X, np.searchsorted(self.classes_, y).astype(np.int32)
+
+    def _refuse_changes(self) -> None:
+        for name, before in self._trained_with.items():
+            if name not in _MAY_CHANGE and (now := getattr(self, name)) is not before and now != before:
+                raise ValueError(
+                    f"{name} was {before!r} when learning began, and is {now!r}; set it back, or begin anew with fit"
+                )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is saved; record arrays are saved as arrays with fields, which every format knows."""
+        saved: dict[str, Any] = super().__getstate__()
+        return {name: _with_arrays(held, np.asarray) for name, held in saved.items()}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        """Take over what was saved; learning goes on in arrays of its own where those given cannot be written."""
+        super().__setstate__({name: _with_arrays(held, _own) for name, held in saved.items()})
+
+
+def _with_arrays(held: Any, convert: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:
+    """Return the same with all arrays converted, in a solver's state (a dataclass), in named tuples and in lists."""
+    if isinstance(held, np.ndarray):
+        return convert(held)
+    if isinstance(held, list):
+        return [_with_arrays(part, convert) for part in held]
+    if isinstance(held, tuple) and hasattr(held, "_fields"):
+        return type(held)(*(_with_arrays(part, convert) for part in held))
+    if is_dataclass(held) and not isinstance(held, type | BaseEstimator):
+        taken = copy(held)
+        for field in fields(held):
+            object.__setattr__(taken, field.name, _with_arrays(getattr(held, field.name), convert))
+        return taken
+    return held
+
+
+def _own(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that can be written, a record array where it has fields."""
+    writable = array if array.flags.writeable else array.copy()
+    return writable.view(np.recarray) if writable.dtype.names else writable
