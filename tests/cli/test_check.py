@@ -14,7 +14,7 @@ from mpu_bench.cli.app import app
 from mpu_bench.errors import ConfigError, StoreError
 from mpu_bench.report import checked, overview
 from mpu_bench.verdict import baseline, folders, regression
-from mpu_bench.verdict.cells import VERDICTS
+from mpu_bench.verdict.verdict import Verdict
 from oracles import made_up
 
 
@@ -132,4 +132,4 @@ def test_a_fresh_clone_is_checked_on_one_screen_with_the_counts_of_the_site(monk
     site = overview.by_table(map(overview.of_folder, folders.results_folders(Path("results"), profiles=False)))
     counts = overview.by_paper(site)[-1]
     (all_of_it,) = (line.split() for line in lines if line.split()[:2] == ["all", "all"])
-    assert list(map(int, all_of_it[2:])) == [counts[verdict] for verdict in VERDICTS if counts[verdict]]
+    assert list(map(int, all_of_it[2:])) == [counts[verdict] for verdict in Verdict if counts[verdict]]

@@ -134,12 +134,12 @@ def _cases(check: Check, strict: bool) -> Iterable[ET.Element]:
 
 
 def _with_numbers(cell: Cell) -> str:
-    numbers = f": published {cell.published:.6g}, measured {cell.measured:.6g}" if _has_numbers(cell) else ""
+    numbers = (
+        f": published {cell.published:.6g}, measured {cell.measured:.6g}"
+        if None not in (cell.published, cell.measured)
+        else ""
+    )
     return f"{verdict_text(cell)}{numbers}"
-
-
-def _has_numbers(cell: Cell) -> bool:
-    return cell.published is not None and cell.measured is not None
 
 
 def _plain(text: str) -> str:

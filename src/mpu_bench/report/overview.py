@@ -34,7 +34,7 @@ from mpu_bench.verdict.cells import (
 )
 from mpu_bench.verdict.claims import of_sentences
 from mpu_bench.verdict.folders import remark_text, solver_text, verdict_text
-from mpu_bench.verdict.points import Evidence
+from mpu_bench.verdict.points import NO_EVIDENCE, Evidence
 from mpu_bench.verdict.verdict import Verdict
 
 OVERVIEW = ("overview.md", "overview.csv")
@@ -47,8 +47,6 @@ _BESIDES = {  # what says nothing of a paper, in words
 }
 
 
-_NO_EVIDENCE = Evidence()
-
 Of = tuple[str, str, str]  #: a row of results: its dataset, its solver, its parameters as JSON
 
 
@@ -60,7 +58,7 @@ class ExperimentCells:
     experiment: str
     cells: Sequence[Cell]
     config: str = ""
-    evidence: Evidence = _NO_EVIDENCE
+    evidence: Evidence = NO_EVIDENCE
     explained: Sequence[Explained] = ()
     seconds: Mapping[Of, str] = field(default_factory=dict)
 
@@ -271,7 +269,6 @@ def markdown(tables: Sequence[PaperTable]) -> str:
     names = ["paper", "table", *Verdict, "explained"]
     headings = ["paper", "table", *(verdict.word for verdict in Verdict), "explained"]
     rows = [*overview_rows(tables), *by_paper(tables)]
-    lines = [[str(row[name] or "") for name in names] for row in rows]
-    text = tables_.markdown(Table(headings, lines, ""))
+    text = tables_.markdown(Table(headings, [[str(row[name] or "") for name in names] for row in rows], ""))
     apart = besides(tables)
     return f"{text}\n{apart}\n" if apart else text

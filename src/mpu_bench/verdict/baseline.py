@@ -29,7 +29,7 @@ from mpu_bench.results.store import ABOUT
 from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import comparison, regression
 from mpu_bench.verdict.cells import COLUMNS, RATIO, Cell
-from mpu_bench.verdict.points import Evidence
+from mpu_bench.verdict.points import NO_EVIDENCE, Evidence
 from mpu_bench.verdict.regression import Difference, Results
 from mpu_bench.verdict.verdict import Verdict
 
@@ -213,9 +213,6 @@ class Change:
     is_fault: bool
 
 
-_NO_EVIDENCE = Evidence()
-
-
 @dataclass(frozen=True)
 class Check:
     """A results folder beside print and beside what is kept of it.
@@ -238,7 +235,7 @@ class Check:
     cells: Sequence[Cell]
     paper: str = ""
     config: str = ""
-    evidence: Evidence = _NO_EVIDENCE
+    evidence: Evidence = NO_EVIDENCE
     explained: Sequence[Explained] = ()
     kept: Path | None = None
     exact: bool = False

@@ -68,6 +68,9 @@ class Evidence(NamedTuple):
         return Evidence([*self.runs, *other[0]], [*self.curves, *other[1]])
 
 
+NO_EVIDENCE = Evidence()
+
+
 _Row = TypeVar("_Row", bound=Record)
 _Value = TypeVar("_Value")
 _COLUMNS = {name: name for name in ("dataset", "solver", "kernel", "experiment")} | {"budget": "budget_vectors"}
