@@ -29,7 +29,11 @@ def add(path: Path, before: str, text: str) -> None:
 
 def call(place: Path, *arguments: str, code: int = 0, command: tuple[str, ...] = ("-m", "mpu_bench")) -> str:
     """Call the command line of the copy, or another program in it, and return what it prints."""
-    variables = os.environ | {"PYTHONPATH": f"{place / 'src'}{os.pathsep}{place / 'scripts'}", "COLUMNS": "200"}
+    variables = os.environ | {
+        "PYTHONPATH": f"{place / 'src'}{os.pathsep}{place / 'scripts'}",
+        "COLUMNS": "200",
+        "NUMBA_DISABLE_JIT": "1",
+    }
     done = subprocess.run(
         [sys.executable, *command, *arguments], cwd=place, env=variables, check=False, capture_output=True, text=True,
         timeout=300,

@@ -150,7 +150,7 @@ def _not_reproduced(cells: Sequence[Cell]) -> Iterator[str]:
 
 
 def _counted(found: Sequence[Cell], what: str, one: str, many: str) -> str:
-    return f"One {what} {one}" if len(found) == 1 else f"{len(found) or 'No'} {what}s {many}"
+    return f"One {what} {one}" if len(found) == 1 else f"{len(found) or 'No'} {what.replace(' or', 's or')}s {many}"
 
 
 def _differing(cell: Cell) -> tuple[str, ...]:
