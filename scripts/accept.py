@@ -34,7 +34,7 @@ HEAD = """# What this project came to
 
 Its own last numbers, which `mpu-bench check` holds later results to. `mpu-bench show`, `plot`, `report` and `export`
 read the folders here like any other. `scripts/accept.py` keeps a results folder here and writes this file. How many of
-the published values and ratios, and of the papers' sentences, the full runs give which verdict:
+the reported values and ratios, and of the papers' claims, the full runs give which verdict:
 """
 RUNS = "The runs behind it (what is without a result, and why, is in each `about.json`):"
 SHORT = "Of the ci profiles, which CI holds its runs to (judged only where nothing is cut):"

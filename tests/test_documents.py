@@ -40,6 +40,8 @@ def test_what_is_written_by_the_script_is_what_it_writes(document: ModuleType) -
     assert stale == [], "run python scripts/document.py"
     readme = README.read_text(encoding="utf-8")
     assert readme == document.readme(readme), "run python scripts/document.py"
+    verdicts = document.VERDICTS.read_text(encoding="utf-8")
+    assert verdicts == document.verdicts_page(verdicts), "run python scripts/document.py"
     marked = {page.removeprefix("docs/") for page, text in pages().items() if text.endswith(document.GENERATED)}
     assert marked == {path for path in written if path.endswith(".md")}
 

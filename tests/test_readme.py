@@ -147,7 +147,7 @@ def test_the_tutorial(tmp_path: Path, copies: Copies) -> None:
     assert "wine: 142 x 13, 36 test rows" in told["mpu-bench run wine.yaml"]
     assert "all 15 checks hold" in told["mpu-bench check-solver my_solver.py"]
     assert "my-solver" in told["mpu-bench run my_solver.yaml"]
-    assert "undecided (1 of 1 measured)" in told["mpu-bench check results/wine --all"]
+    assert "inconclusive (1 of 1 measured)" in told["mpu-bench check results/wine --all"]
 
 
 def test_the_first_program(tmp_path: Path) -> None:

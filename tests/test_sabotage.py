@@ -20,7 +20,7 @@ import pytest
 from mpu_bench.results.folder import open_results
 from mpu_bench.verdict import baseline, comparison
 from mpu_bench.verdict.cells import RATIO, Cell
-from mpu_bench.verdict.judge import NOT_JUDGED
+from mpu_bench.verdict.verdict import Verdict
 
 ROOT = Path(__file__).parents[1]
 CONFIG = """
@@ -112,8 +112,8 @@ PRINTED = "bpegasos-table1 row 3, usps, bpegasos random B=100, accuracy_percent"
             "nu: {relative: 0.005}",
             "nu: {relative: 0.5}",
             {
-                "sbp-table2 row 1, reuters-money-fx, smo, nu": "now agrees, baseline differs higher; measured is "
-                "the same: the rule, or print, is another"
+                "sbp-table2 row 1, reuters-money-fx, smo, nu": "now reproduced, baseline not reproduced higher; "
+                "measured is the same: the rule, or print, is another"
             },
         ),
         (
@@ -121,8 +121,8 @@ PRINTED = "bpegasos-table1 row 3, usps, bpegasos random B=100, accuracy_percent"
             "quantity: updates\n    against: update_bound   #",
             "quantity: update_bound\n    against: updates   #",
             {
-                "Theorem 1: no run needs more updates than (10) allows": "now refuted, baseline holds; measured is the "
-                "same: the rule, or print, is another"
+                "Theorem 1: no run needs more updates than (10) allows": "now contradicted, baseline supported; "
+                "measured is the same: the rule, or print, is another"
             },
         ),
     ],
@@ -178,7 +178,9 @@ def test_rows_of_another_machine_change_no_verdict_but_those_of_seconds(name: st
     changed = [cell for cell, old in zip(apart, before, strict=True) if cell != old]
     assert changed
     assert all(cell.kind == RATIO or cell.timed for cell in changed)
-    assert any(cell.verdict == NOT_JUDGED and "on another machine than those of" in cell.remark for cell in changed)
+    assert any(
+        cell.verdict == Verdict.NOT_COMPARABLE and "on another machine than those of" in cell.remark for cell in changed
+    )
     for each in ("nothing", "everything"):
         one = made_elsewhere(kept, tmp_path / each, lambda _, elsewhere=each == "everything": elsewhere)
         assert judged(one) == before

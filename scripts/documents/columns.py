@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from mpu_bench.quantities import DECLARED, RECORD_COLUMNS, Column, Quantity
-from mpu_bench.report.export import markdown_table
+from mpu_bench.report.tables import markdown_table
 from mpu_bench.verdict.cells import COLUMNS, Cell
 
 HEAD = """# What the results files hold
@@ -76,7 +76,7 @@ def _text() -> str:
     columns = [("column", "type", "meaning"), *((f"`{each.name}`", _type(each), each.help) for each in describing)]
     headings = ("quantity", "type", "unit", "in", "meaning")
     quantities = [headings, *map(_quantity_line, DECLARED.values())]
-    types = {"int": "integer", "float": "number", "str": "text"}
+    types = {"int": "integer", "float": "number", "str": "text", "Verdict": "text"}
     kinds = {each.name: types[str(each.type).partition(" ")[0]] for each in fields(Cell) if each.name in COLUMNS}
     judged = [("column", "type", "meaning"), *((f"`{name}`", kinds[name], OF_COMPARISON[name]) for name in COLUMNS)]
     own = [("column", "type", "meaning"), *((f"`{name}`", *told) for name, told in OF_TABLE.items())]
@@ -84,7 +84,7 @@ def _text() -> str:
         *(HEAD, "## Which run it is, and what became of it", "", markdown_table(columns)),
         *("## What is measured", "", markdown_table(quantities)),
         *("## What table.csv has besides", "", markdown_table(own)),
-        *("## What comparison.csv holds", "", "A row for each printed number and each claim.", ""),
+        *("## What comparison.csv holds", "", "A row for each reported value and each claim.", ""),
         markdown_table(judged),
     ]).rstrip() + "\n"  # fmt: skip
 

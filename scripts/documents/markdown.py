@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from mpu_bench.report.export import markdown_lines, markdown_table
+from mpu_bench.report.tables import Table, markdown, markdown_table
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -16,7 +16,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def words_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table of cells that are words: nothing in them is Markdown."""
-    return markdown_lines([list(headings), *([str(cell) for cell in row] for row in rows)])
+    return markdown(Table(headings, [[str(cell) for cell in row] for row in rows], ""))
 
 
 def code(text: str, language: str = "text") -> str:

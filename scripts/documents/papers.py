@@ -30,19 +30,19 @@ from mpu_bench.report.overview import PaperTable
 from mpu_bench.resources import config_names
 from mpu_bench.verdict import baseline
 from mpu_bench.verdict.baseline import Missing
-from mpu_bench.verdict.cells import COUNTED, VERDICTS, Cell
+from mpu_bench.verdict.cells import CLAIM, COUNTED, Cell
 from mpu_bench.verdict.folders import solver_text
-from mpu_bench.verdict.judge import DIFFERS, NOT_JUDGED, NOT_RUN, REFUTED, UNDECIDED, UNINFORMATIVE
+from mpu_bench.verdict.verdict import Verdict
 
 INDEX = """# The papers
 
-How many of the printed values and ratios, and of the papers' sentences, the full runs that are kept in
-`results/baseline` give which verdict; [Verdicts](../verdicts.md) says what each means, and how it is come to.
+Verdicts of the full runs in `results/baseline` on the values, ratios and claims of the papers;
+[Verdicts](../verdicts.md) says what each means and how it is reached.
 """
 SEE_ALSO = """
-Each page says what is reproduced, what differs or is refuted and what is known of why, how print is read here, and what
-has not been run, with the command that runs it. Every table as it was printed, with the measured numbers in it, and
-every figure are on the pages `results/site/index.html` of a checkout. `mpu-bench report results/baseline/*/` writes
+Each page says what is reproduced, what is not reproduced or contradicted and what is known of why, how print is read
+here, and what has not been run, with the command that runs it. Every table of a paper, with the measured values in it,
+and every figure are on the pages `results/site/index.html` of a checkout. `mpu-bench report results/baseline/*/` writes
 them, too.
 """
 
@@ -89,9 +89,9 @@ def experiments() -> dict[str, Experiment]:
 def overview_table(folder: str = "") -> str:
     """Return how many verdicts of each kind every paper has, with links to the papers' pages in a folder."""
     rows = [row for row in overview.by_paper(_tables()) if row["paper"] != "all"]
-    shown = [name for name in VERDICTS if any(row[name] for row in rows)]
+    shown = [verdict for verdict in Verdict if any(row[verdict] for row in rows)]
     lines = [(f"[{row['paper']}]({folder}{row['paper']}.md)", *(row[name] or "" for name in shown)) for row in rows]
-    return table(("paper", *shown), lines)
+    return table(("paper", *(verdict.word for verdict in shown)), lines)
 
 
 def _index(tables: Sequence[PaperTable]) -> str:
@@ -106,8 +106,8 @@ def _page(paper: str, written: dict[str, str], tables: Sequence[PaperTable]) -> 
         code(published.citation(paper), "bibtex"),
         f"Its solvers: {', '.join(f'[{name}](../solvers/{file_of(name)})' for name in written['solvers'].split())}.\n",
         *_reproduced(tables, found),
-        *_differs(cells),
-        *_refuted(paper, cells),
+        *_not_reproduced(cells),
+        *_contradicted(paper, cells),
         *_open(cells),
         *_read(written, found),
         *_not_run(paper, found),
@@ -129,25 +129,28 @@ def _reproduced(tables: Sequence[PaperTable], found: dict[str, Experiment]) -> I
     ]
     yield table(("config", "what it is", "runs with a result"), rows)
     counted = overview.overview_rows(tables)
-    shown = [name for name in VERDICTS if any(row[name] for row in counted)]
-    yield "Verdicts of the full runs, by printed table and for the sentences:\n"
-    yield table(("table", *shown), [(row["table"], *(row[name] or "" for name in shown)) for row in counted])
+    shown = [verdict for verdict in Verdict if any(row[verdict] for row in counted)]
+    yield "Verdicts of the full runs, by table, and for the claims:\n"
+    yield table(
+        ("table", *(verdict.word for verdict in shown)),
+        [(row["table"], *(row[name] or "" for name in shown)) for row in counted],
+    )
 
 
 def _share(about: dict[str, Any] | None) -> str:
     return "none" if about is None else f"{about['runs']:,} of {about['planned']:,}"
 
 
-def _differs(cells: Sequence[Cell]) -> Iterator[str]:
-    found = [cell for cell in cells if cell.verdict == DIFFERS]
-    yield f"## What differs\n\n{_counted(found, 'printed number', 'differs', 'differ')} from what is measured.\n"
+def _not_reproduced(cells: Sequence[Cell]) -> Iterator[str]:
+    found = [cell for cell in cells if cell.kind != CLAIM and cell.is_against]
+    yield f"## What is not reproduced\n\n{_counted(found, 'reported value', 'is', 'are')} not reproduced.\n"
     if found:
-        headings = ("table", "dataset", "solver", "what", "printed", "measured", "allowed", "it is", "why, if known")
+        headings = ("table", "dataset", "solver", "what", "reported", "measured", "allowed", "it is", "why, if known")
         yield words_table(headings, map(_differing, found))
 
 
 def _counted(found: Sequence[Cell], what: str, one: str, many: str) -> str:
-    return f"One {what} {one}" if len(found) == 1 else f"{len(found) or 'No'} {what}s {many}"
+    return f"One {what} {one}" if len(found) == 1 else f"{len(found) or 'No'} {what.replace(' or', 's or')}s {many}"
 
 
 def _differing(cell: Cell) -> tuple[str, ...]:
@@ -162,10 +165,10 @@ def _why(cell: Cell) -> str:
     return f"{cell.explained} ({cell.evidence})" if cell.explained else ""
 
 
-def _refuted(paper: str, cells: Sequence[Cell]) -> Iterator[str]:
-    found = [cell for cell in cells if cell.verdict == REFUTED]
+def _contradicted(paper: str, cells: Sequence[Cell]) -> Iterator[str]:
+    found = [cell for cell in cells if cell.kind == CLAIM and cell.is_against]
     quoted = {each.name: each for each in sentences(paper)}
-    yield f"## What is refuted\n\n{_counted(found, 'sentence', 'is', 'are')} contradicted by what is measured.\n"
+    yield f"## What is contradicted\n\n{_counted(found, 'claim', 'is', 'are')} contradicted by what is measured.\n"
     for cell in found:
         sentence = quoted.get(cell.sentence)
         yield f"- **{_upper(cell.column)}.**"
@@ -185,16 +188,13 @@ def _plain(text: str) -> str:
     return text.replace("<", "&lt;").replace("*", "\\*").rstrip(".")
 
 
-_OPEN = {
-    UNDECIDED: "undecided: the runs are too few to tell",
-    UNINFORMATIVE: "uninformative: a classifier that always gives the same answer does as well",
-    NOT_JUDGED: "not judged: seconds of two machines, or disturbed ones",
-}
-
-
 def _open(cells: Sequence[Cell]) -> Iterator[str]:
     counts = Counter(cell.verdict for cell in cells)
-    found = [f"- {counts[verdict]} {words}" for verdict, words in _OPEN.items() if counts[verdict]]
+    found = [
+        f"- {count} {verdict.word}: {verdict.meaning}"
+        for verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_INFORMATIVE, Verdict.NOT_COMPARABLE)
+        if (count := counts[verdict])
+    ]
     if found:
         yield "## What is open\n"
         yield "\n".join(found) + "\n"
@@ -222,8 +222,8 @@ def _not_run(paper: str, found: dict[str, Experiment]) -> Iterator[str]:
         yield "Every run of its configs has a result.\n"
         return
     cells = [cell for each in _tables() if each.paper == paper for cell in each.cells if cell.kind in COUNTED]
-    missing = [cell for cell in cells if cell.verdict == NOT_RUN]
-    yield f"{_counted(missing, 'printed number or sentence', 'has', 'have')} no measured number so far. Missing are:\n"
+    missing = [cell for cell in cells if cell.verdict == Verdict.NOT_RUN]
+    yield f"{_counted(missing, 'reported value or claim', 'has', 'have')} no measured value so far. Missing are:\n"
     yield table(("config", "dataset", "runs without a result", "why", "download"), rows)
 
 

@@ -421,6 +421,11 @@ class Record:
         """Whether it has a result."""
         return self.status in FINISHED
 
+    @property
+    def pair(self) -> tuple[str, int | None]:
+        """The split and the seed, by which runs of two solvers are paired."""
+        return self.split or "", self.seed
+
     def value(self, name: str) -> Any:
         """Return the value of a column, or of a quantity that follows; None where there is none of this name."""
         return getattr(self, name, None)

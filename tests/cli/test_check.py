@@ -14,7 +14,7 @@ from mpu_bench.cli.app import app
 from mpu_bench.errors import ConfigError, StoreError
 from mpu_bench.report import checked, overview
 from mpu_bench.verdict import baseline, folders, regression
-from mpu_bench.verdict.cells import VERDICTS
+from mpu_bench.verdict.verdict import Verdict
 from oracles import made_up
 
 
@@ -49,7 +49,7 @@ def test_a_change_is_a_failure(results: Path) -> None:
     assert done.exit_code == 1
     words = " ".join(done.output.split())
     assert "adult sbp seed=0 test error, %: now 20, baseline 15, +5 points" in words
-    assert "now undecided higher, baseline agrees" in words
+    assert "now inconclusive higher, baseline reproduced" in words
     assert "2 runs and 1 verdict have changed" in words
 
 
@@ -103,7 +103,8 @@ def test_junit_is_a_case_for_each_run_and_verdict(results: Path) -> None:
     assert {case.get("classname") for case in same} >= {"made-up.runs", "made-up.value", "made-up.claim"}
     _, failures = suite("--strict")
     assert failures == {
-        "sbp-runtime row 1, adult, libsvm, test_error_percent": "differs (higher, worse): published 14.9, measured 16"
+        "sbp-runtime row 1, adult, libsvm, test_error_percent": "not reproduced (higher, worse): "
+        "published 14.9, measured 16"
     }
     _, failures = suite(changed(results))
     assert failures["adult sbp seed=0"] == "test error, %: now 20, baseline 15, +5 points"
@@ -131,4 +132,4 @@ def test_a_fresh_clone_is_checked_on_one_screen_with_the_counts_of_the_site(monk
     site = overview.by_table(map(overview.of_folder, folders.results_folders(Path("results"), profiles=False)))
     counts = overview.by_paper(site)[-1]
     (all_of_it,) = (line.split() for line in lines if line.split()[:2] == ["all", "all"])
-    assert list(map(int, all_of_it[2:])) == [counts[verdict] for verdict in VERDICTS if counts[verdict]]
+    assert list(map(int, all_of_it[2:])) == [counts[verdict] for verdict in Verdict if counts[verdict]]

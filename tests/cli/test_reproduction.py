@@ -100,7 +100,7 @@ def test_a_run_that_fails_is_exit_code_1_and_a_verdict_never(shipped_configs: Pa
     (shipped_configs / "broken.yaml").unlink()
     code, told = reproduce("--paper", "mpu-2010")
     assert code == 0
-    assert "refuted" in told
+    assert "contradicted" in told
     assert "dcd has an objective" in told
     path.write_text(
         f"name: mpu-fails\npaper: mpu-2010\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\n"

@@ -18,6 +18,7 @@ from mpu_bench.experiment.runner import Todo
 from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.verdict.cells import Cell
 from mpu_bench.verdict.regression import Difference, Fault, Results
+from mpu_bench.verdict.verdict import Verdict
 from records import record
 
 #: texts, each with what is shown of it
@@ -67,7 +68,7 @@ def test_every_table_shows_names_and_reasons_as_words(text: str, shown: str) -> 
     table.print_table([made_up], [], terminal)
     for line in table.remarks([made_up], [], []):
         terminal.tell(line)
-    cell = Cell("value", text, 1, text, text, column=text, verdict="differs", remark=text)
+    cell = Cell("value", text, 1, text, text, column=text, verdict=Verdict.NOT_REPRODUCED, remark=text)
     verdicts.print_cells(text, [cell], True, terminal)
     none = Results(text, [], [])  # type: ignore[arg-type]
     verdicts.print_differences(none, none, [Difference(text, Record(), (Fault(text),), None)], terminal)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import csv
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from extended import ROOT, add, call, copied
+
 ENTRY = """\
     weights_norm: float | None = _measured(
         "length of the weights", title="length of w", format=".3f", in_curves=True, on_page=18, in_terminal=16,
@@ -65,32 +62,14 @@ solvers: [measuring, other, inventing]
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copy the project, add one entry, and run solvers of which one measures it and one what nobody has declared."""
     place = tmp_path_factory.mktemp("copy")
-    for name in ("configs", "datasets", "results"):
-        (place / name).symlink_to(ROOT / name)
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "src", place / "src", ignore=ignored)
-    shutil.copytree(ROOT / "scripts", place / "scripts", ignore=ignored)
-    path = place / "src" / "mpu_bench" / "quantities.py"
-    text, before = path.read_text("utf-8"), "    overhead_seconds: float | None"
-    assert text.count(before) == 1
-    path.write_text(text.replace(before, ENTRY + before), encoding="utf-8")
+    package = copied(place)
+    add(package / "quantities.py", "    overhead_seconds: float | None", ENTRY)
     more = {"measuring": ', others={"weights_norm": 5.0}', "other": "", "inventing": ', others={"beauty": 5.0}'}
     for name, words in more.items():
         (place / f"{name}.py").write_text(SOLVER.format(name=name, more=words), encoding="utf-8")
     (place / "toys.yaml").write_text(CONFIG, encoding="utf-8")
     assert call(place, "run", "toys.yaml", "--results", "out", "--data", "data", code=1)
     return place
-
-
-def call(place: Path, *arguments: str, code: int = 0, command: tuple[str, ...] = ("-m", "mpu_bench")) -> str:
-    """Call the command line of the copy, or another program in it, and return what it prints."""
-    variables = os.environ | {"PYTHONPATH": f"{place / 'src'}{os.pathsep}{place / 'scripts'}", "COLUMNS": "200"}
-    done = subprocess.run(
-        [sys.executable, *command, *arguments], cwd=place, env=variables, check=False, capture_output=True, text=True,
-        timeout=300,
-    )  # fmt: skip
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout
 
 
 def rows(place: Path, name: str) -> list[dict[str, str]]:

@@ -288,7 +288,7 @@ def targets() -> list[Target]:
                 "mpu_bench.verdict.folders",
                 "mpu_bench.report.figure_data",
                 "mpu_bench.report.figure_parts",
-                "mpu_bench.report.table_figures",
+                "mpu_bench.report.figures_by_row",
             ),
             0.5,
             of_json,

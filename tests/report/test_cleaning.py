@@ -11,13 +11,14 @@ from pathlib import Path
 import filelock
 import pytest
 
+from mpu_bench.config.drawings import KINDS
 from mpu_bench.errors import StoreError
-from mpu_bench.report import cleaning, csv_files, figure_data, figures
+from mpu_bench.report import cleaning, csv_files, figures
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import FILE, LOCK
 from oracles import made_up
 
-FIGURE = f"{figure_data.NAMES[0]}.svg"
+FIGURE = f"{KINDS[0]}.svg"
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
     with open_results(made) as results:
         csv_files.write(results)
     (made / "figures").mkdir()
-    for name in (*(f"{figure_data.NAMES[0]}.{form}" for form in figures.FORMS), f".{FIGURE}.0123abcd"):
+    for name in (*(f"{KINDS[0]}.{form}" for form in figures.FORMS), f".{FIGURE}.0123abcd"):
         (made / "figures" / name).touch()
     for name in (f"{FILE}-journal", ".runs.csv.0123abcd", LOCK):
         (made / name).touch()

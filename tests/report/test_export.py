@@ -8,8 +8,9 @@ import pytest
 
 from mpu_bench import published
 from mpu_bench.errors import ConfigError, StoreError
-from mpu_bench.report import export, printed
+from mpu_bench.report import export, printed, tables
 from mpu_bench.verdict.cells import Cell
+from mpu_bench.verdict.verdict import Verdict
 from oracles import made_up
 
 
@@ -49,22 +50,28 @@ def test_numbers_are_written_as_their_quantities_say(tmp_path):
     assert "| 15.00 |" in text
 
 
+def markdown(headings, *rows):
+    return tables.markdown(tables.Table(headings, rows, "l" * len(headings)))
+
+
+def latex(sides, headings, *rows):
+    return tables.latex(tables.Table(headings, rows, sides))
+
+
 def test_words_in_markdown_are_words():
-    text = export.markdown_lines(
-        [["a"], ["<script>alert(1)</script>"], ["x|y\nz"], ["[a](http://b) `c` *d* _e_ f_g"], ["\\|"]]
-    )
+    text = markdown(["a"], ["<script>alert(1)</script>"], ["x|y\nz"], ["[a](http://b) `c` *d* _e_ f_g"], ["\\|"])
     assert text.splitlines()[2:] == [
         "| &lt;script&gt;alert(1)&lt;/script&gt; |",
         r"| x\|y z |",
         r"| \[a\](http://b) \`c\` \*d\* \_e\_ f_g |",
         r"| \\\| |",
     ]
-    assert "\x1b" not in export.markdown_lines([["a"], ["\x1b[31m"]])
+    assert "\x1b" not in markdown(["a"], ["\x1b[31m"])
 
 
 def test_words_in_latex_are_words():
     cells = [["a"], [r"\input{/etc/passwd}"], ["$x$ 5% #1 a_b & c~d^e"], ["[2cm]"], ["*"], ["a<b>|\n\x1b"]]
-    lines = export.latex_lines(cells, "l").splitlines()[4:-2]
+    lines = latex("l", *cells).splitlines()[4:-2]
     assert lines == [
         r"\textbackslash{}input\{/etc/passwd\} \\",
         r"\$x\$ 5\% \#1 a\_b \& c\~{}d\^{}e \\",
@@ -75,24 +82,24 @@ def test_words_in_latex_are_words():
 
 
 def test_long_words_in_latex_are_paragraphs_and_long_tables_go_over_pages():
-    short = export.latex_lines([["a", "b", "c"], ["x", "", "1"]], "llr")
+    short = latex("llr", ["a", "b", "c"], ["x", "", "1"])
     assert short.splitlines()[0] == r"\begin{tabular}{lr}"  # without what says nothing
-    long = export.latex_lines([["a", "b"], *[["x", "many words " * 20]] * 46], "ll")
+    long = latex("ll", ["a", "b"], *[["x", "many words " * 20]] * 46)
     assert r"\begin{longtable}{l>{\raggedright\arraybackslash}p{0.28\linewidth}}" in long
     assert long.count(r"\endhead") == 1
-    assert export.latex_lines([["a", "b"]], "lr").startswith(r"\begin{tabular}{lr}")
+    assert latex("lr", ["a", "b"]).startswith(r"\begin{tabular}{lr}")
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
 def test_latex_is_compiled(tmp_path):
     words = [r"\input{/etc/passwd}", "$x$ 5% #1 a_b & c~d^e [2cm]", "* a<b>| ± † ñ é"]
-    tables = [
+    written = [
         export.export(made_up.results(tmp_path), "tex", None),
-        export.latex_lines([["many words, %", *words], *[["1", *words]] * 50], "rlll"),
+        latex("rlll", ["many words, %", *words], *[["1", *words]] * 50),
         *(printed.latex(table) for table in map(_printed_table, published.names())),
     ]
     packages = r"\documentclass{article}\usepackage{array,booktabs,longtable}"
-    body = "\n\n".join(tables)
+    body = "\n\n".join(written)
     (tmp_path / "all.tex").write_text(f"{packages}\\begin{{document}}\n{body}\n\\end{{document}}\n", "utf-8")
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "-no-shell-escape", "all.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, text=True, errors="replace")
@@ -101,7 +108,9 @@ def test_latex_is_compiled(tmp_path):
 
 
 def _printed_table(name):
-    cell = Cell("value", name, 1, "a_b", "mpu", "100", column="objective", measured=80.44, count=5, verdict="agrees")
+    cell = Cell(
+        "value", name, 1, "a_b", "mpu", "100", column="objective", measured=80.44, count=5, verdict=Verdict.REPRODUCED
+    )
     return printed.table(name, [cell], str)
 
 
@@ -126,7 +135,7 @@ def made_up_folder(tmp_path_factory):
 
 def test_numbers_in_latex_are_numbers():
     cells = ["1.16e+08 ±7.6e+04", "2.3e-05", "-1e+100", "12 ±3", "e", "sbp e", "11434.5"]
-    assert [export.latex_text(cell) for cell in cells] == [
+    assert [tables.latex_text(cell) for cell in cells] == [
         r"$1.16 \times 10^{8} \pm 7.6 \times 10^{4}$",
         r"$2.3 \times 10^{-5}$",
         r"$-1 \times 10^{100}$",

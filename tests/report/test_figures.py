@@ -5,7 +5,7 @@ import pytest
 
 from mpu_bench.config.drawings import Drawing
 from mpu_bench.errors import ConfigError, StoreError
-from mpu_bench.report import curve_figures, figure_data, figures
+from mpu_bench.report import figure_data, figures, figures_along
 from mpu_bench.verdict.rank_tests import critical_difference
 from oracles import made_up
 from records import summaries
@@ -31,7 +31,7 @@ def drawn(rows, curves, *drawings, **options):
 
 
 def axes(curves):
-    return curve_figures.axes(summaries(curves))
+    return figures_along.axes(summaries(curves))
 
 
 CURVES = [

@@ -4,8 +4,11 @@ from dataclasses import replace
 
 from mpu_bench.report import overview
 from mpu_bench.verdict.cells import Cell
+from mpu_bench.verdict.verdict import Verdict
 
-RATIO = Cell("ratio", "mpu-table1", 1, "adult", "mpu", column="seconds", over="dcd", verdict="agrees", count=1)
+RATIO = Cell(
+    "ratio", "mpu-table1", 1, "adult", "mpu", column="seconds", over="dcd", verdict=Verdict.REPRODUCED, count=1
+)
 NOT_RUN = Cell("ratio", "mpu-table1", 2, "web", "mpu", column="seconds", remark="not here", is_elsewhere=True)
 
 
@@ -16,7 +19,7 @@ def of(paper: str, name: str, *cells: Cell) -> overview.ExperimentCells:
 
 def test_cells_of_several_experiments_come_together() -> None:
     found = overview.by_table([
-        of("sbp-2012", "sbp-figure9-ci", Cell("claim", column="SBP is below", verdict="refuted")),
+        of("sbp-2012", "sbp-figure9-ci", Cell("claim", column="SBP is below", verdict=Verdict.CONTRADICTED)),
         of("mpu-2010", "mpu-table1", RATIO, NOT_RUN),
         of("mpu-2010", "mpu-else", replace(NOT_RUN, row=1), replace(NOT_RUN, remark="timeout")),
     ])  # fmt: skip
@@ -35,13 +38,13 @@ def test_what_says_nothing_of_a_paper_is_counted_apart() -> None:
         of("mpu-2010", "mpu-table1", replace(RATIO, kind="fact"), replace(RATIO, kind="set", row=2), RATIO)
     ])  # fmt: skip
     assert overview.overview_rows(tables)[0]["agrees"] == 1
-    assert "sizes of datasets (1 of 1 agree), numbers that the configs set (1)" in overview.besides(tables)
+    assert "sizes of datasets (1 of 1 reproduced), numbers that the configs set (1)" in overview.besides(tables)
 
 
 def test_a_printed_number_counts_once_for_the_experiment_of_its_table():
     cell = Cell("value", "fw-table2", 1, "a1a", "cvm", column="accuracy_percent", published=83.5, measured=83.4,
-                count=5, verdict="agrees")  # fmt: skip
-    tuned = replace(cell, measured=80.0, verdict="differs")
+                count=5, verdict=Verdict.REPRODUCED)  # fmt: skip
+    tuned = replace(cell, measured=80.0, verdict=Verdict.NOT_REPRODUCED)
     tables = overview.by_table([
         overview.ExperimentCells("frank-wolfe-2012", "fw-tuning", [tuned], "fw-tuning"),
         overview.ExperimentCells("frank-wolfe-2012", "fw-table2", [cell], "fw-table2"),

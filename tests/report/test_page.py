@@ -17,6 +17,7 @@ from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import Store
 from mpu_bench.verdict import baseline
 from mpu_bench.verdict.cells import Cell
+from mpu_bench.verdict.verdict import Verdict
 from oracles import made_up
 
 CELL = Cell("value", column="nu", published=1.0, measured=1.0, count=1)
@@ -52,15 +53,20 @@ def test_every_row_says_how_to_repeat_it(written):
 
 def test_a_sentence_says_what_came_of_it(written):
     assert re.search(r'<p class="headline">(Of \d+ |1 printed number|1 sentence)', written.read_text())
-    numbers = [replace(CELL, verdict=verdict) for verdict in ("agrees", "agrees", "undecided", "differs", "not run")]
-    explained = replace(CELL, verdict="differs", explained="why")
-    claims = [replace(CELL, kind="claim", verdict=verdict) for verdict in ("holds", "refuted", "not run")]
+    numbers = [
+        replace(CELL, verdict=verdict)
+        for verdict in map(Verdict, ("agrees", "agrees", "undecided", "differs", "not run"))
+    ]
+    explained = replace(CELL, verdict=Verdict.NOT_REPRODUCED, explained="why")
+    claims = [replace(CELL, kind="claim", verdict=verdict) for verdict in map(Verdict, ("holds", "refuted", "not run"))]
     assert page.headline([*numbers, explained, *claims]) == (
-        "Of 5 printed numbers that were judged, 2 agree, 1 is undecided, 2 differ (1 explained). "
-        "Of 2 sentences that were judged, 1 holds, 1 is refuted."
+        "Of 5 reported values that were judged, 2 reproduced, 2 not reproduced (1 explained), 1 inconclusive. "
+        "Of 2 claims that were judged, 1 supported, 1 contradicted."
     )
-    assert page.headline(claims[:1]) == "1 sentence was judged: 1 holds."
-    assert page.headline([numbers[4], claims[2], replace(CELL, kind="ratio", verdict="not judged")]).startswith("None")
+    assert page.headline(claims[:1]) == "1 claim was judged: 1 supported."
+    assert page.headline(
+        [numbers[4], claims[2], replace(CELL, kind="ratio", verdict=Verdict.NOT_COMPARABLE)]
+    ).startswith("None")
 
 
 def test_of_how_many_machines_seconds_are_is_said(tmp_path):
@@ -136,8 +142,8 @@ def test_nothing_that_is_published_names_the_user_or_a_secret(tmp_path, monkeypa
 def test_numbers_that_differ_are_as_many_as_are_counted(tmp_path):
     kept = [BASELINE / "sbp-table2", BASELINE / "sbp-table2-ci", BASELINE / "sbp-runtime"]
     text = page.write(kept, tmp_path / "page").read_text()
-    (listed,) = re.findall(r'aria-label="Numbers that differ">(.*?)</section>', text, re.S)
-    (counted,) = re.findall(r"printed numbers? that were judged, .*?(\d+) differs?\b", text)
+    (listed,) = re.findall(r'aria-label="Values that are not reproduced">(.*?)</section>', text, re.S)
+    (counted,) = re.findall(r"reported values? that were judged, .*?(\d+) not reproduced\b", text)
     assert listed.count("<tr><td") == int(counted)
 
 

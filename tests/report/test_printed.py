@@ -8,9 +8,10 @@ import pytest
 from mpu_bench import published
 from mpu_bench.report import printed
 from mpu_bench.verdict.cells import Cell
+from mpu_bench.verdict.verdict import Verdict
 
 VALUE = Cell("value", "bpegasos-table1", 2, "usps", "projectron++", "100", column="accuracy_percent", published=81.1,
-             measured=80.44, measured_std=1.234, count=5, verdict="agrees")  # fmt: skip
+             measured=80.44, measured_std=1.234, count=5, verdict=Verdict.REPRODUCED)  # fmt: skip
 
 
 def no_seconds(_cell):
@@ -41,20 +42,22 @@ def test_every_number_of_print_stands_in_its_table_once(name):
 
 
 def test_a_cell_has_the_measured_number_with_its_verdict():
-    other = replace(VALUE, measured=70.0, verdict="differs")
+    other = replace(VALUE, measured=70.0, verdict=Verdict.NOT_REPRODUCED)
     table = printed.table("bpegasos-table1", [VALUE], no_seconds, [("tuned", other)])
     entry = next(entry for entry in table.lines[0] if entry is not None and entry.printed == "81.1 ±3.2")
     assert [(each.text, each.verdict, each.experiment) for each in entry.measured] == [
-        ("80.44 ±1.23", "agrees", ""),
-        ("70 ±1.23", "differs", "tuned"),
+        ("80.44 ±1.23", Verdict.REPRODUCED, ""),
+        ("70 ±1.23", Verdict.NOT_REPRODUCED, "tuned"),
     ]
 
 
 def test_seconds_stand_beside_their_ratio():
     ratio = Cell("ratio", "mpu-table2", 1, "adult", "mpu", column="seconds", over="dcd", published=0.5, measured=0.94,
-                 count=5, verdict="agrees")  # fmt: skip
+                 count=5, verdict=Verdict.REPRODUCED)  # fmt: skip
     table = printed.table("mpu-table2", [ratio], lambda _cell: "0.021")
-    assert table.lines[0][1].measured == (printed.Measured("0.021", "agrees", "agrees: 0.94 of dcd's, printed 0.5"),)
+    assert table.lines[0][1].measured == (
+        printed.Measured("0.021", Verdict.REPRODUCED, "reproduced: 0.94 of dcd's, printed 0.5"),
+    )
 
 
 @pytest.mark.parametrize("name", published.names())

@@ -13,15 +13,22 @@ from mpu_bench.results.store import Store
 from mpu_bench.verdict import baseline, comparison
 from mpu_bench.verdict.cells import Cell
 from mpu_bench.verdict.regression import Difference, Fault
+from mpu_bench.verdict.verdict import Verdict
 from oracles import made_up
 
 ROOT = Path(__file__).parents[2]
 KEPT = Cell(
     "value", "sbp-runtime", 4, "adult", "sbp", column="test_error_percent", published=15.0, measured=15.1, count=5,
-    verdict="agrees",
+    verdict=Verdict.REPRODUCED,
 )  # fmt: skip
 CLAIM = Cell(
-    "claim", column="SBP errs less", sentence="sbp-errs-less", count=3, verdict="holds", points=3, points_measured=3
+    "claim",
+    column="SBP errs less",
+    sentence="sbp-errs-less",
+    count=3,
+    verdict=Verdict.SUPPORTED,
+    points=3,
+    points_measured=3,
 )
 SAME = Difference("adult sbp seed=0", Record(dataset="adult", solver="sbp"), (), 1.0)
 ROUNDED = replace(SAME, is_other=True)
@@ -109,7 +116,7 @@ def test_a_folder_is_held_to_what_is_kept_of_it(tmp_path):
     assert other.has_changed
     assert [[fault[1:3] for fault in run.faults] for run in other.runs] == [[("20", "15")], [("21", "16")]]
     assert [(each.cell.solver, each.words) for each in other.changes] == [
-        ("sbp", "now undecided higher, baseline agrees")
+        ("sbp", "now inconclusive higher, baseline reproduced")
     ]
 
 
@@ -137,14 +144,14 @@ def test_equal_verdicts_are_no_change():
 @pytest.mark.parametrize(
     ("now", "run", "exact", "fault"),
     [
-        ({"verdict": "differs", "direction": "higher"}, SAME, False, True),
-        ({"verdict": "differs", "direction": "higher", "measured": 16.0}, ROUNDED, False, False),
-        ({"verdict": "differs", "direction": "higher", "measured": 16.0}, ROUNDED, True, True),
-        ({"verdict": "differs", "direction": "higher", "measured": 16.0}, BROKEN, False, True),
-        ({"verdict": "undecided", "count": 2, "measured": 16.0}, ROUNDED, True, False),
+        ({"verdict": Verdict.NOT_REPRODUCED, "direction": "higher"}, SAME, False, True),
+        ({"verdict": Verdict.NOT_REPRODUCED, "direction": "higher", "measured": 16.0}, ROUNDED, False, False),
+        ({"verdict": Verdict.NOT_REPRODUCED, "direction": "higher", "measured": 16.0}, ROUNDED, True, True),
+        ({"verdict": Verdict.NOT_REPRODUCED, "direction": "higher", "measured": 16.0}, BROKEN, False, True),
+        ({"verdict": Verdict.INCONCLUSIVE, "count": 2, "measured": 16.0}, ROUNDED, True, False),
         ({"kind": "set"}, SAME, False, True),
         ({"published": 15.1}, SAME, False, True),
-        ({"verdict": "not run", "measured": None}, SAME, False, True),
+        ({"verdict": Verdict.NOT_RUN, "measured": None}, SAME, False, True),
     ],
     ids=["another rule", "other rounding", "same machine", "a run has changed", "fewer runs", "another kind",
          "another print", "no longer measured"],
@@ -154,26 +161,32 @@ def test_a_verdict_that_is_another_is_a_fault_unless_rounding_or_fewer_runs_acco
 
 
 def test_a_claim_that_is_refuted_later_is_a_change():
-    refuted = replace(CLAIM, verdict="refuted", contradicted=1)
-    assert changes([refuted], [CLAIM], BROKEN) == [("now refuted, baseline holds", True)]
+    refuted = replace(CLAIM, verdict=Verdict.CONTRADICTED, contradicted=1)
+    assert changes([refuted], [CLAIM], BROKEN) == [("now contradicted, baseline supported", True)]
     assert changes([refuted], [CLAIM], ROUNDED) == [
-        ("now refuted, baseline holds; by the other machine's rounding", False)
+        ("now contradicted, baseline supported; by the other machine's rounding", False)
     ]
     partly = replace(refuted, points_measured=2)
     assert changes([partly], [CLAIM]) == [
-        ("now refuted, baseline holds; now of 2 of 3 points, baseline of 3 of 3 points", False)
+        ("now contradicted, baseline supported; now of 2 of 3 points, baseline of 3 of 3 points", False)
     ]  # fmt: skip
 
 
 def test_seconds_change_with_the_machine_and_the_hour():
     ratio, timed = replace(KEPT, kind="ratio", column="seconds", over="dcd"), replace(CLAIM, timed=1)
-    assert changes([replace(ratio, verdict="differs"), replace(timed, verdict="refuted")], [ratio, timed]) == []
+    assert (
+        changes(
+            [replace(ratio, verdict=Verdict.NOT_REPRODUCED), replace(timed, verdict=Verdict.CONTRADICTED)],
+            [ratio, timed],
+        )
+        == []
+    )
 
 
 def test_what_is_judged_for_the_first_time_or_no_more_is_a_change():
     assert changes([KEPT, CLAIM], [KEPT]) == [("the baseline has no verdict on it", True)]
-    assert changes([KEPT], [KEPT, CLAIM]) == [("now without a verdict, baseline holds", True)]
-    not_run = replace(KEPT, verdict="not run", measured=None, count=0)
+    assert changes([KEPT], [KEPT, CLAIM]) == [("now without a verdict, baseline supported", True)]
+    not_run = replace(KEPT, verdict=Verdict.NOT_RUN, measured=None, count=0)
     assert changes([not_run], [KEPT]) == changes([KEPT], [not_run]) == []  # a part of the runs is no change
     assert changes([replace(KEPT, parameters='{"C": 2}')], [not_run]) == []
 

@@ -9,8 +9,8 @@ import pytest
 
 from mpu_bench.config.rules import Claim
 from mpu_bench.verdict.claims import of_claims
-from mpu_bench.verdict.judge import HOLDS
 from mpu_bench.verdict.points import Evidence
+from mpu_bench.verdict.verdict import Verdict
 from records import records
 
 BOTH = {"quantity": "train_seconds", "each": {"dataset": ["a", "b"]}}
@@ -45,7 +45,7 @@ def test_seconds_of_several_versions_are_told(
     (cell,) = of_claims(
         [Claim.model_validate({"claim": "fw is faster", "statement": statement})], Evidence(records(rows), [])
     )
-    assert (cell.verdict, cell.remark) == (HOLDS, said)
+    assert (cell.verdict, cell.remark) == (Verdict.SUPPORTED, said)
 
 
 def test_counts_are_of_any_version() -> None:

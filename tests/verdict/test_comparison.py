@@ -9,10 +9,10 @@ import pytest
 from mpu_bench import published
 from mpu_bench.config.rules import Judging
 from mpu_bench.results.folder import open_results
-from mpu_bench.verdict import comparison, judge
+from mpu_bench.verdict import comparison
 from mpu_bench.verdict.cells import CLAIM, FACT, RATIO, RECOMPUTED, SET, VALUE, count_verdicts
-from mpu_bench.verdict.judge import AGREES, DIFFERS, HOLDS, NOT_JUDGED, NOT_RUN, UNDECIDED, UNINFORMATIVE
 from mpu_bench.verdict.points import Evidence
+from mpu_bench.verdict.verdict import Verdict
 from oracles import made_up
 from records import records, summaries
 
@@ -39,11 +39,14 @@ def test_every_printed_number_has_a_row_whatever_was_run():
     printed = published.table("mpu-table1")
     datasets = {each["dataset"] for each in printed}
     assert len(cells) == 2 * len(printed) + 2 * len(datasets)  # objective and seconds; n and d
-    assert {cell.verdict for cell in cells} == {NOT_RUN}
+    assert {cell.verdict for cell in cells} == {Verdict.NOT_RUN}
     assert all(cell.remark for cell in cells)
 
 
-@pytest.mark.parametrize(("objective", "verdict"), [(11434.4, AGREES), (11435.5, AGREES), (11436, UNDECIDED)])
+@pytest.mark.parametrize(
+    ("objective", "verdict"),
+    [(11434.4, Verdict.REPRODUCED), (11435.5, Verdict.REPRODUCED), (11436, Verdict.INCONCLUSIVE)],
+)
 def test_an_objective_is_held_to_the_accuracy_that_the_paper_asks_for(objective, verdict):
     cell = judged([row("adult", "mpu", objective=objective)], published="mpu-table1")["adult", "mpu", "objective"]
     assert (cell.kind, cell.verdict) == (VALUE, verdict)
@@ -57,57 +60,57 @@ def test_a_difference_says_which_way_and_whether_that_is_better():
          | {"kernel": "gaussian(sigma2=0.5)"}],
         published="sbp-table2",
     )["reuters-money-fx", "smo", "nu"]  # fmt: skip
-    assert (nu.verdict, nu.direction, nu.judged) == (DIFFERS, "higher", "")
+    assert (nu.verdict, nu.direction, nu.judged) == (Verdict.NOT_REPRODUCED, "higher", "")
     merging = row("usps", "bpegasos", 100, 7291, 5, {"maintenance": "merging"}, test_accuracy_percent=80.0,
                   test_accuracy_percent_std=0.2)  # fmt: skip
     cell = judged([merging], published="bpegasos-table1")["usps", "bpegasos", "accuracy_percent"]
-    assert (cell.verdict, cell.direction, cell.judged) == (DIFFERS, "lower", "worse")
+    assert (cell.verdict, cell.direction, cell.judged) == (Verdict.NOT_REPRODUCED, "lower", "worse")
     assert (cell.published_std, cell.published_runs) == (0.2, 5)
 
 
 def test_facts_of_the_data_are_to_be_met_and_are_no_values():
     found = judged([row("adult", "mpu", n=32560)], published="mpu-table1")
-    assert (found["adult", "", "d"].kind, found["adult", "", "d"].verdict) == (FACT, AGREES)
-    assert found["adult", "", "n"].verdict == DIFFERS
-    assert count_verdicts(list(found.values()))[AGREES] == 0
+    assert (found["adult", "", "d"].kind, found["adult", "", "d"].verdict) == (FACT, Verdict.REPRODUCED)
+    assert found["adult", "", "n"].verdict == Verdict.NOT_REPRODUCED
+    assert count_verdicts(list(found.values()))[Verdict.REPRODUCED] == 0
 
 
 def test_what_a_card_expects_is_no_fact():
     found = judged([row("adult", "mpu", count=0)], published="mpu-table1")["adult", "", "n"]
-    assert (found.verdict, found.remark) == (NOT_RUN, "the data are not here")
+    assert (found.verdict, found.remark) == (Verdict.NOT_RUN, "the data are not here")
 
 
 def test_a_part_of_the_data_answers_nothing():
     found = judged([row("adult", "mpu", n=1000, objective=11434.4)], published="mpu-table1")
-    assert found["adult", "mpu", "objective"].verdict == NOT_RUN
+    assert found["adult", "mpu", "objective"].verdict == Verdict.NOT_RUN
     assert "1000 rows" in found["adult", "mpu", "objective"].remark
-    assert found["adult", "", "n"].verdict == NOT_RUN
+    assert found["adult", "", "n"].verdict == Verdict.NOT_RUN
 
 
 def test_a_run_with_other_settings_answers_nothing():
     other = row("adult", "mpu", objective=11434.4) | {"as_published": 0}
     found = judged([other], published="mpu-table1")["adult", "mpu", "objective"]
-    assert (found.verdict, found.remark) == (NOT_RUN, "run with other settings than those of the config")
+    assert (found.verdict, found.remark) == (Verdict.NOT_RUN, "run with other settings than those of the config")
 
 
 def test_a_run_that_is_still_to_come_says_so():
     waiting = row("adult", "mpu", count=0, objective=None) | {"status": "not run"}
     found = judged([waiting], published="mpu-table1")["adult", "mpu", "objective"]
-    assert (found.verdict, found.remark) == (NOT_RUN, "planned and not yet run; the same command goes on")
+    assert (found.verdict, found.remark) == (Verdict.NOT_RUN, "planned and not yet run; the same command goes on")
 
 
 def test_seconds_are_judged_as_ratios_and_only_undisturbed_ones():
     rows = [row("adult", "mpu", comparable_seconds=0.06), row("adult", "dcd", comparable_seconds=0.04)]
     cell = judged(rows, published="mpu-table1")["adult", "mpu", "seconds / dcd's"]
-    assert (cell.kind, cell.verdict) == (RATIO, AGREES)
+    assert (cell.kind, cell.verdict) == (RATIO, Verdict.REPRODUCED)
     assert (cell.published, cell.measured) == (pytest.approx(4 / 3), pytest.approx(1.5))
     rows[0] |= {"comparable_seconds_mean": 0.6}
-    assert judged(rows, published="mpu-table1")["adult", "mpu", "seconds / dcd's"].verdict == DIFFERS
+    assert judged(rows, published="mpu-table1")["adult", "mpu", "seconds / dcd's"].verdict == Verdict.NOT_REPRODUCED
     rows[0] |= {"comparable_seconds_mean": None, "disturbed": 1}
     disturbed = judged(rows, published="mpu-table1")["adult", "mpu", "seconds / dcd's"]
-    assert (disturbed.verdict, disturbed.remark) == (NOT_JUDGED, "disturbed while mpu ran")
+    assert (disturbed.verdict, disturbed.remark) == (Verdict.NOT_COMPARABLE, "disturbed while mpu ran")
     assert judged(rows, published="mpu-table1")["adult", "dcd", "seconds"].kind == SET  # over itself
-    assert judged(rows[:1], published="mpu-table1")["adult", "mpu", "seconds"].verdict == NOT_RUN
+    assert judged(rows[:1], published="mpu-table1")["adult", "mpu", "seconds"].verdict == Verdict.NOT_RUN
 
 
 def test_seconds_of_two_machines_make_no_ratio():
@@ -120,14 +123,14 @@ def test_seconds_of_two_machines_make_no_ratio():
         rows = [row("adult", "mpu", comparable_seconds=0.06, objective=11434.4) | mpu,
                 row("adult", "dcd", comparable_seconds=0.04) | dcd]  # fmt: skip
         found = judged(rows, published="mpu-table1")
-        assert found["adult", "mpu", "objective"].verdict == AGREES
+        assert found["adult", "mpu", "objective"].verdict == Verdict.REPRODUCED
         return found["adult", "mpu", "seconds / dcd's"]
 
     apart = cell(made_on("here", "here"), made_on("here", "there"))
-    assert (apart.verdict, apart.measured) == (NOT_JUDGED, None)
+    assert (apart.verdict, apart.measured) == (Verdict.NOT_COMPARABLE, None)
     assert apart.remark == "its seconds were made on another machine than those of dcd"
-    assert cell(made_on("here", "there"), made_on("here", "there")).verdict == AGREES
-    assert cell(made_on("here", None), made_on("here", "here")).verdict == AGREES
+    assert cell(made_on("here", "there"), made_on("here", "there")).verdict == Verdict.REPRODUCED
+    assert cell(made_on("here", None), made_on("here", "here")).verdict == Verdict.REPRODUCED
 
 
 def test_a_claim_about_seconds_of_two_machines_is_not_judged(tmp_path):
@@ -136,9 +139,9 @@ def test_a_claim_about_seconds_of_two_machines_is_not_judged(tmp_path):
             return {cell.column: cell for cell in comparison.of_results(results) if cell.kind == CLAIM}
 
     seconds, errors = verdicts(hosts=("one", "two")).values()
-    assert (seconds.verdict, errors.verdict) == (NOT_JUDGED, HOLDS)
+    assert (seconds.verdict, errors.verdict) == (Verdict.NOT_COMPARABLE, Verdict.SUPPORTED)
     assert seconds.remark == "adult: its seconds were made on another machine than those of libsvm"
-    assert [cell.verdict for cell in verdicts().values()] == [HOLDS, HOLDS]
+    assert [cell.verdict for cell in verdicts().values()] == [Verdict.SUPPORTED, Verdict.SUPPORTED]
 
 
 def test_numbers_that_the_config_gives_are_counted_apart_and_carry_no_deviation():
@@ -154,10 +157,10 @@ def test_a_number_that_a_constant_answer_reaches_is_uninformative():
               constant_error=0.0303)  # fmt: skip
     web |= {"balanced_error_mean": 0.41, "positives_found_mean": 0.18}
     cell = judged([web], published="fw-table8")["w1a", "fw", "accuracy_percent"]
-    assert cell.verdict == UNINFORMATIVE
+    assert cell.verdict == Verdict.NOT_INFORMATIVE
     assert "balanced test error, %: 41.00, positives found, %: 18.00" in cell.remark
     web |= {"constant_error_mean": 0.3}
-    assert judged([web], published="fw-table8")["w1a", "fw", "accuracy_percent"].verdict != UNINFORMATIVE
+    assert judged([web], published="fw-table8")["w1a", "fw", "accuracy_percent"].verdict != Verdict.NOT_INFORMATIVE
 
 
 def test_an_explanation_changes_no_verdict():
@@ -165,7 +168,11 @@ def test_an_explanation_changes_no_verdict():
     nu |= {"kernel": "gaussian(sigma2=0.5)"}
     why = {"table": "sbp-table2", "column": "nu", "because": "the oracle has it too", "evidence": "sbp-table2"}
     cell = judged([nu], published="sbp-table2", explained=[why])["reuters-money-fx", "smo", "nu"]
-    assert (cell.verdict, cell.explained, cell.evidence) == (DIFFERS, "the oracle has it too", "sbp-table2")
+    assert (cell.verdict, cell.explained, cell.evidence) == (
+        Verdict.NOT_REPRODUCED,
+        "the oracle has it too",
+        "sbp-table2",
+    )
     other = judged([nu], published="sbp-table2", explained=[why | {"dataset": "adult"}])
     assert not other["reuters-money-fx", "smo", "nu"].explained
 
@@ -180,7 +187,7 @@ def recomputed(column, **more):
 def test_a_statistic_is_computed_again_from_what_is_printed(column):
     judging = Judging.model_validate({"claims": [recomputed(column)], "published": "fw-tables5-6"})
     *rest, claim = comparison.compare([], Evidence(), judging)
-    assert (claim.kind, claim.verdict, claim.count, claim.row) == (RECOMPUTED, AGREES, 26, 1)
+    assert (claim.kind, claim.verdict, claim.count, claim.row) == (RECOMPUTED, Verdict.REPRODUCED, 26, 1)
     assert (1, column) not in {(cell.row, cell.column) for cell in rest}  # the claim answers that number
     assert len(rest) == 2 * len(published.table("fw-tables5-6")) - 1
 
@@ -189,10 +196,10 @@ def test_sizes_of_pairs_of_classes_are_facts():
     rows = [row("pendigits", "fw", n=7494) | {"d": 16, "n_test": 3498, "classes": 10, "largest_pair": 1560}]
     found = judged(rows, published="fw-table1")
     assert {found["pendigits", "", name].verdict for name in ("n", "n_test", "classes", "d", "largest_pair")} == {
-        AGREES
+        Verdict.REPRODUCED
     }
-    assert found["pendigits", "", "smallest_pair"].verdict == NOT_RUN
-    assert found["usps", "", "largest_pair"].verdict == NOT_RUN
+    assert found["pendigits", "", "smallest_pair"].verdict == Verdict.NOT_RUN
+    assert found["usps", "", "largest_pair"].verdict == Verdict.NOT_RUN
 
 
 def test_the_number_of_a_sentence_is_a_value_and_fixed_problems_are_no_sample():
@@ -210,7 +217,7 @@ def test_the_number_of_a_sentence_is_a_value_and_fixed_problems_are_no_sample():
     }
     judging = Judging.model_validate({"claims": [{"claim": "active set", "statement": number}]})
     (cell,) = comparison.compare([], Evidence(runs), judging)
-    assert (cell.kind, cell.measured, cell.verdict) == (VALUE, 1900.0, AGREES)
+    assert (cell.kind, cell.measured, cell.verdict) == (VALUE, 1900.0, Verdict.REPRODUCED)
     assert "fixed problems" in cell.remark
     (far,) = comparison.compare([], Evidence(runs[:2]), judging)
-    assert (far.measured, far.verdict) == (1850.0, judge.UNDECIDED)
+    assert (far.measured, far.verdict) == (1850.0, Verdict.INCONCLUSIVE)

@@ -13,6 +13,7 @@ from scipy import stats
 from mpu_bench.verdict import judge
 from mpu_bench.verdict.judge import Sample, floor_of, half_unit, judge_ratio, judge_value, printed_ratio
 from mpu_bench.verdict.rules import Tolerance, rules
+from mpu_bench.verdict.verdict import Verdict
 
 PERCENT = rules().values["accuracy_percent"]
 COUNT = rules().values["support_vectors"]
@@ -47,17 +48,17 @@ def test_the_floor_is_what_print_leaves(
 
 def test_a_difference_beyond_chance_differs_and_one_that_few_runs_may_make_is_undecided() -> None:
     published = Sample(92.0, 0.2, 5)
-    assert judge_value(published, Sample(92.2, 0.2, 5), 0.3, PERCENT).verdict == judge.AGREES
-    assert judge_value(published, Sample(90.0, 0.2, 5), 0.3, PERCENT).verdict == judge.DIFFERS
-    assert judge_value(published, Sample(94.0, 0.2, 5), 0.3, PERCENT).verdict == judge.DIFFERS  # on both sides
-    assert judge_value(Sample(92.0, 3.0, 5), Sample(90.5, 3.0, 5), 0.3, PERCENT).verdict == judge.UNDECIDED
+    assert judge_value(published, Sample(92.2, 0.2, 5), 0.3, PERCENT).verdict == Verdict.REPRODUCED
+    assert judge_value(published, Sample(90.0, 0.2, 5), 0.3, PERCENT).verdict == Verdict.NOT_REPRODUCED
+    assert judge_value(published, Sample(94.0, 0.2, 5), 0.3, PERCENT).verdict == Verdict.NOT_REPRODUCED  # on both sides
+    assert judge_value(Sample(92.0, 3.0, 5), Sample(90.5, 3.0, 5), 0.3, PERCENT).verdict == Verdict.INCONCLUSIVE
 
 
 def test_scatter_widens_what_is_allowed_up_to_the_cap() -> None:
     wide = judge_value(Sample(80.0, 5.0, 5), Sample(80.9, 5.0, 5), 0.3, PERCENT)
-    assert (wide.verdict, wide.allowed) == (judge.AGREES, PERCENT.cap_points)
+    assert (wide.verdict, wide.allowed) == (Verdict.REPRODUCED, PERCENT.cap_points)
     counted = judge_value(Sample(1000.0, 500.0, 5), Sample(1049.0, 500.0, 5), 10.5, COUNT)
-    assert (counted.verdict, counted.allowed) == (judge.AGREES, 50.0)
+    assert (counted.verdict, counted.allowed) == (Verdict.REPRODUCED, 50.0)
 
 
 def test_welch_is_that_of_scipy() -> None:
@@ -71,15 +72,15 @@ def test_few_runs_beside_a_number_without_deviation_are_held_to_the_floor_alone(
     deviation = None if count == 1 else 0.01
     near = judge_value(Sample(14.9), Sample(15.0, deviation, count), 0.25, PERCENT)
     far = judge_value(Sample(14.9), Sample(18.0, deviation, count), 0.25, PERCENT)
-    assert (near.verdict, far.verdict) == (judge.AGREES, judge.UNDECIDED)
+    assert (near.verdict, far.verdict) == (Verdict.REPRODUCED, Verdict.INCONCLUSIVE)
     assert "run" in far.remark
 
 
 def test_where_nothing_is_random_one_run_decides() -> None:
     far = judge_value(Sample(6.34e-4), Sample(6.81e-4), 3.7e-6, rules().values["nu"], deterministic=True)
-    assert far.verdict == judge.DIFFERS
+    assert far.verdict == Verdict.NOT_REPRODUCED
     near = judge_value(Sample(6.34e-4), Sample(6.341e-4), 3.7e-6, rules().values["nu"], deterministic=True)
-    assert near.verdict == judge.AGREES
+    assert near.verdict == Verdict.REPRODUCED
 
 
 def test_the_measured_deviation_stands_for_one_that_is_not_printed() -> None:
@@ -92,9 +93,9 @@ def test_the_measured_deviation_stands_for_one_that_is_not_printed() -> None:
 @pytest.mark.parametrize(("constant", "measured"), [(97.02, 98.0), (98.5, 98.5)])
 def test_what_a_constant_answer_reaches_says_nothing(constant: float, measured: float) -> None:
     found = judge_value(Sample(97.0, 0.1, 5), Sample(measured, 0.1, 5), 0.25, PERCENT, constant=constant)
-    assert found.verdict == judge.UNINFORMATIVE
+    assert found.verdict == Verdict.NOT_INFORMATIVE
     other = judge_value(Sample(97.0, 0.1, 5), Sample(measured, 0.1, 5), 0.25, PERCENT, constant=75.0)
-    assert other.verdict != judge.UNINFORMATIVE
+    assert other.verdict != Verdict.NOT_INFORMATIVE
 
 
 @example(50.0, 1e-100, 5, 51.0, 1e-100, 5)  # whose variances, squared, are 0
@@ -107,7 +108,7 @@ def test_verdicts_are_the_same_from_both_sides(
     mirrored = judge_value(Sample(-mean, deviation, runs), Sample(-other, other_deviation, count), 0.1, PERCENT)
     assert replace(one, remark="") == replace(mirrored, remark="")
     assert one.allowed is not None
-    assert (one.verdict == judge.AGREES) == (abs(mean - other) <= one.allowed * (1 + 1e-9))
+    assert (one.verdict == Verdict.REPRODUCED) == (abs(mean - other) <= one.allowed * (1 + 1e-9))
 
 
 def test_a_ratio_is_an_interval_of_the_printed_digits() -> None:
@@ -117,8 +118,8 @@ def test_a_ratio_is_an_interval_of_the_printed_digits() -> None:
 
 @pytest.mark.parametrize(
     ("measured", "verdict"),
-    [(1.5, judge.AGREES), (3.6, judge.AGREES), (0.5, judge.AGREES), (3.7, judge.SAME_ORDER), (0.21, judge.SAME_ORDER),
-     (9.1, judge.DIFFERS), (0.1, judge.DIFFERS)],
+    [(1.5, Verdict.REPRODUCED), (3.6, Verdict.REPRODUCED), (0.5, Verdict.REPRODUCED), (3.7, Verdict.WITHIN_5X),
+     (0.21, Verdict.WITHIN_5X), (9.1, Verdict.NOT_REPRODUCED), (0.1, Verdict.NOT_REPRODUCED)],
 )  # fmt: skip
 def test_a_ratio_of_seconds_is_judged_on_both_sides(measured: float, verdict: str) -> None:
     assert judge_ratio((1.0, 1.8), measured).verdict == verdict
@@ -126,8 +127,8 @@ def test_a_ratio_of_seconds_is_judged_on_both_sides(measured: float, verdict: st
 
 @pytest.mark.parametrize(
     ("published", "recomputed", "is_p_value", "verdict"),
-    [("4.977e-06", 4.9768e-6, True, judge.AGREES), ("4.977e-06", 3.7e-5, True, judge.DIFFERS),
-     ("63.5", 63.5, False, judge.AGREES), ("63.5", 59.0, False, judge.DIFFERS)],
+    [("4.977e-06", 4.9768e-6, True, Verdict.REPRODUCED), ("4.977e-06", 3.7e-5, True, Verdict.NOT_REPRODUCED),
+     ("63.5", 63.5, False, Verdict.REPRODUCED), ("63.5", 59.0, False, Verdict.NOT_REPRODUCED)],
 )  # fmt: skip
 def test_what_is_recomputed_from_print_is_the_printed_number(
     published: str, recomputed: float, is_p_value: bool, verdict: str

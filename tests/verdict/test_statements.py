@@ -14,7 +14,6 @@ from mpu_bench.config.rules import Claim, SignificantStatement, Statement
 from mpu_bench.config.sentences import sentences
 from mpu_bench.published import table
 from mpu_bench.verdict.claims import of_claims
-from mpu_bench.verdict.judge import HOLDS, NOT_JUDGED, NOT_RUN, REFUTED, SO_FAR, UNDECIDED
 from mpu_bench.verdict.points import (
     CONTRADICTS,
     NOISE,
@@ -26,6 +25,7 @@ from mpu_bench.verdict.points import (
     p_value_of,
 )
 from mpu_bench.verdict.statements import p_value_over, points_of, verdict_of
+from mpu_bench.verdict.verdict import Verdict
 from records import records, summaries
 
 
@@ -77,23 +77,23 @@ def test_most_is_more_than_half():
     datasets = ["a", "b", "c"]
     values = {("a", "fw"): 1, ("a", "cvm"): 2, ("b", "fw"): 1, ("b", "cvm"): 2, ("c", "fw"): 5, ("c", "cvm"): 2}
     statement = ORDER | {"of": {"solver": "fw"}, "each": {"dataset": datasets}}
-    assert judged(statement, runs(values))[0] == REFUTED
-    assert judged(statement | {"most": True}, runs(values))[0] == HOLDS
+    assert judged(statement, runs(values))[0] == Verdict.CONTRADICTED
+    assert judged(statement | {"most": True}, runs(values))[0] == Verdict.SUPPORTED
     values["b", "fw"] = 5
-    assert judged(statement | {"most": True}, runs(values))[0] == REFUTED
+    assert judged(statement | {"most": True}, runs(values))[0] == Verdict.CONTRADICTED
 
 
 @pytest.mark.parametrize(
     ("outcomes", "verdict"),
     [
-        ("++-", HOLDS),
-        ("++.", SO_FAR),
-        ("+..", SO_FAR),
-        ("+-.", UNDECIDED),
-        ("+--", REFUTED),
-        ("-..", UNDECIDED),
-        ("--..", REFUTED),
-        ("...", NOT_RUN),
+        ("++-", Verdict.SUPPORTED),
+        ("++.", Verdict.SUPPORTED_SO_FAR),
+        ("+..", Verdict.SUPPORTED_SO_FAR),
+        ("+-.", Verdict.INCONCLUSIVE),
+        ("+--", Verdict.CONTRADICTED),
+        ("-..", Verdict.INCONCLUSIVE),
+        ("--..", Verdict.CONTRADICTED),
+        ("...", Verdict.NOT_RUN),
     ],
 )
 def test_what_is_not_measured_may_still_decide_most(outcomes, verdict):
@@ -104,7 +104,7 @@ def test_what_is_not_measured_may_still_decide_most(outcomes, verdict):
 def test_one_statement_speaks_of_several_solvers():
     values = {("a", "fw"): 1, ("a", "mfw"): 3, ("a", "cvm"): 2}
     verdict, points = judged(ORDER | {"each": {"solver": ["fw", "mfw"], "dataset": "a"}}, runs(values))
-    assert verdict == REFUTED
+    assert verdict == Verdict.CONTRADICTED
     assert [(point.name, point.outcome) for point in points] == [("fw, a", "supports"), ("mfw, a", "contradicts")]
 
 
@@ -112,12 +112,13 @@ def test_a_speed_up_on_one_dataset_beside_that_on_another():
     values = {("a", "fw"): 1, ("a", "cvm"): 10, ("b", "fw"): 1, ("b", "cvm"): 3}
     statement = {"kind": "higher", "quantity": "train_seconds", "over": {"solver": "cvm"}, "than": {"dataset": "b"}}
     verdict, points = judged(statement | {"each": {"solver": "fw", "dataset": "a"}}, runs(values))
-    assert verdict == HOLDS
+    assert verdict == Verdict.SUPPORTED
     assert points[0].words == "9.911 to b's 2.98"
 
 
 @pytest.mark.parametrize(
-    ("more", "verdict"), [({}, REFUTED), ({"by_factor": 0.4}, HOLDS), ({"by_factor": 0.6}, REFUTED)]
+    ("more", "verdict"),
+    [({}, Verdict.CONTRADICTED), ({"by_factor": 0.4}, Verdict.SUPPORTED), ({"by_factor": 0.6}, Verdict.CONTRADICTED)],
 )
 def test_an_advantage_may_be_limited(more, verdict):
     """Of CVM that is twice as fast: it is never more than 1/0.4 times as fast, and is more than 1/0.6 times."""
@@ -135,11 +136,11 @@ def test_slack_is_in_the_unit_of_the_quantity():
         "than": {"solver": "fw"},
     }
     rows = runs(values, "test_accuracy_percent")
-    assert judged(statement | {"each": {"dataset": "a"}}, rows)[0] == REFUTED
-    assert judged(statement | {"each": {"dataset": "a"}, "slack": 1.0}, rows)[0] == HOLDS
+    assert judged(statement | {"each": {"dataset": "a"}}, rows)[0] == Verdict.CONTRADICTED
+    assert judged(statement | {"each": {"dataset": "a"}, "slack": 1.0}, rows)[0] == Verdict.SUPPORTED
 
 
-@pytest.mark.parametrize(("within", "verdict"), [(0.94, HOLDS), (0.4, REFUTED)])
+@pytest.mark.parametrize(("within", "verdict"), [(0.94, Verdict.SUPPORTED), (0.4, Verdict.CONTRADICTED)])
 def test_alike_within_what_the_paper_says(within, verdict):
     rows = runs({("a", "fw"): 96.5, ("a", "cvm"): 97}, "test_accuracy_percent")
     statement = {
@@ -160,11 +161,11 @@ def test_rows_of_one_experiment_beside_those_of_another():
         "than": {"experiment": "two"},
     }
     verdict, points = judged(statement | {"each": {"solver": "fw", "dataset": "a"}}, rows)
-    assert verdict == HOLDS
+    assert verdict == Verdict.SUPPORTED
     assert points[0].words == "2.01 to two's 9.01"
 
 
-@pytest.mark.parametrize(("end", "verdict"), [(0.10, HOLDS), (0.30, REFUTED)])
+@pytest.mark.parametrize(("end", "verdict"), [(0.10, Verdict.SUPPORTED), (0.30, Verdict.CONTRADICTED)])
 def test_the_end_of_a_run_beside_its_curve_after_some_passes(end, verdict):
     statement = {"kind": "lower", "quantity": "test_error", "of": {"solver": "sbp"}}
     statement |= {"than": {"solver": "sbp", "after": {"passes": 1}}, "each": {"dataset": "a"}}
@@ -180,8 +181,8 @@ def test_a_place_on_a_curve_that_ends_there():
     statement = {"kind": "above", "quantity": "test_error", "of": {"solver": "smo"}, "than": {"solver": "sbp"}}
     statement |= {"each": {"dataset": "a"}}
     rows = [run(solver="smo", test_error=0.1), run(solver="sbp", test_error=0.2)]
-    assert judged(statement | {"up_to": {"end": 0.5}}, rows, smo + sbp)[0] == HOLDS
-    assert judged(statement, rows, smo + sbp)[0] == REFUTED
+    assert judged(statement | {"up_to": {"end": 0.5}}, rows, smo + sbp)[0] == Verdict.SUPPORTED
+    assert judged(statement, rows, smo + sbp)[0] == Verdict.CONTRADICTED
 
 
 def test_what_rises_is_asked_across_a_gap():
@@ -189,7 +190,7 @@ def test_what_rises_is_asked_across_a_gap():
     statement |= {"each": {"solver": "fw", "dataset": ["a", "b", "c"]}}
     values = {("a", "fw"): 1, ("a", "cvm"): 5, ("c", "fw"): 1, ("c", "cvm"): 9}
     verdict, points = judged(statement, runs(values))
-    assert verdict == SO_FAR
+    assert verdict == Verdict.SUPPORTED_SO_FAR
     assert [(point.name, point.outcome) for point in points] == [
         ("fw, a to b", "not measured"),
         ("fw, a to c", "supports"),
@@ -201,13 +202,18 @@ def test_a_slope_says_what_it_says_of_the_datasets_it_has():
     statement |= {"of": {"solver": "fw"}, "each": {"dataset": ["a", "b", "c"]}}
     rows = [row | {"n": 10 if row["dataset"] == "a" else 90} for row in runs({("a", "fw"): 1, ("b", "fw"): 4})]
     verdict, points = judged(statement, rows)
-    assert verdict == SO_FAR
+    assert verdict == Verdict.SUPPORTED_SO_FAR
     assert [point.outcome for point in points] == ["supports", "supports", "not measured"]
 
 
 @pytest.mark.parametrize(
     ("against", "verdict"),
-    [("examples", REFUTED), (["n", "examples"], HOLDS), (10.0, HOLDS), (4.0, REFUTED)],
+    [
+        ("examples", Verdict.CONTRADICTED),
+        (["n", "examples"], Verdict.SUPPORTED),
+        (10.0, Verdict.SUPPORTED),
+        (4.0, Verdict.CONTRADICTED),
+    ],
 )
 def test_a_bound_is_a_number_a_quantity_or_a_product(against, verdict):
     rows = [run(support_vectors=10, passes=0.08)]
@@ -254,13 +260,13 @@ def test_seconds_of_two_machines_are_not_judged(statement):
     rows = [row | {"n": 100 * "-abc".index(row["dataset"]), "test_error": 0.1} for row in runs(VALUES)]
     statement = {"quantity": "train_seconds"} | statement
     alone, points = judged(statement, rows)
-    assert alone not in (NOT_JUDGED, NOT_RUN)
+    assert alone not in (Verdict.NOT_COMPARABLE, Verdict.NOT_RUN)
     assert judged(statement, on(rows, fw="here", mfw="here", cvm="here"))[1] == points
     for row in rows:
         row["made_on"] = ("here", "there", "elsewhere")[row["seed"]]
     assert judged(statement, rows)[1] == points  # each seed on one
     verdict, points = judged(statement, on(rows, fw="here", mfw="here", cvm="there"))
-    assert verdict == NOT_JUDGED
+    assert verdict == Verdict.NOT_COMPARABLE
     assert {point.words for point in points} >= {"its seconds were made on another machine than those of cvm"}
     errors = statement | {"quantity": "test_error"}
     assert judged(errors, on(rows, fw="here", mfw="here", cvm="there")) == judged(errors, rows)
@@ -281,7 +287,7 @@ def test_seconds_of_two_machines_are_not_judged(statement):
 def test_datasets_may_be_on_machines_of_their_own_where_seconds_are_compared_within_each(statement, is_judged):
     rows = [row | {"n": 100 * "-abc".index(row["dataset"])} for row in runs(VALUES)]
     verdict, _ = judged({"quantity": "train_seconds"} | statement, on(rows, a="here", b="there", c="there"))
-    assert (verdict != NOT_JUDGED) == is_judged
+    assert (verdict != Verdict.NOT_COMPARABLE) == is_judged
 
 
 def test_part_of_the_points_on_two_machines_leaves_the_others_to_judge():
@@ -290,7 +296,7 @@ def test_part_of_the_points_on_two_machines_leaves_the_others_to_judge():
     for row in rows:
         row["made_on"] = "there" if row["dataset"] == "b" and row["seed"] == 2 and row["solver"] == "cvm" else "here"
     verdict, points = judged(statement, rows)
-    assert (verdict, [point.outcome for point in points]) == (SO_FAR, ["supports", "not judged"])
+    assert (verdict, [point.outcome for point in points]) == (Verdict.SUPPORTED_SO_FAR, ["supports", "not judged"])
     rows.append(run("a", "cvm", 3, made_on="there", train_seconds=2.0))  # no pair
     assert judged(statement, rows)[1][0].outcome == "supports"
 
@@ -305,9 +311,9 @@ def test_curves_against_seconds_are_of_one_machine(against, is_judged):
     statement = {"kind": "below", "quantity": "test_error", "against": against, "of": {"solver": "sbp"},
                  "than": {"solver": "sdca"}, "each": {"dataset": "a"}}  # fmt: skip
     whole = made("sbp", 0.1, "here") + made("sdca", 0.2, "here")
-    assert judged(statement, [run("a")], whole)[0] == HOLDS
+    assert judged(statement, [run("a")], whole)[0] == Verdict.SUPPORTED
     apart = made("sbp", 0.1, "here") + made("sdca", 0.2, "there")
-    assert judged(statement, [run("a")], apart)[0] == (HOLDS if is_judged else NOT_JUDGED)
+    assert judged(statement, [run("a")], apart)[0] == (Verdict.SUPPORTED if is_judged else Verdict.NOT_COMPARABLE)
 
 
 @given(st.lists(st.floats(-3, 3), min_size=3, max_size=8).filter(lambda values: np.std(values) > 0.1))
@@ -336,7 +342,7 @@ def test_a_refuted_claim_says_whether_that_may_be_noise():
                  "each": {"dataset": ["a", "b"]}}  # fmt: skip
     claim = TypeAdapter(Claim).validate_python({"claim": "fw errs less", "statement": statement})
     (cell,) = of_claims([claim], Evidence(records(rows)))
-    assert cell.verdict == REFUTED
+    assert cell.verdict == Verdict.CONTRADICTED
     assert re.search(r"over 2 points that may be noise: p = 0\.\d+ \(Bonferroni\)", cell.remark)
 
 
@@ -347,4 +353,4 @@ def test_one_time_beside_several_is_judged_only_if_all_are_of_its_machine(elsewh
     made[-1]["made_on"] = "there" if elsewhere else "here"
     statement = TypeAdapter(Statement).validate_python(ORDER | {"of": {"solver": "fw"}, "each": {"dataset": "a"}})
     (point,) = points_of(statement, Evidence(records(made)))
-    assert point.outcome == (NOT_JUDGED if elsewhere else SUPPORTS)
+    assert point.outcome == (Verdict.NOT_COMPARABLE if elsewhere else SUPPORTS)

@@ -37,21 +37,23 @@ def check(
         ),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit 1 as well if a number differs from print or a claim is refuted.")
+        bool, typer.Option("--strict", help="Exit 1 as well if a value is not reproduced or a claim is contradicted.")
     ] = False,
-    everything: Annotated[bool, typer.Option("--all", help="List every number, not only those that differ.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="List every value and claim, not only those that are not reproduced.")
+    ] = False,
     form: Annotated[CheckFormat, typer.Option("--format", help="How to write it.")] = CheckFormat.TABLE,
     against: Annotated[Path | None, typer.Option(hidden=True, help="What --baseline was called before.")] = None,
 ) -> None:
     """Compare results with what the papers print, and with what this project measured before.
 
-    Lists the numbers that differ from print and the claims that are refuted: they are results, and no failure. Without
-    RESULTS it counts the verdicts of all results by table, as report does. What fails is a change: a run that counts
-    otherwise, or comes to another error or objective, than the one that the baseline keeps, or a verdict that is
+    Lists the values that are not reproduced and the claims that are contradicted: they are results, and no failure.
+    Without RESULTS it counts the verdicts of all results by table, as report does. What fails is a change: a run that
+    counts otherwise, or comes to another error or objective, than the one that the baseline keeps, or a verdict that is
     another. Where the machine rounds otherwise, counts may differ as far as each solver says. Verdicts of seconds are
     never held to earlier ones. Without RESULTS and where nothing was run, the kept results themselves are judged again.
 
-    Exit codes: 0, nothing has changed; 1, something has, or with --strict something differs; 2, bad input.
+    Exit codes: 0, nothing has changed; 1, something has, or with --strict something is not reproduced; 2, bad input.
     """
     from mpu_bench.errors import ConfigError, StoreError
     from mpu_bench.files import is_folder
@@ -87,5 +89,7 @@ def _print(checks: Sequence[Check], listed: bool, everything: bool, terminal: Te
         whole = [check for check in checks if check.config == check.name or check.config not in names]
         verdicts.print_overview(overview.by_table(map(overview.of_check, whole)), terminal, listed, everything)
         if not listed:
-            terminal.tell(f"what differs in an experiment: mpu-bench check {checks[0].folder}; in all of them: --all")
+            terminal.tell(
+                f"what is not reproduced in an experiment: mpu-bench check {checks[0].folder}; in all of them: --all"
+            )
     verdicts.print_changes(checks, terminal)

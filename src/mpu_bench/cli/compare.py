@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,7 @@ from mpu_bench.cli.options import FAILED, console, write
 
 if TYPE_CHECKING:
     from mpu_bench.display.terminal import Terminal
+    from mpu_bench.report.tables import Table
     from mpu_bench.verdict.paired import Comparison
     from mpu_bench.verdict.regression import Difference, Results
 
@@ -169,6 +170,7 @@ def _csv(pairs: Sequence[_Pair]) -> str:
 
 
 def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -> None:
+    from mpu_bench.display.terminal import drawn
     from mpu_bench.quantities import QUANTITIES
     from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL
 
@@ -176,7 +178,7 @@ def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -
     telling = [[row for row in pair.rows if row.wins or row.losses] for pair in pairs]
     for pair, rows in zip(pairs, telling, strict=True):
         if rows:
-            terminal.print(_table(pair, rows))
+            terminal.print(drawn(_table(pair, rows)))
         if len(rows) < len(pair.rows):
             quantities = dict.fromkeys(QUANTITIES[row.quantity].heading for row in pair.rows if row not in rows)
             what = "the rest is" if rows else "they are"
@@ -199,28 +201,14 @@ def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -
         line(f"{apart} pairs of runs were made on different machines: their seconds are not compared")
 
 
-def _table(pair: _Pair, rows: Sequence[Comparison]) -> Any:
-    from rich import box
-    from rich.table import Table
+def _table(pair: _Pair, rows: Sequence[Comparison]) -> Table:
+    from mpu_bench.report.tables import Table
 
-    table = Table(title=f"{pair.first} against {pair.second}", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.title_justify, table.title_style = "left", "bold"
-    has_settings = any(row.setting for row in rows)
-    for heading in ("quantity", "dataset", *(["setting"] if has_settings else [])):
-        table.add_column(heading, overflow="fold")
-    names = [
-        name if len(name) <= _WIDEST else place for place, name in (("first", pair.first), ("second", pair.second))
-    ]
-    for heading in (*names, "difference", "95% interval", "p", "pairs", "better"):
-        table.add_column(heading, justify="right")
-    table.add_column("remark", overflow="fold")
-    before = rows[0].quantity
-    for row in rows:
-        if row.quantity != before:
-            table.add_section()
-        before = row.quantity
-        table.add_row(*_texts(row, has_settings))
-    return table
+    setting = ["setting"] if any(row.setting for row in rows) else []
+    names = [name if len(name) <= _WIDEST else side for side, name in (("first", pair.first), ("second", pair.second))]
+    headings = ["quantity", "dataset", *setting, *names, "difference", "95% interval", "p", "pairs", "better", "remark"]
+    sides = "ll" + "l" * len(setting) + "r" * 7 + "l"
+    return Table(headings, [_texts(row, bool(setting)) for row in rows], sides, f"{pair.first} against {pair.second}")
 
 
 def _texts(row: Comparison, has_settings: bool) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
+from rich.table import Table as Drawn
 
 from mpu_bench import published, solvers
 from mpu_bench.config.read import read_without_plugins
@@ -18,9 +18,10 @@ from mpu_bench.data.download.address import shown
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.data.prepare.load import describe, prepared_folder
-from mpu_bench.display.terminal import Terminal
+from mpu_bench.display.terminal import Terminal, drawn
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.kernels import KERNELS
+from mpu_bench.report.tables import Table
 from mpu_bench.resources import config_names
 from mpu_bench.scaled import short
 from mpu_bench.solvers import meanings
@@ -37,7 +38,7 @@ def names(kind: str) -> list[str]:
     return known[kind]()
 
 
-def table(kind: str, chosen: Sequence[str] = ()) -> Table:
+def table(kind: str, chosen: Sequence[str] = ()) -> Drawn:
     """Describe everything of one kind: solvers, datasets, kernels or configs; or what is chosen of it.
 
     Raises
@@ -73,14 +74,9 @@ def schema_text(kind: str) -> str:
     return json.dumps(json_schema(solvers.SOLVERS), indent=2) + "\n"
 
 
-def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Drawn:
     """Return a plain table of texts."""
-    made = Table(box=None, pad_edge=False)
-    for heading in headings:
-        made.add_column(heading, overflow="fold")
-    for row in rows:
-        made.add_row(*row)
-    return made
+    return drawn(Table(headings, list(rows), "l" * len(headings)), framed=False)
 
 
 def _solver(name: str) -> Sequence[str]:
@@ -150,7 +146,7 @@ def _config(name: str) -> Sequence[str]:
     return ", ".join(labels), used, experiment.description
 
 
-def facts(home: DataHome) -> Table:
+def facts(home: DataHome) -> Drawn:
     """Describe the machine, the versions and the folders in use."""
     from mpu_bench.core import cache
     from mpu_bench.experiment import environment
@@ -170,7 +166,7 @@ def facts(home: DataHome) -> Table:
     )
 
 
-def dataset_facts(card: Card, home: DataHome) -> Table:
+def dataset_facts(card: Card, home: DataHome) -> Drawn:
     """Describe one dataset: its files and their addresses, and whether it is on this machine."""
     described = describe(card, home)
     rows = [

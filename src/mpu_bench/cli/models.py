@@ -161,7 +161,9 @@ def _is_trained_on(saved: SavedModel, data: str) -> bool:
 
 
 def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str, float] | None) -> None:
+    from mpu_bench.display.terminal import drawn
     from mpu_bench.quantities import DECLARED
+    from mpu_bench.report.tables import Table
 
     shown, values = console(), confusion.by_class()
     shown.tell(f"rows: {confusion.rows:,}")
@@ -178,16 +180,7 @@ def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str,
     for words, score in (ranked or {}).items():
         if not math.isnan(score):
             shown.tell(f"{words}, %: {100 * score:.2f}")
-    shown.print(_confusion_table(saved.classes.names, confusion.counts.tolist()))
-
-
-def _confusion_table(names: tuple[str, ...], counts: list[list[int]]) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("of class")
-    for name in names:
-        table.add_column(f"as {name}", justify="right")
-    for name, row in zip(names, counts, strict=True):
-        table.add_row(name, *map(str, row))
-    return table
+    names = saved.classes.names
+    rows = [(name, *map(str, row)) for name, row in zip(names, confusion.counts.tolist(), strict=True)]
+    headings = ["of class", *(f"as {name}" for name in names)]
+    shown.print(drawn(Table(headings, rows, "l" + "r" * len(names)), framed=False))

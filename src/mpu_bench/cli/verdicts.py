@@ -6,16 +6,13 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from rich import box
-from rich.table import Table
-
-from mpu_bench.display.terminal import Terminal, reason, styled
+from mpu_bench.display.terminal import Terminal, drawn, reason, styled
 from mpu_bench.quantities import format_number
 from mpu_bench.report import checked
 from mpu_bench.report.overview import PaperTable, besides, by_paper, overview_rows
-from mpu_bench.verdict import judge
+from mpu_bench.report.tables import Table
 from mpu_bench.verdict.baseline import Check
-from mpu_bench.verdict.cells import VERDICTS, Cell
+from mpu_bench.verdict.cells import Cell
 from mpu_bench.verdict.folders import (
     do_not_come_out,
     remark_text,
@@ -23,27 +20,22 @@ from mpu_bench.verdict.folders import (
     verdict_text,
 )
 from mpu_bench.verdict.regression import Difference, Results, same_machine
+from mpu_bench.verdict.verdict import Finding, Verdict
 
-_STYLES = {
-    **dict.fromkeys((judge.AGREES, judge.HOLDS), "green"),
-    **dict.fromkeys((judge.SAME_ORDER, judge.SO_FAR, judge.UNDECIDED, judge.UNINFORMATIVE), "yellow"),
-    **dict.fromkeys((judge.DIFFERS, judge.REFUTED), "bold red"),
-    **dict.fromkeys((judge.NOT_JUDGED, judge.NOT_RUN), "dim"),
-}
 _TO_THE_RIGHT = ("published", "measured", "allowed")  # columns
 
 
 def print_cells(name: str, cells: Sequence[Cell], everything: bool, console: Terminal) -> None:
-    """Print the cells of a table, or an experiment, that differ or are refuted; or all but those of other datasets."""
+    """Print the cells of a table, or experiment, that speak against a paper; or all but those of other datasets."""
     chosen = [cell for cell in cells if not cell.is_elsewhere] if everything else do_not_come_out(cells)
     if chosen:
-        console.print(_table(name, chosen))
+        console.print(drawn(_table(name, chosen)))
 
 
 def _table(title: str, cells: Sequence[Cell]) -> Table:
     """Return a table of cells, without the columns that are empty for all."""
     columns: dict[str, list[Any]] = {
-        "verdict": [styled(verdict_text(cell), _STYLES[cell.verdict]) for cell in cells],
+        "verdict": [styled(verdict_text(cell), cell.verdict.finding.terminal) for cell in cells],
         "kind": [cell.kind for cell in cells],
         "dataset": [cell.dataset for cell in cells],
         "solver": [solver_text(cell) for cell in cells],
@@ -54,32 +46,24 @@ def _table(title: str, cells: Sequence[Cell]) -> Table:
         "remark": [reason(remark_text(cell)) for cell in cells],
     }
     shown = {heading: texts for heading, texts in columns.items() if any(map(str, texts))}
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in shown:
-        table.add_column(
-            heading,
-            justify="right" if heading in _TO_THE_RIGHT else "left",
-            overflow="ellipsis" if heading in _TO_THE_RIGHT else "fold",
-        )
-    for row in zip(*shown.values(), strict=True):
-        table.add_row(*row)
-    return table
+    sides = "".join("r" if heading in _TO_THE_RIGHT else "l" for heading in shown)
+    return Table(list(shown), list(zip(*shown.values(), strict=True)), sides, title)
 
 
 def print_overview(
     tables: Sequence[PaperTable], console: Terminal, listed: bool = True, everything: bool = False
 ) -> None:
-    """Print how many verdicts there are of each kind, after the cells that differ or are refuted, or all."""
+    """Print how many verdicts there are of each kind, after the cells that speak against a paper, or all."""
     for each in tables if listed else ():
         print_cells(each.file, each.cells, everything, console)
     rows = [*overview_rows(tables), *by_paper(tables)]
-    present = [verdict for verdict in VERDICTS if any(row[verdict] for row in rows)]
-    printed = Table("paper", "table", box=box.SIMPLE_HEAD, pad_edge=False)
-    for verdict in present:
-        printed.add_column(verdict, justify="right")
-    for row in rows:
-        printed.add_row(row["paper"], row["table"], *(styled(str(row[each] or ""), _STYLES[each]) for each in present))
-    console.print(printed)
+    present = [verdict for verdict in Verdict if any(row[verdict] for row in rows)]
+    headings = ["paper", "table", *(verdict.word for verdict in present)]
+    lines = [
+        [row["paper"], row["table"], *(styled(str(row[each] or ""), each.finding.terminal) for each in present)]
+        for row in rows
+    ]
+    console.print(drawn(Table(headings, lines, "ll" + "r" * len(present))))
     if text := besides(tables):
         console.print(text)
 
@@ -88,11 +72,15 @@ def print_differences(left: Results, right: Results, differences: Sequence[Diffe
     """Print the runs that differ, and a line on seconds."""
     faulty = [each for each in differences if each.faults]
     if faulty:
-        table = Table("run", "differs in", "ratio of seconds", box=box.SIMPLE_HEAD, pad_edge=False)
-        for each in faulty:
-            words = "; ".join(fault.words("first", "second") for fault in each.faults)
-            table.add_row(each.name, reason(words), "" if each.ratio is None else f"{each.ratio:.2f}")
-        console.print(table)
+        rows = [
+            (
+                each.name,
+                reason("; ".join(fault.words("first", "second") for fault in each.faults)),
+                "" if each.ratio is None else f"{each.ratio:.2f}",
+            )
+            for each in faulty
+        ]
+        console.print(drawn(Table(("run", "differs in", "ratio of seconds"), rows, "lll")))
     words = (
         "the same instructions and the same versions of libraries: counts and errors of equal runs must be equal"
         if same_machine(left, right)
@@ -110,10 +98,12 @@ def print_differences(left: Results, right: Results, differences: Sequence[Diffe
 
 def print_changes(checks: Sequence[Check], console: Terminal) -> None:
     """Print what is not as the baseline keeps it: runs, verdicts, seconds; and a line for each experiment."""
-    table = Table("experiment", "what", "change", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, what, words, is_fault in (line for each in checks for line in checked.lines(each)):
-        table.add_row(name, what, styled(reason(words), _STYLES[judge.DIFFERS] if is_fault else "dim"))
-    if table.row_count:
-        console.print(table)
+    rows = [
+        (name, what, styled(reason(words), (Finding.AGAINST if is_fault else Finding.NOTHING).terminal))
+        for each in checks
+        for name, what, words, is_fault in checked.lines(each)
+    ]
+    if rows:
+        console.print(drawn(Table(("experiment", "what", "change"), rows, "lll")))
     for line in checked.summaries(checks):
         console.tell(line)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field
@@ -10,15 +12,15 @@ from pydantic import Field
 from mpu_bench.config.bounds import MOST_ENTRIES
 from mpu_bench.document import Node, Strict
 
-Kind = Literal[
-    "test-error", "test-accuracy", "online-error", "objective", "gap", "seconds", "budget", "online-budget", "length",
-    "speed-up", "length-vectors", "scaling", "parameter", "ranks", "bars", "speed-up-bars",
-]  # fmt: skip
 Axis = Literal["kernel_evaluations", "train_seconds", "inner_products", "passes", "presented"]
-KINDS: tuple[str, ...] = get_args(Kind)  #: what figures there are
 AXES: tuple[str, ...] = get_args(Axis)  #: the quantities that a curve can be drawn against
-#: the figures whose axis ``against`` chooses
-CURVES = ("test-error", "test-accuracy", "online-error", "objective", "gap", "seconds")
+_DECLARED = [  # names of figures as report/figures_*.py declare them, which are not imported here
+    declared
+    for path in sorted((Path(__file__).parents[1] / "report").glob("figures_*.py"))
+    for declared in re.findall(r'^@figure\("([a-z-]+)"(.*, along_axis=True)?', path.read_text("utf-8"), re.MULTILINE)
+]
+KINDS = tuple(name for name, _ in _DECLARED)  #: what figures there are
+CURVES = tuple(name for name, is_curve in _DECLARED if is_curve)  #: those whose axis ``against`` chooses
 
 
 class Drawing(Strict):
@@ -27,7 +29,7 @@ class Drawing(Strict):
     ``of`` is the printed figure that it is, such as ``Figure 2``; ``datasets`` those it shows, by default all.
     """
 
-    draw: Kind
+    draw: Literal[KINDS]  # type: ignore[valid-type]
     against: Axis | None = None
     datasets: Annotated[list[str], Field(min_length=1, max_length=MOST_ENTRIES)] | None = None
     of: Annotated[str, Field(max_length=100)] = ""

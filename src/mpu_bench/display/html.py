@@ -31,7 +31,7 @@ border-bottom: 1px solid currentColor">{{ heading }}</th>
 <tr style="background: none">
 {% for cell in row %}
 <td style="text-align: {{ "right" if loop.index0 else "left" }}; padding: 0.2em 0.6em; color: inherit\
-{{ "; opacity: 0.75" if loop.index0 in block.published }}">{{ cell }}</td>
+{{ "; opacity: 0.75" if loop.index0 in block.faint }}">{{ cell }}</td>
 {% endfor %}
 </tr>
 {% endfor %}

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from rich.filesize import decimal
 from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.table import Table
+from rich.table import Table as Drawn
 
-from mpu_bench.display.terminal import Terminal, styled
+from mpu_bench.display.terminal import Terminal, drawn, styled
 from mpu_bench.models.evaluation import METRICS
+from mpu_bench.report.tables import Table
 
 if TYPE_CHECKING:
     from mpu_bench.selection.outcome import Outcome, Row
@@ -56,30 +57,28 @@ class Display:
                     self._told.add(each.name)
                     self._console.tell(f"{each.name}: {_scored(outcome, each)}, {decimal(each.size or 0)}")
 
-    def _shown(self) -> Table:
+    def _shown(self) -> Drawn:
         session = self._session
         total, left = session.seconds + session.preparing, max(session.seconds_left, 0.0)
         bar = ProgressBar(total=total, completed=min(time.monotonic() - session.began, total), width=_WIDTH)
         told = styled(f"at most {left:.0f} s left; Ctrl-C ends it with what is known")
-        shown = Table.grid()
+        shown = Drawn.grid()
         for each in (table(self._outcome), bar, told):
             shown.add_row(each)
         return shown
 
 
-def table(outcome: Outcome) -> Table:
+def table(outcome: Outcome) -> Drawn:
     """Return the candidates, the best on the test set first; while that is not known, on the validation set."""
     words = METRICS[outcome.metric]
     headings = ["classifier", *_measured(outcome, f"{words}, %", "error, %"), f"validation {words}, %", "rows",
                 "training s", "prediction", "support vectors", "bytes", "settings", ""]  # fmt: skip
-    made = Table(box=None, pad_edge=False)
-    for heading in headings:
-        is_text = heading in ("classifier", "settings", "")
-        made.add_column(heading, justify="left" if is_text else "right", overflow="fold")
-    for row in sorted(outcome.rows, key=lambda each: (-outcome.score(each), _or_infinite(each.choosing_error))):
-        style = "bold" if row is outcome.chosen else ""
-        made.add_row(*(styled(cell, style) for cell in _cells(outcome, row)))
-    return made
+    best_first = sorted(outcome.rows, key=lambda each: (-outcome.score(each), _or_infinite(each.choosing_error)))
+    rows = [
+        [styled(cell, "bold" if row is outcome.chosen else "") for cell in _cells(outcome, row)] for row in best_first
+    ]
+    sides = "".join("l" if heading in ("classifier", "settings", "") else "r" for heading in headings)
+    return drawn(Table(headings, rows, sides), framed=False)
 
 
 def _measured(outcome: Outcome, score: str, error: str) -> list[str]:

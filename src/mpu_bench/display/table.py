@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from rich import box
 from rich.measure import Measurement
-from rich.table import Table
+from rich.table import Table as Drawn
 
-from mpu_bench.display.terminal import Terminal, reason
+from mpu_bench.display.terminal import Terminal, drawn, reason
 from mpu_bench.quantities import FINISHED, Record, RunStatus, format_number
+from mpu_bench.report.tables import Table
 from mpu_bench.results import machines, naming, problems
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.means import Summary
 from mpu_bench.results.problems import Shown
 from mpu_bench.results.summary import disturbed_remark, published_tables, summarize
 
-
-class Block(NamedTuple):
-    """The table of one dataset: its title, the headings of its columns, and its rows, of which one may be shorter.
-
-    The first column is words, the others are numbers; ``published`` are the places of those that are published.
-    """
-
-    title: str
-    headings: list[str]
-    rows: list[list[str]]
-    published: frozenset[int]
-
-
-_HEADING_WIDTH = 9  # letters, beyond which a heading goes on in the next line
 _EVERYTHING = 1000  # letters, wider than any table
 
 
@@ -57,7 +42,7 @@ def print_results(results: ResultsFolder, console: Terminal, asked: Collection[i
         console.tell(line)
 
 
-def blocks(records: Sequence[Record], published: Sequence[str]) -> list[Block]:
+def blocks(records: Sequence[Record], published: Sequence[str]) -> list[Table]:
     """Return a block per dataset, with all columns that say something."""
     rows = summarize(records, published)
     varying = naming.varying(rows)
@@ -76,27 +61,23 @@ def print_table(records: Sequence[Record], published: Sequence[str], console: Te
     left_out: set[str] = set()
     for block in _by_dataset(rows):
         columns = problems.in_terminal(block)
-        table = _rich(_block(block, columns, varying))
-        while any(map(_rank, columns)) and not _fits(table, console):
-            last = max(columns, key=_rank)
+        table = drawn(_block(block, columns, varying))
+        while any(column.quantity.rank for column in columns) and not _fits(table, console):
+            last = max(columns, key=lambda column: column.quantity.rank)
             left_out.add(last.heading)
             columns.remove(last)
-            table = _rich(_block(block, columns, varying))
+            table = drawn(_block(block, columns, varying))
         console.print(table)
     if left_out:
         names = "; ".join(sorted(left_out))
         console.print(f"no room here for {names}: see table.csv", style="dim")
 
 
-def _rank(column: Shown) -> int:
-    return column.quantity.rank
-
-
-def _fits(table: Table, console: Terminal) -> bool:
+def _fits(table: Drawn, console: Terminal) -> bool:
     return Measurement.get(console, console.options.update(max_width=_EVERYTHING), table).maximum <= console.width
 
 
-def _block(rows: Sequence[Summary], columns: Sequence[Shown], varying: Mapping[str, set[str]]) -> Block:
+def _block(rows: Sequence[Summary], columns: Sequence[Shown], varying: Mapping[str, set[str]]) -> Table:
     several = any(row.planned > 1 or not row.count for row in rows)
     headings, published = ["solver", *(["runs"] if several else [])], set()
     for column in columns:
@@ -108,26 +89,8 @@ def _block(rows: Sequence[Summary], columns: Sequence[Shown], varying: Mapping[s
     for row in rows:
         names = [naming.solver_text(row, varying), *([_runs_text(row)] if several else [])]
         written.append([*names, *_cells(row, rows, columns)])
-    return Block(_title(rows[0]), headings, written, frozenset(published))
-
-
-def _rich(block: Block) -> Table:
-    """Return a block as it is printed."""
-    table = Table(title=f"\n{block.title}", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.title_justify, table.title_style = "left", "bold"
-    table.add_column("solver", overflow="fold")
-    for place, heading in enumerate(block.headings[1:], start=1):
-        style = "dim" if place in block.published else ""
-        table.add_column(_in_lines(heading), justify="right", overflow="fold", style=style)
-    for row in block.rows:
-        table.add_row(*row)
-    return table
-
-
-def _in_lines(heading: str) -> str:
-    """Return a column's title in short lines; its unit stays with the last word."""
-    lines = textwrap.wrap(heading.replace(", ", ",\u00a0"), _HEADING_WIDTH, break_long_words=False)
-    return "\n".join(lines).replace("\u00a0", " ")
+    title = f"\n{_title(rows[0])}"
+    return Table(headings, written, "l" + "r" * (len(headings) - 1), title, frozenset(published))
 
 
 def _runs_text(row: Summary) -> str:

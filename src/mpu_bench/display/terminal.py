@@ -6,16 +6,22 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rich import box
 from rich.console import Console
+from rich.table import Table as Drawn
 from rich.text import Text
 
 from mpu_bench.texts import one_line, plain
 
+if TYPE_CHECKING:
+    from mpu_bench.report.tables import Table
+
 LONGEST_REASON = 1000  #: bytes of a reason in a line for people; runs.csv has the whole
 _COLUMNS_OF_A_FILE = 200
 _UNBOUNDED = sys.maxsize
+_HEADING_WIDTH = 9  # letters, beyond which the heading of numbers goes on in the next line
 
 
 class Terminal(Console):
@@ -86,3 +92,24 @@ def confirmed(question: str) -> bool:
 def reason(text: str) -> str:
     """Return a reason as people read it in a line."""
     return one_line(text, LONGEST_REASON)
+
+
+def drawn(table: Table, *, framed: bool = True) -> Drawn:
+    """Return a table as a terminal shows it; with a line below its headings, if it is framed."""
+    made = Drawn(title=table.title or None, box=box.SIMPLE_HEAD if framed else None, pad_edge=False, show_edge=False)
+    made.title_justify, made.title_style = "left", "bold"
+    for index, (heading, side) in enumerate(zip(table.headings, table.sides, strict=True)):
+        style = "dim" if index in table.faint else ""
+        if side == "r":
+            made.add_column(_in_lines(heading) if framed else heading, justify="right", overflow="fold", style=style)
+        else:
+            made.add_column(heading, overflow="fold", style=style)
+    for row in table.rows:
+        made.add_row(*row)
+    return made
+
+
+def _in_lines(heading: str) -> str:
+    """Return a column's title in short lines; its unit stays with the last word."""
+    lines = textwrap.wrap(heading.replace(", ", ",\u00a0"), _HEADING_WIDTH, break_long_words=False)
+    return "\n".join(lines).replace("\u00a0", " ")

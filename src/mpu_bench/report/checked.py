@@ -10,11 +10,11 @@ from xml.etree import ElementTree as ET
 from mpu_bench.results import naming
 from mpu_bench.results.rows import made_publishable
 from mpu_bench.texts import publishable
-from mpu_bench.verdict.baseline import Check, is_off
+from mpu_bench.verdict.baseline import Check
 from mpu_bench.verdict.cells import Cell, count_verdicts
 from mpu_bench.verdict.folders import solver_text, verdict_text
-from mpu_bench.verdict.judge import NOT_JUDGED, NOT_RUN
 from mpu_bench.verdict.regression import Difference
+from mpu_bench.verdict.verdict import Finding
 
 
 class Line(NamedTuple):
@@ -96,7 +96,7 @@ def junit_text(checks: Sequence[Check], strict: bool) -> str:
     ----------
     checks : sequence of Check
     strict : bool
-        What differs from print, or is refuted, is a failure as well.
+        What is not reproduced, or contradicted, is a failure as well.
     """
     root = ET.Element("testsuites", name="mpu-bench check")
     for check in checks:
@@ -124,22 +124,22 @@ def _cases(check: Check, strict: bool) -> Iterable[ET.Element]:
         case = ET.Element("testcase", classname=_plain(f"{check.name}.{cell.kind}"), name=_plain(name))
         if id(cell) in changed:
             ET.SubElement(case, "failure", message=_plain(changed[id(cell)]), type="changed")
-        elif strict and is_off(cell):
+        elif strict and cell.is_against:
             ET.SubElement(case, "failure", message=_plain(_with_numbers(cell)), type=cell.verdict)
-        elif cell.verdict in (NOT_RUN, NOT_JUDGED):
-            ET.SubElement(case, "skipped", message=_plain(cell.remark or cell.verdict))
+        elif cell.verdict.finding is Finding.NOTHING:
+            ET.SubElement(case, "skipped", message=_plain(cell.remark or cell.verdict.word))
         else:
             ET.SubElement(case, "system-out").text = _plain(_with_numbers(cell))
         yield case
 
 
 def _with_numbers(cell: Cell) -> str:
-    numbers = f": published {cell.published:.6g}, measured {cell.measured:.6g}" if _has_numbers(cell) else ""
+    numbers = (
+        f": published {cell.published:.6g}, measured {cell.measured:.6g}"
+        if None not in (cell.published, cell.measured)
+        else ""
+    )
     return f"{verdict_text(cell)}{numbers}"
-
-
-def _has_numbers(cell: Cell) -> bool:
-    return cell.published is not None and cell.measured is not None
 
 
 def _plain(text: str) -> str:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from mpu_bench.config.drawings import KINDS
 from mpu_bench.errors import StoreError
 from mpu_bench.files import process_lock
-from mpu_bench.report import csv_files, figure_data
+from mpu_bench.report import csv_files
 from mpu_bench.report.figures import FOLDER, FORMS
 from mpu_bench.results import saved_models
 from mpu_bench.results.store import FILE, LOCK, check_kind
 
 #: the database last: until then it is a results folder, which can be cleaned again
 _WRITTEN = (*csv_files.NAMES, LOCK, *(f"{FILE}{end}" for end in ("-journal", "-wal", "-shm")), FILE)
-_FIGURES = tuple(f"{name}.{form}" for name in figure_data.NAMES for form in FORMS)
+_FIGURES = tuple(f"{name}.{form}" for name in KINDS for form in FORMS)
 
 
 def check(folder: Path) -> None:

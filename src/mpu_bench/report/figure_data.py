@@ -3,38 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields, is_dataclass, replace
 from typing import Any
 
-from mpu_bench.config.drawings import AXES, CURVES, KINDS, Drawing
-from mpu_bench.report import curve_figures, rank_figures, table_figures
-from mpu_bench.report.figure_parts import Figure
+from mpu_bench.config.drawings import AXES, KINDS, Drawing
+from mpu_bench.report import figures_along, figures_by_row, figures_of_ranks  # noqa: F401  which declare figures
+from mpu_bench.report.figure_parts import FIGURES, Figure
 from mpu_bench.results.means import Summary as Row
 from mpu_bench.texts import publishable
-
-NAMES = KINDS
-#: drawn where a config or a user asks for them: each shows what another shows, too
-_ON_DEMAND = ("test-accuracy", "seconds", "scaling", "speed-up-bars")
-
-_MAKERS: dict[str, Callable[[Sequence[Row], Sequence[Row], str | None], Figure | None]] = {
-    "test-error": curve_figures.maker("test_error"),
-    "test-accuracy": curve_figures.accuracies,
-    "online-error": curve_figures.maker("online_error"),
-    "objective": curve_figures.maker("suboptimality"),
-    "gap": curve_figures.maker("gap"),
-    "seconds": curve_figures.maker("train_seconds", first="presented"),
-    "budget": table_figures.by_budget("test_error"),
-    "online-budget": table_figures.by_budget("online_error"),
-    "length": table_figures.against_length("train_seconds"),
-    "speed-up": table_figures.speed_up,
-    "length-vectors": table_figures.against_length("support_vectors"),
-    "scaling": table_figures.scaling,
-    "parameter": table_figures.against_parameter,
-    "ranks": rank_figures.ranks,
-    "bars": table_figures.bars,
-    "speed-up-bars": table_figures.speed_up_bars,
-}
 
 
 def figures(
@@ -61,7 +38,7 @@ def figures(
     meant = [figure for drawing in drawings if (figure := meant_by(drawing, rows, curves, against)) is not None]
     if meant and not every:
         return meant
-    left = [name for name in NAMES if name not in _ON_DEMAND and name not in [figure.name for figure in meant]]
+    left = [name for name in KINDS if not FIGURES[name].on_demand and name not in [figure.name for figure in meant]]
     return meant + [figure for name in left if (figure := make(name, rows, curves, against)) is not None]
 
 
@@ -81,13 +58,13 @@ def make(name: str, rows: Sequence[Row], curves: Sequence[Row], against: str | N
     Parameters
     ----------
     name : str
-        One of `NAMES`.
+        One of `KINDS`.
     rows, curves : sequence of mapping
         The rows of table.csv and of mean_curves.csv; with their ``runs``, seconds are drawn where they are comparable.
     against : str, optional
         For curves: one of `AXES`; the first that fits by default.
     """
-    figure = _MAKERS[name](rows, curves, against)
+    figure = FIGURES[name].make(rows, curves, against)
     return _as_words(replace(figure, name=name)) if figure is not None and figure.panels else None
 
 
@@ -104,7 +81,7 @@ def _as_words(part: Any) -> Any:
 
 def versions(figure: Figure, rows: Sequence[Row], curves: Sequence[Row]) -> dict[str, Figure]:
     """Return a figure by the label of its x axis: the figure itself, and against every other axis that fits."""
-    others = [make(figure.name, rows, curves, axis) for axis in AXES[:-1] if figure.name in CURVES]
+    others = [make(figure.name, rows, curves, axis) for axis in AXES[:-1] if FIGURES[figure.name].along_axis]
     return {each.panels[0].x_label: each for each in (*others, figure) if each is not None}
 
 

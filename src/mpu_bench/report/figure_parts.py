@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import style
@@ -13,6 +15,7 @@ from mpu_bench.results.machines import comparable
 from mpu_bench.results.means import Summary as Row
 from mpu_bench.scaled import parameters_in
 
+_Make = TypeVar("_Make", bound=Callable[..., "Figure | None"])
 _BUDGET = "budget_vectors"  # among what varies
 OPTIMA = ("optimum", "kernel-optimum")  #: solvers that others are measured by: no contestants
 
@@ -100,6 +103,40 @@ class Figure:
         names = {each.about or each.label: each.solver or each.about or each.label for each in series}
         numbers = style.numbers(names)
         return {each.label: numbers[each.about or each.label] for each in series}
+
+
+class Declared(NamedTuple):
+    """What makes a figure of the rows of table.csv and of mean_curves.csv, against an axis if one is chosen."""
+
+    make: Callable[[Sequence[Row], Sequence[Row], str | None], Figure | None]
+    on_demand: bool
+    along_axis: bool
+
+
+FIGURES: dict[str, Declared] = {}  #: by name
+
+
+def figure(
+    name: str, *, on_demand: bool = False, along_axis: bool = False, **settings: str
+) -> Callable[[_Make], _Make]:
+    """Declare that a function makes a figure; configs, ``plot`` and the page know it by this name.
+
+    Parameters
+    ----------
+    name : str
+    on_demand : bool
+        It is drawn only where a config or a user asks for it: it shows what another shows, too.
+    along_axis : bool
+        It is of curves, whose axis ``against`` may choose.
+    **settings
+        Further arguments of the function, which may make several figures.
+    """
+
+    def declare(make: _Make) -> _Make:
+        FIGURES[name] = Declared(partial(make, **settings), on_demand, along_axis)
+        return make
+
+    return declare
 
 
 def on_one_machine(quantity: str, rows: Sequence[Row]) -> list[Row]:

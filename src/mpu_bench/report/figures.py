@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpu_bench.config.drawings import AXES, Drawing
+from mpu_bench.config.drawings import AXES, KINDS, Drawing
 from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.files import write_all
 from mpu_bench.report import figure_data
@@ -80,8 +80,8 @@ def figures_of(results: Path, name: str | None = None, against: str | None = Non
     StoreError
         If the results have no data for it.
     """
-    if name is not None and name not in (EVERY, *figure_data.NAMES):
-        raise ConfigError(f"no figure '{name}': {nearest(name, (EVERY, *figure_data.NAMES))}")
+    if name is not None and name not in (EVERY, *KINDS):
+        raise ConfigError(f"no figure '{name}': {nearest(name, (EVERY, *KINDS))}")
     if against is not None and against not in AXES:
         raise ConfigError(f"no axis '{against}': {nearest(against, AXES)}")
     drawable = _drawable(results, name, against)

@@ -13,7 +13,9 @@ from mpu_bench.config.schema import PAPERS
 from mpu_bench.config.sentences import sentences
 from mpu_bench.files import csv_text, write_all
 from mpu_bench.quantities import QUANTITIES, format_number
-from mpu_bench.report import export, printed
+from mpu_bench.report import printed
+from mpu_bench.report import tables as tables_
+from mpu_bench.report.tables import Line, Table
 from mpu_bench.results import naming
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.results.means import Summary
@@ -27,26 +29,23 @@ from mpu_bench.verdict.cells import (
     FACT,
     RECOMPUTED,
     SET,
-    VERDICTS,
     Cell,
     count_verdicts,
 )
 from mpu_bench.verdict.claims import of_sentences
 from mpu_bench.verdict.folders import remark_text, solver_text, verdict_text
-from mpu_bench.verdict.judge import AGREES, NOT_RUN
-from mpu_bench.verdict.points import Evidence
+from mpu_bench.verdict.points import NO_EVIDENCE, Evidence
+from mpu_bench.verdict.verdict import Verdict
 
 OVERVIEW = ("overview.md", "overview.csv")
 _HEADINGS = ("kind", "dataset", "solver", "what", "published", "measured", "difference", "allowed", "verdict", "remark")
 SENTENCES = "sentences"  #: the table of what a paper says in words
 _BESIDES = {  # what says nothing of a paper, in words
-    FACT: "sizes of datasets ({agree} of {all} agree)",
+    FACT: "sizes of datasets ({reproduced} of {all} reproduced)",
     SET: "numbers that the configs set ({all})",
-    RECOMPUTED: "tests recomputed from printed numbers ({agree} of {all} agree)",
+    RECOMPUTED: "tests recomputed from printed numbers ({reproduced} of {all} reproduced)",
 }
 
-
-_NO_EVIDENCE = Evidence()
 
 Of = tuple[str, str, str]  #: a row of results: its dataset, its solver, its parameters as JSON
 
@@ -59,7 +58,7 @@ class ExperimentCells:
     experiment: str
     cells: Sequence[Cell]
     config: str = ""
-    evidence: Evidence = _NO_EVIDENCE
+    evidence: Evidence = NO_EVIDENCE
     explained: Sequence[Explained] = ()
     seconds: Mapping[Of, str] = field(default_factory=dict)
 
@@ -136,7 +135,7 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
     for place, experiment in enumerate(whole):
         is_first = first.setdefault(experiment.config or experiment.experiment, place) == place  # folder of the config
         for cell in (each for each in experiment.cells if not each.sentence):
-            if cell.verdict == NOT_RUN:
+            if cell.verdict == Verdict.NOT_RUN:
                 counts = True
             elif cell.kind in (CLAIM, RECOMPUTED):
                 counts = is_first
@@ -171,10 +170,10 @@ def paper_order(paper: str) -> int:
 
 def _merged(cells: Sequence[Cell]) -> list[Cell]:
     """Return cells without what is not run in one experiment and answered, or better explained, in another."""
-    answered = {_printed_at(cell) for cell in cells if cell.verdict != NOT_RUN}
+    answered = {_printed_at(cell) for cell in cells if cell.verdict != Verdict.NOT_RUN}
     kept: dict[Any, Cell] = {}
     for cell in cells:
-        if cell.kind == CLAIM or cell.verdict != NOT_RUN:
+        if cell.kind == CLAIM or cell.verdict != Verdict.NOT_RUN:
             kept[len(kept)] = cell
         elif _printed_at(cell) not in answered:
             before = kept.get(_printed_at(cell), cell)
@@ -207,11 +206,11 @@ def write(tables: Sequence[PaperTable], out: Path) -> None:
     """
     texts = dict(zip(OVERVIEW, (markdown(tables), csv_text(overview_rows(tables))), strict=True))
     for table in tables:
-        lines = [_HEADINGS, *map(_line, table.cells)]
+        lines = Table(_HEADINGS, list(map(_line, table.cells)), "llllrrrrll")
         texts[f"{table.file}.csv"] = csv_text([cell.written() for cell in table.cells], COLUMNS)
-        texts[f"{table.file}.md"] = export.markdown_lines(lines)
+        texts[f"{table.file}.md"] = tables_.markdown(lines)
         shaped = as_printed(table)
-        latex = export.latex_lines(lines, "llllrrrrll") if shaped is None else printed.latex(shaped)
+        latex = tables_.latex(lines) if shaped is None else printed.latex(shaped)
         texts[f"{table.file}.tex"] = latex
     write_all(out, texts)
 
@@ -222,7 +221,7 @@ def as_printed(table: PaperTable) -> printed.PrintedTable | None:
     return printed.table(name, table.cells, table.seconds_of) if name else None
 
 
-def _line(cell: Cell) -> export.Line:
+def _line(cell: Cell) -> Line:
     difference = "" if cell.difference is None else f"{cell.difference:+.3g}"
     allowed = "" if cell.allowed is None else f"{cell.allowed:.3g}"
     numbers = format_number(cell.published), format_number(cell.measured), difference, allowed
@@ -245,10 +244,8 @@ def by_paper(tables: Sequence[PaperTable]) -> list[dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for row in overview_rows(tables):
         for paper in (row["paper"], "all"):
-            total = rows.setdefault(
-                paper, {"paper": paper, "table": "all"} | dict.fromkeys((*VERDICTS, "explained"), 0)
-            )
-            for name in (*VERDICTS, "explained"):
+            total = rows.setdefault(paper, {"paper": paper, "table": "all"} | dict.fromkeys((*Verdict, "explained"), 0))
+            for name in (*Verdict, "explained"):
                 total[name] += row[name]
     return [*(row for name, row in rows.items() if name != "all"), *([rows["all"]] if rows else [])]
 
@@ -257,16 +254,21 @@ def besides(tables: Sequence[PaperTable]) -> str:
     """Return in a sentence what was compared and says nothing of the papers."""
     words = []
     for kind, text in _BESIDES.items():
-        cells = [cell for table in tables for cell in table.cells if cell.kind == kind and cell.verdict != NOT_RUN]
+        cells = [
+            cell for table in tables for cell in table.cells if cell.kind == kind and cell.verdict != Verdict.NOT_RUN
+        ]
         if cells:
-            words.append(text.format(all=len(cells), agree=sum(cell.verdict == AGREES for cell in cells)))
+            words.append(
+                text.format(all=len(cells), reproduced=sum(cell.verdict == Verdict.REPRODUCED for cell in cells))
+            )
     return f"Counted apart: {', '.join(words)}." if words else ""
 
 
 def markdown(tables: Sequence[PaperTable]) -> str:
     """Return the overview in Markdown: how many values, ratios and claims of each table have which verdict."""
-    headings = ["paper", "table", *VERDICTS, "explained"]
+    names = ["paper", "table", *Verdict, "explained"]
+    headings = ["paper", "table", *(verdict.word for verdict in Verdict), "explained"]
     rows = [*overview_rows(tables), *by_paper(tables)]
-    text = export.markdown_lines([headings, *([str(row[name] or "") for name in headings] for row in rows)])
+    text = tables_.markdown(Table(headings, [[str(row[name] or "") for name in names] for row in rows], ""))
     apart = besides(tables)
     return f"{text}\n{apart}\n" if apart else text

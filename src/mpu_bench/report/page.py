@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,42 +19,14 @@ from mpu_bench.quantities import format_number
 from mpu_bench.report import experiments, overview, printed, style
 from mpu_bench.results import naming
 from mpu_bench.texts import publishable
-from mpu_bench.verdict import judge
-from mpu_bench.verdict.cells import CLAIM, VALUE, VERDICTS, Cell, count_verdicts
+from mpu_bench.verdict.cells import CLAIM, VALUE, Cell, count_verdicts
 from mpu_bench.verdict.folders import verdict_text
-from mpu_bench.verdict.judge import AGREES, DIFFERS, HOLDS, NOT_RUN, REFUTED, SO_FAR
+from mpu_bench.verdict.verdict import Finding, Verdict
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _COPIED = ("page.css", "page.js", "uPlot.css", "uPlot.js")
-_TITLE = "Perceptron-like and budgeted SVM training: published and measured"
+_TITLE = "Perceptron-like and budgeted SVM training: reported and measured"
 _OWN = "other-experiments"  #: the page of what belongs to no paper
-
-#: what the verdicts mean
-_WORDS = {
-    AGREES: "as near as print and scatter allow",
-    judge.SAME_ORDER: "a ratio of seconds between two and five times off",
-    HOLDS: "a sentence that no point it ranges over contradicts, and all are measured",
-    SO_FAR: "the same, and part of its points are measured",
-    DIFFERS: "a number that is off by more than that, beyond chance",
-    REFUTED: "a sentence that a point it ranges over contradicts beyond noise",
-    judge.UNDECIDED: "the runs are too few to tell",
-    judge.UNINFORMATIVE: "a constant answer is as good as the number",
-    judge.NOT_JUDGED: "seconds that something disturbed, or of which it is not known, or those of two machines",
-    NOT_RUN: "there is no measured number, and the reason is given",
-}
-#: the same, as a mark in a cell of a table
-_MARKS = {
-    AGREES: "✓",
-    judge.SAME_ORDER: "≈",
-    HOLDS: "✓",
-    SO_FAR: "✓",
-    DIFFERS: "≠",
-    REFUTED: "✗",
-    judge.UNDECIDED: "?",
-    judge.UNINFORMATIVE: "○",
-    judge.NOT_JUDGED: "–",
-    NOT_RUN: "·",
-}
 
 
 def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
@@ -108,9 +81,7 @@ def _common(found: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperT
         "judged": bool(tables),
         "version": __version__,
         "date": _date(found),
-        "verdicts": VERDICTS,
-        "words": _WORDS,
-        "marks": _MARKS,
+        "verdicts": list(Verdict),
         "colours": style.COLOURS,
         "dark_colours": style.DARK_COLOURS,
     }
@@ -125,7 +96,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         finalize=_publishable,
     )
-    environment.filters |= {"slug": _slug, "number": format_number}
+    environment.filters["number"] = format_number
     return environment
 
 
@@ -150,8 +121,8 @@ def _page(paper: str, every: Sequence[Mapping[str, Any]], tables: Sequence[overv
         "paper": paper,
         "reference": published.reference(paper),
         "printed": _printed(found, tables),
-        "refuted": _rows(paper, [cell for cell in cells if _is_claim(cell) and cell.verdict == REFUTED]),
-        "sentences": _rows(paper, [cell for cell in cells if _is_claim(cell) and cell.verdict != REFUTED]),
+        "contradicted": _rows(paper, [cell for cell in cells if _is_claim(cell) and cell.is_against]),
+        "claims": _rows(paper, [cell for cell in cells if _is_claim(cell) and not cell.is_against]),
         "missed": _missed(found, cells),
         "tables": [_table(table, found) for table in tables if count_verdicts(table.cells) != nothing],
         "experiments": found,
@@ -168,14 +139,10 @@ def _printed(found: Sequence[Mapping[str, Any]], tables: Sequence[overview.Paper
         (each["name"], cell)
         for each in found
         for cell in each["judged"].cells
-        if cell.kind == VALUE and not cell.sentence and cell.verdict != NOT_RUN and id(cell) not in counted
+        if cell.kind == VALUE and not cell.sentence and cell.verdict != Verdict.NOT_RUN and id(cell) not in counted
     ]
-    shaped = (printed.table(name, cells, seconds.get(name, _no_seconds), others) for name in printed.layouts())
+    shaped = (printed.table(name, cells, seconds.get(name, lambda _cell: ""), others) for name in printed.layouts())
     return [table for table in shaped if table is not None]
-
-
-def _no_seconds(_cell: Cell) -> str:
-    return ""
 
 
 def _came_out(cells: Sequence[Cell]) -> dict[str, Any]:
@@ -183,32 +150,20 @@ def _came_out(cells: Sequence[Cell]) -> dict[str, Any]:
 
 
 def headline(cells: Sequence[Cell]) -> str:
-    """Return in two sentences what the verdicts come to."""
+    """Return in two sentences how many values and claims have each verdict."""
     said = []
-    for kinds, what in ((("value", "ratio"), "printed number"), ((CLAIM,), "sentence")):
-        counts = count_verdicts(cells, kinds)
-        total = sum(counts.values()) - counts[NOT_RUN] - counts[judge.NOT_JUDGED]
-        if total:
-            present = [(counts[verdict], verbs) for verdict, verbs in _VERBS.items() if counts[verdict]]
-            found = [f"{count} {verbs[count > 1]}" for count, verbs in present]
-            if explained := sum(cell.kind in kinds and bool(cell.explained) for cell in cells):
-                found[-1] += f" ({explained} explained)"  # what differs or is refuted is said last
-            of = f"Of {total} {what}s that were judged, " if total > 1 else f"1 {what} was judged: "
-            said.append(f"{of}{', '.join(found)}.")
-    return " ".join(said) or "None of the published numbers and sentences has been measured."
-
-
-#: verdicts in a sentence about one, and about several; what may be explained is said last
-_VERBS = {
-    AGREES: ("agrees", "agree"),
-    judge.SAME_ORDER: ("is of the same order", "are of the same order"),
-    HOLDS: ("holds", "hold"),
-    SO_FAR: ("holds so far", "hold so far"),
-    judge.UNDECIDED: ("is undecided", "are undecided"),
-    judge.UNINFORMATIVE: ("is uninformative", "are uninformative"),
-    DIFFERS: ("differs", "differ"),
-    REFUTED: ("is refuted", "are refuted"),
-}
+    for kinds, what in ((("value", "ratio"), "reported value"), ((CLAIM,), "claim")):
+        judged = [cell for cell in cells if cell.kind in kinds and cell.verdict.finding is not Finding.NOTHING]
+        explained = Counter(cell.verdict for cell in judged if cell.explained)
+        words = [
+            f"{count} {verdict.word}" + (f" ({explained[verdict]} explained)" if explained[verdict] else "")
+            for verdict, count in count_verdicts(judged).items()
+            if count
+        ]
+        if words:
+            of = f"Of {len(judged)} {what}s that were judged, " if len(judged) > 1 else f"1 {what} was judged: "
+            said.append(f"{of}{', '.join(words)}.")
+    return " ".join(said) or "None of the reported values and claims has been measured."
 
 
 def _is_claim(cell: Cell) -> bool:
@@ -216,7 +171,7 @@ def _is_claim(cell: Cell) -> bool:
 
 
 def _rows(paper: str, claims: Sequence[Cell]) -> list[dict[str, Any]]:
-    """Return what a page shows of sentences: with the words of the paper, and where they stand."""
+    """Return what a page shows of claims: with the words of the paper, and where they stand."""
     quoted = {each.name: each for each in sentences(paper)} if claims else {}
     return [
         vars(cell) | {"quote": quoted[cell.sentence].quote, "at": quoted[cell.sentence].at, "text": verdict_text(cell)}
@@ -233,8 +188,8 @@ def _table(table: overview.PaperTable, found: Sequence[Mapping[str, Any]]) -> di
 def _missed(
     found: Sequence[Mapping[str, Any]], cells: Sequence[Cell]
 ) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Return the numbers that count and do not come out, with their experiments; first those that nothing explains."""
-    counted = {id(cell) for cell in cells if cell.kind in ("value", "ratio") and cell.verdict == DIFFERS}
+    """Return the values that count and are not reproduced, with their experiments; first those not explained."""
+    counted = {id(cell) for cell in cells if cell.kind in ("value", "ratio") and cell.is_against}
     missed = [
         (each, row)
         for each in found
@@ -252,7 +207,3 @@ def _publishable(value: Any) -> Any:
 def _json(figures: Mapping[str, Any]) -> str:
     """Return data as JSON that no text in it can make end the script element."""
     return json.dumps(figures, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _slug(words: str) -> str:
-    return words.replace(" ", "-")

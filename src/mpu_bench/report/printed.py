@@ -15,11 +15,10 @@ from mpu_bench import document, published, resources
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import is_seconds, quantity_of
-from mpu_bench.report import export
-from mpu_bench.verdict import judge
+from mpu_bench.report import tables
 from mpu_bench.verdict.cells import COUNTED, FACT, RATIO, RECOMPUTED, Cell, number_in
 from mpu_bench.verdict.folders import remark_text, verdict_text
-from mpu_bench.verdict.judge import NOT_RUN
+from mpu_bench.verdict.verdict import Verdict
 
 FILE = "layouts.yaml"
 
@@ -56,7 +55,7 @@ class Measured:
     """What stands beside a printed number: the measured one, how it is judged, and a remark."""
 
     text: str
-    verdict: str = ""  #: empty of what is not judged, as the seconds that others are set against
+    verdict: Verdict | None = None  #: None of what is not judged, as the seconds that others are set against
     judged: str = ""  #: the verdict in words, of a ratio with both ratios
     remark: str = ""
     experiment: str = ""  #: named where it is not the table's own
@@ -115,29 +114,18 @@ def _columns_named(layout: Layout) -> list[str]:
     return [*layout.lines, *layout.facts, *filter(None, [layout.across]), *layout.words, *numbers]
 
 
-#: verdicts in LaTeX, behind a measured number
-_LATEX_MARKS = {
-    **dict.fromkeys((judge.AGREES, judge.HOLDS, judge.SO_FAR), r"$\surd$"),
-    judge.SAME_ORDER: r"$\approx$",
-    **dict.fromkeys((judge.DIFFERS, judge.REFUTED), r"$\neq$"),
-    judge.UNDECIDED: "?",
-    judge.UNINFORMATIVE: r"$\circ$",
-    judge.NOT_JUDGED: "--",
-}
-
-
 def latex(table: PrintedTable) -> str:
-    """Return a table in LaTeX, as `export.latex` does: two lines each, of print and of what was measured."""
+    """Return a table in LaTeX, as `tables.latex` does: two lines each, of print and of what was measured."""
     columns = "l" * table.names + "r" * (len(table.headings) - table.names)
     body: list[list[str]] = []
     for line in table.lines:
-        body.append(["" if entry is None else export.latex_text(entry.printed) for entry in line])
+        body.append(["" if entry is None else tables.latex_text(entry.printed) for entry in line])
         if any(measured := [_latex_measured(entry) for entry in line]):
             body.append(measured)
     widest = [max(map(_letters, cells)) for cells in zip(*body, strict=True)]
-    headings = _latex_groups(table.groups) + export.latex_headings(table.headings, widest, columns)
+    headings = _latex_groups(table.groups) + tables.latex_headings(table.headings, widest, columns)
     note = f"% {table.note}\n" if table.note else ""
-    return note + export.latex_table(headings, list(map(" & ".join, body)), columns, len(body))
+    return note + tables.latex_table(headings, list(map(" & ".join, body)), columns, len(body))
 
 
 def _letters(cell: str) -> int:
@@ -148,7 +136,7 @@ def _latex_groups(groups: Sequence[tuple[str, int]]) -> str:
     """Return the line of headings that span several columns, each with a rule below; empty without any."""
     if len(groups) == 1 or not groups[1][0]:
         return ""
-    spans = [rf"\multicolumn{{{span}}}{{c}}{{{export.latex_text(name)}}}" for name, span in groups[1:]]
+    spans = [rf"\multicolumn{{{span}}}{{c}}{{{tables.latex_text(name)}}}" for name, span in groups[1:]]
     ends = list(accumulate(span for _, span in groups))
     rules = [rf"\cmidrule(lr){{{before + 1}-{end}}}" for before, end in pairwise(ends)]
     return " & ".join([*[""] * groups[0][1], *spans]) + rf" \\ {' '.join(rules)}" + "\n"
@@ -156,7 +144,10 @@ def _latex_groups(groups: Sequence[tuple[str, int]]) -> str:
 
 def _latex_measured(entry: Entry | None) -> str:
     found = [] if entry is None else [each for each in entry.measured if each.text]
-    texts = [f"{export.latex_text(each.text)} {_LATEX_MARKS.get(each.verdict, '')}".strip() for each in found]
+    texts = [
+        f"{tables.latex_text(each.text)} {tables.latex_text(each.verdict.mark) if each.verdict else ''}".strip()
+        for each in found
+    ]
     return rf"\emph{{{', '.join(texts)}}}" if texts else ""
 
 
@@ -293,15 +284,15 @@ def _printed(row: Mapping[str, str], column: str) -> str:
 def _measured(cell: Cell, seconds: Seconds, decimals: int | None) -> Measured:
     remark = "; ".join(filter(None, [remark_text(cell), cell.explained]))
     named = "" if cell.kind != RECOMPUTED else f"{cell.column}: "
-    if cell.kind == FACT and cell.verdict == NOT_RUN:
+    if cell.kind == FACT and cell.verdict == Verdict.NOT_RUN:
         return Measured("", remark=remark)
     if is_seconds(cell.column):
-        return Measured(seconds(cell), cell.verdict if cell.kind == RATIO else "", _ratio(cell), remark)
+        return Measured(seconds(cell), cell.verdict if cell.kind == RATIO else None, _ratio(cell), remark)
     text = _rounded(cell.measured, decimals)
     if cell.measured_std and cell.kind in COUNTED:
         text += f" ±{_rounded(cell.measured_std, decimals)}"
     is_judged = cell.kind in (*COUNTED, FACT, RECOMPUTED)
-    return Measured(text, cell.verdict if is_judged else "", named + verdict_text(cell) if is_judged else "", remark)
+    return Measured(text, cell.verdict if is_judged else None, named + verdict_text(cell) if is_judged else "", remark)
 
 
 def _rounded(value: float | None, decimals: int | None) -> str:

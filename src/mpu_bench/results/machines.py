@@ -99,8 +99,7 @@ def _made_on(quantity: str, side: Sequence[Record]) -> dict[tuple[str, int | Non
     machines: dict[tuple[str, int | None], frozenset[str]] = {}
     for run in side:
         if run.value(quantity) is not None:
-            pair = run.split or "", run.seed
-            machines[pair] = machines.get(pair, frozenset()) | ({run.made_on} if run.made_on else frozenset())
+            machines[run.pair] = machines.get(run.pair, frozenset()) | ({run.made_on} if run.made_on else frozenset())
     return machines
 
 

@@ -29,9 +29,9 @@ from mpu_bench.results.store import ABOUT
 from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import comparison, regression
 from mpu_bench.verdict.cells import COLUMNS, RATIO, Cell
-from mpu_bench.verdict.judge import DIFFERS, NOT_RUN, REFUTED
-from mpu_bench.verdict.points import Evidence
+from mpu_bench.verdict.points import NO_EVIDENCE, Evidence
 from mpu_bench.verdict.regression import Difference, Results
+from mpu_bench.verdict.verdict import Verdict
 
 VERDICTS = "comparison.csv"
 _SAME = 1e-12  # relative: of a number that was only written and read again
@@ -175,6 +175,7 @@ def cells(folder: Path) -> list[Cell]:
     if not path.is_file():
         raise StoreError(f"{path}: is missing; accept the results again")
     types: dict[str, Callable[[str], Any]] = {
+        "Verdict": Verdict,
         "str": str,
         "int": int,
         "int | None": lambda text: int(text) if text else None,
@@ -212,9 +213,6 @@ class Change:
     is_fault: bool
 
 
-_NO_EVIDENCE = Evidence()
-
-
 @dataclass(frozen=True)
 class Check:
     """A results folder beside print and beside what is kept of it.
@@ -237,7 +235,7 @@ class Check:
     cells: Sequence[Cell]
     paper: str = ""
     config: str = ""
-    evidence: Evidence = _NO_EVIDENCE
+    evidence: Evidence = NO_EVIDENCE
     explained: Sequence[Explained] = ()
     kept: Path | None = None
     exact: bool = False
@@ -257,13 +255,8 @@ class Check:
 
     @property
     def differs(self) -> bool:
-        """Whether any number differs from print, or any claim is refuted."""
-        return any(is_off(cell) for cell in self.cells)
-
-
-def is_off(cell: Cell) -> bool:
-    """Return whether a cell differs from print, or is a claim that is refuted."""
-    return cell.verdict in (DIFFERS, REFUTED)
+        """Whether any value is not reproduced, or any claim is contradicted."""
+        return any(cell.is_against for cell in self.cells)
 
 
 def check(folder: Path, baseline: Path | None) -> Check:
@@ -311,7 +304,9 @@ def changed(now: Sequence[Cell], kept: Sequence[Cell], runs: Sequence[Difference
     found = [change for cell, old in pairs if old is not None for change in _change(cell, old, runs, exact)]
     known, present = ({_printed_at(cell) for cell in each} for each in (kept, now))
     new = [cell for cell, old in pairs if old is None and _printed_at(cell) not in known]
-    found += [Change(cell, "the baseline has no verdict on it", True) for cell in new if cell.verdict != NOT_RUN]
+    found += [
+        Change(cell, "the baseline has no verdict on it", True) for cell in new if cell.verdict != Verdict.NOT_RUN
+    ]
     lost = [cell for cell in gone if _printed_at(cell) not in present and not _is_timed(cell)]
     return found + [Change(cell, f"now without a verdict, baseline {_verdict(cell)}", True) for cell in lost]
 
@@ -330,7 +325,7 @@ def _is_timed(cell: Cell) -> bool:
 
 
 def _verdict(cell: Cell) -> str:
-    return " ".join(filter(None, [cell.verdict, cell.direction]))
+    return " ".join(filter(None, [cell.verdict.word, cell.direction]))
 
 
 def _change(now: Cell, old: Cell, runs: Sequence[Difference], exact: bool) -> Iterable[Change]:
@@ -341,7 +336,7 @@ def _change(now: Cell, old: Cell, runs: Sequence[Difference], exact: bool) -> It
         return
     if _is_timed(now) or (now.kind, _verdict(now)) == (old.kind, _verdict(old)):
         return
-    if NOT_RUN in (now.verdict, old.verdict) and not (now.count and old.count):
+    if Verdict.NOT_RUN in (now.verdict, old.verdict) and not (now.count and old.count):
         return  # measured in one of both only
     words = f"now {_verdict(now)}, baseline {_verdict(old)}"
     if now.kind != old.kind:

@@ -11,17 +11,11 @@ from typing import Any
 from mpu_bench.config.rules import Explained
 from mpu_bench.quantities import quantity_of
 from mpu_bench.verdict import judge
-from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, NOT_RUN
 from mpu_bench.verdict.points import Point
+from mpu_bench.verdict.verdict import Finding, Verdict
 
 VALUE, RATIO, CLAIM = COUNTED = ("value", "ratio", "claim")  #: the kinds that say whether a paper is reproduced
 FACT, SET, RECOMPUTED = ("fact", "set", "recomputed")
-
-#: every verdict, in the order of tables
-VERDICTS = (
-    *(AGREES, judge.SAME_ORDER, judge.HOLDS, judge.SO_FAR, DIFFERS, judge.REFUTED, judge.UNDECIDED),
-    *(judge.UNINFORMATIVE, NOT_JUDGED, NOT_RUN),
-)
 
 
 @dataclass(frozen=True)
@@ -69,7 +63,7 @@ class Cell:
     difference: float | None = None  #: measured - published
     allowed: float | None = None
     p_value: float | None = None
-    verdict: str = NOT_RUN
+    verdict: Verdict = Verdict.NOT_RUN
     direction: str = ""
     judged: str = ""
     remark: str = ""
@@ -88,6 +82,11 @@ class Cell:
         """What the numbers are, as people read it: "seconds", "seconds / dcd's", the words of a claim."""
         return f"{self.column} / {self.over}'s" if self.over else self.column
 
+    @property
+    def is_against(self) -> bool:
+        """Whether it is not reproduced, or contradicted."""
+        return self.verdict.finding is Finding.AGAINST
+
     def written(self) -> dict[str, Any]:
         """Return the row of comparison.csv, whose ``column`` is `what`."""
         return {name: getattr(self, "what" if name == "column" else name) for name in COLUMNS}
@@ -104,10 +103,10 @@ class Cell:
 COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name not in ("over", "outcomes", "is_elsewhere"))
 
 
-def count_verdicts(cells: Sequence[Cell], kinds: Sequence[str] = COUNTED) -> dict[str, int]:
+def count_verdicts(cells: Sequence[Cell], kinds: Sequence[str] = COUNTED) -> dict[Verdict, int]:
     """Return how many cells of some kinds have each verdict."""
     found = Counter(cell.verdict for cell in cells if cell.kind in kinds)
-    return {verdict: found[verdict] for verdict in VERDICTS}
+    return {verdict: found[verdict] for verdict in Verdict}
 
 
 def number_in(text: str | None) -> float | None:
@@ -134,7 +133,7 @@ def with_difference(cell: Cell) -> Cell:
     assert cell.measured is not None
     assert cell.published is not None
     cell = replace(cell, difference=cell.measured - cell.published)
-    if cell.verdict not in (DIFFERS, judge.UNDECIDED, judge.SAME_ORDER) or not cell.difference:
+    if cell.verdict not in (Verdict.NOT_REPRODUCED, Verdict.INCONCLUSIVE, Verdict.WITHIN_5X) or not cell.difference:
         return cell
     direction = "higher" if cell.difference > 0 else "lower"
     quantity = quantity_of(cell.column)
@@ -145,7 +144,7 @@ def with_difference(cell: Cell) -> Cell:
 
 def with_explanation(cell: Cell, explained: Sequence[Explained]) -> Cell:
     """Set beside a cell that does not come out why that is, and what shows it."""
-    if cell.verdict not in (DIFFERS, judge.REFUTED):
+    if not cell.is_against:
         return cell
     entry = next((entry for entry in explained if _is_meant(entry, cell)), None)
     if entry is None:

@@ -29,6 +29,7 @@ from mpu_bench.verdict.judge import Sample
 from mpu_bench.verdict.points import CONTRADICTS, NOISE, NOT_JUDGED, NOT_MEASURED, UNCLEAR, Evidence, Point, selected
 from mpu_bench.verdict.rules import Table, rules
 from mpu_bench.verdict.statements import p_value_over, points_of, verdict_of
+from mpu_bench.verdict.verdict import Verdict
 
 
 def of_claims(claims: Sequence[Claim], evidence: Evidence) -> list[Cell]:
@@ -63,7 +64,7 @@ def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence)
     if isinstance(statement, NumberStatement) and statement.within is None:
         return _number_cell(cell, statement, evidence)
     cell = _with_points(cell, points_of(statement, evidence), getattr(statement, "most", False))
-    if cell.timed and cell.verdict == judge.NOT_RUN and _lacks_seconds(evidence):
+    if cell.timed and cell.verdict == Verdict.NOT_RUN and _lacks_seconds(evidence):
         return replace(cell, remark="its runs have no seconds to compare: disturbed, or not recorded")
     if cell.timed and cell.points_measured:
         return replace(cell, remark="; ".join(filter(None, [cell.remark, _versions(statement, evidence)])))
@@ -94,7 +95,7 @@ def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
     against = [point for point in points if point.outcome == CONTRADICTS]
     shown = against or [point for point in points if point.outcome in (UNCLEAR, NOISE, NOT_JUDGED)]
     words = _shown(shown)
-    p_value = p_value_over(points) if verdict == judge.REFUTED and not most else None
+    p_value = p_value_over(points) if verdict == Verdict.CONTRADICTED and not most else None
     if p_value is not None and p_value > rank_tests.LEVEL:
         words.append(f"over {measured} points that may be noise: p = {p_value:.2g} (Bonferroni)")
     return replace(
@@ -104,7 +105,7 @@ def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
         points_measured=measured,
         contradicted=outcomes[CONTRADICTS],
         count=measured,
-        remark="; ".join(words) if verdict != judge.HOLDS else "",
+        remark="; ".join(words) if verdict != Verdict.SUPPORTED else "",
         outcomes=tuple(points),
     )
 

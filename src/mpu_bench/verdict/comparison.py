@@ -33,9 +33,10 @@ from mpu_bench.verdict.cells import (
     with_explanation,
 )
 from mpu_bench.verdict.claims import cited_by, of_claims, of_sentences
-from mpu_bench.verdict.judge import AGREES, DIFFERS, NOT_JUDGED, Sample
+from mpu_bench.verdict.judge import Sample
 from mpu_bench.verdict.points import Evidence, is_deterministic
 from mpu_bench.verdict.rules import Table, rules
+from mpu_bench.verdict.verdict import Verdict
 
 #: columns of published tables that say which cell is meant, or how exact it is, and are no cells themselves
 _NAMES = (
@@ -191,7 +192,7 @@ def _fact_cell(cell: Cell, row: Summary, text: str) -> Cell:
     assert cell.published is not None
     assert cell.allowed is not None
     agrees = abs(cell.measured - cell.published) <= cell.allowed
-    return with_difference(replace(cell, verdict=AGREES if agrees else DIFFERS))
+    return with_difference(replace(cell, verdict=Verdict.REPRODUCED if agrees else Verdict.NOT_REPRODUCED))
 
 
 def _measured_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequence[Summary]) -> Cell:
@@ -216,7 +217,7 @@ def _measured_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: S
     if cell.kind == RATIO:
         return _ratio_cell(cell, row, printed, rows, about)
     if cell.kind == SET:
-        return replace(cell, verdict=AGREES, remark="set by the config")
+        return replace(cell, verdict=Verdict.REPRODUCED, remark="set by the config")
     if cell.measured is None or cell.published is None:
         return replace(cell, remark=f"the runs have no {quantity}")
     return with_difference(_value_cell(cell, row, printed, about))
@@ -238,7 +239,7 @@ def _value_cell(cell: Cell, row: Summary, printed: Mapping[str, str], about: Tab
         constant=_constant(row, is_accuracy) if quantity is not None and quantity.is_share else None,
     )
     partly = "" if row.count == row.planned else f"{row.count} of {row.planned} runs"
-    return judged(cell, judgement, partly, _instead(row) if judgement.verdict == judge.UNINFORMATIVE else "")
+    return judged(cell, judgement, partly, _instead(row) if judgement.verdict == Verdict.NOT_INFORMATIVE else "")
 
 
 def _instead(row: Summary) -> str:
@@ -273,10 +274,10 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     )
     seconds, peers = (each.means.get("comparable_seconds") for each in (row, others[0]))
     if not seconds or not peers:
-        return replace(cell, measured=None, verdict=NOT_JUDGED, remark=_why_not_judged(row, others[0]))
+        return replace(cell, measured=None, verdict=Verdict.NOT_COMPARABLE, remark=_why_not_judged(row, others[0]))
     sides = row.runs, others[0].runs
     if reason := why_not_comparable("comparable_seconds", others[0].solver, *sides):
-        return replace(cell, measured=None, verdict=NOT_JUDGED, remark=reason)
+        return replace(cell, measured=None, verdict=Verdict.NOT_COMPARABLE, remark=reason)
     measured = seconds / peers
     judgement, remark = judge.judge_ratio(interval, measured), versions_remark("comparable_seconds", *sides)
     return with_difference(judged(replace(cell, measured=measured), judgement, remark))

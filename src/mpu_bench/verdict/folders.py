@@ -12,7 +12,7 @@ from mpu_bench.resources import config_names
 from mpu_bench.results.folder import RUNS
 from mpu_bench.results.store import FILE
 from mpu_bench.verdict.cells import COUNTED, Cell, count_verdicts
-from mpu_bench.verdict.judge import DIFFERS, HOLDS, REFUTED
+from mpu_bench.verdict.verdict import Verdict
 
 BASELINE = "baseline"  #: the folder among results that holds the project's own last numbers
 
@@ -41,21 +41,21 @@ def results_folders(below: Path, *, profiles: bool = True) -> list[Path]:
 
 
 def do_not_come_out(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the values, ratios and claims that differ or are refuted; first those that nothing explains."""
-    found = [cell for cell in cells if cell.kind in COUNTED and cell.verdict in (DIFFERS, REFUTED)]
+    """Return the values, ratios and claims that speak against a paper; first those that nothing explains."""
+    found = [cell for cell in cells if cell.kind in COUNTED and cell.is_against]
     return sorted(found, key=lambda cell: bool(cell.explained))
 
 
 def summarize_verdicts(cells: Sequence[Cell]) -> str:
     """Return how many values, ratios and claims have each verdict; where there are none, how many of the rest."""
     here = [cell for cell in cells if not cell.is_elsewhere]
-    words = [f"{verdict} {count}" for verdict, count in count_verdicts(here).items() if count]
+    words = [f"{verdict.word} {count}" for verdict, count in count_verdicts(here).items() if count]
     if elsewhere := sum(count_verdicts(cells).values()) - sum(count_verdicts(here).values()):
         words.append(f"of other datasets {elsewhere}")
     if words or not cells:
         return ", ".join(words) or "nothing published is set beside it"
-    apart = Counter(f"{cell.kind} {cell.verdict}" for cell in cells)
-    return "no value, ratio or sentence; " + ", ".join(f"{verdict} {count}" for verdict, count in apart.items())
+    apart = Counter(f"{cell.kind} {cell.verdict.word}" for cell in cells)
+    return "no value, ratio or claim; " + ", ".join(f"{verdict} {count}" for verdict, count in apart.items())
 
 
 def remark_text(cell: Cell) -> str:
@@ -66,13 +66,13 @@ def remark_text(cell: Cell) -> str:
 
 def verdict_text(cell: Cell) -> str:
     """Return a verdict with what belongs to it: which way it differs, how many points of a claim are measured."""
-    more = [cell.direction, cell.judged] if cell.verdict == DIFFERS else []
-    if cell.points and cell.verdict != HOLDS:
+    more = [cell.direction, cell.judged] if cell.is_against else []
+    if cell.points and cell.verdict != Verdict.SUPPORTED:
         more = [f"{cell.points_measured} of {cell.points} measured"]
         more += [f"{cell.contradicted} against"] if cell.contradicted else []
     more += ["explained"] if cell.explained else []
     words = ", ".join(filter(None, more))
-    return f"{cell.verdict} ({words})" if words else cell.verdict
+    return f"{cell.verdict.word} ({words})" if words else cell.verdict.word
 
 
 def solver_text(cell: Cell) -> str:

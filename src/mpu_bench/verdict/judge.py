@@ -8,11 +8,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from mpu_bench.verdict.rules import Tolerance, rules
-
-AGREES, DIFFERS, UNDECIDED, UNINFORMATIVE = "agrees", "differs", "undecided", "uninformative"
-SAME_ORDER, NOT_JUDGED = "same order", "not judged"
-HOLDS, SO_FAR, REFUTED = "holds", "holds so far", "refuted"
-NOT_RUN = "not run"
+from mpu_bench.verdict.verdict import Verdict
 
 _PERCENT = 100.0
 _ROUNDING = 1e-12  # relative; what sums in another order may differ by
@@ -32,7 +28,7 @@ class Judgement:
 
     Attributes
     ----------
-    verdict : str
+    verdict : Verdict
     allowed : float or None
         Up to which difference the numbers agree.
     p_value : float or None
@@ -41,7 +37,7 @@ class Judgement:
         What limits the verdict, such as "a single run".
     """
 
-    verdict: str
+    verdict: Verdict
     allowed: float | None = None
     p_value: float | None = None
     remark: str = ""
@@ -107,26 +103,30 @@ def judge_value(
         allowed = judgement.allowed if name == "published" else _ROUNDING * _PERCENT
         if abs(sample.mean - constant) <= allowed:
             remark = f"a constant answer has {constant:.4g}, which is as good as what is {name}"
-            return Judgement(UNINFORMATIVE, judgement.allowed, judgement.p_value, remark)
+            return Judgement(Verdict.NOT_INFORMATIVE, judgement.allowed, judgement.p_value, remark)
     return judgement
 
 
 def _judged(published: Sample, measured: Sample, floor: float, tolerance: Tolerance, deterministic: bool) -> Judgement:
     off = abs(measured.mean - published.mean)
     if deterministic:
-        return Judgement(AGREES if _within(off, floor) else DIFFERS, floor, remark="nothing in it is random")
+        return Judgement(
+            Verdict.REPRODUCED if _within(off, floor) else Verdict.NOT_REPRODUCED,
+            floor,
+            remark="nothing in it is random",
+        )
     few = measured.runs < rules().least_runs and published.deviation is None
     if measured.deviation is None or few:
         remark = "a single run" if measured.runs == 1 else f"{measured.runs} runs"
-        return Judgement(AGREES if _within(off, floor) else UNDECIDED, floor, remark=remark)
+        return Judgement(Verdict.REPRODUCED if _within(off, floor) else Verdict.INCONCLUSIVE, floor, remark=remark)
     deviations = (published.deviation if published.deviation is not None else measured.deviation, measured.deviation)
     squares = [s * s / n for s, n in zip(deviations, (published.runs, measured.runs), strict=True)]
     error = math.sqrt(sum(squares))
     allowed = max(floor, min(_cap(published.mean, tolerance), rules().standard_errors * error))
     if _within(off, allowed):
-        return Judgement(AGREES, allowed)
+        return Judgement(Verdict.REPRODUCED, allowed)
     if not error:
-        return Judgement(DIFFERS, allowed, 0.0)
+        return Judgement(Verdict.NOT_REPRODUCED, allowed, 0.0)
     own = published.deviation is not None and published.runs > 1
     freedom = [measured.runs - 1, published.runs - 1] if own else [measured.runs - 1]
     shares = [each / sum(squares) for each in reversed(squares)] if own else [1.0]
@@ -134,7 +134,9 @@ def _judged(published: Sample, measured: Sample, floor: float, tolerance: Tolera
     from scipy.special import stdtr
 
     p_value = float(2 * stdtr(degrees, -off / error))
-    return Judgement(DIFFERS if p_value < rules().significance else UNDECIDED, allowed, p_value)
+    return Judgement(
+        Verdict.NOT_REPRODUCED if p_value < rules().significance else Verdict.INCONCLUSIVE, allowed, p_value
+    )
 
 
 def _within(off: float, allowed: float) -> bool:
@@ -158,12 +160,14 @@ def judge_ratio(interval: tuple[float, float], measured: float) -> Judgement:
     low, high = interval
     times = max(measured / high, low / measured if measured else math.inf, 1.0)
     if times <= rules().ratios.agrees:
-        return Judgement(AGREES)
-    return Judgement(SAME_ORDER if times <= rules().ratios.same_order else DIFFERS)
+        return Judgement(Verdict.REPRODUCED)
+    return Judgement(Verdict.WITHIN_5X if times <= rules().ratios.same_order else Verdict.NOT_REPRODUCED)
 
 
 def judge_recomputed(published: str, recomputed: float, is_p_value: bool) -> Judgement:
     """Return whether a statistic, or p-value, that was computed from printed numbers is the printed one."""
     number = float(published)
     allowed = rules().recomputed.p_value * number if is_p_value else half_unit(published)
-    return Judgement(AGREES if _within(abs(recomputed - number), allowed) else DIFFERS, allowed)
+    return Judgement(
+        Verdict.REPRODUCED if _within(abs(recomputed - number), allowed) else Verdict.NOT_REPRODUCED, allowed
+    )

@@ -18,7 +18,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy  # whose stats are imported where they are first used: they take a second of every command
@@ -29,7 +29,7 @@ from mpu_bench.quantities import QUANTITIES, Record
 from mpu_bench.results.machines import comparable
 from mpu_bench.results.problems import better_way, problem_in
 from mpu_bench.scaled import parameters_in, short
-from mpu_bench.verdict.points import is_certain
+from mpu_bench.verdict.points import is_certain, is_single, spread
 from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL, typical, wilcoxon
 
 #: the quantities that are compared where none is named
@@ -38,7 +38,6 @@ _OF_OBJECTIVE = ("C", "regularization", "kernel")  # beside the problem, what ma
 _SAME_AS_BUDGET = {"vectors"}
 _ROUNDING = 1e-9  # relative: what two numbers may differ by and be tied
 
-_Pair = tuple[str, int | None]  # split and seed
 _Array = NDArray[np.float64]
 
 
@@ -281,21 +280,16 @@ def _shortened(words: Sequence[str], most: int = 5) -> str:
     return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def _key(run: Record) -> _Pair:
-    return run.split or "", run.seed
-
-
 def _partners(
     first: Sequence[Record], second: Sequence[Record], quantity: str = ""
 ) -> tuple[list[Record], list[Record]]:
     """Return the runs of both that have a partner in a quantity, in the order of pairs."""
-    sides = {_key(run): run for run in first}, {_key(run): run for run in second}
-    for own, other in (sides, sides[::-1]):
-        splits = {split: run for (split, _), run in own.items()}
-        if len(splits) == len(own) < len(other) and is_certain(quantity, list(own.values())):
-            own.update({key: splits[key[0]] for key in other if key[0] in splits})
-    common = [key for key in sides[0] if key in sides[1]]
-    return [sides[0][key] for key in common], [sides[1][key] for key in common]
+    sides: list[Mapping[Any, Record]] = [{run.pair: run for run in side} for side in (first, second)]
+    few, many = sorted((0, 1), key=lambda side: len(sides[side]))
+    if len(sides[few]) < len(sides[many]) and is_single(sides[few]) and is_certain(quantity, (first, second)[few]):
+        sides[few] = spread(sides[few], sides[many])
+    common = [pair for pair in sides[0] if pair in sides[1]]
+    return [sides[0][pair] for pair in common], [sides[1][pair] for pair in common]
 
 
 def _pairs(first: Sequence[Record], second: Sequence[Record], quantity: str) -> tuple[_Array, str]:

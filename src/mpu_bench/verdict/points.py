@@ -68,7 +68,11 @@ class Evidence(NamedTuple):
         return Evidence([*self.runs, *other[0]], [*self.curves, *other[1]])
 
 
+NO_EVIDENCE = Evidence()
+
+
 _Row = TypeVar("_Row", bound=Record)
+_Value = TypeVar("_Value")
 _COLUMNS = {name: name for name in ("dataset", "solver", "kernel", "experiment")} | {"budget": "budget_vectors"}
 
 
@@ -115,7 +119,7 @@ def by_pair(rows: Iterable[Record], quantity: str) -> dict[Any, float]:
     values: dict[Any, list[float]] = {}
     for row in rows:
         if (value := row.value(quantity)) is not None:
-            values.setdefault((row.split or "", row.seed), []).append(value)
+            values.setdefault(row.pair, []).append(value)
     return {key: fmean(several) for key, several in values.items()}
 
 
@@ -153,9 +157,9 @@ def difference(of: Mapping[Any, float], than: Mapping[Any, float], certain: tupl
     if not of or not than:
         return None
     if is_single(of):
-        of, than = (_spread(of, than), than) if certain[0] else (of, _split_means(than, of))
+        of, than = (spread(of, than), than) if certain[0] else (of, _split_means(than, of))
     if is_single(than):
-        of, than = (of, _spread(than, of)) if certain[1] else (_split_means(of, than), than)
+        of, than = (of, spread(than, of)) if certain[1] else (_split_means(of, than), than)
     pairs = [than[key] - of[key] for key in of if key in than]
     if not pairs:
         return unpaired(mean_of(of.values()), mean_of(than.values()))
@@ -174,13 +178,13 @@ def unpaired(of: Difference, than: Difference) -> Difference:
     return Difference(than.mean - of.mean, known)
 
 
-def is_single(values: Mapping[Any, float]) -> bool:
-    """Return whether there is one value for each split."""
+def is_single(values: Collection[Any]) -> bool:
+    """Return whether there is one value, or run, for each split."""
     return len({split for split, _ in values}) == len(values)
 
 
-def _spread(values: Mapping[Any, float], beside: Mapping[Any, float]) -> Mapping[Any, float]:
-    """Return values that there is one of for each split, at the seeds of the others."""
+def spread(values: Mapping[Any, _Value], beside: Collection[Any]) -> Mapping[Any, _Value]:
+    """Return values, or runs, that there is one of for each split, at the seeds of the others."""
     by_split = {split: value for (split, _), value in values.items()}
     return {key: by_split[key[0]] for key in beside if key[0] in by_split} or values
 

@@ -65,7 +65,7 @@ def _is_paired(of: Sample, than: Sample) -> bool:
 
 def _at(runs: Sequence[Record], pairs: Collection[Any]) -> list[Record]:
     """Return the runs of these splits and seeds."""
-    return [run for run in runs if (run.split or "", run.seed) in pairs]
+    return [run for run in runs if run.pair in pairs]
 
 
 def sample_of(

@@ -65,6 +65,7 @@ from mpu_bench.verdict.samples import (
     why_not_judged,
     words_of,
 )
+from mpu_bench.verdict.verdict import Verdict
 
 _GRID_POINTS = 200  # of a log axis, at which two curves are compared
 
@@ -77,22 +78,22 @@ def points_of(statement: Any, evidence: Evidence) -> list[Point]:
     raise NotImplementedError(statement.kind)
 
 
-def verdict_of(points: Sequence[Point], most: bool = False) -> str:
-    """Return the verdict on a statement: one point that contradicts it refutes it; else all must be measured.
+def verdict_of(points: Sequence[Point], most: bool = False) -> Verdict:
+    """Return the verdict on a statement: one point that contradicts it is enough; else all must be measured.
 
-    One of ``most`` points is refuted by half of them, and holds where more than half of those measured support it.
-    Where no point is judged though some have values, the statement is not.
+    One of ``most`` points is contradicted by half of them, and supported by more than half of those measured. Where no
+    point is judged though some have values, the statement is not.
     """
     outcomes = [point.outcome for point in points]
     measured = [each for each in outcomes if each not in (NOT_MEASURED, NOT_JUDGED)]
     if not measured:
-        return judge.NOT_JUDGED if NOT_JUDGED in outcomes else judge.NOT_RUN
+        return Verdict.NOT_COMPARABLE if NOT_JUDGED in outcomes else Verdict.NOT_RUN
     if 2 * measured.count(CONTRADICTS) >= len(outcomes) or (CONTRADICTS in measured and not most):
-        return judge.REFUTED
+        return Verdict.CONTRADICTED
     is_supported = 2 * measured.count(SUPPORTS) > len(measured) if most else SUPPORTS in measured
     if not is_supported or (UNCLEAR in measured and not most):
-        return judge.UNDECIDED
-    return judge.HOLDS if len(measured) == len(outcomes) else judge.SO_FAR
+        return Verdict.INCONCLUSIVE
+    return Verdict.SUPPORTED if len(measured) == len(outcomes) else Verdict.SUPPORTED_SO_FAR
 
 
 def p_value_over(points: Sequence[Point]) -> float | None:

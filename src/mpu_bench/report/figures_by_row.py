@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import figure_parts as parts
-from mpu_bench.report.figure_parts import Figure, Level, Panel, Series
+from mpu_bench.report.figure_parts import Figure, Level, Panel, Series, figure
 from mpu_bench.results import naming
 from mpu_bench.results.means import Summary as Row
 from mpu_bench.scaled import parameters_in
@@ -16,25 +16,21 @@ from mpu_bench.scaled import parameters_in
 _LEAST_LENGTHS = 3  # of the data, that seconds can be drawn against
 _LEAST_DATASETS, _LEAST_SOLVERS = 3, 2  # of bars that say more than a table
 
-Maker = Callable[[Sequence[Row], Sequence[Row], str | None], Figure | None]
 
-
-def by_budget(quantity: str) -> Maker:
-    """Return what makes the figure of an error against the budget."""
-
-    def figure(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
-        measured = [row for row in rows if row.means.get(quantity) is not None]
-        with_budget = [row for row in measured if row.budget_vectors]
-        if len({row.budget_vectors for row in with_budget}) < 2:
-            return None
-        varied = parts.varying(measured)
-        panels = tuple(
-            _budget_panel(dataset, [row for row in measured if row.dataset == dataset], quantity, varied)
-            for dataset in parts.datasets_of(with_budget)
-        )
-        return Figure("", f"{parts.words(quantity)} against the budget", panels)
-
-    return figure
+@figure("budget", quantity="test_error")
+@figure("online-budget", quantity="online_error")
+def against_budget(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None, quantity: str) -> Figure | None:
+    """Return the figure of an error against the budget."""
+    measured = [row for row in rows if row.means.get(quantity) is not None]
+    with_budget = [row for row in measured if row.budget_vectors]
+    if len({row.budget_vectors for row in with_budget}) < 2:
+        return None
+    varied = parts.varying(measured)
+    panels = tuple(
+        _budget_panel(dataset, [row for row in measured if row.dataset == dataset], quantity, varied)
+        for dataset in parts.datasets_of(with_budget)
+    )
+    return Figure("", f"{parts.words(quantity)} against the budget", panels)
 
 
 def _budget_panel(dataset: str, rows: Sequence[Row], quantity: str, varied: Mapping[str, set[str]]) -> Panel:
@@ -66,18 +62,18 @@ def _budget(row: Row) -> float:
     return float(row.budget_vectors or 0)
 
 
-def against_length(quantity: str, title: str = "") -> Maker:
-    """Return what makes the figure of a quantity against the number of examples: the same data at several lengths.
+@figure("length", quantity="train_seconds")
+@figure("length-vectors", quantity="support_vectors")
+def against_length(
+    rows: Sequence[Row], _curves: Sequence[Row], _against: str | None, quantity: str, title: str = ""
+) -> Figure:
+    """Return the figure of a quantity against the number of examples: the same data at several lengths.
 
     Datasets with as many features and classes are taken for such a series, whatever their labels say.
     """
     title = title or DECLARED[quantity].heading
-
-    def figure(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
-        panels = [_length_panel(group, quantity, title, _told_apart(rows)) for group in _same_data(rows)]
-        return Figure("", f"{title} against the length of the data", tuple(panel for panel in panels if panel))
-
-    return figure
+    panels = [_length_panel(group, quantity, title, _told_apart(rows)) for group in _same_data(rows)]
+    return Figure("", f"{title} against the length of the data", tuple(panel for panel in panels if panel))
 
 
 def _told_apart(rows: Sequence[Row]) -> dict[str, set[str]]:
@@ -148,12 +144,14 @@ def _with_speed_up(row: Row, peer: Row) -> Row:
     return replace(row, means={**row.means, **measured}, published=published)
 
 
+@figure("speed-up")
 def speed_up(rows: Sequence[Row], curves: Sequence[Row], against: str | None) -> Figure | None:
     """Return how many times as fast as the first solver the others are, against the length of the data."""
     first, ratios = with_speed_ups(rows)
-    return against_length("speed_up", f"speed-up over {first}")(ratios, curves, against)
+    return against_length(ratios, curves, against, "speed_up", f"speed-up over {first}")
 
 
+@figure("scaling", on_demand=True)
 def scaling(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracy, speed-up, seconds and vectors against the length of the data: a column for each series."""
     first, ratios = with_speed_ups(rows)
@@ -187,6 +185,7 @@ def _grid(caption: str, lines: Sequence[Sequence[Panel | None]]) -> Figure:
     return Figure("", caption, found, len(columns) if len(found) == len(panels) else 0)
 
 
+@figure("parameter")
 def against_parameter(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracy, or the margin, and seconds against a parameter of which every solver has tried several."""
     rows = parts.contestants(rows)
@@ -228,6 +227,7 @@ def _parameter_panel(rows: Sequence[Row], name: str, quantity: str) -> Panel:
     return Panel(rows[0].dataset, name, DECLARED[quantity].heading, tuple(series), y_log=quantity == "train_seconds")
 
 
+@figure("bars")
 def bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracies and seconds side by side, by dataset."""
     measured = _with_accuracy(rows)
@@ -242,6 +242,7 @@ def bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> F
     return Figure("", "accuracy and seconds by dataset", tuple(panels), columns=1)
 
 
+@figure("speed-up-bars", on_demand=True)
 def speed_up_bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracies, and how many times as fast as the first solver the others are, by dataset."""
     measured = _with_accuracy(rows)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import figure_parts as parts
-from mpu_bench.report.figure_parts import Figure, Panel, Series
+from mpu_bench.report.figure_parts import Figure, Panel, Series, figure
 from mpu_bench.results.means import Summary as Row
 from mpu_bench.verdict import rank_tests
 
@@ -17,6 +17,7 @@ _RANKED = {"comparable_seconds": "seconds", "test_accuracy_percent": "accuracy",
 _LEAST_SOLVERS, _LEAST_DATASETS = 3, 2  # of ranks that say more than a number for each
 
 
+@figure("ranks")
 def ranks(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure:
     """Return average ranks over datasets, with Nemenyi's critical difference."""
     rows = parts.contestants(rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import quantiles
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from mpu_bench.config.drawings import AXES
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import figure_parts as parts
-from mpu_bench.report.figure_parts import OPTIMA, Figure, Level, Panel, Series
+from mpu_bench.report.figure_parts import OPTIMA, Figure, Level, Panel, Series, figure
 from mpu_bench.results.curves import along, complete, ends, final_point
 from mpu_bench.results.means import Summary as Row
 
@@ -18,8 +18,6 @@ _MARGIN, _MOST_ABOVE = 0.35, 5.0  # of how far the curves' ends lie apart: shown
 _LEAST_APART, _LEAST_POINTS = 0.05, 0.2  # of the highest end, and percentage points: nearer ends count as so far apart
 _LEAST_POINTS_ALONE = 5  # of a curve without another
 _LEAST_CUT = 0.25  # of the height of all data; less is not worth a cut
-
-Maker = Callable[[Sequence[Row], Sequence[Row], str | None], Figure | None]
 
 
 def axes(curves: Sequence[Row]) -> list[str]:
@@ -39,24 +37,27 @@ def axes(curves: Sequence[Row]) -> list[str]:
     return [axis for axis in usable if solvers and counted(axis) == solvers]
 
 
-def maker(quantity: str, first: str | None = None) -> Maker:
-    """Return what makes the figure of a quantity, by default against the axis ``first``."""
-
-    def figure(rows: Sequence[Row], curves: Sequence[Row], against: str | None) -> Figure | None:
-        against = against or first
-        known = complete(curves, rows)
-        usable = [row for row in (*known, *ends(known, rows)) if _is_drawable(row.means.get(quantity), quantity)]
-        usable = [row for row in parts.on_one_machine(quantity, usable) if row.solver not in OPTIMA]
-        fitting = axes(usable)
-        if not fitting or len({row.presented for row in usable}) < 2:
-            return None
-        axis = against if against in (*fitting, "presented") else fitting[0]
-        varied = parts.varying(usable)
-        panels = [_panel(dataset, usable, rows, quantity, axis, varied) for dataset in parts.datasets_of(usable)]
-        panels = [panel for panel in panels if _is_curve(panel)]
-        return Figure("", f"{parts.words(quantity)} against {DECLARED[axis].heading}", tuple(panels))
-
-    return figure
+@figure("test-error", along_axis=True, quantity="test_error")
+@figure("online-error", along_axis=True, quantity="online_error")
+@figure("objective", along_axis=True, quantity="suboptimality")
+@figure("gap", along_axis=True, quantity="gap")
+@figure("seconds", on_demand=True, along_axis=True, quantity="train_seconds", first="presented")
+def curves_of(
+    rows: Sequence[Row], curves: Sequence[Row], against: str | None, quantity: str, first: str | None = None
+) -> Figure | None:
+    """Return the figure of a quantity, by default against the axis ``first``."""
+    against = against or first
+    known = complete(curves, rows)
+    usable = [row for row in (*known, *ends(known, rows)) if _is_drawable(row.means.get(quantity), quantity)]
+    usable = [row for row in parts.on_one_machine(quantity, usable) if row.solver not in OPTIMA]
+    fitting = axes(usable)
+    if not fitting or len({row.presented for row in usable}) < 2:
+        return None
+    axis = against if against in (*fitting, "presented") else fitting[0]
+    varied = parts.varying(usable)
+    panels = [_panel(dataset, usable, rows, quantity, axis, varied) for dataset in parts.datasets_of(usable)]
+    panels = [panel for panel in panels if _is_curve(panel)]
+    return Figure("", f"{parts.words(quantity)} against {DECLARED[axis].heading}", tuple(panels))
 
 
 def _is_curve(panel: Panel) -> bool:
@@ -66,13 +67,14 @@ def _is_curve(panel: Panel) -> bool:
     return longest >= _LEAST_POINTS_ALONE or (longest > 1 and len(lengths) > 1)
 
 
+@figure("test-accuracy", on_demand=True, along_axis=True)
 def accuracies(rows: Sequence[Row], curves: Sequence[Row], against: str | None) -> Figure | None:
     """Return the figure of test errors as one of accuracies."""
-    figure = maker("test_error")(rows, curves, against)
-    if figure is None:
+    errors = curves_of(rows, curves, against, "test_error")
+    if errors is None:
         return None
-    caption = figure.caption.replace("test error", "test accuracy")
-    return replace(figure, caption=caption, panels=tuple(map(_turned, figure.panels)))
+    caption = errors.caption.replace("test error", "test accuracy")
+    return replace(errors, caption=caption, panels=tuple(map(_turned, errors.panels)))
 
 
 def _turned(panel: Panel) -> Panel:

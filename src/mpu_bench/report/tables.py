@@ -1,0 +1,146 @@
+"""A table for people, with its writers in Markdown and LaTeX; those for the terminal and notebooks are in display."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mpu_bench.results import naming
+from mpu_bench.texts import one_line, publishable
+
+Line = Sequence[Any]  #: cells, whose texts are words
+
+
+class Best(str):
+    """A cell that is the best of its dataset in its column, to be set in bold."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for people; a row may be shorter than the headings.
+
+    Attributes
+    ----------
+    headings : sequence of str
+    rows : sequence of sequence
+        Cells are words, which a writer escapes; those for the terminal may have a style.
+    sides : str
+        How columns are aligned, a letter each, as in LaTeX: ``"llr"``.
+    title : str
+    faint : frozenset of int
+        Which columns stand back, such as those of reported values.
+    """
+
+    headings: Line
+    rows: Sequence[Line]
+    sides: str
+    title: str = ""
+    faint: frozenset[int] = frozenset()
+
+
+def markdown(table: Table) -> str:
+    """Return a table in Markdown, in which all words are words."""
+    return markdown_table(map(_markdown_cells, (table.headings, *table.rows)))
+
+
+def markdown_table(lines: Iterable[Line]) -> str:
+    """Return lines of cells, each of them Markdown, as a table."""
+    headings, *rows = lines
+    return "".join(f"| {' | '.join(line)} |\n" for line in (headings, ["---"] * len(headings), *rows))
+
+
+def _markdown_cells(line: Line) -> list[str]:
+    """Return cells whose words are words: no tag, no link, no emphasis and no edge of a cell."""
+    escaped = [_MARKDOWN.sub(r"\\\g<0>", publishable(one_line(cell, _LONGEST_CELL)).translate(_TAGS)) for cell in line]
+    return [f"**{text}**" if isinstance(cell, Best) else text for cell, text in zip(line, escaped, strict=True)]
+
+
+def latex(table: Table) -> str:
+    """Return a table in LaTeX, for the packages array, booktabs and longtable, without empty columns."""
+    lines = table.headings, *table.rows
+    kept = [
+        (*column, side) for *column, side in zip(*lines, table.sides, strict=True) if any(column[1:]) or not table.rows
+    ]
+    *full, sides = zip(*kept, strict=True)
+    widest = [max(map(len, column[1:-1]), default=0) for column in kept]
+    body = [" & ".join(map(latex_text, line)) for line in full[1:]]
+    rows = sum(1 + max(map(len, line), default=0) // _LONGEST_WORDS for line in full[1:])
+    return latex_table(latex_headings(full[0], widest, sides), body, _wrapped(widest, sides), rows)
+
+
+def _wrapped(widest: Sequence[int], sides: Sequence[str]) -> str:
+    """Return how columns are aligned where those of many letters are paragraphs that share most of the page."""
+    count = sum(width > _LONGEST_WORDS for width in widest)
+    share = f"{min(0.28, 0.66 / max(count, 1)):.2g}"
+    paragraph = rf">{{\raggedright\arraybackslash}}p{{{share}\linewidth}}"
+    return "".join(paragraph if width > _LONGEST_WORDS else side for width, side in zip(widest, sides, strict=True))
+
+
+def latex_table(headings: str, body: Sequence[str], columns: str, rows: int) -> str:
+    """Return lines of LaTeX, without the breaks behind them, as a table; of more than a page as one that is broken."""
+    lines = [rf"{line} \\" for line in body]
+    head = [r"\toprule", rf"{headings} \\", r"\midrule"]
+    name = "tabular"
+    if rows > _LONGEST_TABLE:
+        name, head = "longtable", [*head, r"\endhead"]
+    return "\n".join([rf"\begin{{{name}}}{{{columns}}}", *head, *lines, r"\bottomrule", rf"\end{{{name}}}", ""])
+
+
+def latex_headings(headings: Line, widest: Sequence[int], sides: Iterable[str]) -> str:
+    """Return headings in LaTeX, each in so many rows that it widens no column whose cells have ``widest`` letters."""
+    stacked = []
+    for heading, width, side in zip(headings, widest, sides, strict=True):
+        tied = heading.replace(" %", f"{_TIE}%")
+        longest = max(width, *map(len, tied.split(" ")), 1)
+        rows = textwrap.wrap(tied, longest, break_on_hyphens=False)
+        words = r" \\ ".join(latex_text(row.replace(_TIE, " ")) for row in rows)
+        stacked.append(rf"\shortstack[{side}]{{{words}}}" if len(rows) > 1 else words)
+    return " & ".join(stacked)
+
+
+#: what HTML, then what Markdown would take for more than a word; an underscore within a word is one
+_TAGS = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
+_MARKDOWN = re.compile(r"[\\`*\[\]|]|(?<!\w)_|_(?!\w)")
+_LONGEST_CELL = 1000  # bytes; CSV files have the whole
+_TIE = "\0"  # stands for a blank at which no row ends
+_LONGEST_TABLE = 45  # rows of text in LaTeX; more of them do not stand on a page
+_LONGEST_WORDS = 30  # letters of a column in LaTeX that stand beside each other
+
+_POWER = re.compile(r"e([+-]?\d+)")
+_NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?( ±[\d.]+(e[+-]?\d+)?)?")
+_PLUS_MINUS = r"\pm "
+
+_ESCAPES = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {
+        "±": r"$\pm$",
+        "✓": r"$\surd$",
+        "≈": r"$\approx$",
+        "≠": r"$\neq$",
+        "✗": r"$\times$",
+        "○": r"$\circ$",
+        "–": "--",
+        naming.DISTURBED: r"\dag{}",
+        "\\": r"\textbackslash{}",
+        "^": r"\^{}",
+        "~": r"\~{}",
+    }
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "[": "{[}", "*": "{*}"}  # \\[ would be a skip
+)
+
+
+def latex_text(cell: str) -> str:
+    """Return a cell whose words are words, in LaTeX."""
+    text = publishable(one_line(cell, _LONGEST_CELL)).translate(_ESCAPES)
+    if "e" in cell and _NUMBER.fullmatch(cell):
+        text = f"${_POWER.sub(_times_power, cell).replace('±', _PLUS_MINUS)}$"
+    return rf"{{\boldmath\textbf{{{text}}}}}" if isinstance(cell, Best) else text
+
+
+def _times_power(exponent: re.Match[str]) -> str:
+    return rf" \times 10^{{{int(exponent[1])}}}"
