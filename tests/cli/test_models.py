@@ -43,6 +43,24 @@ def test_predict_writes_a_label_for_every_row(called, place: Path, model: str) -
     assert called("predict", model, "rows.csv")[1].startswith("row,label\n1,")
 
 
+@pytest.mark.parametrize(("separator", "option"), [("|", "|"), ("\t", "tab"), (";", ";")])
+def test_the_separator_and_the_header_can_be_said(called, place: Path, model: str, separator: str, option: str) -> None:
+    _, expected = called("predict", model, "rows.csv")
+    _, evaluated = called("evaluate", model, "rows.csv")
+    (place / "other.txt").write_text((HEADING + ROWS).replace(",", separator), encoding="utf-8")
+    options = ("--separator", option, "--header")
+    assert called("predict", model, "other.txt", *options) == (0, expected)
+    assert called("evaluate", model, "other.txt", *options) == (0, evaluated)
+    code, said = called("predict", model, "other.txt", *options, "--no-header")
+    assert (code, said.count("\n")) == (2, 1)
+
+
+def test_a_separator_of_two_characters_is_refused(called, place: Path, model: str) -> None:
+    code, said = called("predict", model, "rows.csv", "--separator", "||")
+    assert code == 2
+    assert "--separator: '||' is neither one character nor tab" in said
+
+
 def test_a_predicted_label_is_the_label(called, place: Path) -> None:
     """For programs: what a spreadsheet takes for a formula is not changed, nor is what a terminal obeys."""
     names = ["=1+1", '- c\x1b[31m, "d"', "@a", "+b"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.cli.options import data_home
 from mpu_bench.core.rows import Rows, count
-from mpu_bench.data.own.formats import LABELS
+from mpu_bench.data.own.formats import LABELS, character
 from mpu_bench.data.own.tables import OwnFile, open_table
 from mpu_bench.errors import DataError
 from mpu_bench.files import is_file
@@ -37,7 +37,14 @@ class Piece:
 
 
 def pieces_of(
-    saved: SavedModel, data: str, label: str | None, labelled: bool, data_folder: Path | None = None
+    saved: SavedModel,
+    data: str,
+    label: str | None,
+    labelled: bool,
+    data_folder: Path | None = None,
+    *,
+    header: bool | None = None,
+    separator: str | None = None,
 ) -> Iterator[Piece]:
     """Yield the rows of a file, or of the test part of a dataset.
 
@@ -52,20 +59,25 @@ def pieces_of(
         Whether the rows must have labels, whose classes are then found.
     data_folder : Path or None
         Where datasets are kept.
+    header : bool or None
+        Whether the first line of a delimited text names the columns; None: as it seems.
+    separator : str or None
+        Between the cells of a delimited text: a character, or ``tab``; None: as it seems.
 
     Raises
     ------
     DataError
         Naming the file: it is neither, cannot be read, has other columns, or a value or label is unknown.
     """
-    path = Path(data)
+    path, mark = Path(data), character(separator)
+    if mark is not None and len(mark) != 1:
+        raise DataError(f"--separator: '{mark}' is neither one character nor tab")
     if not is_file(path) and _is_dataset(data):
         yield from _prepared(saved, data, data_folder)
         return
     try:
-        yield from _of_file(
-            saved, open_table(path, known=(*_names(saved), *([label] if label else ()))), label, labelled
-        )
+        known = (*_names(saved), *([label] if label else ()))
+        yield from _of_file(saved, open_table(path, separator=mark, header=header, known=known), label, labelled)
     except _InFileError as fault:
         raise DataError(f"{path}: {fault}") from None
 

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mpu_bench.cli.options import DataFolder, console, say, write
+from mpu_bench.cli.own_options import Header, Separator
 
 if TYPE_CHECKING:
+    from mpu_bench.cli.model_rows import Piece
     from mpu_bench.models.evaluation import Confusion
     from mpu_bench.models.saved import SavedModel
 
@@ -39,22 +41,26 @@ def predict(
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Add the scores of every class.")] = False,
     label: LabelColumn = None,
+    header: Header = None,
+    separator: Separator = None,
     force: Force = False,
     data_folder: DataFolder = None,
 ) -> None:
     """Predict the label of every row with a saved model: CSV with the row's number and its label."""
     from mpu_bench import load
+    from mpu_bench.cli.model_rows import pieces_of
     from mpu_bench.files import told_if_unwritable, written_whole
 
     saved = load(model)
+    pieces = pieces_of(saved, data, label, False, data_folder, header=header, separator=separator)
     if out is None:
-        for text in _predictions(saved, data, label, scores, data_folder):
+        for text in _predictions(saved, pieces, scores):
             write(text)
         return
     check_free(out, force)
     rows = -1
     with told_if_unwritable(out), written_whole(out) as stream:
-        for text in _predictions(saved, data, label, scores, data_folder):
+        for text in _predictions(saved, pieces, scores):
             stream.write(text.encode(errors="backslashreplace"))
             rows += text.count("\n")
     say(f"written: {out}, {rows:,} rows")
@@ -74,15 +80,12 @@ def check_free(path: Path, force: bool) -> None:
         raise ConfigError(f"{path}: is there already; write over it with --force, or name another file")
 
 
-def _predictions(
-    saved: SavedModel, data: str, label: str | None, scores: bool, data_folder: Path | None
-) -> Iterator[str]:
+def _predictions(saved: SavedModel, pieces: Iterator[Piece], scores: bool) -> Iterator[str]:
     """Yield CSV: the heading, then the rows piece by piece."""
-    from mpu_bench.cli.model_rows import pieces_of
     from mpu_bench.core.models import labels_of
 
     begun = False
-    for piece in pieces_of(saved, data, label, labelled=False, data_folder=data_folder):
+    for piece in pieces:
         values = saved.scores_of(piece.rows, piece.first_row)
         if not begun:
             yield _csv([["row", "label", *(_score_names(saved, values.shape[1]) if scores else [])]])
@@ -105,7 +108,14 @@ def _csv(rows: list[list[Any]]) -> str:
     return text.getvalue()
 
 
-def evaluate(model: ModelFile, data: DataFile, label: LabelColumn = None, data_folder: DataFolder = None) -> None:
+def evaluate(
+    model: ModelFile,
+    data: DataFile,
+    label: LabelColumn = None,
+    header: Header = None,
+    separator: Separator = None,
+    data_folder: DataFolder = None,
+) -> None:
     """Compare the labels that a saved model predicts with those of the rows: errors, metrics, and a table of counts."""
     import numpy as np
 
@@ -117,7 +127,7 @@ def evaluate(model: ModelFile, data: DataFile, label: LabelColumn = None, data_f
     saved = load(model)
     confusion = Confusion.of(len(saved.classes))
     seen: list[tuple[Any, Any]] = []
-    for piece in pieces_of(saved, data, label, labelled=True, data_folder=data_folder):
+    for piece in pieces_of(saved, data, label, True, data_folder, header=header, separator=separator):
         if piece.classes is not None:
             scores = saved.scores_of(piece.rows, piece.first_row)
             confusion.add_scores(piece.classes, scores)

@@ -16,6 +16,7 @@ from mpu_bench import document
 from mpu_bench.data.cards.parts import Seed, Text, Texts
 from mpu_bench.data.cards.schema import AnyCard, can_name_a_file
 from mpu_bench.data.own.examples import look_at_examples
+from mpu_bench.data.own.formats import character
 from mpu_bench.data.own.looking import (
     Counted,
     Looked,
@@ -59,10 +60,6 @@ def _quoted(given: Any) -> Any:
     return given
 
 
-def _character(given: Any) -> Any:
-    return "\t" if given in ("tab", "\\t") else given
-
-
 class Wishes(Strict):
     """What a user may say of a file of his own, in a config or by options; see `mpu_bench.data.own.looking`.
 
@@ -82,9 +79,7 @@ class Wishes(Strict):
     first_index: Literal[0, 1] | None = None
     separator: Annotated[
         Annotated[str, Field(min_length=1, max_length=1)] | None,
-        BeforeValidator(
-            lambda given: {"tab": "\t", "\\t": "\t"}.get(given, given) if isinstance(given, str) else given
-        ),
+        BeforeValidator(character),
     ] = None
 
     @model_validator(mode="after")

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from mpu_bench.data.readers.blocks import SourceFile
 from mpu_bench.errors import DataError
@@ -76,6 +76,11 @@ def written(cell: str) -> Written | None:
     if re.fullmatch(r"\d*,\d+", digits):
         return Written("a number with a decimal comma, or a comma between thousands")
     return Written("a number in a form that is not read")
+
+
+def character(given: Any) -> Any:
+    """Return the separator that a user names: himself, or ``tab``."""
+    return "\t" if given in ("tab", "\\t") else given
 
 
 def form_of(
