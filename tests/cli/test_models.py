@@ -13,6 +13,7 @@ import pytest
 from command_line import Called
 from model_examples import FEATURES, TABLE, expansion, linear
 from mpu_bench import load
+from mpu_bench.core.models import LinearModel
 from mpu_bench.kernels import Gaussian
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import SavedModel
@@ -43,24 +44,6 @@ def test_predict_writes_a_label_for_every_row(called, place: Path, model: str) -
     assert called("predict", model, "rows.csv")[1].startswith("row,label\n1,")
 
 
-@pytest.mark.parametrize(("separator", "option"), [("|", "|"), ("\t", "tab"), (";", ";")])
-def test_the_separator_and_the_header_can_be_said(called, place: Path, model: str, separator: str, option: str) -> None:
-    _, expected = called("predict", model, "rows.csv")
-    _, evaluated = called("evaluate", model, "rows.csv")
-    (place / "other.txt").write_text((HEADING + ROWS).replace(",", separator), encoding="utf-8")
-    options = ("--separator", option, "--header")
-    assert called("predict", model, "other.txt", *options) == (0, expected)
-    assert called("evaluate", model, "other.txt", *options) == (0, evaluated)
-    code, said = called("predict", model, "other.txt", *options, "--no-header")
-    assert (code, said.count("\n")) == (2, 1)
-
-
-def test_a_separator_of_two_characters_is_refused(called, place: Path, model: str) -> None:
-    code, said = called("predict", model, "rows.csv", "--separator", "||")
-    assert code == 2
-    assert "--separator: '||' is neither one character nor tab" in said
-
-
 def test_a_predicted_label_is_the_label(called, place: Path) -> None:
     """For programs: what a spreadsheet takes for a formula is not changed, nor is what a terminal obeys."""
     names = ["=1+1", '- c\x1b[31m, "d"', "@a", "+b"]
@@ -80,6 +63,21 @@ def test_columns_in_another_order_are_found_by_their_names(called, place: Path, 
     read[read.columns[::-1]].to_csv(place / "turned.csv", index=False)
     assert called("predict", model, "turned.csv", "--scores") == (0, expected)
     assert called("evaluate", model, "turned.csv") == called("evaluate", model, "rows.csv")
+
+
+def test_what_separates_cells_and_whether_there_is_a_header_may_be_said(called, place: Path) -> None:
+    SavedModel(LinearModel(np.ones((1, 2))), Classes.of(["no", "yes"]), 2).save(place / "m.mpu")
+    (place / "rows.csv").write_text("1|2\n3|4\n5|6\n", encoding="utf-8")
+    assert called("predict", "m.mpu", "rows.csv", "--separator", "|", "--header")[1].count("\n") == 3
+    code, text = called("predict", "m.mpu", "rows.csv", "--separator", "|", "--no-header")
+    assert (code, text.count("\n")) == (0, 4)
+    (place / "rows.csv").write_text("1\t2\tyes\n3\t4\tno\n5\t6\tno\n", encoding="utf-8")
+    code, text = called("evaluate", "m.mpu", "rows.csv", "--separator", "tab", "--no-header")
+    assert code == 0
+    assert "rows: 3" in text
+    code, text = called("predict", "m.mpu", "rows.csv", "--separator", "||")
+    assert code == 2
+    assert "--separator '||': must be one character, or tab" in text
 
 
 def test_evaluate_counts_what_is_predicted_for_what(called, place: Path, model: str) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.cli.options import data_home
 from mpu_bench.core.rows import Rows, count
-from mpu_bench.data.own.formats import LABELS, character
+from mpu_bench.data.own.formats import LABELS, separator_named
 from mpu_bench.data.own.tables import OwnFile, open_table
 from mpu_bench.errors import DataError
 from mpu_bench.files import is_file
@@ -43,8 +43,8 @@ def pieces_of(
     labelled: bool,
     data_folder: Path | None = None,
     *,
-    header: bool | None = None,
     separator: str | None = None,
+    header: bool | None = None,
 ) -> Iterator[Piece]:
     """Yield the rows of a file, or of the test part of a dataset.
 
@@ -59,25 +59,24 @@ def pieces_of(
         Whether the rows must have labels, whose classes are then found.
     data_folder : Path or None
         Where datasets are kept.
-    header : bool or None
-        Whether the first line of a delimited text names the columns; None: as it seems.
     separator : str or None
-        Between the cells of a delimited text: a character, or ``tab``; None: as it seems.
+        The character between the cells of a file of text, or ``"tab"``; None: it is found out.
+    header : bool or None
+        Whether the first line of a file of text names the columns; None: it is found out.
 
     Raises
     ------
     DataError
         Naming the file: it is neither, cannot be read, has other columns, or a value or label is unknown.
     """
-    path, mark = Path(data), character(separator)
-    if mark is not None and len(mark) != 1:
-        raise DataError(f"--separator: '{mark}' is neither one character nor tab")
+    path = Path(data)
     if not is_file(path) and _is_dataset(data):
         yield from _prepared(saved, data, data_folder)
         return
+    known = (*_names(saved), *([label] if label else ()))
     try:
-        known = (*_names(saved), *([label] if label else ()))
-        yield from _of_file(saved, open_table(path, separator=mark, header=header, known=known), label, labelled)
+        file = open_table(path, separator=separator_named(separator), header=header, known=known)
+        yield from _of_file(saved, file, label, labelled)
     except _InFileError as fault:
         raise DataError(f"{path}: {fault}") from None
 

@@ -15,7 +15,6 @@ from mpu_bench.cli.options import DataFolder, console, say, write
 from mpu_bench.cli.own_options import Header, Separator
 
 if TYPE_CHECKING:
-    from mpu_bench.cli.model_rows import Piece
     from mpu_bench.models.evaluation import Confusion
     from mpu_bench.models.saved import SavedModel
 
@@ -48,19 +47,18 @@ def predict(
 ) -> None:
     """Predict the label of every row with a saved model: CSV with the row's number and its label."""
     from mpu_bench import load
-    from mpu_bench.cli.model_rows import pieces_of
     from mpu_bench.files import told_if_unwritable, written_whole
 
     saved = load(model)
-    pieces = pieces_of(saved, data, label, False, data_folder, header=header, separator=separator)
+    read = {"data_folder": data_folder, "header": header, "separator": separator}
     if out is None:
-        for text in _predictions(saved, pieces, scores):
+        for text in _predictions(saved, data, label, scores, read):
             write(text)
         return
     check_free(out, force)
     rows = -1
     with told_if_unwritable(out), written_whole(out) as stream:
-        for text in _predictions(saved, pieces, scores):
+        for text in _predictions(saved, data, label, scores, read):
             stream.write(text.encode(errors="backslashreplace"))
             rows += text.count("\n")
     say(f"written: {out}, {rows:,} rows")
@@ -80,12 +78,13 @@ def check_free(path: Path, force: bool) -> None:
         raise ConfigError(f"{path}: is there already; write over it with --force, or name another file")
 
 
-def _predictions(saved: SavedModel, pieces: Iterator[Piece], scores: bool) -> Iterator[str]:
+def _predictions(saved: SavedModel, data: str, label: str | None, scores: bool, read: dict[str, Any]) -> Iterator[str]:
     """Yield CSV: the heading, then the rows piece by piece."""
+    from mpu_bench.cli.model_rows import pieces_of
     from mpu_bench.core.models import labels_of
 
     begun = False
-    for piece in pieces:
+    for piece in pieces_of(saved, data, label, labelled=False, **read):
         values = saved.scores_of(piece.rows, piece.first_row)
         if not begun:
             yield _csv([["row", "label", *(_score_names(saved, values.shape[1]) if scores else [])]])
@@ -127,7 +126,8 @@ def evaluate(
     saved = load(model)
     confusion = Confusion.of(len(saved.classes))
     seen: list[tuple[Any, Any]] = []
-    for piece in pieces_of(saved, data, label, True, data_folder, header=header, separator=separator):
+    read: dict[str, Any] = {"data_folder": data_folder, "header": header, "separator": separator}
+    for piece in pieces_of(saved, data, label, labelled=True, **read):
         if piece.classes is not None:
             scores = saved.scores_of(piece.rows, piece.first_row)
             confusion.add_scores(piece.classes, scores)

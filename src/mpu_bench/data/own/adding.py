@@ -16,7 +16,6 @@ from mpu_bench import document
 from mpu_bench.data.cards.parts import Seed, Text, Texts
 from mpu_bench.data.cards.schema import AnyCard, can_name_a_file
 from mpu_bench.data.own.examples import look_at_examples
-from mpu_bench.data.own.formats import character
 from mpu_bench.data.own.looking import (
     Counted,
     Looked,
@@ -79,7 +78,7 @@ class Wishes(Strict):
     first_index: Literal[0, 1] | None = None
     separator: Annotated[
         Annotated[str, Field(min_length=1, max_length=1)] | None,
-        BeforeValidator(character),
+        BeforeValidator(lambda given: "\t" if given in ("tab", "\\t") else given),
     ] = None
 
     @model_validator(mode="after")

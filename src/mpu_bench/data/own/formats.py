@@ -18,10 +18,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from mpu_bench.data.readers.blocks import SourceFile
-from mpu_bench.errors import DataError
+from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.preprocessing import MISSING_WORDS
 from mpu_bench.texts import one_line
 
@@ -63,6 +63,20 @@ class Written(NamedTuple):
     is_bound: bool = False
 
 
+def separator_named(given: str | None) -> str | None:
+    """Return the character that separates cells, by itself or by its name.
+
+    Raises
+    ------
+    ConfigError
+        If it is neither.
+    """
+    character = "\t" if given in ("tab", "\\t") else given
+    if character is not None and len(character) != 1:
+        raise ConfigError(f"--separator '{given}': must be one character, or tab")
+    return character
+
+
 def written(cell: str) -> Written | None:
     """Return in which other form a text is a number, None if in none."""
     match = _WRITTEN.fullmatch(cell)
@@ -76,11 +90,6 @@ def written(cell: str) -> Written | None:
     if re.fullmatch(r"\d*,\d+", digits):
         return Written("a number with a decimal comma, or a comma between thousands")
     return Written("a number in a form that is not read")
-
-
-def character(given: Any) -> Any:
-    """Return the separator that a user names: himself, or ``tab``."""
-    return "\t" if given in ("tab", "\\t") else given
 
 
 def form_of(
