@@ -13,14 +13,13 @@ from tests.downloads import known, served
 from tests.http_server import Raw, RawServer
 
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.download.policy import Policy
+from mpu_bench.data.download.http import Policy
 
 CONTENT = random.Random(7).randbytes(6000)
 HALF = len(CONTENT) // 2
 SECRETS = ("alice", "hunter2", "t0ken")
 POLICY = Policy(
-    attempts=2, most_attempts=5, sleep=lambda _seconds: None, most_header_bytes=100_000,
-    connect_timeout=5, read_timeout=0.5, answer_timeout=2, rate_window=2, longest=20,
+    attempts=2, sleep=lambda _seconds: None, connect_timeout=5, read_timeout=0.5, rate_window=2,
 )  # fmt: skip
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(CONTENT), CONTENT)
 

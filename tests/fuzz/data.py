@@ -487,7 +487,7 @@ def _server(answers: list[bytes]) -> Iterator[None]:
         yield
 
 
-_IMPATIENT = Policy(attempts=3, sleep=lambda _seconds: None, chance=lambda: 0.5, connect_timeout=2.0, read_timeout=2.0)
+_IMPATIENT = Policy(attempts=3, sleep=lambda _seconds: None, connect_timeout=2.0, read_timeout=2.0)
 
 
 def _read_answers(data: bytes) -> None:

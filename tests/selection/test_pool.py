@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import psutil
@@ -9,6 +10,7 @@ import pytest
 
 from forking import Forking
 from mpu_bench.data.download.cache import DataHome
+from mpu_bench.guard.process import AwakeClock
 from mpu_bench.selection.candidates import Candidate
 from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.rows import Source
@@ -50,6 +52,30 @@ def test_what_takes_too_long_is_ended_and_what_is_kept_is_evaluated(source: Sour
         wrong = answer(pool, Fit(SVC, {"C": -1.0, "gamma": 1.0}, 1000, 60.0, 3))
         assert isinstance(wrong, Fitted)
         assert wrong.reason.startswith("InvalidParameterError")
+
+
+def test_seconds_for_which_this_process_is_stopped_do_not_count(
+    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by SIGSTOP, or Ctrl-Z."""
+    monotonic = time.monotonic
+    with Pool(source, tmp_path, 1) as pool:
+        pool.ask(Fit(SVC, {"C": 1.0, "gamma": 2.0}, 500, 60.0, 1))
+        monkeypatch.setattr(time, "monotonic", lambda: monotonic() + 3600)
+        (found,) = pool.answers(120.0)
+    assert not found.reason
+
+
+def test_the_clock_stands_still_where_nobody_looks_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    clock = AwakeClock()
+    for _ in range(20):
+        now += 0.05
+        clock()
+    assert clock() == pytest.approx(1.0)
+    now += 3600.0
+    assert clock() < 1.5
 
 
 def test_a_process_that_has_died_with_nothing_to_do_is_replaced(source: Source, tmp_path: Path) -> None:

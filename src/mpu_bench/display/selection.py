@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -60,7 +59,7 @@ class Display:
     def _shown(self) -> Drawn:
         session = self._session
         total, left = session.seconds + session.preparing, max(session.seconds_left, 0.0)
-        bar = ProgressBar(total=total, completed=min(time.monotonic() - session.began, total), width=_WIDTH)
+        bar = ProgressBar(total=total, completed=min(session.seconds_spent, total), width=_WIDTH)
         told = styled(f"at most {left:.0f} s left; Ctrl-C ends it with what is known")
         shown = Drawn.grid()
         for each in (table(self._outcome), bar, told):

@@ -22,6 +22,7 @@ from mpu_bench.quantities import Ending, RunStatus
 MOST_BYTES = 64 << 20  #: of a line: ten times what a thousand checkpoints in every decade come to
 MOST_OUTPUT_BYTES = 10**6  #: that are shown of what is printed from one request to the next
 _LOOK_SECONDS = 0.05  # how often limits are looked at
+_MOST_SECONDS_BETWEEN_LOOKS = 0.25  # that count; there is a look more often than that, unless the process was stopped
 _READ_BYTES, _READS_AT_ONCE = 1 << 16, 256  # between two looks at the limits
 _CUT = b"\nmpu-bench: this run prints more than 1 MB; the rest is not shown\n"
 _SECONDS_TO_END = 12.0  # more than a supervisor takes for all descendants
@@ -270,8 +271,34 @@ class Child:
         return [self.process.pid, *system.descendants(self.process.pid)]
 
 
+class AwakeClock:
+    """The seconds that this process was awake: those for which it was stopped, as by SIGSTOP, do not count.
+
+    To be looked at often.
+
+    Parameters
+    ----------
+    most : float
+        What may count between two looks.
+    """
+
+    def __init__(self, most: float = _MOST_SECONDS_BETWEEN_LOOKS) -> None:
+        self._most, self._seconds, self._looked = most, 0.0, time.monotonic()
+
+    def __call__(self) -> float:
+        """Return the seconds since it was made."""
+        now = time.monotonic()
+        self._seconds += min(now - self._looked, self._most)
+        self._looked = now
+        return self._seconds
+
+
+awake = AwakeClock()  #: of this process; `wait_for` looks at it
+
+
 def wait_for(children: Iterable[Child]) -> None:
     """Wait until a child has sent or printed something or has ended, but no longer than until the next look."""
+    awake()
     wait([end for each in children for end in each.readable], timeout=_LOOK_SECONDS)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from pathlib import Path
 
 import psutil
 
 from mpu_bench.guard.messages import from_line
-from mpu_bench.guard.process import Child, Ended, wait_for
+from mpu_bench.guard.process import Child, Ended, awake, wait_for
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Fit
 from mpu_bench.selection.worker import Answer, Asked, answer_of
@@ -30,14 +29,14 @@ class _Worker(Child):
         self.is_ready = False  #: whether what is asked has begun
 
     def ask(self, asked: Asked) -> None:
-        self.asked, self.began, self.is_ready = asked, time.monotonic(), False
+        self.asked, self.began, self.is_ready = asked, awake(), False
         self.send(asked)
 
     def overdue(self) -> str:
         """Return in words that it takes more seconds than it may; nothing if it does not."""
         assert self.asked is not None
         most = self.asked.seconds * _GRACE + _GRACE_SECONDS if self.is_ready else _SECONDS_TO_START
-        if time.monotonic() - self.began <= most:
+        if awake() - self.began <= most:
             return ""
         if not self.is_ready:
             return f"was not ready to begin within {_SECONDS_TO_START:.3g} s"
@@ -104,8 +103,8 @@ class Pool:
 
     def answers(self, seconds: float) -> list[Answer]:
         """Wait until some worker has answered, or for so many seconds and until all are ready; return the answers."""
-        end, found = time.monotonic() + seconds, list[Answer]()
-        while not found and self.is_busy and (time.monotonic() < end or self.is_getting_ready):
+        end, found = awake() + seconds, list[Answer]()
+        while not found and self.is_busy and (awake() < end or self.is_getting_ready):
             busy = [each for each in self._workers if each.asked is not None]
             wait_for(busy)
             found = [answer for each in busy if (answer := self._look_at(each)) is not None]
@@ -128,8 +127,8 @@ class Pool:
         def hear(line: bytes) -> Answer | None:
             if (answer := from_line(line, _NUMBERS)) is not None:
                 return answer_of(asked, **answer)
-            self._preparing.append((worker.began, time.monotonic()))
-            worker.began, worker.is_ready = time.monotonic(), True
+            self._preparing.append((worker.began, awake()))
+            worker.began, worker.is_ready = awake(), True
             return None
 
         found: Answer | Ended | None = worker.look(hear, worker.overdue, self._most_memory)

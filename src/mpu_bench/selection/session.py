@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mpu_bench.guard.process import awake
 from mpu_bench.selection.candidates import Candidate
 from mpu_bench.selection.outcome import Outcome, Row, choose, row_of
 from mpu_bench.selection.pool import Pool
@@ -36,7 +36,7 @@ class Session:
     seconds : float
         How many it may take; those in which processes start and compile are added.
     began : float
-        When it began, by `time.monotonic`.
+        When it began, by `mpu_bench.guard.process.awake`: while it is stopped, as by SIGSTOP, its seconds stand still.
     folder : Path
         For models meanwhile.
     most_bytes : int or None
@@ -50,7 +50,7 @@ class Session:
     learned_from: int
     all_rows: int
     seconds: float
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=awake)
     folder: Path = Path()
     most_bytes: int | None = None
     changed: Callable[[Outcome], None] = lambda _outcome: None
@@ -64,9 +64,14 @@ class Session:
         self._note = ""
 
     @property
+    def seconds_spent(self) -> float:
+        """Since it began."""
+        return awake() - self.began
+
+    @property
     def seconds_left(self) -> float:
         """Until the end of all."""
-        return self.began + self.seconds + self.preparing - time.monotonic()
+        return self.seconds + self.preparing - self.seconds_spent
 
     @property
     def outcome(self) -> Outcome:
@@ -129,7 +134,7 @@ class Session:
 
     def _evaluate(self, pool: Pool, models: Sequence[Fitted]) -> None:
         waiting, end = sorted(models, key=lambda each: each.error), math.inf
-        while (left := min(end + pool.preparing - time.monotonic(), self._for_test_rows)) > 0:
+        while (left := min(end + pool.preparing - awake(), self._for_test_rows)) > 0:
             while pool.has_room and waiting:
                 best = waiting.pop(0)
                 pool.ask(Evaluation(best.fit.candidate.name, best.fit.number, left))
@@ -138,7 +143,7 @@ class Session:
             self._see(pool.answers(left))
             self.preparing = pool.preparing
             if end == math.inf and self._evaluated:  # the processes may have had to begin anew
-                end = self._for_test_rows + time.monotonic() - pool.preparing
+                end = self._for_test_rows + awake() - pool.preparing
         for answers in _last(pool):
             self._see(answers)
 
@@ -195,7 +200,7 @@ class Session:
 
 def _last(pool: Pool) -> Iterator[Sequence[Answer]]:
     """Yield the answers that come soon of what is under way, and end the rest with its processes."""
-    end = time.monotonic() + _SECONDS_OF_GRACE
-    while pool.is_busy and (left := end - time.monotonic()) > 0:
+    end = awake() + _SECONDS_OF_GRACE
+    while pool.is_busy and (left := end - awake()) > 0:
         yield pool.answers(left)
     pool.drop()

@@ -15,20 +15,19 @@ from tests.downloads import known, served
 from tests.http_server import Raw, RawServer
 
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.download.policy import Policy
+from mpu_bench.data.download.http import Policy
 from mpu_bench.data.download.remote_file import RemoteFile
 
 CONTENT = random.Random(7).randbytes(20_000)
 HALF = len(CONTENT) // 2
 SECRETS = ("alice", "hunter2", "t0ken")
-PATIENT = Policy(attempts=3, most_attempts=6, sleep=lambda _seconds: None, most_header_bytes=200_000)
+PATIENT = Policy(attempts=3, sleep=lambda _seconds: None)
 #: for servers that are slow: what is not slow does not depend on it
-HASTY = replace(PATIENT, attempts=1, read_timeout=0.3, answer_timeout=0.3, rate_window=0.3, longest=5)
+HASTY = replace(PATIENT, attempts=1, read_timeout=0.3, rate_window=0.3)
 BIG = b"9" * 5000
 CUT = "the connection was cut"
 NO_HTTP = "the server does not speak HTTP"
-NO_ADDRESS = "redirects to what is no address"
-SENSELESS = "a size that is none"
+NO_ADDRESS = "cannot be used|redirects more than 10 times|HTTP 302"
 
 
 def answer(*headers: bytes, status: bytes = b"200 OK", body: bytes = CONTENT) -> bytes:
@@ -102,7 +101,6 @@ ANSWERS: dict[str, tuple[tuple[Raw, ...], str | None]] = {
     "a reason with escape sequences": ((answer(status=b"500 \x1b[2J\xff\x00oh"),), r"HTTP 500 \\x1b\[2J"),
     "a reason of 50 kB": ((answer(status=b"404 " + b"x" * 50_000),), "no such file"),
     "status 100 before the answer": ((b"HTTP/1.1 100 Continue\r\n\r\n" * 3 + GOOD,), None),
-    "status 100 without end": ((endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),), "headers without end"),
     "status 101": ((answer(status=b"101 Switching"),), "HTTP 101"),
     "status 103": ((answer(status=b"103 Early Hints"),), "HTTP 103"),
     "status 204": ((answer(status=b"204 No Content"),), "HTTP 204"),
@@ -128,17 +126,17 @@ ANSWERS: dict[str, tuple[tuple[Raw, ...], str | None]] = {
     "a tag in Latin-1": ((answer(b'ETag: "\xff"', b"Content-Length: 20000", body=CONTENT[:5]), GOOD), None),
     "a date that is none": ((answer(b"Last-Modified: \xff\x00", b"Content-Length: 20000", body=b"x"), GOOD), None),
     "no size": ((answer(),), None),
-    "a size that looks like digits": ((said(b"\xb2"),), SENSELESS),
-    "a size of 5,000 digits": ((said(BIG),), "more bytes than any disk holds"),
-    "a size of 10^30": ((said(b"1" + b"0" * 30),), "more bytes than any disk holds"),
+    "a size that looks like digits": ((said(b"\xb2"),), None),
+    "a size of 5,000 digits": ((said(BIG),), None),
+    "a size of 10^30": ((said(b"1" + b"0" * 30),), CUT),
     "a size of 10^17": ((said(b"1" + b"0" * 17),), "more than the file has"),
-    "a negative size": ((said(b"-20000"),), SENSELESS),
-    "a size with a sign": ((said(b"+20000"),), SENSELESS),
-    "a size with an underscore": ((said(b"20_000"),), SENSELESS),
-    "a size in hexadecimal": ((said(b"0x4e20"),), SENSELESS),
-    "an empty size": ((said(b""),), SENSELESS),
-    "a size of two numbers": ((said(b"20000, 20000"),), SENSELESS),
-    "two sizes": ((answer(b"Content-Length: 20000", b"Content-Length: 30000"),), "size that is none|cannot be used"),
+    "a negative size": ((said(b"-20000"),), None),
+    "a size with a sign": ((said(b"+20000"),), None),
+    "a size with an underscore": ((said(b"20_000"),), None),
+    "a size in hexadecimal": ((said(b"0x4e20"),), None),
+    "an empty size": ((said(b""),), None),
+    "a size of two numbers": ((said(b"20000, 20000"),), None),
+    "two sizes": ((answer(b"Content-Length: 20000", b"Content-Length: 30000"),), "cannot be used"),
     "a size too small": ((said(b"19999"),), "wrong hash"),
     "a size too large": ((said(b"20001"),), CUT),
     "a size of nothing": ((said(b"0"),), "wrong hash"),
@@ -157,12 +155,6 @@ ANSWERS: dict[str, tuple[tuple[Raw, ...], str | None]] = {
     "a chunk size of 5,000 digits": ((answer(CHUNKED, body=BIG + b"\r\n" + CONTENT),), "cut|cannot be used"),
     "a chunk larger than what comes": ((answer(CHUNKED, body=b"ffffffff\r\n" + CONTENT),), CUT),
     "a chunk size without end": ((endless(answer(CHUNKED, body=b""), b"0" * 1000),), "was cut|not speak HTTP"),
-    "trailers without end": (
-        (endless(answer(CHUNKED, body=ALL_CHUNKS + b"0\r\n"), b"X: y\r\n" * 100),),
-        "headers without end",
-    ),
-    "chunks within gzip": ((answer(b"Transfer-Encoding: gzip, chunked"),), "in a way that was not asked for"),
-    "transfer without a name": ((answer(b"Transfer-Encoding: "),), "in a way that was not asked for"),
     "packed by gzip unasked": ((answer(b"Content-Encoding: gzip", body=gzip.compress(CONTENT)),), None),
     "said to be packed and is not": ((answer(b"Content-Encoding: gzip"),), None),
     "packed by what cannot be read": ((answer(b"Content-Encoding: br"),), "packs the file in a way"),
@@ -171,9 +163,9 @@ ANSWERS: dict[str, tuple[tuple[Raw, ...], str | None]] = {
     "a page": ((answer(b"Content-Type: text/html", body=b"<html>Log in"),), "an HTML page"),
     "another file": ((answer(body=b"other"),), "wrong hash"),
     "come back: 20 digits": ((busy(b"9" * 20), GOOD), "asks to come back only"),
-    "come back: 5,000 digits": ((busy(BIG), GOOD), "asks to come back only"),
+    "come back: 5,000 digits": ((busy(BIG), GOOD), None),
     "come back: in 9999": ((busy(b"Fri, 31 Dec 9999 23:59:59 GMT"), GOOD), "asks to come back only"),
-    "come back: a day of 20 digits": ((busy(b"Wed, 99999999999999999999 Oct 2099 07:28:00 GMT"), GOOD), None),
+    "come back: a day of 20 digits": ((busy(b"Wed, 99999999999999999999 Oct 2099 07:28:00 GMT"), GOOD), "come back"),
     "come back: a year of 20 digits": ((busy(b"Wed, 21 Oct 99999999999999999999 07:28:00 GMT"), GOOD), None),
     "come back: a zone of 20 digits": ((busy(b"Wed, 21 Oct 2015 07:28:00 +99999999999999999999"), GOOD), None),
     "come back: negative": ((busy(b"-5"), GOOD), None),
@@ -182,7 +174,6 @@ ANSWERS: dict[str, tuple[tuple[Raw, ...], str | None]] = {
     "come back: infinity": ((busy(b"1e400"), GOOD), None),
     "come back: nothing": ((busy(b""), GOOD), None),
     "moved": ((moved(b"/there?t0ken=1"), GOOD), None),
-    "moved, with a body without end": ((endless(moved(b"/there"), CONTENT), GOOD), None),
     "moved, with a bomb": ((moved(b"/there", gzip.compress(bytes(1 << 20))), GOOD), None),
     "moved in a circle": ((moved(b"/there"),), "redirects more than 10 times"),
     "moved to half an address": ((moved(b"http://[bad"),), NO_ADDRESS),
@@ -195,7 +186,6 @@ ANSWERS: dict[str, tuple[tuple[Raw, ...], str | None]] = {
     "moved to 100,000 characters": ((moved(b"/" + b"x" * 100_000),), "not speak HTTP|was cut"),
     "moved to a port of 20 digits": ((moved(b"http://127.0.0.1:99999999999999999999/"),), NO_ADDRESS),
     "moved to a port that is none": ((moved(b"http://127.0.0.1:no/"),), NO_ADDRESS),
-    "moved to what is not UTF-8": ((moved(b"/\xff\xfe"),), NO_ADDRESS),
     "moved to control characters": ((moved(b"/\x1b[2J\x00there"), GOOD), None),
     "moved to a label of 70 characters": ((moved(b"http://" + b"a" * 70 + b".invalid/"),), "cannot be used|looked up"),
     "moved nowhere": ((answer(status=b"302 Found"),), NO_ADDRESS),
@@ -217,14 +207,9 @@ ANSWERS: dict[str, tuple[tuple[Raw, ...], str | None]] = {
 }
 SLOW: dict[str, Raw] = {
     "silence": trickle(b"", b""),
-    "a trickle of a status": trickle(b"HTTP/1.1 200 ", b"x"),
-    "a trickle of headers": trickle(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n"),
-    "a trickle of status 100": trickle(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
     "a trickle of a body": trickle(said(b"20000")[: -len(CONTENT)], b"x"),
     "a trickle of a body of no size": trickle(answer(body=b""), b"x"),
     "a trickle of chunks": trickle(answer(CHUNKED, body=b""), b"1\r\nx\r\n"),
-    "a trickle of a chunk size": trickle(answer(CHUNKED, body=b""), b"0"),
-    "a trickle of trailers": trickle(answer(CHUNKED, body=ALL_CHUNKS + b"0\r\n"), b"X: y\r\n"),
     "silence within the body": trickle(said(b"20001"), b""),
 }
 

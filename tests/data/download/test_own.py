@@ -66,7 +66,7 @@ def test_a_change_is_seen_where_size_and_time_are_kept(
 def test_a_large_file_is_hashed_once(file: RemoteFile, home: DataHome, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own, "SMALL_BYTES", 0)
     before = fetch.fetch(file, home)
-    monkeypatch.setattr(own, "digest_stream", None)  # which cannot be called
+    monkeypatch.setattr(own, "digest_file", None)  # which cannot be called
     assert fetch.fetch(file, home) == before
 
 

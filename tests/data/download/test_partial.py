@@ -17,7 +17,7 @@ from tests.http_server import Answer, Server, etag_of
 
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.fetch import fetch
-from mpu_bench.data.download.policy import Policy
+from mpu_bench.data.download.http import Policy
 from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError

@@ -26,7 +26,6 @@ def test_a_file_that_grew_is_read_back(tmp_path, lengths, width):
     with ArrayFile(tmp_path / "a.npy", np.float32, width) as file:
         for array in arrays:
             file.append(array)
-        file.close()
     whole = np.concatenate([np.empty((0,) if width is None else (0, width)), *arrays])
     for read in (np.load(tmp_path / "a.npy"), open_array(tmp_path / "a.npy")):
         assert read.dtype == np.float32

@@ -6,8 +6,7 @@ import pytest
 
 from mpu_bench.config.schema import Limits, Stop
 from mpu_bench.experiment.messages import Compiler, Evaluating, Message, Phase, Progress
-from mpu_bench.experiment.pool import bounds
-from mpu_bench.experiment.pool.bounds import AwakeClock, Course
+from mpu_bench.experiment.pool.bounds import Course
 
 STARTED: list[tuple[float, Message]] = [(1, Phase("loading")), (2, Phase("compiling"))]
 TRAINING: list[tuple[float, Message]] = [*STARTED, (3, Phase("training"))]
@@ -59,17 +58,3 @@ def test_which_bound_is_exceeded(
     said = overdue_at(heard, seconds, *bounded_by)
     assert said.startswith(words)
     assert bool(said) == bool(words)
-
-
-def test_the_seconds_for_which_a_process_was_stopped_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 100.0
-    monkeypatch.setattr(bounds.time, "monotonic", lambda: now)
-    clock = AwakeClock()
-    for _ in range(20):
-        now += 0.05
-        clock()
-    assert clock() == pytest.approx(1.0)
-    now += 3600.0
-    assert clock() < 1.5
-    now += 0.05
-    assert clock() < 1.5

@@ -6,11 +6,9 @@ Every function raises `FetchError`, whose message names the file or address and 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -29,10 +27,10 @@ from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
-from mpu_bench.files import NotRegularError, open_regular
+from mpu_bench.files import NotRegularError, is_file, is_folder, open_regular
 
 if TYPE_CHECKING:
-    from mpu_bench.data.download.policy import Policy
+    from mpu_bench.data.download.http import Policy
 
 _BY_HAND = "put there by hand"
 
@@ -71,7 +69,7 @@ def fetch(file: RemoteFile, home: DataHome, progress: Progress = SILENT, policy:
     progress : Progress
         Shows what happens.
     policy : Policy, optional
-        How patiently to try; see `mpu_bench.data.download.policy.Policy`.
+        How patiently to try; see `mpu_bench.data.download.http.Policy`.
 
     Returns
     -------
@@ -206,11 +204,9 @@ def _verified(file: RemoteFile, home: DataHome, progress: Progress) -> Fetched |
 
 def _pin(file: RemoteFile, home: DataHome, digest: Digest, origin: str, path: Path) -> Fetched:
     """Pin the hashes of a file that was found right, which is at ``path`` now and will be in its place."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
     with on_disk(path):
-        modified = path.stat().st_mtime_ns
-    sizes = digest.bytes, digest.content_bytes
-    write_pin(file, home, PinnedHash(digest.sha256, digest.content_sha256, *sizes, origin, now, modified))
+        state = path.stat()
+    write_pin(file, home, digest.pinned(origin, state))
     return Fetched(home.path(file), digest.sha256, digest.content_sha256, origin)
 
 
@@ -233,13 +229,13 @@ def _addresses(file: RemoteFile, home: DataHome) -> list[tuple[str | Path, str]]
         folder = mirror_folder(mirror)
         if folder is None:
             addresses.append((f"{mirror.rstrip('/')}/{quote(file.name)}", on_mirror(mirror, file.name)))
-        elif reason := _not_a_folder(folder):
+        elif is_folder(folder):
+            addresses.append((folder / file.name, shown(folder / file.name)))
+        else:
             raise FetchError(
                 f"{file.name} cannot be sought: the mirror folder {shown(folder)} (--mirror or MPU_BENCH_MIRROR) "
-                f"{reason}. Correct its name, or leave it out."
+                f"{'is not a folder' if is_file(folder) else 'does not exist'}. Correct its name, or leave it out."
             )
-        else:
-            addresses.append((folder / file.name, shown(folder / file.name)))
     addresses += [(url, shown(url)) for url in file.urls]
     return [each for each in addresses if isinstance(each[0], Path) or not home.offline]
 
@@ -262,16 +258,6 @@ def obstacle(file: RemoteFile, home: DataHome) -> str:
     return ""
 
 
-def _not_a_folder(path: Path) -> str | None:
-    """Return why files cannot be sought in a folder."""
-    try:
-        return None if stat.S_ISDIR(path.stat().st_mode) else "is not a folder"
-    except FileNotFoundError:
-        return "does not exist"
-    except OSError as error:  # a name that is too long, or no permission
-        return f"cannot be read ({error.strerror})"
-
-
 def _from(
     address: str | Path, words: str, file: RemoteFile, home: DataHome, progress: Progress, policy: Policy | None
 ) -> Fetched:
@@ -280,7 +266,8 @@ def _from(
     try:
         _fill(address, file, partial, progress, policy)
     except SourceError:
-        partial.discard_useless()
+        if not partial.size or not partial.continuable:
+            partial.discard()
         raise
     resumed = partial.resumed
     try:
@@ -307,8 +294,7 @@ def _fill(
     if isinstance(address, Path):
         _copy(address, file, partial, progress)
     elif is_web(address):
-        from mpu_bench.data.download.http import download
-        from mpu_bench.data.download.policy import Policy
+        from mpu_bench.data.download.http import Policy, download
 
         download(address, file.name, partial, progress, policy or Policy())
     else:
@@ -316,31 +302,32 @@ def _fill(
 
 
 def _copy(source: Path, file: RemoteFile, partial: PartialDownload, progress: Progress) -> None:
-    """Copy from a mirror folder; a link would change when the user changes his file."""
+    """Copy from a mirror folder, all or nothing; a link would change when the user changes his file."""
     try:
         with open_regular(source) as stream:
             size = os.fstat(stream.fileno()).st_size
             partial.check_size(size, network=False)
-            partial.restart(Validators())
-            with partial.whole_or_nothing(), progress.transfer(f"copy {file.name}", size) as advance:
+            partial.restart(Validators(total=size))
+            with progress.transfer(f"copy {file.name}", size) as advance:
                 for chunk in chunks_of(stream):
                     partial.write(chunk, network=False)
                     advance(len(chunk))
-                    if partial.size > size:
-                        break
-                if partial.size != size:
-                    raise SourceError("it changes while it is read")
-    except FileNotFoundError as error:
-        raise SourceError("there is no such file") from error
-    except OSError as error:
-        words, is_other = str(error.strerror), isinstance(error, NotRegularError)
-        raise SourceError(f"it {words}" if is_other else f"it cannot be read ({words})") from error
+        if partial.size != size:
+            raise SourceError("it changes while it is read")
+    except BaseException as error:
+        partial.discard()
+        if isinstance(error, FileNotFoundError):
+            raise SourceError("there is no such file") from error
+        if isinstance(error, OSError):
+            words, is_other = str(error.strerror), isinstance(error, NotRegularError)
+            raise SourceError(f"it {words}" if is_other else f"it cannot be read ({words})") from error
+        raise
 
 
 def _digest_partial(partial: PartialDownload, file: RemoteFile, home: DataHome, progress: Progress) -> Digest:
     """Verify a complete download, and forget it if it is not the file."""
     try:
-        digest = digest_file(partial.path, file, progress, partial.sha256)
+        digest = digest_file(partial.path, file, progress)
         verify_digest(file, digest, read_pin(file, home))
     except SourceError:
         partial.discard()

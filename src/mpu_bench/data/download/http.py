@@ -2,32 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
-from dataclasses import astuple
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import astuple, dataclass
+from http.client import BadStatusLine, HTTPException, InvalidURL, LineTooLong, UnknownProtocol
+from importlib.metadata import version
 from itertools import chain
-from urllib.parse import urljoin, urlsplit
 
 import requests
-from requests.utils import get_auth_from_url
+from requests import exceptions as of_requests
 from rich.filesize import decimal
+from urllib3 import Retry
+from urllib3 import exceptions as of_urllib3
 
-from mpu_bench.data.download import headers
-from mpu_bench.data.download.address import is_web, shown
-from mpu_bench.data.download.compression import HEAD_BYTES, other_file
-from mpu_bench.data.download.connection import Meter, MeteredSession
+from mpu_bench.data.download.address import shown
+from mpu_bench.data.download.compression import other_file
 from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable, TransientError
-from mpu_bench.data.download.faults import network
 from mpu_bench.data.download.partial import PartialDownload, Validators
-from mpu_bench.data.download.policy import Policy
 from mpu_bench.data.download.progress import Progress
+from mpu_bench.texts import one_line
 
 _BLOCK_BYTES = 1 << 16
-_LONGEST_ADDRESS = 8000
-_TRANSIENT_STATUSES = (408, 425, 429, 500, 502, 503, 504, 507, 509)
-_REDIRECTS = (301, 302, 303, 307, 308)
+_MOST_REDIRECTS = 10
+_LONGEST_RETRY_AFTER = 120.0  #: seconds that a server may ask for; if it wants more, the next address is tried
+_MOST_SHOWN_BYTES = 100
 _PARTIAL_CONTENT = 206
 _RANGE_NOT_SATISFIABLE = 416
+_TRANSIENT_STATUSES = (408, 425, 429, 500, 502, 503, 504, 507, 509)
+_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", re.IGNORECASE)
+_DECODED_LATER = ("gzip", "x-gzip", "bzip2", "x-bzip2", "xz", "compress", "x-compress")  # the content tells which
+#: Kinds of faults, what they mean for the address, and the reason to show. The order matters: urllib3 counts a refused
+#: connection among the timeouts, and requests most faults among the connection errors.
+_FAULTS: tuple[tuple[tuple[type[BaseException], ...], type[SourceError], str], ...] = (
+    ((of_urllib3.SSLError, of_requests.SSLError), SourceError, "no secure connection to '{host}' ({cause})"),
+    (
+        (of_urllib3.NameResolutionError,),
+        TransientError,
+        "the name '{host}' could not be looked up; no network, or a misspelt address",
+    ),
+    ((of_urllib3.ProxyError,), TransientError, "the proxy did not answer ({cause}); see HTTP_PROXY and HTTPS_PROXY"),
+    (
+        (of_urllib3.NewConnectionError,),
+        TransientError,
+        "no connection to '{host}' ({cause}); no network, a firewall, or no server there",
+    ),
+    (
+        (of_urllib3.TimeoutError, requests.Timeout, TimeoutError),
+        TransientError,
+        "'{host}' timed out ({policy.connect_timeout:g} s to connect, or {policy.read_timeout:g} s of silence)",
+    ),
+    ((ConnectionError,), TransientError, "the connection was cut ({cause})"),
+    ((requests.TooManyRedirects,), SourceError, f"the server redirects more than {_MOST_REDIRECTS} times"),
+    (
+        # their texts would show the whole address
+        (
+            UnicodeError,
+            InvalidURL,
+            of_urllib3.LocationValueError,
+            of_requests.InvalidURL,
+            of_requests.InvalidSchema,
+            of_requests.MissingSchema,
+        ),
+        SourceError,
+        "the address cannot be used: it, one that it leads to, or a proxy in HTTP_PROXY or HTTPS_PROXY is malformed",
+    ),
+    ((BadStatusLine, UnknownProtocol, LineTooLong), TransientError, "the server does not speak HTTP ({cause})"),
+    (
+        (HTTPException, of_urllib3.ProtocolError, requests.ConnectionError),
+        TransientError,
+        "the connection was cut ({cause})",
+    ),
+    ((Exception,), SourceError, "the address or its answer cannot be used ({cause})"),
+)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How patient the downloader is with one address.
+
+    Attributes
+    ----------
+    attempts : int
+        Tries in a row without progress.
+    progress : int
+        Bytes beyond the furthest reached so far that count as progress and start the count of tries anew.
+    longest_wait : float
+        The bound of the seconds before a further try: 1 before the second, then twice as many each time.
+    connect_timeout, read_timeout : float
+        Seconds without a connection, and without a byte.
+    least_rate, rate_window : float
+        Bytes a second that must arrive on average of so many seconds; a slower answer is cut.
+    sleep : function
+        Waits for a number of seconds.
+    """
+
+    attempts: int = 4
+    progress: int = 1 << 20
+    longest_wait: float = 30.0
+    connect_timeout: float = 15.0
+    read_timeout: float = 60.0
+    least_rate: float = 1000.0
+    rate_window: float = 300.0
+    sleep: Callable[[float], None] = time.sleep
 
 
 def download(url: str, label: str, partial: PartialDownload, progress: Progress, policy: Policy) -> None:
@@ -51,9 +129,11 @@ def download(url: str, label: str, partial: PartialDownload, progress: Progress,
     FetchError
         If the disk cannot be written.
     """
-    furthest, tries, tries_in_all = partial.size, 0, 0
+    furthest, tries = partial.size, 0
     partial.check_expected()
-    with MeteredSession(Meter(policy)) as session:
+    with requests.Session() as session:
+        session.max_redirects = _MOST_REDIRECTS
+        session.headers.update({"User-Agent": f"mpu-bench/{version('mpu-bench')}", "Accept-Encoding": "identity"})
         while not partial.complete:
             try:
                 _transfer(session, url, label, partial, progress, policy)
@@ -61,38 +141,33 @@ def download(url: str, label: str, partial: PartialDownload, progress: Progress,
             except TransientError as error:
                 if partial.size >= furthest + policy.progress:
                     furthest, tries = partial.size, 0
-                tries, tries_in_all = tries + 1, tries_in_all + 1
-                if tries >= policy.attempts or tries_in_all >= policy.most_attempts:
-                    raise TemporarilyUnavailable(f"{error} (the last of {tries_in_all} tries)") from error
-                wait = _wait(error, tries, policy)
+                tries += 1
+                if tries >= policy.attempts:
+                    raise TemporarilyUnavailable(f"{error} (the last of {tries} tries)") from error
+                wait = min(2.0 ** (tries - 1), policy.longest_wait) if error.retry_after is None else error.retry_after
+                if wait > max(policy.longest_wait, _LONGEST_RETRY_AFTER):
+                    raise TemporarilyUnavailable(f"{error}, and asks to come back only in {wait:.0f} s") from error
                 progress.note(f"{label}: {error}; trying again in {wait:.0f} s")
                 policy.sleep(wait)
 
 
-def _wait(error: TransientError, tries: int, policy: Policy) -> float:
-    """Return how many seconds to wait before the next try, or give the address up."""
-    if error.retry_after is None:
-        return min(policy.wait * 2.0 ** (tries - 1), policy.longest_wait) * (1 + policy.chance()) / 2
-    if error.retry_after > policy.longest_retry_after:
-        raise TemporarilyUnavailable(f"{error}, and asks to come back only in {error.retry_after:.0f} s") from error
-    return error.retry_after
-
-
 def _transfer(
-    session: MeteredSession, url: str, label: str, partial: PartialDownload, progress: Progress, policy: Policy
+    session: requests.Session, url: str, label: str, partial: PartialDownload, progress: Progress, policy: Policy
 ) -> None:
     """Ask once, for the rest if a part is there, and write down what comes."""
-    with closing(_ask(session, url, _range(partial), policy)) as response:
+    with _network(url, policy):
+        timeout = (policy.connect_timeout, policy.read_timeout)
+        response = session.get(url, headers=_asked(partial), stream=True, timeout=timeout)
+    with closing(response):
         _check_status(response, partial)
-        sent = headers.validators(response.headers, headers.body_size(response.headers))
-        blocks = _blocks(response, url, session.meter)
-        head = _head(blocks)
+        blocks = _blocks(response, url, policy)
+        head = next(blocks, b"")  # before anything is overwritten
+        sent = _validators(response.headers)
         if not head and sent.total is None:
             raise TransientError("the connection ended before the first byte of the file")
         if other := other_file(head):
             raise SourceError(f"{other.name} came instead of data; {other.fix}")
         _position(response, sent, partial)
-        partial.bound(policy.most_bytes)
         with progress.transfer(f"fetch {label}", partial.validators.total, partial.size) as advance:
             for block in chain([head], blocks):
                 partial.write(block)
@@ -100,66 +175,65 @@ def _transfer(
     _check_length(partial)
 
 
-def _ask(session: requests.Session, url: str, asked: dict[str, str], policy: Policy) -> requests.Response:
-    """Send a request, and follow where the server directs it; the bodies of redirects are not read."""
-    auth: tuple[str, str] | None = None  # else what the address itself holds
-    for _step in range(policy.most_redirects + 1):
-        with network(url, policy):
-            timeout = (policy.connect_timeout, policy.read_timeout)
-            response = session.get(url, headers=asked, stream=True, timeout=timeout, auth=auth)
-        if response.status_code not in _REDIRECTS:
-            return response
-        response.close()
-        target = _target(url, response)
-        auth = (_auth(url) or auth) if _server(url) == _server(target) and not _auth(target) else None
-        url = target
-    raise SourceError(f"the server redirects more than {policy.most_redirects} times")
-
-
-def _auth(url: str) -> tuple[str, str] | None:
-    auth = get_auth_from_url(url)
-    return auth if any(auth) else None
-
-
-def _server(url: str) -> tuple[str, str | None, int | None]:
-    """Return what two addresses have in common if user and password of the one serve for the other."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port
-
-
-def _target(url: str, response: requests.Response) -> str:
-    """Return where an answer directs to."""
-    said = response.headers.get("Location", "")
+@contextmanager
+def _network(url: str, policy: Policy) -> Iterator[None]:
+    """Turn whatever the network libraries raise meanwhile into reasons; nothing else may be done meanwhile."""
     try:
-        target = urljoin(url, said.encode("latin-1").decode("utf-8"))
-        _port = urlsplit(target).port
-    except ValueError:  # of text that is not UTF-8, half an IPv6 address, a port that is none
-        target = ""
-    if not said or not is_web(target) or len(target) > _LONGEST_ADDRESS:
-        raise SourceError(f"the server redirects to what is no address ('{headers.quoted(shown(said))}')")
-    return target
+        yield
+    except Exception as error:  # what a server sends may break them anywhere
+        causes = list(_causes(error))
+        kind, reason = next(
+            (kind, reason) for kinds, kind, reason in _FAULTS if any(isinstance(cause, kinds) for cause in causes)
+        )
+        request = getattr(error, "request", None)  # after a redirect it is of another host
+        host = host_of(getattr(request, "url", None) or url)
+        raise kind(reason.format(host=host, cause=_innermost(causes), policy=policy)) from error
 
 
-def _range(partial: PartialDownload) -> dict[str, str]:
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Follow an error to what raised it: requests and urllib3 keep it in an attribute, an argument or the context."""
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        candidates = [getattr(current, "reason", None), *reversed(current.args), current.__cause__, current.__context__]
+        current = next((candidate for candidate in candidates if isinstance(candidate, BaseException)), None)
+
+
+def _innermost(causes: list[BaseException]) -> str:
+    last = causes[-1]
+    text = (last.strerror if isinstance(last, OSError) else None) or str(last)
+    return _quoted(text) if text and "://" not in text and "url" not in text.lower() else type(last).__name__
+
+
+def host_of(url: str) -> str:
+    """Return the host of an address, fit to be shown."""
+    match = re.match(r"\w+://(\[[^\]]*\]|[^:/]*)", shown(url))
+    return match[1] if match else ""
+
+
+def _quoted(text: str) -> str:
+    """Return a text of a server, fit to be shown within a message."""
+    return one_line(text, _MOST_SHOWN_BYTES)
+
+
+def _asked(partial: PartialDownload) -> dict[str, str]:
     """Ask for the rest only, and only if it is still of the same file."""
     if not partial.size or not partial.continuable:
         return {}
-    asked = {"Range": f"bytes={partial.size}-"}
-    if partial.validators.if_range:
-        asked["If-Range"] = partial.validators.if_range
-    return asked
+    if_range = partial.validators.if_range
+    return {"Range": f"bytes={partial.size}-"} | ({"If-Range": if_range} if if_range else {})
 
 
 def _check_status(response: requests.Response, partial: PartialDownload) -> None:
     status = response.status_code
     if status in (200, _PARTIAL_CONTENT):
         return
-    answer = f"HTTP {status} {headers.quoted(response.reason or '')}".rstrip()
+    answer = f"HTTP {status} {_quoted(response.reason or '')}".rstrip()
     if status == _RANGE_NOT_SATISFIABLE and partial.size:
         partial.discard()
         raise TransientError(f"the part that is here is not of this file ({answer})")
     if status in _TRANSIENT_STATUSES:
-        raise TransientError(f"the server cannot answer now ({answer})", headers.retry_after(response.headers))
+        raise TransientError(f"the server cannot answer now ({answer})", _retry_after(response))
     if status in (404, 410):
         raise SourceError(f"there is no such file ({answer})")
     if status in (401, 403, 407):
@@ -167,54 +241,72 @@ def _check_status(response: requests.Response, partial: PartialDownload) -> None
     raise SourceError(f"the server answers {answer}")
 
 
+def _retry_after(response: requests.Response) -> float | None:
+    """Return how many seconds the server wants to be left alone, given in seconds or as a date."""
+    try:
+        return Retry().get_retry_after(response.raw)
+    except (of_urllib3.InvalidHeader, ValueError, OverflowError):
+        return None
+
+
+def _validators(headers: Mapping[str, str]) -> Validators:
+    """Return what is said of the file.
+
+    Raises
+    ------
+    SourceError
+        If the body is packed so that its content could not be read.
+    """
+    coding = headers.get("Content-Encoding", "").strip().lower()
+    if coding not in ("", "identity", *_DECODED_LATER):
+        raise SourceError(
+            f"the server packs the file in a way that was not asked for (Content-Encoding: {_quoted(coding)})"
+        )
+    said, chunked = headers.get("Content-Length", ""), "Transfer-Encoding" in headers
+    total = int(said) if re.fullmatch("[0-9]{1,18}", said) and not chunked else None
+    return Validators.of(headers.get("ETag"), headers.get("Last-Modified"), total)
+
+
 def _position(response: requests.Response, sent: Validators, partial: PartialDownload) -> None:
     """Continue after what is here if that is what the server sends; else begin anew."""
+    match = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
+    first, end = (int(match[1]), int(match[2]) + 1) if match else (-1, -1)
+    total = int(match[3]) if match and match[3] != "*" else None
     if response.status_code != _PARTIAL_CONTENT:
-        if (span := headers.content_range(response.headers)) and (span[0] > 0 or span[1] + 1 != span[2]):
+        if match and (first, end) != (0, total):
             partial.discard()
             raise TransientError("the server sent a part of the file as if it were the whole")
         partial.check_size(sent.total or 0)
         partial.restart(sent)
         return
-    span = headers.content_range(response.headers)
-    if not partial.size or span is None or span[0] != partial.size:
+    is_bounded = total or partial.validators.total or partial.hashed
+    if not partial.size or first != partial.size or not is_bounded:
         partial.discard()
         raise TransientError("the server sent another part of the file than it was asked for")
-    whole = headers.validators(response.headers, span[2])
-    if whole.total is None and partial.validators.total is None and not partial.hashed:
-        partial.discard()
-        raise TransientError("the server does not say whether the part that it sends is the last one")
-    if _differ(whole, partial.validators):
+    whole = Validators(sent.etag, sent.last_modified, total)
+    pairs = zip(astuple(whole), astuple(partial.validators), strict=True)
+    if any(one != other for one, other in pairs if None not in (one, other)):
         partial.discard()
         raise TransientError("the file has changed on the server since its first part was fetched")
-    partial.check_size(span[1] + 1)
-    partial.resume(whole.total)
+    partial.check_size(end)
+    partial.resume(total)
 
 
-def _differ(one: Validators, other: Validators) -> bool:
-    """Return whether what is said of two files contradicts their being the same."""
-    pairs = zip(astuple(one), astuple(other), strict=True)
-    return any(first != second for first, second in pairs if None not in (first, second))
-
-
-def _head(blocks: Iterator[bytes]) -> bytes:
-    """Collect enough of the body to tell a page from data before anything is overwritten."""
-    head = bytearray()
-    for block in blocks:
-        head += block
-        if len(head) >= HEAD_BYTES:
-            break
-    return bytes(head)
-
-
-def _blocks(response: requests.Response, url: str, meter: Meter) -> Iterator[bytes]:
+def _blocks(response: requests.Response, url: str, policy: Policy) -> Iterator[bytes]:
     """Yield the body as it was sent, as soon as it arrives, so that a cut loses nothing."""
+    began, arrived = time.monotonic(), 0
     while True:
-        meter.begin_block()
-        with network(url, meter.policy):
+        with _network(url, policy):
             block = response.raw.read1(_BLOCK_BYTES, decode_content=False)
         if not block:
             return
+        arrived += len(block)
+        seconds = time.monotonic() - began
+        if seconds >= policy.rate_window:
+            if arrived < policy.least_rate * seconds:
+                rate = f"{decimal(int(arrived / seconds))}/s"
+                raise TransientError(f"the server is too slow: {rate} for {seconds:.0f} s")
+            began, arrived = time.monotonic(), 0
         yield block
 
 

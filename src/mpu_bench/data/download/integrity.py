@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from mpu_bench.data.download.address import shown
@@ -50,9 +52,15 @@ class Digest:
     content_bytes: int
     compression: str | None
 
+    def pinned(self, origin: str, state: os.stat_result) -> PinnedHash:
+        """Return what to remember of the file, which came from ``origin`` and is in this ``state``."""
+        hashes, sizes = (self.sha256, self.content_sha256), (self.bytes, self.content_bytes)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return PinnedHash(*hashes, *sizes, origin, now, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
 
-def digest_file(path: Path, file: RemoteFile, progress: Progress, sha256: str | None = None) -> Digest:
-    """Hash a file and its content, within bounds.
+
+def digest_file(path: Path, file: RemoteFile, progress: Progress) -> Digest:
+    """Hash a file and its content, within bounds; what a file of the user's own holds is looked at by its reader.
 
     Parameters
     ----------
@@ -62,8 +70,6 @@ def digest_file(path: Path, file: RemoteFile, progress: Progress, sha256: str | 
         What it should be.
     progress : Progress
         Shown while hashing.
-    sha256 : str or None
-        The hash of the file as it is, where that is known already.
 
     Raises
     ------
@@ -76,11 +82,10 @@ def digest_file(path: Path, file: RemoteFile, progress: Progress, sha256: str | 
     """
     with on_disk(path, may_miss=True):
         head, size = head_of(path), path.stat().st_size
-        if other := other_file(head):
+        if file.path is None and (other := other_file(head)):
             raise SourceError(f"this is {other.name} instead of data; {other.fix}")
-        if sha256 is None:
-            with progress.transfer(f"check {file.name}", size) as advance, open_regular(path) as stream:
-                sha256, _ = digest_stream(stream, advance)
+        with progress.transfer(f"check {file.name}", size) as advance, open_regular(path) as stream:
+            sha256, size = digest_stream(stream, advance)
         kind = compression(head)
         if kind is None:
             return Digest(sha256, sha256, size, size, None)
@@ -93,7 +98,8 @@ def digest_file(path: Path, file: RemoteFile, progress: Progress, sha256: str | 
 def _limit(file: RemoteFile, size: int, sha256: str) -> float:
     if file.content_bytes is not None:
         return file.content_bytes
-    return math.inf if sha256 in file.sha256 else max(LARGEST_EXPANSION * size, SMALL_CONTENT_BYTES)
+    is_known = file.path is not None or sha256 in file.sha256
+    return math.inf if is_known else max(LARGEST_EXPANSION * size, SMALL_CONTENT_BYTES)
 
 
 def verify_digest(file: RemoteFile, digest: Digest, pin: PinnedHash | None) -> None:

@@ -7,13 +7,11 @@ change and its inode are the same: the second of these times no program can set.
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.download.compression import compression, digest_stream, head_of, open_content
-from mpu_bench.data.download.disk import on_disk
 from mpu_bench.data.download.errors import SourceError
+from mpu_bench.data.download.integrity import digest_file
 from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
@@ -48,15 +46,18 @@ def hashes_of(
         If it cannot be read.
     """
     assert file.path is not None
-    known, now = read_pin(file, home), _stat(file.path)
-    if not anew and known and known.bytes > SMALL_BYTES and _remembered(known) == now:
+    known, state = read_pin(file, home), _stat(file.path)
+    is_unchanged = known is not None and _remembered(known) == identity(state)
+    if known and is_unchanged and not anew and known.bytes > SMALL_BYTES:
         return known
-    found = _hashed(file, file.path, now, progress)
-    if known and _remembered(known) == now and known.sha256 == found.sha256:
+    try:
+        digest = digest_file(file.path, file, progress)
+    except SourceError as error:
+        raise FetchError(f"{file.path}: {error}; write it again") from None
+    if known and is_unchanged and known.sha256 == digest.sha256:
         return known
+    found = digest.pinned(str(file.path), state)
     if keep:
-        with on_disk(home.folder):
-            home.pin_path(file).parent.mkdir(parents=True, exist_ok=True)
         write_pin(file, home, found)
     return found
 
@@ -70,7 +71,7 @@ def check_unchanged(file: RemoteFile, known: PinnedHash) -> None:
         If it is another, or was written to since.
     """
     assert file.path is not None
-    if _stat(file.path) != _remembered(known):
+    if identity(_stat(file.path)) != _remembered(known):
         raise FetchError(f"{file.path}: has changed while it was read; run the same command again")
 
 
@@ -83,34 +84,13 @@ def _remembered(known: PinnedHash) -> Identity:
     return known.bytes, known.modified, known.changed, known.inode
 
 
-def _stat(path: Path) -> Identity:
+def _stat(path: Path) -> os.stat_result:
     try:
         with open_regular(path) as stream:
-            return identity(os.fstat(stream.fileno()))
+            return os.fstat(stream.fileno())
     except OSError as error:
-        raise _unreadable(path, error) from None
-
-
-def _unreadable(path: Path, error: OSError) -> FetchError:
-    cannot = "" if isinstance(error, NotRegularError) else "cannot be read: "
-    return FetchError(
-        f"{path}: {cannot}{error.strerror or error}; a dataset reads this file "
-        "where it is: put it back, or name the new place with mpu-bench data add FILE --name NAME --force"
-    )
-
-
-def _hashed(file: RemoteFile, path: Path, state: Identity, progress: Progress) -> PinnedHash:
-    try:
-        with open_regular(path) as stream, progress.transfer(f"check {file.name}", state[0]) as advance:
-            sha256, size = digest_stream(stream, advance)
-        content_sha256, content_bytes = sha256, size
-        if compression(head_of(path)) is not None:
-            with open_content(path) as content:
-                content_sha256, content_bytes = digest_stream(content, lambda _count: None)
-    except SourceError as error:
-        raise FetchError(f"{path}: {error}; write it again") from None
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    time = datetime.now(UTC).isoformat(timespec="seconds")
-    _, modified, changed, inode = state
-    return PinnedHash(sha256, content_sha256, size, content_bytes, str(path), time, modified, changed, inode)
+        cannot = "" if isinstance(error, NotRegularError) else "cannot be read: "
+        raise FetchError(
+            f"{path}: {cannot}{error.strerror or error}; a dataset reads this file "
+            "where it is: put it back, or name the new place with mpu-bench data add FILE --name NAME --force"
+        ) from None

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 from annotated_types import Ge, Lt
 from rich.filesize import decimal
 
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.download.compression import chunks_of
 from mpu_bench.data.download.disk import on_disk, sync_folder
 from mpu_bench.data.download.errors import SourceError
 from mpu_bench.data.download.notes import read_note
@@ -24,6 +21,7 @@ from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.files import open_regular, write_text
 
 _SMALL_BYTES = 1 << 16
+_LONGEST_VALIDATOR = 200
 
 
 @dataclass(frozen=True)
@@ -44,10 +42,14 @@ class Validators:
     last_modified: str | None = None
     total: Annotated[int, Ge(0), Lt(10**18)] | None = None  # as in a header: no disk holds more
 
+    @classmethod
+    def of(cls, etag: str | None, last_modified: str | None, total: int | None) -> Self:
+        """Return what headers say; of what cannot be sent back, nothing."""
+        return cls(_sendable(etag), _sendable(last_modified), total)
+
     def __post_init__(self) -> None:
-        for text in (self.etag, self.last_modified):
-            if text is not None and not (text.isascii() and text.isprintable()):
-                raise ValueError("it cannot stand in a header")
+        if any(_sendable(text) != text for text in (self.etag, self.last_modified)):
+            raise ValueError("it cannot stand in a header")
 
     @property
     def if_range(self) -> str | None:
@@ -55,8 +57,13 @@ class Validators:
         return self.etag if self.etag and not self.etag.startswith("W/") else self.last_modified
 
 
+def _sendable(text: str | None) -> str | None:
+    is_sendable = text and text.isascii() and text.isprintable() and len(text) <= _LONGEST_VALIDATOR
+    return text if is_sendable else None
+
+
 class PartialDownload:
-    """The part of a file that has arrived, with its hash so far.
+    """The part of a file that has arrived.
 
     Parameters
     ----------
@@ -72,37 +79,25 @@ class PartialDownload:
     size : int
         How many bytes have arrived.
     hashed : bool
-        Whether the hash of the file is known.
+        Whether the hash of the file is known: without a validator only that tells that a rest is of another file.
     resumed : bool
         Whether they came in more than one answer, so that they may be of different files.
     """
 
     def __init__(self, file: RemoteFile, home: DataHome, address: str) -> None:
         self.path = home.partial_path(file, address)
-        self._note = self.path.with_name(self.path.name + ".json")
         self.validators = Validators()
         self.size = 0
-        self._hash = hashlib.sha256()
-        # without any validator only a known hash can tell that the rest belongs to another file
         self.hashed = bool(file.hashes)
+        self._note = self.path.with_name(self.path.name + ".json")
         self._file, self._limit = file, home.limit
-        self._room: int | None = None  # for a file of unknown size
-        self.resumed = self._load()
-
-    def _load(self) -> bool:
-        """Take up what an earlier process left, if it can be continued safely."""
-        try:
-            with on_disk(self.path, may_miss=True):
-                self.validators = read_note(self._note, Validators)
-                if self.continuable:
-                    with open_regular(self.path) as stream:
-                        for chunk in chunks_of(stream):
-                            self._take(chunk)
-        except (FileNotFoundError, ValueError):
-            self.validators = Validators()
-        if self._too_large(self.size, network=False):
+        with suppress(FileNotFoundError, ValueError), on_disk(self.path, may_miss=True):
+            validators = read_note(self._note, Validators)
+            with open_regular(self.path) as stream:
+                self.validators, self.size = validators, os.fstat(stream.fileno()).st_size
+        self.resumed = self.size > 0
+        if not self.continuable or self.size > (file.most_bytes or self.size):
             self.discard()
-        return self.size > 0
 
     @property
     def continuable(self) -> bool:
@@ -113,15 +108,6 @@ class PartialDownload:
     def complete(self) -> bool:
         """Whether all has arrived that the server announced."""
         return self.size > 0 and self.size == self.validators.total
-
-    @property
-    def sha256(self) -> str:
-        """The hash of what has arrived."""
-        return self._hash.hexdigest()
-
-    def _take(self, chunk: bytes) -> None:
-        self._hash.update(chunk)
-        self.size += len(chunk)
 
     def restart(self, validators: Validators) -> None:
         """Begin at the first byte of the file that ``validators`` describe."""
@@ -143,7 +129,7 @@ class PartialDownload:
         ------
         SourceError
         """
-        self._refuse(max(self._file.bytes or 0, self.size))
+        self.check_size(max(self._file.bytes or 0, self.size))
 
     def check_size(self, size: int, network: bool = True) -> None:
         """Refuse a file of so many bytes if that is more than it can have, than may come, or than the disk can take.
@@ -154,43 +140,24 @@ class PartialDownload:
         ------
         SourceError
         """
-        self._refuse(size, network)
-        with on_disk(self.path):
-            free = shutil.disk_usage(self.path.parent).free
-        missing = size - self.size
-        if missing > free:
-            raise SourceError(
-                f"The disk is full: {self.path.parent} has {decimal(free)} free and {decimal(missing)} are needed. "
-                "Free some space, or choose a data home on another disk with MPU_BENCH_DATA"
-            )
-
-    def bound(self, most_bytes: int) -> None:
-        """Bound what may come if the server does not say how much: it must not fill the disk.
-
-        Parameters
-        ----------
-        most_bytes : int
-            In any case.
-        """
-        with on_disk(self.path):
-            free = shutil.disk_usage(self.path.parent).free
-        unknown = self.validators.total is None
-        self._room = min(most_bytes, max(self.size + free // 2, _SMALL_BYTES)) if unknown else None
-
-    def _refuse(self, size: int, network: bool = True) -> None:
-        if reason := self._too_large(size, network):
-            raise SourceError(reason)
-
-    def _too_large(self, size: int, network: bool = True) -> str | None:
-        """Return why a file cannot have so many bytes, or may not."""
         most = self._file.most_bytes
         if most is not None and size > most:
-            return f"{decimal(size)} are more than the file has ({decimal(self._file.bytes or most)} by its card)"
+            raise SourceError(
+                f"{decimal(size)} are more than the file has ({decimal(self._file.bytes or most)} by its card)"
+            )
         if network and self._limit is not None and size > self._limit:
-            return f"{decimal(size)} are more than the limit of {decimal(self._limit)} a file (--data-limit)"
-        if self._room is not None and size > self._room:
-            return f"the server does not say how much it sends, and has sent more than {decimal(self._room)}"
-        return None
+            raise SourceError(
+                f"{decimal(size)} are more than the limit of {decimal(self._limit)} a file (--data-limit)"
+            )
+        with on_disk(self.path):
+            free = shutil.disk_usage(self.path.parent).free
+        if size - self.size > free:
+            raise SourceError(
+                f"The disk is full: {self.path.parent} has {decimal(free)} free and {decimal(size - self.size)} are "
+                "needed. Free some space, or choose a data home on another disk with MPU_BENCH_DATA"
+            )
+        if self.validators.total is None and self.size > max(free, _SMALL_BYTES):  # what has no end must not fill it
+            raise SourceError(f"the server does not say how much it sends, and has sent more than {decimal(free)}")
 
     def write(self, chunk: bytes, network: bool = True) -> None:
         """Append what arrived.
@@ -206,12 +173,14 @@ class PartialDownload:
         SourceError
             If this is more than there can be; nothing is kept of it then.
         """
-        if reason := self._too_large(self.size + len(chunk), network):
+        try:
+            self.check_size(self.size + len(chunk), network)
+        except SourceError:
             self.discard()
-            raise SourceError(reason)
+            raise
         with on_disk(self.path), self.path.open("ab") as stream:
             stream.write(chunk)
-        self._take(chunk)
+        self.size += len(chunk)
 
     def sync(self) -> None:
         """Bring what has arrived to the disk."""
@@ -226,26 +195,11 @@ class PartialDownload:
             with suppress(OSError):  # not every system can do this with a folder
                 sync_folder(target.parent)
 
-    def discard_useless(self) -> None:
-        """Forget what has arrived if it cannot be continued later."""
-        if not self.size or not self.continuable:
-            self.discard()
-
-    @contextmanager
-    def whole_or_nothing(self) -> Iterator[None]:
-        """Forget what has arrived if what is done meanwhile fails: a copy is not continued but made anew."""
-        try:
-            yield
-        except BaseException:
-            self.discard()
-            raise
-
     def discard(self) -> None:
         """Forget what has arrived."""
         self.resumed = False
         self.validators = Validators()
         self.size = 0
-        self._hash = hashlib.sha256()
         with on_disk(self.path):
             self.path.unlink(missing_ok=True)
             self._note.unlink(missing_ok=True)

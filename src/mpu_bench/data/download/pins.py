@@ -35,7 +35,8 @@ class PinnedHash:
     modified : int
         The file's time of modification then, in nanoseconds. With the size it decides whether to hash again.
     changed, inode : int
-        Of a file of the user's own, the time of its last change and its number then; see `mpu_bench.data.download.own`.
+        The time of its last change and its number then, which decide for a file of the user's own, too; see
+        `mpu_bench.data.download.own`.
     """
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
@@ -76,4 +77,5 @@ def write_pin(file: RemoteFile, home: DataHome, pin: PinnedHash) -> None:
     """Remember a file."""
     path = home.pin_path(file)
     with on_disk(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, json.dumps(asdict(pin), indent=1))

@@ -106,12 +106,12 @@ def _build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
         if not card.stream:
             _check(card, parts)
         storage = _storage(card, parts, width)
-        for writer in parts.values():
-            writer.close(keep_values=storage != "ones")
     if card.stream:
         return _measured(card, folder, [int(count) for count in parts["test"].counts])
-    if storage == "dense" and not dense:
-        for part in parts:
+    for part in parts:
+        if storage == "ones":
+            (folder / f"{part}-values.npy").unlink()
+        elif storage == "dense" and not dense:
             make_dense(folder, part, width)
     features, preprocessing = _finish(card, folder, source.raw, width, storage)
     counts = {part: [int(count) for count in writer.counts] for part, writer in parts.items()}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -19,12 +18,13 @@ from mpu_bench.files import open_regular
 
 MAX_PAIRS = 2**32 - 1
 PIECE_BYTES = 4 << 20  #: how much of an array is worked on at once
-_HEADER_BYTES = 128  #: what numpy writes for any shape up to 10^14 rows: it leaves room to grow
 _SAMPLES, _SAMPLE_BYTES = 64, 1 << 16
 
 
 class ArrayFile:
-    """A ``.npy`` file that is appended to; its header is written when it is closed.
+    """A ``.npy`` file that is appended to; its header, in which numpy leaves room for this, is completed at the end.
+
+    It is written, and not mapped: a map of a file on a full disk would end the process instead of raising.
 
     Parameters
     ----------
@@ -37,45 +37,34 @@ class ArrayFile:
     def __init__(self, path: Path, dtype: DTypeLike, width: int | None = None) -> None:
         self.path = path
         self.dtype = np.dtype(dtype)
-        self.width = width
         self.length = 0
+        self._columns = () if width is None else (width,)
         self._stream = path.open("wb")
-        self._stream.write(bytes(_HEADER_BYTES))
+        self._write_header()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        self.abandon()
+        with self._stream:
+            self._stream.seek(0)
+            self._write_header()
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
 
     def append(self, array: NDArray[Any]) -> None:
         """Write further entries, or rows."""
         self._stream.write(np.ascontiguousarray(array, self.dtype).data)
         self.length += len(array)
 
-    def close(self) -> None:
-        """Complete the file and bring it to the disk."""
-        shape = (self.length,) if self.width is None else (self.length, self.width)
-        described = {"descr": np.lib.format.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}
-        self._stream.seek(0)
-        np.lib.format.write_array_header_1_0(self._stream, described)
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
-        self._stream.close()
-
-    def abandon(self) -> None:
-        """Close the file as it is, whatever that leaves; nothing if it is closed."""
-        with contextlib.suppress(OSError):  # a full disk is complained of elsewhere
-            self._stream.close()
-
-    def discard(self) -> None:
-        """Close and remove the file."""
-        self.abandon()
-        self.path.unlink(missing_ok=True)
+    def _write_header(self) -> None:
+        descr, shape = np.lib.format.dtype_to_descr(self.dtype), (self.length, *self._columns)
+        header = {"descr": descr, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(self._stream, header)
 
 
-class PartWriter:
-    """Writes the rows and labels of one part, ``train`` or ``test``, into a folder.
+class PartWriter(ExitStack):
+    """Writes the rows and labels of one part, ``train`` or ``test``, into a folder; complete when it is left.
 
     Parameters
     ----------
@@ -88,24 +77,17 @@ class PartWriter:
     """
 
     def __init__(self, folder: Path, part: str, classes: int, dense: int | None) -> None:
-        self.folder, self.part = folder, part
+        super().__init__()
+        self.part = part
         self.counts = np.zeros(classes, np.int64)
         self.only_ones = True
-        self._labels = ArrayFile(folder / f"{part}-labels.npy", np.int32)
-        self._values = ArrayFile(folder / f"{part}-values.npy", np.float32, dense)
         self._dense = dense
-        self._files = [self._labels, self._values]
+        self._labels = self.enter_context(ArrayFile(folder / f"{part}-labels.npy", np.int32))
+        self._values = self.enter_context(ArrayFile(folder / f"{part}-values.npy", np.float32, dense))
         if dense is None:
-            self._columns = ArrayFile(folder / f"{part}-indices.npy", np.uint32)
-            self._starts = ArrayFile(folder / f"{part}-starts.npy", np.uint32)
-            self._files += [self._columns, self._starts]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        for file in self._files:
-            file.abandon()
+            self._columns = self.enter_context(ArrayFile(folder / f"{part}-indices.npy", np.uint32))
+            self._starts = self.enter_context(ArrayFile(folder / f"{part}-starts.npy", np.uint32))
+            self.callback(lambda: self._starts.append(np.array([self._values.length])))
 
     @property
     def rows(self) -> int:
@@ -131,8 +113,8 @@ class PartWriter:
         if self._dense is None:
             self._append_sparse(chunk, values)
         else:
-            self._values.append(values)
             self.only_ones = False
+        self._values.append(values)
         self._labels.append(chunk.labels)
         self.counts += np.bincount(chunk.labels, minlength=len(self.counts))
 
@@ -143,19 +125,8 @@ class PartWriter:
         if len(ends) and ends[-1] > MAX_PAIRS:
             raise DataError(f"the rows hold more than {MAX_PAIRS:,} values, the most that can be stored")
         self.only_ones = self.only_ones and bool((values == 1).all())
-        self._values.append(values)
         self._columns.append(chunk.columns)
         self._starts.append(ends - chunk.lengths)
-
-    def close(self, keep_values: bool = True) -> None:
-        """Complete the files; ``keep_values`` is False for rows whose every value is one."""
-        if self._dense is None:
-            self._starts.append(np.array([self._values.length]))
-        for file in self._files:
-            if file is self._values and not keep_values:
-                file.discard()
-            else:
-                file.close()
 
 
 def make_dense(folder: Path, part: str, features: int) -> None:
@@ -166,10 +137,8 @@ def make_dense(folder: Path, part: str, features: int) -> None:
             bounds = starts[first : last + 1].astype(np.int64)
             pairs = slice(bounds[0], bounds[-1])
             labels = np.zeros(last - first, np.int32)
-            chunk = Chunk(labels, values[pairs], columns[pairs].astype(np.int64), bounds[1:] - bounds[:-1])
+            chunk = Chunk(labels, values[pairs], columns[pairs].astype(np.int64), np.diff(bounds))
             written.append(chunk.dense(features).values)
-        written.close()
-    del values, columns, starts
     for name in ("indices", "starts"):
         (folder / f"{part}-{name}.npy").unlink()
     written.path.replace(folder / f"{part}-values.npy")
@@ -184,9 +153,6 @@ def pieces(rows: int, row_bytes: int) -> Iterator[tuple[int, int]]:
 
 def open_array(path: Path, mode: Literal["c", "r+"] = "c") -> NDArray[Any]:
     """Map an array into memory as a plain, writable array; ``"c"`` never changes the file, ``"r+"`` does."""
-    with open_regular(path) as stream:
-        if stream.seek(0, io.SEEK_END) <= _HEADER_BYTES:  # nothing to map
-            return np.asarray(np.load(path))
     return np.asarray(np.load(path, mmap_mode=mode))
 
 

@@ -94,8 +94,6 @@ def _keep_columns(path: Path, used: NDArray[np.bool_]) -> None:
     with ArrayFile(path.with_name("kept.npy"), np.float32, int(used.sum())) as written:
         for first, last in pieces(len(values), 4 * len(used)):
             written.append(values[first:last][:, used])
-        written.close()
-    del values
     written.path.replace(path)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mpu_bench.config.schema import Limits, Stop
 from mpu_bench.experiment.messages import Compiler, Evaluating, Message, Phase
+from mpu_bench.guard.process import AwakeClock
 
 #: what getting to the data may take, and a worker to begin
 LOADING_SECONDS = 600.0
@@ -24,35 +24,11 @@ EVALUATING_FACTOR, EVALUATING_SECONDS = 20.0, 60.0
 #: what a solver that cannot be sliced may take beyond stop.seconds
 STOP_GRACE_FACTOR, STOP_GRACE_SECONDS = 1.5, 30.0
 
-_MOST_BETWEEN_LOOKS = 0.25  # seconds; the pool looks more often than that, unless it was stopped
-
 _WORDS = {
     "starting": "starting",
     "loading": "loading",
     "kernel matrix": "computing the kernel matrix without a word",
 }
-
-
-class AwakeClock:
-    """The seconds that this process was awake: those for which it was stopped, as by SIGSTOP, do not count.
-
-    To be looked at often.
-
-    Parameters
-    ----------
-    most : float
-        What may count between two looks.
-    """
-
-    def __init__(self, most: float = _MOST_BETWEEN_LOOKS) -> None:
-        self._most, self._seconds, self._looked = most, 0.0, time.monotonic()
-
-    def __call__(self) -> float:
-        """Return the seconds since it was made."""
-        now = time.monotonic()
-        self._seconds += min(now - self._looked, self._most)
-        self._looked = now
-        return self._seconds
 
 
 @dataclass

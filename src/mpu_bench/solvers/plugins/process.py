@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import psutil
 
 from mpu_bench.errors import ConfigError
 from mpu_bench.guard.messages import from_line
-from mpu_bench.guard.process import Child, Ended, wait_for
+from mpu_bench.guard.process import Child, Ended, awake, wait_for
 from mpu_bench.solvers.plugins.description import KNOWN, SolverDescription
 from mpu_bench.solvers.plugins.source import PluginSource
 from mpu_bench.texts import plain
@@ -90,10 +89,10 @@ def most_memory() -> float:
 
 def _answer(source: PluginSource, seconds: float, doing: str) -> Any:
     """Return the next answer of a plugin's process; end it where none comes."""
-    child, until, most = _children[source.path], time.monotonic() + seconds, most_memory()
+    child, until, most = _children[source.path], awake() + seconds, most_memory()
 
     def overdue() -> str:
-        return f"still at it after {seconds:g} seconds; ended by mpu-bench" if time.monotonic() > until else ""
+        return f"still at it after {seconds:g} seconds; ended by mpu-bench" if awake() > until else ""
 
     while (found := child.look(lambda line: from_line(line, KNOWN), overdue, most)) is None:
         wait_for([child])

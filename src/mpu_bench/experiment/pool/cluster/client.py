@@ -31,12 +31,12 @@ from mpu_bench.errors import ClusterError
 from mpu_bench.experiment.messages import Compiled, Phase, Task, decode
 from mpu_bench.experiment.messages import Progress as RunProgress
 from mpu_bench.experiment.pool import OnNews, Outcome, Pool
-from mpu_bench.experiment.pool.bounds import AwakeClock
 from mpu_bench.experiment.pool.cluster import asked, host, sending
 from mpu_bench.experiment.pool.cluster.asked import About, Asked, Made, Refused
 from mpu_bench.experiment.pool.cluster.host import Unwanted
 from mpu_bench.experiment.pool.cluster.placement import Placement, Waiting, why_impossible
 from mpu_bench.experiment.pool.local import LocalPool
+from mpu_bench.guard.process import AwakeClock
 from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.results.saved_models import NOT_WRITTEN
 from mpu_bench.solvers.plugins import source
