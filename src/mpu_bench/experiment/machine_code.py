@@ -12,7 +12,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache as cached
-from pathlib import Path
 from typing import Any
 
 from mpu_bench import solvers
@@ -44,18 +43,19 @@ def code_of(run: Run, storage: str) -> str:
     storage : str
         How the rows of its dataset are stored: dense, sparse, ...; nothing where that is not known.
     """
-    if not storage or run.settings.plugins or not solvers.load(run.solver.name).sliceable:  # a peer
+    if not storage or run.settings.plugins or not (solver := solvers.load(run.solver.name)).sliceable:  # a peer
         return ""
     kind = (run.solver.name, variant(run), run.solver.kernel.name, storage)
-    return hashlib.sha256(repr((*_machine(), *kind)).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(repr((*_machine(), *kind)).encode()).hexdigest()[:16]
+    return f"{cache.folder_of(solver.__module__).name}/{digest}"
 
 
 @cached
 def _machine() -> tuple[str, ...]:
-    """Return what code is compiled from, by and for."""
+    """Return what code is compiled by and for."""
     from numba import __version__
 
-    return __version__, sys.version, instruction_set(), cache.source_hash()
+    return __version__, sys.version, instruction_set()
 
 
 def compile_ahead(runs: Mapping[str, Run], home: DataHome, limits: Limits, pool: Pool, progress: Progress) -> None:
@@ -82,23 +82,21 @@ def compile_ahead(runs: Mapping[str, Run], home: DataHome, limits: Limits, pool:
 
 def can_be_kept() -> bool:
     """Return whether compiled code can be kept."""
+    folder = cache.cache_folder()
     with suppress(OSError):
-        _folder().mkdir(parents=True, exist_ok=True)
-        return os.access(_folder(), os.W_OK)
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.access(folder, os.W_OK)
     return False
 
 
 def is_compiled(code: str) -> bool:
     """Return whether code was compiled on this machine."""
-    return (_folder() / code).exists()
+    return (cache.cache_folder() / code).exists()
 
 
 def keep_compiled(code: str) -> None:
     """Keep that code is compiled, where that can be kept."""
-    if can_be_kept():
-        with suppress(OSError):  # a full disk: it is compiled again
-            (_folder() / code).touch()
-
-
-def _folder() -> Path:
-    return cache.cache_folder() / "known"
+    with suppress(OSError):  # a full disk, or a folder that cannot be written: it is compiled again
+        path = cache.cache_folder() / code
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
