@@ -13,6 +13,7 @@ import pytest
 from command_line import Called
 from model_examples import FEATURES, TABLE, expansion, linear
 from mpu_bench import load
+from mpu_bench.core.models import LinearModel
 from mpu_bench.kernels import Gaussian
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import SavedModel
@@ -62,6 +63,21 @@ def test_columns_in_another_order_are_found_by_their_names(called, place: Path, 
     read[read.columns[::-1]].to_csv(place / "turned.csv", index=False)
     assert called("predict", model, "turned.csv", "--scores") == (0, expected)
     assert called("evaluate", model, "turned.csv") == called("evaluate", model, "rows.csv")
+
+
+def test_what_separates_cells_and_whether_there_is_a_header_may_be_said(called, place: Path) -> None:
+    SavedModel(LinearModel(np.ones((1, 2))), Classes.of(["no", "yes"]), 2).save(place / "m.mpu")
+    (place / "rows.csv").write_text("1|2\n3|4\n5|6\n", encoding="utf-8")
+    assert called("predict", "m.mpu", "rows.csv", "--separator", "|", "--header")[1].count("\n") == 3
+    code, text = called("predict", "m.mpu", "rows.csv", "--separator", "|", "--no-header")
+    assert (code, text.count("\n")) == (0, 4)
+    (place / "rows.csv").write_text("1\t2\tyes\n3\t4\tno\n5\t6\tno\n", encoding="utf-8")
+    code, text = called("evaluate", "m.mpu", "rows.csv", "--separator", "tab", "--no-header")
+    assert code == 0
+    assert "rows: 3" in text
+    code, text = called("predict", "m.mpu", "rows.csv", "--separator", "||")
+    assert code == 2
+    assert "--separator '||': must be one character, or tab" in text
 
 
 def test_evaluate_counts_what_is_predicted_for_what(called, place: Path, model: str) -> None:

@@ -28,6 +28,14 @@ def test_no_number_is_false_and_no_fit_is_endless(name: str) -> None:
     assert sum(bool(each.refused) for each in found) <= _SEEDS / 3, [each.refused for each in found]
 
 
+@pytest.mark.parametrize(
+    ("name", "seed"), [("MPUClassifier", 202), ("SVMPerfClassifier", 130), ("FrankWolfeClassifier", 173)]
+)
+def test_a_false_number_that_the_whole_sweep_found_stays_away(name: str, seed: int) -> None:
+    """Rows of 1e9 under a Gaussian; an end by rounding, above tol; one against one with an indefinite kernel."""
+    assert not outcome(name, made(seed)).wrong
+
+
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 def test_reference_agrees_with_other_methods(C: float) -> None:
     problem, kernel = made(0, ("float64",), ("rbf",), _MOST_ROWS), Gaussian(0.5)
@@ -68,3 +76,4 @@ def test_an_indefinite_kernel_certifies_nothing() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             assert not hasattr(model.fit(X, problem.y), "dual_gap_"), name
+            assert not hasattr(model.fit(X, np.arange(len(X)) % 3), "dual_gap_"), name

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.cli.options import data_home
 from mpu_bench.core.rows import Rows, count
-from mpu_bench.data.own.formats import LABELS
+from mpu_bench.data.own.formats import LABELS, separator_named
 from mpu_bench.data.own.tables import OwnFile, open_table
 from mpu_bench.errors import DataError
 from mpu_bench.files import is_file
@@ -37,7 +37,14 @@ class Piece:
 
 
 def pieces_of(
-    saved: SavedModel, data: str, label: str | None, labelled: bool, data_folder: Path | None = None
+    saved: SavedModel,
+    data: str,
+    label: str | None,
+    labelled: bool,
+    data_folder: Path | None = None,
+    *,
+    separator: str | None = None,
+    header: bool | None = None,
 ) -> Iterator[Piece]:
     """Yield the rows of a file, or of the test part of a dataset.
 
@@ -52,6 +59,10 @@ def pieces_of(
         Whether the rows must have labels, whose classes are then found.
     data_folder : Path or None
         Where datasets are kept.
+    separator : str or None
+        The character between the cells of a file of text, or ``"tab"``; None: it is found out.
+    header : bool or None
+        Whether the first line of a file of text names the columns; None: it is found out.
 
     Raises
     ------
@@ -62,10 +73,10 @@ def pieces_of(
     if not is_file(path) and _is_dataset(data):
         yield from _prepared(saved, data, data_folder)
         return
+    known = (*_names(saved), *([label] if label else ()))
     try:
-        yield from _of_file(
-            saved, open_table(path, known=(*_names(saved), *([label] if label else ()))), label, labelled
-        )
+        file = open_table(path, separator=separator_named(separator), header=header, known=known)
+        yield from _of_file(saved, file, label, labelled)
     except _InFileError as fault:
         raise DataError(f"{path}: {fault}") from None
 

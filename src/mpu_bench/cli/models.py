@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mpu_bench.cli.options import DataFolder, console, say, write
+from mpu_bench.cli.own_options import Header, Separator
 
 if TYPE_CHECKING:
     from mpu_bench.models.evaluation import Confusion
@@ -39,6 +40,8 @@ def predict(
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Add the scores of every class.")] = False,
     label: LabelColumn = None,
+    header: Header = None,
+    separator: Separator = None,
     force: Force = False,
     data_folder: DataFolder = None,
 ) -> None:
@@ -47,14 +50,15 @@ def predict(
     from mpu_bench.files import told_if_unwritable, written_whole
 
     saved = load(model)
+    read = {"data_folder": data_folder, "header": header, "separator": separator}
     if out is None:
-        for text in _predictions(saved, data, label, scores, data_folder):
+        for text in _predictions(saved, data, label, scores, read):
             write(text)
         return
     check_free(out, force)
     rows = -1
     with told_if_unwritable(out), written_whole(out) as stream:
-        for text in _predictions(saved, data, label, scores, data_folder):
+        for text in _predictions(saved, data, label, scores, read):
             stream.write(text.encode(errors="backslashreplace"))
             rows += text.count("\n")
     say(f"written: {out}, {rows:,} rows")
@@ -74,15 +78,13 @@ def check_free(path: Path, force: bool) -> None:
         raise ConfigError(f"{path}: is there already; write over it with --force, or name another file")
 
 
-def _predictions(
-    saved: SavedModel, data: str, label: str | None, scores: bool, data_folder: Path | None
-) -> Iterator[str]:
+def _predictions(saved: SavedModel, data: str, label: str | None, scores: bool, read: dict[str, Any]) -> Iterator[str]:
     """Yield CSV: the heading, then the rows piece by piece."""
     from mpu_bench.cli.model_rows import pieces_of
     from mpu_bench.core.models import labels_of
 
     begun = False
-    for piece in pieces_of(saved, data, label, labelled=False, data_folder=data_folder):
+    for piece in pieces_of(saved, data, label, labelled=False, **read):
         values = saved.scores_of(piece.rows, piece.first_row)
         if not begun:
             yield _csv([["row", "label", *(_score_names(saved, values.shape[1]) if scores else [])]])
@@ -105,7 +107,14 @@ def _csv(rows: list[list[Any]]) -> str:
     return text.getvalue()
 
 
-def evaluate(model: ModelFile, data: DataFile, label: LabelColumn = None, data_folder: DataFolder = None) -> None:
+def evaluate(
+    model: ModelFile,
+    data: DataFile,
+    label: LabelColumn = None,
+    header: Header = None,
+    separator: Separator = None,
+    data_folder: DataFolder = None,
+) -> None:
     """Compare the labels that a saved model predicts with those of the rows: errors, metrics, and a table of counts."""
     import numpy as np
 
@@ -117,7 +126,8 @@ def evaluate(model: ModelFile, data: DataFile, label: LabelColumn = None, data_f
     saved = load(model)
     confusion = Confusion.of(len(saved.classes))
     seen: list[tuple[Any, Any]] = []
-    for piece in pieces_of(saved, data, label, labelled=True, data_folder=data_folder):
+    read: dict[str, Any] = {"data_folder": data_folder, "header": header, "separator": separator}
+    for piece in pieces_of(saved, data, label, labelled=True, **read):
         if piece.classes is not None:
             scores = saved.scores_of(piece.rows, piece.first_row)
             confusion.add_scores(piece.classes, scores)

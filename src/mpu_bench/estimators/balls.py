@@ -87,7 +87,7 @@ class FrankWolfeClassifier(_BallClassifier):
 
     _: KW_ONLY
     modified: bool = True
-    max_iter: int | None = 1_000_000
+    max_iter: int | None = 100_000
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         return self._ball("mfw" if self.modified else "fw")

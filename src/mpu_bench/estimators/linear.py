@@ -5,6 +5,7 @@ None has an intercept of its own: ``fit_intercept=True`` gives every row one mor
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -169,6 +170,11 @@ class SVMPerfClassifier(AugmentedClassifier):
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         return self._made("svmperf", C=self.C, tolerance=self.tol)
+
+    def _doubt(self, measures: Measures, stopped: bool, n: int) -> str:
+        dual = -math.inf if measures.dual_objective is None else measures.dual_objective
+        is_near = measures.objective is not None and measures.objective - dual <= self.tol * self.C * n / 100
+        return super()._doubt(measures, stopped or not is_near, n)  # rounding may have ended it
 
 
 @dataclass(eq=False, repr=False)

@@ -68,11 +68,27 @@ def responses_of(
     model = KernelModel.of_support(problem.train, coefficients, kernel, problem.features)
     if kept is not None and _takes_long(model, problem):
         return kept.rounded(problem, coefficients)
-    lengths = np.sqrt(kernel.bound(norms))
-    of_value = 2.0 * kernel.growth(norms.max()) * rounding(problem.features + _FEW, 1.0)
-    unit = of_value + rounding(model.support_vectors, 1.0)
-    wrong = unit * float(np.abs(coefficients) @ lengths) * lengths
+    wrong = response_rounding(norms, kernel, problem.features, coefficients)
     return Responses(model.double_scores(problem.train)[:, 0], wrong)
+
+
+def response_rounding(
+    norms: NDArray[np.float64], kernel: Kernel, features: int, coefficients: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Bound by how much responses in double precision may be wrong; of shape (n,).
+
+    Parameters
+    ----------
+    norms : array of float64, shape (n,)
+        ``||x_i||^2``.
+    kernel : Kernel
+    features : int
+    coefficients : array of float64, shape (n,)
+    """
+    lengths = np.sqrt(kernel.bound(norms))
+    of_value = 2.0 * kernel.growth(norms.max()) * rounding(features + _FEW, 1.0)
+    unit = of_value + rounding(int(np.count_nonzero(coefficients)), 1.0)
+    return np.asarray(unit * float(np.abs(coefficients) @ lengths) * lengths)
 
 
 def _takes_long(model: KernelModel, problem: Problem) -> bool:

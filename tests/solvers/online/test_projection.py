@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mpu_bench import solvers
+from mpu_bench import BudgetedPegasosClassifier, solvers
 from mpu_bench.core.counters import UPDATES
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Until
@@ -13,30 +13,32 @@ from oracles.toys import more
 BPegasos = solvers.load("bpegasos")
 
 
-def inverse_of(state):
-    """Give the kept inverse and the one computed from the vectors' Gram matrix."""
+def products_of(state):
+    """Give the Gram matrix that the kept factor has, and that of the vectors, both by slot, 1e-9 included."""
     m = int(state.hypothesis.vectors.size[0])
-    gram = state.maintenance.gram[:m, :m]
-    lower = np.tril(state.maintenance.inverse[:m, :m])
-    return lower + np.tril(lower, -1).T, np.linalg.inv(gram + 1e-9 * np.diag(np.diag(gram))), gram
+    gram, order = state.maintenance.gram[:m, :m], state.maintenance.order[:m]
+    upper = np.triu(state.maintenance.factor[:m, :m])
+    kept = np.empty((m, m))
+    kept[np.ix_(order, order)] = upper.T @ upper
+    return kept, gram + 1e-9 * np.diag(np.diag(gram))
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(0.5), Polynomial(0.3, 1.0, 3)], ids=["gaussian", "polynomial"])
-def test_the_inverse_is_kept_through_exchanges(kernel):
+def test_the_factor_is_kept_through_exchanges(kernel):
     matrix, labels = toys.real(400)
     problem = toys.problem(matrix, labels, "dense")
     solver = BPegasos(vectors=12, maintenance="projection", regularization=0.01)
     state = solver.start(problem, kernel, 0)
     for presented in (5, 20, 100, 275):
         solver.advance(state, more(state, presented=presented))
-        kept, fresh, gram = inverse_of(state)
+        kept, gram = products_of(state)
         vectors = solver.model(state).vectors.values
         if isinstance(kernel, Gaussian):
             expected = np.exp(-0.5 * ((vectors[:, None] - vectors[None]) ** 2).sum(axis=2))
         else:
             expected = (0.3 * vectors @ vectors.T + 1.0) ** 3
-        np.testing.assert_allclose(gram, expected, rtol=1e-9)
-        np.testing.assert_allclose(kept, fresh, rtol=1e-6, atol=1e-6 * np.abs(fresh).max())
+        np.testing.assert_allclose(gram, expected, rtol=2e-9)
+        np.testing.assert_allclose(kept, gram, rtol=1e-13, atol=1e-13 * gram.max())
 
 
 def test_duplicates_do_no_harm():
@@ -50,18 +52,25 @@ def test_duplicates_do_no_harm():
     assert np.mean((scores > 0) == (labels == 1)) > 0.8
 
 
-def test_a_drifting_inverse_is_computed_anew():
-    matrix, labels = toys.real(400)
-    problem = toys.problem(matrix, labels, "dense")
-    solver = BPegasos(vectors=12, maintenance="projection", regularization=0.01)
-    state = solver.start(problem, Gaussian(0.5), 0)
-    solver.advance(state, more(state, presented=200))
-    renewed = int(state.maintenance.scalars[0].renewals)
-    state.maintenance.inverse[:] += 1e-3
-    solver.advance(state, more(state, presented=100))
-    assert state.maintenance.scalars[0].renewals > renewed
-    kept, fresh, _ = inverse_of(state)
-    np.testing.assert_allclose(kept, fresh, rtol=1e-6, atol=1e-6 * np.abs(fresh).max())
+def test_rounding_does_not_add_up():
+    """Not over thousands of exchanges of vectors that are nearly in the span of each other."""
+    draw = np.random.default_rng(0)
+    matrix = draw.random((3000, 2))
+    labels = (np.floor(matrix * 4).sum(axis=1) % 2).astype(int)
+    solver = BPegasos(vectors=30, maintenance="projection", regularization=1e-3)
+    state = solver.start(toys.problem(matrix, labels, "dense"), Gaussian(0.5), 0)
+    solver.advance(state, Until())
+    assert state.counters[UPDATES] > 2000
+    kept, gram = products_of(state)
+    np.testing.assert_allclose(kept, gram, atol=1e-12)
+
+
+def test_vectors_that_kernel_values_do_not_tell_apart_are_rejected():
+    draw = np.random.default_rng(0)
+    X = 1e6 * draw.choice([-1, 1], 300)[:, None] + draw.normal(size=(300, 3))
+    classifier = BudgetedPegasosClassifier(budget=80, maintenance="projection", kernel="rbf", gamma=1e-3)
+    with pytest.raises(ValueError, match="shift and scale the features"):
+        classifier.fit(X, draw.integers(0, 2, 300))
 
 
 def gaussian(a, b):

@@ -59,10 +59,6 @@ def _quoted(given: Any) -> Any:
     return given
 
 
-def _character(given: Any) -> Any:
-    return "\t" if given in ("tab", "\\t") else given
-
-
 class Wishes(Strict):
     """What a user may say of a file of his own, in a config or by options; see `mpu_bench.data.own.looking`.
 
@@ -82,9 +78,7 @@ class Wishes(Strict):
     first_index: Literal[0, 1] | None = None
     separator: Annotated[
         Annotated[str, Field(min_length=1, max_length=1)] | None,
-        BeforeValidator(
-            lambda given: {"tab": "\t", "\\t": "\t"}.get(given, given) if isinstance(given, str) else given
-        ),
+        BeforeValidator(lambda given: "\t" if given in ("tab", "\\t") else given),
     ] = None
 
     @model_validator(mode="after")

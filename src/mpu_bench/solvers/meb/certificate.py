@@ -80,7 +80,7 @@ def of_svm(weights: Weights) -> Measures:
 
 def _known(kernel: Kernel, measures: Measures) -> Measures:
     """Return measures, of a kernel that is not positive semi-definite without a gap: nothing is bounded then."""
-    return measures if kernel.positive_semidefinite else measures._replace(gap=None)
+    return measures if kernel.positive_semidefinite else measures._replace(dual_objective=None, gap=None)
 
 
 def _bounds(weights: Weights) -> _Bounds:

@@ -65,10 +65,12 @@ from mpu_bench.core.prefetch import EXAMPLES_AHEAD, prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import rng, shuffle
+from mpu_bench.core.rows import squared_norms
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
-from mpu_bench.solvers.certificates import L1_SVM, certify, rounding
+from mpu_bench.solvers.certificates import L1_SVM, certify
+from mpu_bench.solvers.expansions import response_rounding
 from mpu_bench.solvers.mpu.hard_margin import check_shortest, guaranteed_fraction, obvious_cause, update_bound
 from mpu_bench.solvers.mpu.responses import (
     LinearResponses,
@@ -159,14 +161,14 @@ class ThresholdPerceptron(Solver):
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start at a = 0; a hard margin ends at once where a look at the rows shows that there is none."""
         self.check(problem, kernel)
-        responses, squared_norms = responses_to_zero(problem, kernel)
-        thresholds, n = self.thresholds(float(squared_norms.max())), problem.n
+        responses, norms = responses_to_zero(problem, kernel)
+        thresholds, n = self.thresholds(float(norms.max())), problem.n
         multiplicities, no_margin = np.zeros(n), False
         if np.isfinite(thresholds.I_max):
-            multiplicities[squared_norms == 0.0] = thresholds.I_max
+            multiplicities[norms == 0.0] = thresholds.I_max
         else:
-            check_shortest(self.accuracy, thresholds.b, squared_norms)  # type: ignore[attr-defined]
-            no_margin = bool(obvious_cause(problem.train, responses.signs, squared_norms, problem.features))
+            check_shortest(self.accuracy, thresholds.b, norms)  # type: ignore[attr-defined]
+            no_margin = bool(obvious_cause(problem.train, responses.signs, norms, problem.features))
         progress = new_record(
             PROGRESS,
             status=Status.DONE if no_margin else Status.RUNNING,
@@ -177,9 +179,7 @@ class ThresholdPerceptron(Solver):
         sets, sizes, stream = np.zeros((3, n), np.uint32), np.array([n, 0, 0]), rng(seed, self.name)
         sets[ALL] = np.arange(n)
         shuffle(stream, sets[ALL], n)
-        return State(
-            thresholds, responses, squared_norms, multiplicities, sets, sizes, stream, progress, new_counters()
-        )
+        return State(thresholds, responses, norms, multiplicities, sets, sizes, stream, progress, new_counters())
 
     def advance(self, state: State, until: Until) -> Status:
         """Present further examples."""
@@ -289,8 +289,8 @@ class MPU(ThresholdPerceptron):
             return certified._replace(update_bound=bound)
         exact, total = anew(responses, multiplicities), float(multiplicities.sum())
         squared, (loss, smallest) = float(squared_norm_of_a(exact, multiplicities)), hinge_sum_and_min(exact, b)
-        lengths = np.sqrt(state.squared_norms)
-        off = rounding(n + responses.features, float(lengths.max() * (multiplicities @ lengths))) / b  # of a response
+        kernel, norms = responses.gram.kernel, squared_norms(responses.rows)
+        off = float(response_rounding(norms, kernel, responses.features, multiplicities).max()) / b
         certified = Measures.certified(
             (squared / 2 / b + self.C * float(loss)) / b,
             (total - squared / 2 / b) / b,
@@ -298,8 +298,7 @@ class MPU(ThresholdPerceptron):
             margin=float(smallest / np.sqrt(squared)) if squared > 0 else None,
             update_bound=bound,
         )  # (24)
-        is_bound = responses.gram.kernel.positive_semidefinite
-        return certified if is_bound else certified._replace(dual_objective=None, gap=None)
+        return certified if kernel.positive_semidefinite else certified._replace(dual_objective=None, gap=None)
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:

@@ -156,8 +156,8 @@ class BPegasos(Pegasos):
 
     @classmethod
     def version_for(cls, parameters: Mapping[str, Any]) -> int:
-        """Return 3 for projection, which had too few digits where vectors repeat each other."""
-        return 3 if parameters.get("maintenance") == "projection" else cls.version
+        """Return 4 for projection, which had too few digits where vectors repeat each other."""
+        return 4 if parameters.get("maintenance") == "projection" else cls.version
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse to merge with a kernel that is not Gaussian."""
