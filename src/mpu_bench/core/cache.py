@@ -103,15 +103,15 @@ def use_cache() -> bool:
     Where that folder cannot be written, a temporary one does for this process and those it starts, with a warning:
     numba's own next choice, beside the sources, does not notice a change of an inlined function.
     """
-    folder = cache_folder()
-    if not _is_writable(folder):
+    if not can_be_kept():
         try:
             temporary = tempfile.mkdtemp(prefix="mpu-bench-")
         except OSError:
             temporary = ""
         lasts = "until this command ends" if temporary else "nowhere"
         warnings.warn(
-            f"{folder} is not writable; compiled code is kept {lasts}. Set NUMBA_CACHE_DIR to a writable folder.",
+            f"{cache_folder()} is not writable; compiled code is kept {lasts}."
+            " Set NUMBA_CACHE_DIR to a writable folder.",
             CacheWarning,
             stacklevel=2,
         )
@@ -156,7 +156,9 @@ def _warn_of_damage() -> None:
     warnings.warn(f"{cache_folder()}: damaged compiled code is compiled again", CacheWarning, stacklevel=2)
 
 
-def _is_writable(folder: Path) -> bool:
+def can_be_kept() -> bool:
+    """Return whether the folder of compiled code can be written."""
+    folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

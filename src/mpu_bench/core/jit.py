@@ -50,14 +50,12 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
     settings: dict[str, Any] = {"nogil": True, "_nrt": allocates} | _SETTINGS | options
 
     def decorate(body: Callable[..., Any]) -> Any:
-        if config.DISABLE_JIT or not cache.use_cache():
+        if config.DISABLE_JIT or not cache.use_cache():  # type: ignore[attr-defined]
             return njit(**settings)(body)
-        folder, before = cache.folder_of_function(body), config.CACHE_DIR
-        config.CACHE_DIR = str(folder)  # which numba reads here, and only here
-        try:
-            dispatcher = njit(cache=True, **settings)(body)
-        finally:
-            config.CACHE_DIR = before
+        folder, others = cache.folder_of_function(body), config.CACHE_DIR  # type: ignore[attr-defined]
+        config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]  # which numba reads here, and only here
+        dispatcher = njit(cache=True, **settings)(body)
+        config.CACHE_DIR = others  # type: ignore[attr-defined]
         dispatcher.compile = _checked(dispatcher, folder)
         return dispatcher
 

@@ -7,7 +7,6 @@ was deleted by hand, a run compiles what it needs before it trains, as ever.
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -72,21 +71,12 @@ def compile_ahead(runs: Mapping[str, Run], home: DataHome, limits: Limits, pool:
         Is told what is compiled.
     """
     lacking = {code: run for code, run in runs.items() if code and not is_compiled(code)}
-    if len(lacking) > 1 and can_be_kept():
+    if len(lacking) > 1 and cache.can_be_kept():
         names = dict.fromkeys(run.solver.name for run in lacking.values())
         progress.note(f"compiling {', '.join(names)}, once on a machine")
         pool.compile_ahead(
             [Task("", run, home, limits, code=code, only_compiles=True) for code, run in lacking.items()]
         )
-
-
-def can_be_kept() -> bool:
-    """Return whether compiled code can be kept."""
-    folder = cache.cache_folder()
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        return os.access(folder, os.W_OK)
-    return False
 
 
 def is_compiled(code: str) -> bool:
