@@ -1,7 +1,6 @@
 import ast
 import os
 import runpy
-import shutil
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ import pytest
 from numba.core import config
 
 import mpu_bench
+from checkout import called_in_plain_python, copied
 from mpu_bench.core import cache
 
 PACKAGE = Path(mpu_bench.__file__).parent
@@ -165,17 +165,14 @@ print("users", cache.source_hash("of.a.plugin"))
 
 def changed_by_an_edit(tmp_path, edited):
     """Return of which modules the compiled code is compiled again after an edit of one file."""
-    shutil.copytree(PACKAGE, tmp_path / "mpu_bench", ignore=shutil.ignore_patterns("__pycache__"))
+    package = copied(tmp_path)
 
     def hashes():
-        done = subprocess.run(
-            [sys.executable, "-c", HASHES], env=os.environ | {"PYTHONPATH": str(tmp_path)},
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+        done = called_in_plain_python(package.parent, tmp_path, "-c", HASHES)
         return dict(line.split() for line in done.stdout.splitlines())
 
     before = hashes()
-    with (tmp_path / "mpu_bench" / edited).open("a") as file:
+    with (package / edited).open("a") as file:
         file.write("# a comment\n")
     after = hashes()
     return {name for name in before if before[name] != after[name]}

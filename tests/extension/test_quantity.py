@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from checkout import ROOT, copied
+
 ENTRY = """\
     weights_norm: float | None = _measured(
         "length of the weights", title="length of w", format=".3f", in_curves=True, on_page=18, in_terminal=16,
@@ -67,10 +67,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("copy")
     for name in ("configs", "datasets", "results"):
         (place / name).symlink_to(ROOT / name)
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "src", place / "src", ignore=ignored)
-    shutil.copytree(ROOT / "scripts", place / "scripts", ignore=ignored)
-    path = place / "src" / "mpu_bench" / "quantities.py"
+    path = copied(place, "scripts") / "quantities.py"
     text, before = path.read_text("utf-8"), "    overhead_seconds: float | None"
     assert text.count(before) == 1
     path.write_text(text.replace(before, ENTRY + before), encoding="utf-8")
