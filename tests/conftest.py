@@ -27,8 +27,7 @@ settings.register_profile("explore", deadline=None)  # pytest --hypothesis-profi
 settings.load_profile("project")
 
 # before numpy and numba are imported, which the conftest of a folder may do: code for one thread is compiled once, for
-# the tests and for the processes they start; and threads of BLAS would wait for each other. A variable that numba finds
-# changed makes it forget where compiled code is kept, and write it among the sources
+# the tests and for the processes they start; and threads of BLAS would wait for each other
 for _variable, _one in thread_variables(1).items():
     os.environ.setdefault(_variable, _one)
 
@@ -130,8 +129,7 @@ def _uncounted_arrays_stay() -> Iterator[None]:
     for name, module in sorted(sys.modules.items()):
         for function in vars(module).values() if name.startswith("mpu_bench.") else ():
             if getattr(function, "targetoptions", {}).get("_nrt") is False:
-                signatures = [*function.nopython_signatures, *function.inner.nopython_signatures]
-                returned = [str(signature.return_type) for signature in signatures]
+                returned = [str(signature.return_type) for signature in function.nopython_signatures]
                 assert not any("array" in kind for kind in returned), f"{name}.{function.__name__} returns {returned}"
 
 

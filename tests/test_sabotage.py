@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
+from checkout import ROOT, called_in_plain_python, copied
 from mpu_bench.results.folder import open_results
 from mpu_bench.verdict import baseline, comparison
 from mpu_bench.verdict.cells import RATIO, Cell
 from mpu_bench.verdict.verdict import Verdict
 
-ROOT = Path(__file__).parents[1]
 CONFIG = """
 name: small
 dataset: {checkerboard: {rows: 200, test_rows: 200}}
@@ -36,11 +34,7 @@ checkpoints: {first: 1, per_decade: 1}
 
 
 def mpu_bench(place: Path, sources: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    variables = {"PYTHONPATH": str(sources), "NUMBA_DISABLE_JIT": "1", "NUMBA_CACHE_DIR": str(place / "compiled")}
-    command = [sys.executable, "-m", "mpu_bench", *arguments]
-    return subprocess.run(
-        command, cwd=place, env=os.environ | variables, capture_output=True, text=True, check=False, timeout=250
-    )
+    return called_in_plain_python(sources, place, "-m", "mpu_bench", *arguments)
 
 
 def run(place: Path, sources: Path) -> None:
@@ -59,13 +53,6 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "reference"
 
 
-def copied(to: Path) -> Path:
-    """Copy what a run needs of the checkout."""
-    for name in ("src", "datasets", "configs"):
-        shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__"))
-    return to / "src"
-
-
 @pytest.mark.parametrize(
     ("solver", "file", "right", "wrong"),
     [
@@ -77,8 +64,8 @@ def copied(to: Path) -> Path:
     ids=["nothing is broken", "a sign of the quadratic", "the length of the average", "no unlearning"],
 )
 def test_what_is_broken_is_red(solver: str, file: str, right: str, wrong: str, kept: Path, tmp_path: Path) -> None:
-    sources = copied(tmp_path / "copy")
-    path = sources / "mpu_bench" / "solvers" / file
+    package = copied(tmp_path / "copy", "datasets", "configs")
+    path, sources = package / "solvers" / file, package.parent
     text = path.read_text(encoding="utf-8")
     assert not solver or text.count(right) == 1
     path.write_text(text.replace(right, wrong) if solver else text, encoding="utf-8")
@@ -131,7 +118,7 @@ PRINTED = "bpegasos-table1 row 3, usps, bpegasos random B=100, accuracy_percent"
 def test_what_is_changed_in_print_or_rules_is_red(
     file: str, right: str, wrong: str, red: dict[str, str], tmp_path: Path
 ) -> None:
-    sources = copied(tmp_path / "copy")
+    sources = copied(tmp_path / "copy", "datasets", "configs").parent
     path = tmp_path / "copy" / "configs" / "published" / file
     text = path.read_text(encoding="utf-8")
     assert not red or text.count(right) == 1

@@ -264,7 +264,7 @@ def measure_sbp(problem: Problem, ratios: timing.Ratios) -> None:
 
 
 def main() -> int:
-    kernel_matrix.set_allowance(MEMORY_BYTES)
+    kernel_matrix.PROVISION.memory = MEMORY_BYTES
     ratios = timing.Ratios()
     sgemm, read = sgemm_rate(), read_rate()
     print(

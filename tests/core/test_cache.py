@@ -1,33 +1,48 @@
+import ast
 import os
 import runpy
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from numba.core import config
 
+import mpu_bench
+from checkout import called_in_plain_python, copied
 from mpu_bench.core import cache
+
+PACKAGE = Path(mpu_bench.__file__).parent
 
 
 def folders(tmp_path, monkeypatch, ages):
     """Make caches of these ages in days beside the one in use, and prune; return what is left."""
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path / "now")
-    (tmp_path / "now").mkdir()
-    for number, days in enumerate(ages):
-        (tmp_path / f"cache{number}").mkdir()
-        os.utime(tmp_path / f"cache{number}", (time.time() - 86_400 * days,) * 2)
+    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path)
+    for module in ("a.b", "a.c"):
+        (tmp_path / f"{module}-now").mkdir()
+        for number, days in enumerate(ages):
+            (tmp_path / f"{module}-{number}").mkdir()
+            os.utime(tmp_path / f"{module}-{number}", (time.time() - 86_400 * days,) * 2)
     cache.prune()
     return sorted(path.name for path in tmp_path.iterdir())
 
 
-def test_only_the_newest_caches_are_kept(tmp_path, monkeypatch):
-    assert folders(tmp_path, monkeypatch, range(2, 9)) == ["cache0", "cache1", "cache2", "now"]
+def test_only_the_newest_caches_of_a_module_are_kept(tmp_path, monkeypatch):
+    kept = [f"{module}-{each}" for module in ("a.b", "a.c") for each in (0, 1, 2, "now")]
+    assert folders(tmp_path, monkeypatch, range(2, 9)) == kept
 
 
 def test_caches_that_may_be_in_use_are_kept(tmp_path, monkeypatch):
-    assert len(folders(tmp_path, monkeypatch, [0.1] * 7)) == 8
+    assert len(folders(tmp_path, monkeypatch, [0.1] * 7)) == 16
+
+
+def test_the_cache_of_earlier_versions_is_removed(tmp_path, monkeypatch):
+    for name, days in (("0123456789abcdef", 2), ("fedcba9876543210", 0.1)):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (time.time() - 86_400 * days,) * 2)
+    assert folders(tmp_path, monkeypatch, []) == ["a.b-now", "a.c-now", "fedcba9876543210"]
 
 
 def test_a_cache_that_the_user_names_is_left_alone(tmp_path, monkeypatch):
@@ -66,7 +81,7 @@ def test_importing_core_writes_nothing(tmp_path):
 def test_code_is_kept_by_its_sources_wherever_it_is_kept(tmp_path, variable):
     assert fit(**{variable: str(tmp_path)}) == (["1.0", "0"], "")
     assert fit(**{variable: str(tmp_path)}) == (["1.0", "1"], "")
-    assert all(cache.source_hash() in str(path) for path in tmp_path.rglob("*.nbi"))
+    assert all(cache.source_hash("mpu_bench.core.rows") in str(path) for path in tmp_path.rglob("squared_norms*.nbi"))
 
 
 @pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "NUMBA_CACHE_DIR"])
@@ -98,8 +113,8 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_code_is_compiled_again_with_one_warning(tmp_path, monkeypatch, damage, suffix):
     (tmp_path / "twice.py").write_text("from mpu_bench.core.jit import jit\n@jit\ndef twice(x):\n    return 2 * x\n")
-    cache.use_cache()  # which settles the folder once
-    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "compiled"))
+    cache.use_cache()  # which settles once whether code can be kept
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "compiled"))
 
     def is_loaded():
         twice = runpy.run_path(str(tmp_path / "twice.py"))["twice"]
@@ -109,12 +124,72 @@ def test_damaged_code_is_compiled_again_with_one_warning(tmp_path, monkeypatch, 
     assert (is_loaded(), is_loaded()) == (False, True)
     (damaged,) = tmp_path.rglob(f"*{suffix}")
     DAMAGES[damage](damaged)
-    cache.warn_of_damage.cache_clear()
+    cache._warn_of_damage.cache_clear()
     with pytest.warns(cache.CacheWarning, match="damaged compiled code is compiled again"):
         assert not is_loaded()
     assert is_loaded()
 
 
-def test_the_hash_follows_the_sources():
-    assert len(cache.source_hash()) == 16
-    assert cache.source_hash() == cache.source_hash.__wrapped__()
+def test_where_numba_keeps_the_code_of_others_stays_as_it_is():
+    before = config.CACHE_DIR
+    from mpu_bench.core import lru  # noqa: F401
+
+    assert before == config.CACHE_DIR
+
+
+def imported_by(module):
+    """Return what of core, kernels and solvers a module imports at its top, by Python's own reading."""
+    path = PACKAGE.parent / Path(*module.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    imported = set()
+    for node in ast.parse(path.read_text()).body:
+        assert not (isinstance(node, ast.Import) and node.names[0].name.startswith("mpu_bench")), f"{module}: from ..."
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("mpu_bench"):
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            imported |= names & cache._sources().keys() or {node.module}
+    return imported & cache._sources().keys()
+
+
+def test_all_imports_are_found():
+    missed = {module: imported_by(module) - cache._needed()[module] for module in cache._sources()}
+    assert not {module: others for module, others in missed.items() if others}
+
+
+HASHES = """
+from mpu_bench.core import cache
+for module in sorted(cache._sources()):
+    print(module, cache.source_hash(module))
+print("users", cache.source_hash("of.a.plugin"))
+"""
+
+
+def changed_by_an_edit(tmp_path, edited):
+    """Return of which modules the compiled code is compiled again after an edit of one file."""
+    package = copied(tmp_path)
+
+    def hashes():
+        done = called_in_plain_python(package.parent, tmp_path, "-c", HASHES)
+        return dict(line.split() for line in done.stdout.splitlines())
+
+    before = hashes()
+    with (package / edited).open("a") as file:
+        file.write("# a comment\n")
+    after = hashes()
+    return {name for name in before if before[name] != after[name]}
+
+
+def test_an_edit_of_a_solver_recompiles_this_solver(tmp_path):
+    changed = changed_by_an_edit(tmp_path, "solvers/linear/svmperf.py")
+    assert changed == {"mpu_bench.solvers.linear.svmperf", "users"}
+
+
+def test_an_edit_of_what_solvers_inline_recompiles_them(tmp_path):
+    changed = changed_by_an_edit(tmp_path, "core/rows.py")
+    assert {"mpu_bench.core.rows", "mpu_bench.solvers.batch.smo", "users"} <= changed
+    assert not {"mpu_bench.core.rng", "mpu_bench.core.lru"} & changed
+
+
+def test_an_edit_of_a_body_recompiles_what_dispatches_to_it(tmp_path):
+    changed = changed_by_an_edit(tmp_path, "solvers/online/merging.py")
+    assert {"mpu_bench.solvers.online.bpegasos", "mpu_bench.solvers.online.leaving"} <= changed
+    assert "mpu_bench.solvers.batch.smo" not in changed

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mpu_bench.config.choices import Experiment
+from mpu_bench.core import cache
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.experiment import machine_code, plan
 from mpu_bench.experiment.messages import Task
@@ -21,7 +22,7 @@ Read = Callable[[str], Experiment]
 def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Let an empty folder say what is compiled; that stays where it is."""
     monkeypatch.setattr(machine_code.cache, "cache_folder", lambda: tmp_path / "cache")
-    return tmp_path / "cache" / "known"
+    return tmp_path / "cache"
 
 
 def runs(read: Read, solvers: str) -> list[Run]:
@@ -46,19 +47,17 @@ def test_peers_have_no_code_of_ours(read: Read) -> None:
 
 
 def test_what_was_compiled_is_known(known: Path) -> None:
-    assert machine_code.can_be_kept()
-    assert not machine_code.is_compiled("some")
-    machine_code.keep_compiled("some")
-    assert machine_code.is_compiled("some")
-    assert [each.name for each in known.iterdir()] == ["some"]
+    assert not machine_code.is_compiled("of/some")
+    machine_code.keep_compiled("of/some")
+    assert machine_code.is_compiled("of/some")
+    assert [each.name for each in known.iterdir()] == ["of"]
 
 
 def test_where_nothing_can_be_kept_nothing_is_known(known: Path) -> None:
-    known.parent.mkdir()
     known.write_text("in the way")
-    assert not machine_code.can_be_kept()
-    machine_code.keep_compiled("some")
-    assert not machine_code.is_compiled("some")
+    assert not cache.can_be_kept()
+    machine_code.keep_compiled("of/some")
+    assert not machine_code.is_compiled("of/some")
 
 
 def test_a_pool_compiles_what_can_be_compiled(tmp_path: Path, read: Read) -> None:
@@ -78,4 +77,4 @@ def test_a_pool_compiles_what_can_be_compiled(tmp_path: Path, read: Read) -> Non
         assert [machine_code.is_compiled(name) for name in names] == [True, False, True]
     finally:
         for name in names:
-            (folder / "known" / name).unlink(missing_ok=True)
+            (folder / name).unlink(missing_ok=True)

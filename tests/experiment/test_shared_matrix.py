@@ -85,7 +85,7 @@ def attach(tmp_path):
         return problem, found
 
     yield attach
-    kernel_matrix.share(None)
+    kernel_matrix.PROVISION.shared = None
 
 
 def test_a_matrix_is_computed_once_for_the_same_rows_and_kernel(attach, tmp_path):
@@ -127,7 +127,7 @@ def test_a_gram_of_other_rows_or_of_double_precision_takes_none_of_it(attach):
 def test_shared_rows_are_bit_for_bit_those_a_gram_computes(attach):
     problem, _ = attach()
     shared = kernel_matrix.build(problem.train, problem.features, GAUSSIAN)
-    kernel_matrix.share(None)
+    kernel_matrix.PROVISION.shared = None
     own, counters = kernel_matrix.build(problem.train, problem.features, GAUSSIAN), new_counters()
     for i in range(problem.n):
         row = own.kept[kernel_matrix.row_slot(own, np.uint32(i), counters)]

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-import mpu_bench
+from checkout import ROOT, copied
 
-HERE, PACKAGE = Path(__file__).parent, Path(mpu_bench.__file__).parent
-ROOT = HERE.parents[1]
+HERE = Path(__file__).parent
 LINE = "from mpu_bench.kernels.rational_quadratic import RationalQuadratic as RationalQuadratic\n"
 
 
@@ -23,8 +22,7 @@ LINE = "from mpu_bench.kernels.rational_quadratic import RationalQuadratic as Ra
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return what `kernel_uses` finds where CONTRIBUTING's row of a kernel was done, and nothing else."""
     place = tmp_path_factory.mktemp("copy")
-    copy = place / "src" / "mpu_bench"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "_shipped"))
+    copy = copied(place)
     for name in ("configs", "datasets"):
         (place / name).symlink_to(ROOT / name)
     shutil.copy(HERE / "rational_quadratic.py", copy / "kernels")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from checkout import ROOT, called_in_plain_python, copied
 from mpu_bench.solvers.plugins import scaffold
 
-ROOT = Path(__file__).parents[2]
 CONFIG = """
 name: small
 dataset: {checkerboard: {rows: 60, test_rows: 60}}
@@ -63,11 +60,8 @@ print(json.dumps({
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copy the project and add a solver as CONTRIBUTING says."""
     place = tmp_path_factory.mktemp("copy")
-    ignored = shutil.ignore_patterns("__pycache__")
-    for name in ("src", "configs", "datasets", "scripts"):
-        shutil.copytree(ROOT / name, place / name, ignore=ignored)
+    package = copied(place, "configs", "datasets", "scripts")
     (place / "results").symlink_to(ROOT / "results")
-    package = place / "src" / "mpu_bench"
     (package / "solvers" / "linear" / "my_solver.py").write_text(scaffold.solver_text("my-solver"), encoding="utf-8")
     registry = package / "solvers" / "__init__.py"
     text, line = registry.read_text("utf-8"), '    "dcd": "mpu_bench.solvers.linear.dcd:DCD",\n'
@@ -81,11 +75,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def called(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    variables = {"PYTHONPATH": str(copy / "src"), "NUMBA_DISABLE_JIT": "1", "NUMBA_CACHE_DIR": str(copy / "compiled")}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=copy, env=os.environ | variables,
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+    return called_in_plain_python(copy / "src", copy, *arguments)
 
 
 def test_it_is_run_beside_the_others(copy: Path) -> None:

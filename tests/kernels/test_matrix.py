@@ -106,16 +106,14 @@ def test_a_copy_keeps_no_rows_and_leaves_those_kept():
     assert list(np.flatnonzero(held.lru.slot_of_row >= 0)) == [5]
 
 
-def test_the_allowance_is_that_set_or_half_of_the_free_memory():
+def test_the_allowance_is_that_set_or_half_of_the_free_memory(monkeypatch):
     rows = toys.problem(*toys.real(), "dense").train
-    try:
-        kernel_matrix.set_allowance(5 * 60 * 4 + 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(kernel_matrix.PROVISION, "memory", 5 * 60 * 4 + 3)
         assert kernel_matrix.build(rows, 7, Linear()).kept.shape == (5, 60)
-        kernel_matrix.set_allowance(0)  # never less than a pair
+        patched.setattr(kernel_matrix.PROVISION, "memory", 0)  # never less than a pair
         assert kernel_matrix.build(rows, 7, Linear()).kept.shape == (2, 60)
-    finally:
-        kernel_matrix.set_allowance(None)
-    assert 0 < kernel_matrix.allowance() < 2**46
+    assert 0 < kernel_matrix.PROVISION.allowance() < 2**46
     assert kernel_matrix.build(rows, 7, Linear()).kept.shape == (60, 60)
     assert kernel_matrix.build(Dense(rows.values[:1]), 7, Linear()).kept.shape == (1, 1)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mpu_bench import solvers
-from mpu_bench.core.solver import KERNELS
+from mpu_bench.core.solver import KINDS_OF_KERNELS
 from mpu_bench.errors import ConfigError, UserError
 from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.solvers.contract import checks
@@ -59,7 +59,7 @@ def test_is_described(solver):
     assert solver.name in solvers.SOLVERS
     assert type(solver).__doc__
     assert sys.modules[type(solver).__module__].__doc__
-    assert solver.kernels in KERNELS
+    assert solver.kernels in KINDS_OF_KERNELS
     assert solver.classes in {"two", "any"}
 
 

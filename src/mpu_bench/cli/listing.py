@@ -101,7 +101,7 @@ def print_solver(name: str, console: Terminal) -> None:
     ConfigError
         If there is no such solver.
     """
-    from mpu_bench.core.solver import KERNELS as KINDS_OF_KERNELS
+    from mpu_bench.core.solver import KINDS_OF_KERNELS
 
     solver = solvers.load(name)
     more = "; more by multiclass: one-against-one or one-against-rest" if solver.classes == "two" else ""

@@ -1,7 +1,8 @@
 """The disk cache of compiled code.
 
-Numba notices a change of the file that holds a jitted function, but not of the files whose functions it inlines; so
-the cache lives in a folder named after the text of *all* jitted sources, and stale machine code can never be loaded.
+Numba notices a change of the file that holds a jitted function, but not of the files whose functions it inlines. So
+what a module compiles lives in a folder named after that module and the text of all whose code it may inline: an edit
+of a solver compiles this solver anew, and stale machine code can never be loaded.
 """
 
 from __future__ import annotations
@@ -9,19 +10,26 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 import time
 import warnings
+from collections import defaultdict
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
-_SOURCES = Path(__file__).resolve().parents[1]
-_KEPT_FOLDERS = 4
+_PACKAGE = Path(__file__).resolve().parents[1]
+_IMPORT = re.compile(r"^from (mpu_bench[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
+_REGISTERS = re.compile(r"^@(\w+)\.register\(", re.MULTILINE)
+_KEPT_FOLDERS = 4  # of each module
 _IN_USE_SECONDS = 86_400.0  # for which a folder is taken to be in use, perhaps by another process
+_WRITING_SECONDS = 0.2  # after which another process has kept the checksum of what it wrote
 
 
 class CacheWarning(RuntimeWarning):
@@ -29,40 +37,81 @@ class CacheWarning(RuntimeWarning):
 
 
 @cache
-def source_hash() -> str:
-    """Return a hash of the text of every file that may hold jitted code (``core``, ``kernels`` and ``solvers``)."""
+def _sources() -> dict[str, bytes]:
+    """Return the text of every module that may hold jitted code."""
+    paths = [path for folder in ("core", "kernels", "solvers") for path in sorted((_PACKAGE / folder).rglob("*.py"))]
+    return {_module_of(path): path.read_bytes() for path in paths}
+
+
+def _module_of(path: Path) -> str:
+    parts = path.relative_to(_PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def _needed() -> dict[str, set[str]]:
+    """Return whose code each module may inline: of those it imports, and those that register bodies with it."""
+    needed: dict[str, set[str]] = defaultdict(set)
+    for module, text in _sources().items():
+        registered = _REGISTERS.findall(text.decode())
+        for package, imported in _IMPORT.findall(text.decode()):
+            for name in re.findall(r"\w+", imported):
+                other = f"{package}.{name}" if f"{package}.{name}" in _sources() else package
+                needed[module].add(other)
+                if name in registered:
+                    needed[other].add(module)
+    return needed
+
+
+@cache
+def source_hash(module: str) -> str:
+    """Return a hash of the text of a module and of all whose code it may inline: any, where it is none of ours."""
+    reached, found = set(), {module} if module in _sources() else set(_sources())
+    while found:
+        reached |= found
+        found = set().union(*(_needed()[each] for each in found)) & _sources().keys() - reached
     digest = hashlib.sha256()
-    for folder in ("core", "kernels", "solvers"):
-        for path in sorted((_SOURCES / folder).rglob("*.py")):
-            digest.update(str(path.relative_to(_SOURCES)).encode() + b"\0" + path.read_bytes() + b"\0")
+    for each in sorted(reached):
+        digest.update(each.encode() + b"\0" + _sources()[each] + b"\0")
     return digest.hexdigest()[:16]
 
 
 def cache_folder() -> Path:
-    """Return where compiled code is kept: in ``NUMBA_CACHE_DIR`` or the user's cache, in a folder of these sources."""
+    """Return where compiled code is kept: ``NUMBA_CACHE_DIR``, or a folder of the user's cache."""
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(chosen) / f"mpu-bench-{source_hash()}"
-    return Path(platformdirs.user_cache_dir("mpu-bench", appauthor=False)) / "compiled" / source_hash()
+        return Path(chosen)
+    return Path(platformdirs.user_cache_dir("mpu-bench", appauthor=False)) / "compiled"
+
+
+def folder_of(module: str) -> Path:
+    """Return where the compiled code of a module is kept."""
+    return cache_folder() / f"{module if module in _sources() else 'mpu_bench.users'}-{source_hash(module)}"
+
+
+def folder_of_function(function: Callable[..., Any]) -> Path:
+    """Return where what is compiled of one function is kept, and nothing else; it counts as in use from now on."""
+    folder = folder_of(function.__module__)
+    with suppress(OSError):
+        os.utime(folder)
+    return folder / f"{function.__qualname__}-{function.__code__.co_firstlineno}"
 
 
 @cache
 def use_cache() -> bool:
-    """Point numba at `cache_folder`, once; return whether compiled code can be kept at all.
+    """Return whether compiled code can be kept at all.
 
     Where that folder cannot be written, a temporary one does for this process and those it starts, with a warning:
     numba's own next choice, beside the sources, does not notice a change of an inlined function.
     """
-    from numba.core import config
-
-    folder = cache_folder()
-    if not _is_writable(folder):
+    if not can_be_kept():
         try:
             temporary = tempfile.mkdtemp(prefix="mpu-bench-")
         except OSError:
             temporary = ""
         lasts = "until this command ends" if temporary else "nowhere"
         warnings.warn(
-            f"{folder} is not writable; compiled code is kept {lasts}. Set NUMBA_CACHE_DIR to a writable folder.",
+            f"{cache_folder()} is not writable; compiled code is kept {lasts}."
+            " Set NUMBA_CACHE_DIR to a writable folder.",
             CacheWarning,
             stacklevel=2,
         )
@@ -70,18 +119,46 @@ def use_cache() -> bool:
             return False
         atexit.register(_remove, temporary, os.getpid())
         os.environ["NUMBA_CACHE_DIR"] = temporary
-        folder = cache_folder()
-    config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
     return True
 
 
+def keep_checksums(folder: Path) -> None:
+    """Keep the checksums of the compiled code in a folder."""
+    if unknown := _unknown(folder):
+        with suppress(OSError), (folder / "checksums").open("a", encoding="ascii") as file:  # a full disk
+            file.write("".join(f"{checksum}\n" for checksum in unknown.values()))
+
+
+def remove_damaged(folder: Path) -> None:
+    """Remove compiled code of which no checksum is kept, with one warning a process."""
+    if _unknown(folder):
+        time.sleep(_WRITING_SECONDS)
+        for path in _unknown(folder):
+            path.unlink(missing_ok=True)
+            _warn_of_damage()
+
+
+def _unknown(folder: Path) -> dict[Path, str]:
+    """Return the files of compiled code of which no checksum is kept, with their checksums."""
+    try:
+        kept = (folder / "checksums").read_text(encoding="ascii", errors="replace").split()
+    except FileNotFoundError:
+        kept = []
+    checksums = {}
+    for path in folder.rglob("*.nb[ci]"):
+        with suppress(FileNotFoundError):  # another process removes it
+            checksums[path] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return {path: checksum for path, checksum in checksums.items() if checksum not in kept}
+
+
 @cache
-def warn_of_damage() -> None:
-    """Warn, once a process, that some compiled code cannot be read."""
+def _warn_of_damage() -> None:
     warnings.warn(f"{cache_folder()}: damaged compiled code is compiled again", CacheWarning, stacklevel=2)
 
 
-def _is_writable(folder: Path) -> bool:
+def can_be_kept() -> bool:
+    """Return whether the folder of compiled code can be written."""
+    folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -96,16 +173,17 @@ def _remove(folder: str, owner: int) -> None:
 
 
 def prune() -> None:
-    """Remove the folders of earlier sources, but for the newest few and those that may be in use."""
-    folder = cache_folder()
-    if os.environ.get("NUMBA_CACHE_DIR") or not folder.is_dir():
+    """Remove the folders of earlier sources, but for the newest few of a module and those that may be in use."""
+    if os.environ.get("NUMBA_CACHE_DIR"):
         return
-    with suppress(OSError):  # a read-only home, or another process removes the same
-        os.utime(folder)
-        by_age = sorted((path for path in folder.parent.iterdir() if path.is_dir()), key=_modified)
-        for old in by_age[:-_KEPT_FOLDERS]:
-            if time.time() - _modified(old) > _IN_USE_SECONDS:
-                shutil.rmtree(old, ignore_errors=True)
+    by_module = defaultdict(list)
+    with suppress(OSError):  # there is none, or another process removes the same
+        for folder in sorted(cache_folder().iterdir(), key=_modified, reverse=True):
+            by_module[folder.name.rpartition("-")[0]].append(folder)
+        for module, folders in by_module.items():
+            for old in folders[_KEPT_FOLDERS if module else 0 :]:  # 0.2 had one of all modules, named after none
+                if time.time() - _modified(old) > _IN_USE_SECONDS:
+                    shutil.rmtree(old, ignore_errors=True)
 
 
 def _modified(path: Path) -> float:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 from numba import njit, types
-from numba.core.caching import IndexDataCacheFile
+from numba.core import config
 from numba.core.errors import TypingError
 from numba.core.event import trigger_event
 from numba.extending import overload
 from numba.np.numpy_support import as_dtype
 
-from mpu_bench.core.cache import use_cache, warn_of_damage
+from mpu_bench.core import cache
 
 GETS_READY = "mpu-bench:ready"  #: numba's event around the first call with arguments of some types
 #: Nobody calls through a C function pointer: without that wrapper a solver compiles faster. The rest a function without
@@ -37,9 +33,6 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
     time. The arrays of an argument live as long as the call, so a function that makes no array of its own needs none
     of it: ``@jit`` switches it off (numba's internal ``_nrt``; unset, a function inherits its first caller's).
 
-    To be called from Python a function needs a wrapper that takes every array out of its tuple, and for short functions
-    that wrapper is most of the code. Jitted callers need none: they call a twin, compiled apart and without a wrapper.
-
     Parameters
     ----------
     function : function
@@ -54,78 +47,41 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
         Raises numba's own error when a function that makes an array is compiled without ``allocates`` ("NRT required
         but not enabled").
     """
-    settings: dict[str, Any] = {"cache": use_cache(), "nogil": True, "_nrt": allocates} | _SETTINGS | options
+    settings: dict[str, Any] = {"nogil": True, "_nrt": allocates} | _SETTINGS | options
 
     def decorate(body: Callable[..., Any]) -> Any:
-        outer = njit(**settings)(body)
-        if outer is not body:  # NUMBA_DISABLE_JIT is not set
-            inner = njit(**(settings | {"no_cpython_wrapper": True}))(_twin(body))
-            outer.get_call_template, outer.get_overload, outer.inner = (
-                inner.get_call_template,
-                inner.get_overload,
-                inner,
-            )
-            for dispatcher in (outer, inner):
-                if settings["cache"]:
-                    dispatcher._cache._cache_file.__class__ = _CheckedFiles
-            _tell_when_it_gets_ready(outer)
-        return outer
+        if config.DISABLE_JIT or not cache.use_cache():  # type: ignore[attr-defined]
+            return njit(**settings)(body)
+        folder, others = cache.folder_of_function(body), config.CACHE_DIR  # type: ignore[attr-defined]
+        config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]  # which numba reads here, and only here
+        dispatcher = njit(cache=True, **settings)(body)
+        config.CACHE_DIR = others  # type: ignore[attr-defined]
+        dispatcher.compile = _checked(dispatcher, folder)
+        return dispatcher
 
     return decorate if function is None else decorate(function)
 
 
-class _CheckedFiles(IndexDataCacheFile):
-    """The files of compiled code of one function, each with a checksum: one that is damaged counts as missing."""
+def _checked(dispatcher: Any, folder: Path) -> Callable[[Any], Any]:
+    """Return what loads or compiles a function for arguments of some types, from code that is whole.
 
-    def save(self, key: Any, data: Any) -> None:
-        with suppress(OSError):  # a full disk: it is used all the same, and compiled again another time
-            super().save(key, data)
+    An event tells of it: numba itself has none of loading.
+    """
+    get_ready = dispatcher.compile
 
-    @contextmanager
-    def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
-        content = io.BytesIO()
-        yield content
-        with super()._open_for_write(filepath) as file:
-            file.write(content.getvalue() + hashlib.sha256(content.getvalue()).digest())
-
-    def _load_index(self) -> dict[Any, str]:
-        index: dict[Any, str] = super()._load_index() if _is_whole(self._index_path) else {}
-        return index
-
-    def _load_data(self, name: str) -> Any:
-        return super()._load_data(name) if _is_whole(self._data_path(name)) else None
-
-
-def _is_whole(path: str) -> bool:
-    try:
-        content = Path(path).read_bytes()
-    except FileNotFoundError:  # for which there are other words
-        return True
-    content, digest = content[:-32], content[-32:]
-    if digest == hashlib.sha256(content).digest():
-        return True
-    warn_of_damage()
-    return False
-
-
-def _tell_when_it_gets_ready(dispatcher: Any) -> None:
-    """Let an event be heard when code is loaded or compiled: of loading numba itself has none."""
-    get_ready = dispatcher._compile_for_args
-
-    def tell_and_get_ready(*arguments: Any, **named: Any) -> Any:
+    def checked(types_of_arguments: Any) -> Any:
+        if types_of_arguments in dispatcher.overloads:
+            return get_ready(types_of_arguments)
         with trigger_event(GETS_READY):
-            return get_ready(*arguments, **named)
+            cache.remove_damaged(folder)
+            try:
+                return get_ready(types_of_arguments)
+            except OSError:  # a full disk: what is compiled by now is used, and compiled again another time
+                return get_ready(types_of_arguments)
+            finally:
+                cache.keep_checksums(folder)
 
-    dispatcher._compile_for_args = tell_and_get_ready
-
-
-def _twin(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the same function under another name, by which numba keeps what it compiles on disk."""
-    twin = FunctionType(
-        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
-    )
-    twin.__qualname__ = f"{function.__qualname__}_inner"
-    return twin
+    return checked
 
 
 def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any) -> Any:

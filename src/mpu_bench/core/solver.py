@@ -107,7 +107,7 @@ class Measures(NamedTuple):
 Kernels = Literal["linear", "gaussian", "constant-diagonal", "any"]
 
 #: what a solver's ``kernels`` may be -> which those are
-KERNELS: Mapping[str, str] = {
+KINDS_OF_KERNELS: Mapping[str, str] = {
     "linear": "linear",
     "gaussian": "Gaussian",
     "constant-diagonal": "with K(x, x) the same for all x: Gaussian, normalized polynomial, any on rows of one length",
@@ -123,7 +123,8 @@ class Solver(ABC):
     ----------------
     name : the name in configs and tables.
     paper : the paper that describes it, by the project's name of it (``mpu-2010``), or the peer's package.
-    kernels : which it trains with, of any parameters: a key of `KERNELS`. Some of its own parameters may ask for more.
+    kernels : which it trains with, of any parameters: a key of `KINDS_OF_KERNELS`. Some of its own
+        parameters may ask for more.
     classes : ``"two"`` or ``"any"``.
     weighted : whether every example may have a weight of its own for its loss (`Problem.weights`).
     online : whether it takes its examples one by one from a `Stream`, so that they need not all be in memory.

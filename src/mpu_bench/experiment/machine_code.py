@@ -7,12 +7,10 @@ was deleted by hand, a run compiles what it needs before it trains, as ever.
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache as cached
-from pathlib import Path
 from typing import Any
 
 from mpu_bench import solvers
@@ -44,18 +42,19 @@ def code_of(run: Run, storage: str) -> str:
     storage : str
         How the rows of its dataset are stored: dense, sparse, ...; nothing where that is not known.
     """
-    if not storage or run.settings.plugins or not solvers.load(run.solver.name).sliceable:  # a peer
+    if not storage or run.settings.plugins or not (solver := solvers.load(run.solver.name)).sliceable:  # a peer
         return ""
     kind = (run.solver.name, variant(run), run.solver.kernel.name, storage)
-    return hashlib.sha256(repr((*_machine(), *kind)).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(repr((*_machine(), *kind)).encode()).hexdigest()[:16]
+    return f"{cache.folder_of(solver.__module__).name}/{digest}"
 
 
 @cached
 def _machine() -> tuple[str, ...]:
-    """Return what code is compiled from, by and for."""
+    """Return what code is compiled by and for."""
     from numba import __version__
 
-    return __version__, sys.version, instruction_set(), cache.source_hash()
+    return __version__, sys.version, instruction_set()
 
 
 def compile_ahead(runs: Mapping[str, Run], home: DataHome, limits: Limits, pool: Pool, progress: Progress) -> None:
@@ -72,7 +71,7 @@ def compile_ahead(runs: Mapping[str, Run], home: DataHome, limits: Limits, pool:
         Is told what is compiled.
     """
     lacking = {code: run for code, run in runs.items() if code and not is_compiled(code)}
-    if len(lacking) > 1 and can_be_kept():
+    if len(lacking) > 1 and cache.can_be_kept():
         names = dict.fromkeys(run.solver.name for run in lacking.values())
         progress.note(f"compiling {', '.join(names)}, once on a machine")
         pool.compile_ahead(
@@ -80,25 +79,14 @@ def compile_ahead(runs: Mapping[str, Run], home: DataHome, limits: Limits, pool:
         )
 
 
-def can_be_kept() -> bool:
-    """Return whether compiled code can be kept."""
-    with suppress(OSError):
-        _folder().mkdir(parents=True, exist_ok=True)
-        return os.access(_folder(), os.W_OK)
-    return False
-
-
 def is_compiled(code: str) -> bool:
     """Return whether code was compiled on this machine."""
-    return (_folder() / code).exists()
+    return (cache.cache_folder() / code).exists()
 
 
 def keep_compiled(code: str) -> None:
     """Keep that code is compiled, where that can be kept."""
-    if can_be_kept():
-        with suppress(OSError):  # a full disk: it is compiled again
-            (_folder() / code).touch()
-
-
-def _folder() -> Path:
-    return cache.cache_folder() / "known"
+    with suppress(OSError):  # a full disk, or a folder that cannot be written: it is compiled again
+        path = cache.cache_folder() / code
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()

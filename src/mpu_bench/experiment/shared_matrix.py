@@ -74,7 +74,7 @@ def attach(
             values = _mapped(path, problem.n, "c")  # what a solver writes by mistake changes no file
     except (OSError, StoreError) as fault:
         return None, f"its kernel matrix is not shared: {path}: {getattr(fault, 'strerror', None) or fault}"
-    kernel_matrix.share(kernel_matrix.SharedRows(problem.train, kernel, values))
+    kernel_matrix.PROVISION.shared = kernel_matrix.SharedRows(problem.train, kernel, values)
     return seconds, ""
 
 

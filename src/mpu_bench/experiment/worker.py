@@ -119,8 +119,8 @@ class RunExecutor:
         from mpu_bench.models.parts import bytes_of
 
         run, settings, began = task.run, task.run.settings, time.perf_counter()
-        kernel_matrix.set_allowance(settings.kernel_memory, self.jobs)
-        kernel_matrix.share(None)
+        provision = kernel_matrix.PROVISION
+        provision.memory, provision.processes, provision.shared = settings.kernel_memory, self.jobs, None
         if settings.plugins:
             if self.has_own_process:
                 _forget_signal_handlers()

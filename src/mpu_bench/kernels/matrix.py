@@ -11,7 +11,7 @@ sums over them are the caller's, in float64. ``precision="double"`` is for probl
 would spoil, and for rows that it does not tell apart (kernels/precision.py); it takes twice the memory.
 
 Where all rows were computed before (`compute_all`), a Gram of the same examples and kernel takes them as they are
-(`share`): the same values, and none is computed.
+(`Provision.shared`): the same values, and none is computed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -57,10 +58,6 @@ _PARTS, _LENGTHS = 8, 512
 _LOOKS = 50_000  # of a helper at the board, before it sleeps: some 50 microseconds
 
 _limit: ContextVar[int | None] = ContextVar("limit", default=None)  # of `limited`
-_chosen: list[int] = []  # the allowance set, if one was
-_sharing: list[int] = [1]  # processes among which what is free is shared
-_shared: list[SharedRows] = []  # those of `share`
-_helpers: list[Helpers] = []  # those of `threads`, if there are any
 
 
 class Gram(NamedTuple):
@@ -83,20 +80,25 @@ class SharedRows(NamedTuple):
     values: NDArray[np.float32]  #: (n, n); may be of a file that other processes read, too
 
 
-def share(rows: SharedRows | None) -> None:
-    """Let every Gram of these very examples and kernel, in single precision, take its rows from here; of None: none."""
-    _shared[:] = [] if rows is None else [rows]
+@dataclass
+class Provision:
+    """What a process gives each Gram that it builds from now on."""
 
+    memory: int | None = None  #: bytes for its rows; None: this process's share of half of what is free by then
+    processes: int = 1  #: among which what is free is shared
+    shared: SharedRows | None = None  #: rows for every Gram of these very examples and kernel, in single precision
+    helpers: Helpers | None = None  #: threads that help the Gram built last; those of `threads`
 
-def _shared_values(rows: Rows, kernel: Kernel) -> NDArray[np.float32] | None:
-    return next((each.values for each in _shared if each.examples is rows and each.kernel == kernel), None)
+    def allowance(self) -> int:
+        """Return the bytes a Gram may take: what `limited` says first."""
+        if (limit := _limit.get()) is not None:
+            return limit
+        return int(psutil.virtual_memory().available) // (2 * self.processes) if self.memory is None else self.memory
 
-
-def allowance() -> int:
-    """Return the bytes a Gram may take: what `limited` or `set_allowance` said, else half of the free memory."""
-    if (limit := _limit.get()) is not None:
-        return limit
-    return _chosen[0] if _chosen else int(psutil.virtual_memory().available) // (2 * _sharing[0])
+    def rows_of(self, examples: Rows, kernel: Kernel) -> NDArray[np.float32] | None:
+        """Return the shared rows of the kernel matrix of these examples, if they are these."""
+        known = self.shared
+        return known.values if known and known.examples is examples and known.kernel == kernel else None
 
 
 @contextmanager
@@ -109,13 +111,7 @@ def limited(memory: int) -> Iterator[None]:
         _limit.reset(before)
 
 
-def set_allowance(memory: int | None, processes: int = 1) -> None:
-    """Let each Gram built from now on take this many bytes.
-
-    None: half of what is free when it is built, or this process's share of that where several processes share it.
-    """
-    _chosen[:] = [] if memory is None else [memory]
-    _sharing[:] = [processes]
+PROVISION = Provision()
 
 
 @contextmanager
@@ -126,11 +122,11 @@ def threads(count: int) -> Iterator[None]:
     is atomic, there is one.
     """
     helpers = Helpers(0 if config.DISABLE_JIT else count - 1)  # type: ignore[attr-defined]
-    _helpers.append(helpers)
+    before, PROVISION.helpers = PROVISION.helpers, helpers
     try:
         yield
     finally:
-        _helpers.remove(helpers)
+        PROVISION.helpers = before
         helpers.end()
 
 
@@ -151,8 +147,8 @@ def build(
         The number of columns, d.
     kernel : Kernel
     memory : int, optional
-        Bytes for rows, `allowance` by default. There is always room for two rows. Memory is not taken before a row
-        is computed.
+        Bytes for rows, as of `PROVISION` by default. There is always room for two rows. Memory is not taken before
+        a row is computed.
     precision : {"single", "double"}, optional
         Of the values kept; single by default, where that is enough (kernels/precision.py).
 
@@ -168,14 +164,14 @@ def build(
     refuse_overflow(norms, kernel, dtype)
     n, diagonal = len(norms), kernel_diagonal(kernel, norms)
     store, norms = choose_layout(rows, features, dtype), norms.astype(dtype)
-    if dtype == np.float32 and (known := _shared_values(rows, kernel)) is not None:
+    if dtype == np.float32 and (known := PROVISION.rows_of(rows, kernel)) is not None:
         return Gram(store, kernel, norms, diagonal, known, full_lru(n), new_team())
-    fitting = (allowance() if memory is None else memory) // max(n * dtype.itemsize, 1)
+    fitting = (PROVISION.allowance() if memory is None else memory) // max(n * dtype.itemsize, 1)
     kept = _memory(min(n, max(fitting, _LEAST_SLOTS)), n, dtype)
     gram = Gram(store, kernel, norms, diagonal, kept, _no_rows(kept), new_team())
-    if _helpers and _helpers[-1].count:
+    if PROVISION.helpers and PROVISION.helpers.count:
         _compute_parts(gram, 0)  # compiles; none is wanted yet
-        _helpers[-1].help(gram.team, lambda: partial(_compute_parts, _for_another_thread(gram), _LOOKS))
+        PROVISION.helpers.help(gram.team, lambda: partial(_compute_parts, _for_another_thread(gram), _LOOKS))
     return gram
 
 

@@ -39,7 +39,13 @@ def is_single_enough(rows: Rows, kernel: Kernel) -> bool:
     )
 
 
-def sum_rounding(norms: NDArray[np.float64], kernel: Kernel, length: float, dtype: np.dtype[np.floating]) -> float:
+def sum_rounding(
+    norms: NDArray[np.float64],
+    kernel: Kernel,
+    length: float,
+    dtype: np.dtype[np.floating],
+    counts_distances: bool = False,
+) -> float:
     """Return by how much the rounding of kernel values may change a sum of them; an estimate, not a bound.
 
     Parameters
@@ -47,16 +53,17 @@ def sum_rounding(norms: NDArray[np.float64], kernel: Kernel, length: float, dtyp
     norms : array of float64, shape (n,)
         ``||x_j||^2`` of the rows that are summed over, as long as which the others are taken to be.
     kernel : Kernel
-        Of one that is shift-invariant, `is_single_enough` looks at the squared norms.
     length : float
         sqrt(sum_j alpha_j^2) of the coefficients.
     dtype : dtype
         Of the values.
+    counts_distances : bool
+        Whether the rounding of the distances of a shift-invariant kernel counts; else `is_single_enough` looks at it.
     """
     largest = float(norms.max(initial=0.0))
-    growth = 1.0 if kernel.shift_invariant else kernel.growth(largest)
+    growth = kernel.growth(largest) if counts_distances or not kernel.shift_invariant else 1.0
     with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.finfo(dtype).eps / 2 * length * growth * kernel.bound(largest))
+        return float(np.finfo(dtype).eps / 2 * length * kernel.bound(largest) * growth)
 
 
 def is_single_enough_for_scores(vectors: Rows, kernel: Kernel, length: float) -> bool:

@@ -46,9 +46,8 @@ class Kept(NamedTuple):
     def rounded(self, problem: Problem, coefficients: NDArray[np.float64]) -> Responses:
         """Return them with an estimate of the rounding of the kernel values in them."""
         kernel, norms = self.gram.kernel, squared_norms(problem.train)
-        wrong = sum_rounding(norms, kernel, float(np.linalg.norm(coefficients)), self.gram.kept.dtype)
-        if kernel.shift_invariant:
-            wrong *= kernel.growth(norms.max())
+        length = float(np.linalg.norm(coefficients))
+        wrong = sum_rounding(norms, kernel, length, self.gram.kept.dtype, counts_distances=True)
         return Responses(self.values, np.full(len(self.values), wrong))
 
 
@@ -64,11 +63,10 @@ def responses_of(
     coefficients : array of float64, shape (n,)
     kept : Kept, optional
     """
-    norms = squared_norms(problem.train)
-    model = KernelModel.of_support(problem.train, coefficients, kernel, problem.features)
-    if kept is not None and _takes_long(model, problem):
+    if kept is not None and _takes_long(problem, coefficients):
         return kept.rounded(problem, coefficients)
-    wrong = response_rounding(norms, kernel, problem.features, coefficients)
+    model = KernelModel.of_support(problem.train, coefficients, kernel, problem.features)
+    wrong = response_rounding(squared_norms(problem.train), kernel, problem.features, coefficients)
     return Responses(model.double_scores(problem.train)[:, 0], wrong)
 
 
@@ -91,8 +89,8 @@ def response_rounding(
     return np.asarray(unit * float(np.abs(coefficients) @ lengths) * lengths)
 
 
-def _takes_long(model: KernelModel, problem: Problem) -> bool:
-    return model.support_vectors * max(part.size for part in problem.train) > _MOST_PRODUCTS
+def _takes_long(problem: Problem, coefficients: NDArray[np.float64]) -> bool:
+    return int(np.count_nonzero(coefficients)) * max(part.size for part in problem.train) > _MOST_PRODUCTS
 
 
 def certify_expansion(
@@ -127,13 +125,13 @@ def certify_expansion(
     def certified(responses: Responses) -> Measures:
         return _certified(problem.signs(), coefficients, C, bias, responses, kernel.positive_semidefinite)
 
-    responses = responses_of(problem, kernel, coefficients, kept)
-    measures = certified(responses)
-    if not has_ended or kept is None or responses.values is not kept.values or not kernel.positive_semidefinite:
-        return measures
-    unrounded = certified(Responses(kept.values, np.zeros_like(kept.values))).gap
-    if measures.gap is not None and unrounded is not None and measures.gap <= _MOST_OF_ROUNDING * unrounded:
-        return measures
+    if kept is not None and _takes_long(problem, coefficients):
+        measures = certified(kept.rounded(problem, coefficients))
+        if not has_ended or not kernel.positive_semidefinite:
+            return measures
+        unrounded = certified(Responses(kept.values, np.zeros_like(kept.values))).gap
+        if measures.gap is not None and unrounded is not None and measures.gap <= _MOST_OF_ROUNDING * unrounded:
+            return measures
     return certified(responses_of(problem, kernel, coefficients))
 
 

@@ -99,16 +99,14 @@ def test_two_examples():
 
 @pytest.mark.parametrize("memory", [0, 20 * 400 * 4, None])
 @pytest.mark.parametrize("C", [1.0, 100.0])
-def test_shrinking_changes_nothing_but_the_way(memory, C):
+def test_shrinking_changes_nothing_but_the_way(memory, C, monkeypatch):
     """On noisy data many coefficients end at C; measures of a shrunk state are those of the whole problem."""
     matrix, labels = toys.real(n=400)
     labels = labels ^ (np.random.default_rng(5).random(400) < 0.15)
     problem, solver = toys.problem(matrix, labels, "dense"), SMO(C=C, bias=True, tolerance=1e-4)
-    try:
-        kernel_matrix.set_allowance(memory)
+    with monkeypatch.context() as patched:
+        patched.setattr(kernel_matrix.PROVISION, "memory", memory)
         state, whole = solver.start(problem, KERNELS[1], 0), train(solver, problem)
-    finally:
-        kernel_matrix.set_allowance(None)
     active, checked = [], 0
     while solver.advance(state, more(state, presented=100)) != Status.DONE:
         active.append(int(state.work.variables.active_size[0]))

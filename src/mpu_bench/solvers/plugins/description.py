@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import numpy as np
 from pydantic import TypeAdapter
 
-from mpu_bench.core.solver import FACTS, KERNELS, Solver
+from mpu_bench.core.solver import FACTS, KINDS_OF_KERNELS, Solver
 from mpu_bench.errors import ConfigError
 from mpu_bench.guard.messages import from_line, to_line
 from mpu_bench.solvers.plugins import names
@@ -155,7 +155,7 @@ def _default(value: Any, where: str) -> bool | int | float | str | None:
 def _facts(solver: type[Solver], where: str) -> dict[str, Any]:
     """Return the class attributes; ``paper`` may be missing."""
     found = {name: getattr(solver, name, "") for name in FACTS}
-    for name, allowed in (("kernels", tuple(KERNELS)), ("classes", ("two", "any"))):
+    for name, allowed in (("kernels", tuple(KINDS_OF_KERNELS)), ("classes", ("two", "any"))):
         if found[name] not in allowed or type(found[name]) is not str:
             raise ConfigError(f"{where}: {name} is {_shown(found[name])}; it must be {' or '.join(map(repr, allowed))}")
     for name in FACTS:
