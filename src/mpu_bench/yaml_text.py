@@ -1,8 +1,8 @@
 """YAML text -> plain data, and where every key stands; in bounds, and with errors that name the line.
 
 What is read is what configs and cards need: mappings whose keys are words or whole numbers, lists, texts, numbers,
-true, false and null. Before anything is built, the text is gone through for what would never end or overflow: its
-length, the depth of its brackets, its nodes with every alias written out, and its tags. Differences from plain
+true, false and null. They are bounded: the text's length, its depth, its keys and values with every alias written
+out. Other tags than theirs are refused. Differences from plain
 PyYAML: a key given twice is an error, ``1e-5`` and ``1.0e10`` are numbers (YAML 1.1 takes both for strings), a date is
 a text, and a whole number beyond 64 bits is a real one.
 """
@@ -10,12 +10,13 @@ a text, and a whole number beyond 64 bits is a real one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import yaml
+from yaml.composer import Composer
 
 from mpu_bench.errors import UserError
 from mpu_bench.texts import one_line, plain
@@ -29,15 +30,38 @@ MOST_CHARACTERS = 10_000  #: of one text
 _MOST_SHOWN_BYTES = 200
 _TOO_DEEP = f"lies more than {MOST_DEPTH} levels deep"
 _TAG = "tag:yaml.org,2002:"
-_PLAIN_TAGS = {None, "!", *(_TAG + name for name in ("str", "int", "float", "bool", "null", "seq", "map"))}
-_KEY_TAGS = {"!", *(_TAG + name for name in ("str", "int", "merge"))}
+_TAGS = {
+    "scalar": {_TAG + name for name in ("str", "int", "float", "bool", "null")},
+    "sequence": {_TAG + "seq"},
+    "mapping": {_TAG + "map"},
+}
+_MERGE = _TAG + "merge"
+_KEY_TAGS = {_TAG + "str", _TAG + "int", _MERGE}
 _NOT_RESOLVED = {_TAG + name for name in ("float", "timestamp", "value")}  # floats by the pattern below
 
 _SafeLoader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster
 
 
-class Loader(_SafeLoader):  # type: ignore[valid-type,misc]
-    """SafeLoader with numbers as people write them."""
+class _RefusedError(yaml.MarkedYAMLError):
+    """What is YAML, and not read."""
+
+
+class Loader(Composer, _SafeLoader):  # type: ignore[valid-type,misc]
+    """SafeLoader with numbers as people write them; libyaml's own composer would end the process on deep brackets."""
+
+    def __init__(self, text: str) -> None:
+        _SafeLoader.__init__(self, text)
+        Composer.__init__(self)
+        self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Compose what comes next, which lies in bounds."""
+        self._depth += 1
+        if self._depth > MOST_DEPTH + 1:
+            raise _RefusedError(problem=_TOO_DEEP, problem_mark=self.peek_event().start_mark)
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
 
 
 Loader.yaml_implicit_resolvers = {
@@ -54,10 +78,6 @@ _FLOAT = re.compile(
 Loader.add_implicit_resolver(_TAG + "float", _FLOAT, list("-+0123456789."))
 
 
-class _WrongScalarError(yaml.constructor.ConstructorError):
-    """A text that is none of what its tag or form says."""
-
-
 def _whole(loader: Any, node: yaml.Node) -> int | float:
     number: int = loader.construct_yaml_int(node)
     return number if -(2**63) <= number < 2**63 else float(number)
@@ -69,7 +89,7 @@ def _marked(construct: Callable[[Any, yaml.Node], Any], what: str, loader: Any, 
         return construct(loader, node)
     except (ValueError, LookupError, OverflowError):
         message = f"{shown(node.value)} is no {what} that can be read"
-        raise _WrongScalarError(None, None, message, node.start_mark) from None
+        raise _RefusedError(problem=message, problem_mark=node.start_mark) from None
 
 
 _real: Callable[[Any, Any], float] = yaml.SafeLoader.construct_yaml_float
@@ -127,7 +147,7 @@ def shown(value: object) -> str:
     return one_line(repr(value), _MOST_SHOWN_BYTES)
 
 
-def _line(at: yaml.Node | yaml.Event) -> int:
+def _line(at: yaml.Node) -> int:
     return at.start_mark.line + 1 if at.start_mark else 1
 
 
@@ -142,7 +162,7 @@ class _Source:
     def location(self, line: int) -> str:
         return f"{self.name}, line {line}" if self.has_lines else self.name
 
-    def fault(self, at: yaml.Node | yaml.Event, message: str) -> UserError:
+    def fault(self, at: yaml.Node, message: str) -> UserError:
         return self.error(f"{self.location(_line(at))}: {message}")
 
 
@@ -167,11 +187,9 @@ def load(text: str, name: str, error: type[UserError], has_lines: bool = True) -
     source = _Source(name, error, has_lines)
     try:
         _check_text(text, source)
-        _check_events(text, source)
         loader = Loader(text)
         node = loader.get_single_node()
-        locations = _locations(node, "", source)
-        return _unshared(loader.construct_document(node) if node else None), locations
+        return _Reader(loader, source).read(node, "") if node else (None, Locations())
     except yaml.MarkedYAMLError as problem:
         raise error(_syntax_message(problem, text, source)) from None
     except yaml.YAMLError as problem:  # a character that YAML forbids
@@ -192,116 +210,79 @@ def _check_text(text: str, source: _Source) -> None:
 
 
 @dataclass
-class _Collection:
-    """A mapping or list that is being gone through: its anchor, its nodes and levels so far, aliases written out."""
+class _Reader:
+    """Builds plain data of nodes, each alias a copy of its own, so that one can be overridden without the others."""
 
-    anchor: str | None
-    nodes: int = 1
-    levels: int = 1
+    loader: Any
+    source: _Source
+    nodes: int = 0
 
-
-def _check_events(text: str, source: _Source) -> None:
-    """Refuse what is too deep, too large with every alias written out, recursive or not plain.
-
-    The parser's events come one by one, without recursion; that of its composer ends the process on deep brackets.
-    """
-    within: list[_Collection] = []
-    anchored: dict[str, tuple[int, int]] = {}
-    total = 0
-    for event in yaml.parse(text, Loader):
-        nodes, levels, anchor = 1, 0, getattr(event, "anchor", None)
-        if isinstance(event, yaml.CollectionStartEvent):
-            _check_tag(event, source)
-            within.append(_Collection(anchor))
-            total += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            ended = within.pop()
-            nodes, levels, anchor = ended.nodes, ended.levels, ended.anchor
-        elif isinstance(event, yaml.ScalarEvent):
-            _check_tag(event, source)
-            _check_scalar(event, source)
-            total += 1
-        elif isinstance(event, yaml.AliasEvent):
-            nodes, levels = _alias(event, within, anchored, source)
-            total, anchor = total + nodes, None
-        else:
-            continue
-        if len(within) + levels > MOST_DEPTH:
-            raise source.fault(event, _TOO_DEEP)
-        if total > MOST_NODES:
-            raise source.fault(event, f"more than {MOST_NODES:,} keys and values come up to here, aliases written out")
-        if isinstance(event, yaml.CollectionStartEvent):
-            continue
-        if anchor is not None:
-            anchored[anchor] = nodes, levels
-        if within:
-            within[-1].nodes += nodes
-            within[-1].levels = max(within[-1].levels, levels + 1)
-
-
-def _alias(
-    event: yaml.AliasEvent, within: list[_Collection], anchored: dict[str, tuple[int, int]], source: _Source
-) -> tuple[int, int]:
-    if any(each.anchor == event.anchor for each in within):
-        raise source.fault(event, f"*{event.anchor} stands within what it names")
-    if event.anchor not in anchored:
-        raise source.fault(event, f"*{event.anchor} names nothing; &{event.anchor} must stand before it")
-    return anchored[event.anchor]
-
-
-def _check_tag(event: Any, source: _Source) -> None:
-    if event.tag not in _PLAIN_TAGS:
-        tag = event.tag.replace(_TAG, "!!", 1)
-        raise source.fault(event, f"the tag {shown(tag)} is not read; write a plain value")
-
-
-def _check_scalar(event: yaml.ScalarEvent, source: _Source) -> None:
-    text = event.value
-    if len(text) > MOST_CHARACTERS:
-        message = f"a text of {len(text):,} characters is longer than {MOST_CHARACTERS:,}: {shown(text)}"
-        raise source.fault(event, message)
-    if not text.isprintable() and plain(text, 12 * len(text)) != text:
-        raise source.fault(event, f"a text holds a character that cannot be shown; remove it: {shown(text)}")
-
-
-def _unshared(value: Any) -> Any:
-    """Copy what an anchor and its aliases share, so that one can be overridden without the others."""
-    if isinstance(value, dict):
-        return {key: _unshared(each) for key, each in value.items()}
-    return [_unshared(each) for each in value] if isinstance(value, list) else value
-
-
-def _locations(node: yaml.Node | None, text: str, source: _Source) -> Locations:
-    """Return the locations at and below a node; refuse keys that are no words, or are given twice."""
-    return Locations(text, {step: _locations(child, where, source) for step, where, child in _steps(node, source)})
-
-
-def _steps(node: yaml.Node | None, source: _Source) -> Iterator[tuple[str | int, str, yaml.Node]]:
-    if isinstance(node, yaml.MappingNode):
-        lines: dict[str, int] = {}
-        for name_node, child in node.value:
-            name, line = _name(name_node, source), _line(name_node)
-            if name in lines:
-                before = f" on line {lines[name]}" if source.has_lines else ""
-                raise source.fault(name_node, f"the key '{name}' was already given{before}")
-            lines[name] = line
-            yield name, source.location(line), child
-    elif isinstance(node, yaml.SequenceNode):
+    def read(self, node: yaml.Node, text: str, depth: int = 0) -> tuple[Any, Locations]:
+        """Return what a node says that lies within so many collections, and where it stands: at ``text``."""
+        self._check(node, depth + isinstance(node, yaml.CollectionNode))
+        locations = Locations(text)
+        if isinstance(node, yaml.ScalarNode):
+            self._check_scalar(node)
+            return self.loader.construct_object(node), locations
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, locations, depth + 1), locations
+        items = []
         for position, child in enumerate(node.value):
-            yield position, source.location(_line(child)), child
+            item, locations.steps[position] = self.read(child, self.source.location(_line(child)), depth + 1)
+            items.append(item)
+        return items, locations
 
+    def _check(self, node: yaml.Node, depth: int) -> None:
+        self.nodes += 1
+        if depth > MOST_DEPTH:
+            raise self.source.fault(node, _TOO_DEEP)
+        if self.nodes > MOST_NODES:
+            raise self.source.fault(
+                node, f"more than {MOST_NODES:,} keys and values come up to here, aliases written out"
+            )
+        if node.tag not in _TAGS[node.id]:
+            tag = node.tag.replace(_TAG, "!!", 1)
+            raise self.source.fault(node, f"the tag {shown(tag)} is not read here; write a plain value")
 
-def _name(node: yaml.Node, source: _Source) -> str:
-    if not isinstance(node, yaml.ScalarNode):
-        raise source.fault(node, "a key must be a word, not a list or mapping; is a quotation mark missing?")
-    if node.tag not in _KEY_TAGS:
-        is_null = node.tag == _TAG + "null"
-        kind = "nothing" if is_null else "true or false" if node.tag == _TAG + "bool" else "a real number"
-        raise source.fault(
-            node, f"a key must be a word, and '{node.value}' means {kind}; put quotation marks around it"
-        )
-    name: str = node.value
-    return name
+    def _check_scalar(self, node: yaml.ScalarNode) -> None:
+        text = node.value
+        if len(text) > MOST_CHARACTERS:
+            message = f"a text of {len(text):,} characters is longer than {MOST_CHARACTERS:,}: {shown(text)}"
+            raise self.source.fault(node, message)
+        if not text.isprintable() and plain(text, 12 * len(text)) != text:
+            message = f"a text holds a character that cannot be shown; remove it: {shown(text)}"
+            raise self.source.fault(node, message)
+
+    def _mapping(self, node: yaml.MappingNode, locations: Locations, depth: int) -> dict[Any, Any]:
+        lines: dict[str, int] = {}
+        merged, own = dict[Any, Any](), dict[Any, Any]()
+        for name_node, child in node.value:
+            self._check_key(name_node)
+            name, line = name_node.value, _line(name_node)
+            if name in lines:
+                before = f" on line {lines[name]}" if self.source.has_lines else ""
+                raise self.source.fault(name_node, f"the key '{name}' was already given{before}")
+            lines[name] = line
+            value, locations.steps[name] = self.read(child, self.source.location(line), depth)
+            if name_node.tag != _MERGE:
+                own[self.loader.construct_object(name_node)] = value
+                continue
+            for part in reversed(value if isinstance(value, list) else [value]):  # the first counts
+                if not isinstance(part, dict):
+                    raise self.source.fault(name_node, "<< takes a mapping, or a list of mappings")
+                merged |= part
+        return merged | own
+
+    def _check_key(self, node: yaml.Node) -> None:
+        self.nodes += 1
+        if not isinstance(node, yaml.ScalarNode):
+            message = "a key must be a word, not a list or mapping; is a quotation mark missing?"
+            raise self.source.fault(node, message)
+        if node.tag not in _KEY_TAGS:
+            kind = {_TAG + "null": "nothing", _TAG + "bool": "true or false"}.get(node.tag, "a real number")
+            message = f"a key must be a word, and '{node.value}' means {kind}; put quotation marks around it"
+            raise self.source.fault(node, message)
+        self._check_scalar(node)
 
 
 def _syntax_message(problem: yaml.MarkedYAMLError, text: str, source: _Source) -> str:
@@ -312,7 +293,7 @@ def _syntax_message(problem: yaml.MarkedYAMLError, text: str, source: _Source) -
         return f"{source.location(line)}: indented with a tab; YAML wants spaces"
     if "nesting depth" in (problem.problem or ""):  # libyaml's own bound comes first where brackets fill a line
         return f"{source.location(line)}: {_TOO_DEEP}"
-    kind = "" if isinstance(problem, _WrongScalarError) else f"{_not_yaml(source)}: "
+    kind = "" if isinstance(problem, _RefusedError) else f"{_not_yaml(source)}: "
     return f"{source.location(line)}: {kind}{problem.problem or problem.context}"
 
 

@@ -124,6 +124,7 @@ def test_damaged_code_is_compiled_again_with_one_warning(tmp_path, monkeypatch, 
     assert (is_loaded(), is_loaded()) == (False, True)
     (damaged,) = tmp_path.rglob(f"*{suffix}")
     DAMAGES[damage](damaged)
+    os.utime(damaged, (time.time() - 60,) * 2)
     cache._warn_of_damage.cache_clear()
     with pytest.warns(cache.CacheWarning, match="damaged compiled code is compiled again"):
         assert not is_loaded()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import math
 import os
 import re
 import shutil
@@ -29,7 +30,8 @@ _IMPORT = re.compile(r"^from (mpu_bench[\w.]*) import (\([^)]*\)|.*)$", re.MULTI
 _REGISTERS = re.compile(r"^@(\w+)\.register\(", re.MULTILINE)
 _KEPT_FOLDERS = 4  # of each module
 _IN_USE_SECONDS = 86_400.0  # for which a folder is taken to be in use, perhaps by another process
-_WRITING_SECONDS = 0.2  # after which another process has kept the checksum of what it wrote
+_WRITING_SECONDS = 10.0  # within which another process keeps the checksum of what it wrote
+_LOOK_SECONDS = 0.05
 
 
 class CacheWarning(RuntimeWarning):
@@ -130,12 +132,17 @@ def keep_checksums(folder: Path) -> None:
 
 
 def remove_damaged(folder: Path) -> None:
-    """Remove compiled code of which no checksum is kept, with one warning a process."""
-    if _unknown(folder):
-        time.sleep(_WRITING_SECONDS)
-        for path in _unknown(folder):
+    """Remove compiled code of which no checksum is kept, with one warning a process.
+
+    Another process may be about to keep that of a file which it has just written: for this it is waited.
+    """
+    while unknown := _unknown(folder):
+        if any(_age(path) < _WRITING_SECONDS for path in unknown):
+            time.sleep(_LOOK_SECONDS)
+            continue
+        _warn_of_damage()
+        for path in unknown:
             path.unlink(missing_ok=True)
-            _warn_of_damage()
 
 
 def _unknown(folder: Path) -> dict[Path, str]:
@@ -188,3 +195,11 @@ def prune() -> None:
 
 def _modified(path: Path) -> float:
     return path.stat().st_mtime
+
+
+def _age(path: Path) -> float:
+    """Return the seconds since a file was written; without end where another process has removed it."""
+    try:
+        return time.time() - _modified(path)
+    except FileNotFoundError:
+        return math.inf
