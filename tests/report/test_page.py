@@ -52,7 +52,7 @@ def test_every_row_says_how_to_repeat_it(written):
 
 
 def test_a_sentence_says_what_came_of_it(written):
-    assert re.search(r'<p class="headline">(Of \d+ |1 printed number|1 sentence)', written.read_text())
+    assert re.search(r'<p class="headline">(Of \d+ |1 reported value|1 claim)', written.read_text())
     numbers = [
         replace(CELL, verdict=verdict)
         for verdict in map(Verdict, ("agrees", "agrees", "undecided", "differs", "not run"))
