@@ -19,7 +19,7 @@ from documents.markdown import code, of_docstring, table
 from documents.papers import experiments, file_of
 from mpu_bench import estimators, published, solvers
 from mpu_bench.config.schema import PAPERS
-from mpu_bench.core.solver import KERNELS, Solver
+from mpu_bench.core.solver import KINDS_OF_KERNELS, Solver
 from mpu_bench.solvers import meanings
 
 INDEX = """# The solvers
@@ -138,7 +138,7 @@ def _facts(name: str, solver: type[Solver]) -> str:
     used = [config for config, each in experiments().items() if name in {choice.name for choice in each.solvers}]
     facts = (
         ("paper", f"[{paper}](../papers/{paper}.md)" if paper in PAPERS else paper),
-        ("kernels", KERNELS[solver.kernels]),
+        ("kernels", KINDS_OF_KERNELS[solver.kernels]),
         ("classes", f"{solver.classes}{more}"),
         ("online", "yes: row by row, also from a stream" if solver.online else "no"),
         ("ends by itself", "yes" if solver.ends or not solver.sliceable else "no: a config must say when"),
