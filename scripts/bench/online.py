@@ -41,7 +41,7 @@ LENGTHS = (100_000, 1_000_000, 10_000_000)
 
 BOUND_BY = {
     "merging": "the search for the partner: three exponentials and a division for each vector",
-    "projection": "the bytes of the inverse, B^2 / 2 numbers, read twice and written once where a vector leaves",
+    "projection": "the bytes of the factor, B^2 / 2 numbers, read three times and written once where a vector leaves",
 }
 
 

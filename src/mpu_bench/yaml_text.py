@@ -30,10 +30,10 @@ MOST_CHARACTERS = 10_000  #: of one text
 _MOST_SHOWN_BYTES = 200
 _TOO_DEEP = f"lies more than {MOST_DEPTH} levels deep"
 _TAG = "tag:yaml.org,2002:"
-_TAGS = {
-    "scalar": {_TAG + name for name in ("str", "int", "float", "bool", "null")},
-    "sequence": {_TAG + "seq"},
-    "mapping": {_TAG + "map"},
+_TAGS: dict[type[yaml.Node], set[str]] = {
+    yaml.ScalarNode: {_TAG + name for name in ("str", "int", "float", "bool", "null")},
+    yaml.SequenceNode: {_TAG + "seq"},
+    yaml.MappingNode: {_TAG + "map"},
 }
 _MERGE = _TAG + "merge"
 _KEY_TAGS = {_TAG + "str", _TAG + "int", _MERGE}
@@ -46,21 +46,31 @@ class _RefusedError(yaml.MarkedYAMLError):
     """What is YAML, and not read."""
 
 
+def _refused(message: str, at: Any) -> _RefusedError:
+    return _RefusedError(problem=message, problem_mark=at.start_mark)
+
+
 class Loader(Composer, _SafeLoader):  # type: ignore[valid-type,misc]
     """SafeLoader with numbers as people write them; libyaml's own composer would end the process on deep brackets."""
 
     def __init__(self, text: str) -> None:
         _SafeLoader.__init__(self, text)
         Composer.__init__(self)
-        self._depth = 0
+        self._open: list[str | None] = []  # the anchors of what is being read
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Compose what comes next, which lies in bounds."""
-        self._depth += 1
-        if self._depth > MOST_DEPTH + 1:
-            raise _RefusedError(problem=_TOO_DEEP, problem_mark=self.peek_event().start_mark)
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor in self._open:
+                raise _refused(f"*{event.anchor} stands within what it names", event)
+            if event.anchor not in self.anchors:
+                raise _refused(f"*{event.anchor} names nothing; &{event.anchor} must stand before it", event)
+        elif len(self._open) > MOST_DEPTH:
+            raise _refused(_TOO_DEEP, event)
+        self._open.append(None if isinstance(event, yaml.AliasEvent) else event.anchor)
         node: yaml.Node | None = super().compose_node(parent, index)
-        self._depth -= 1
+        self._open.pop()
         return node
 
 
@@ -89,7 +99,7 @@ def _marked(construct: Callable[[Any, yaml.Node], Any], what: str, loader: Any, 
         return construct(loader, node)
     except (ValueError, LookupError, OverflowError):
         message = f"{shown(node.value)} is no {what} that can be read"
-        raise _RefusedError(problem=message, problem_mark=node.start_mark) from None
+        raise _refused(message, node) from None
 
 
 _real: Callable[[Any, Any], float] = yaml.SafeLoader.construct_yaml_float
@@ -240,7 +250,7 @@ class _Reader:
             raise self.source.fault(
                 node, f"more than {MOST_NODES:,} keys and values come up to here, aliases written out"
             )
-        if node.tag not in _TAGS[node.id]:
+        if node.tag not in _TAGS[type(node)]:
             tag = node.tag.replace(_TAG, "!!", 1)
             raise self.source.fault(node, f"the tag {shown(tag)} is not read here; write a plain value")
 
@@ -276,12 +286,12 @@ class _Reader:
     def _check_key(self, node: yaml.Node) -> None:
         self.nodes += 1
         if not isinstance(node, yaml.ScalarNode):
-            message = "a key must be a word, not a list or mapping; is a quotation mark missing?"
-            raise self.source.fault(node, message)
+            raise self.source.fault(node, "a key must be a word, not a list or mapping; is a quotation mark missing?")
         if node.tag not in _KEY_TAGS:
             kind = {_TAG + "null": "nothing", _TAG + "bool": "true or false"}.get(node.tag, "a real number")
-            message = f"a key must be a word, and '{node.value}' means {kind}; put quotation marks around it"
-            raise self.source.fault(node, message)
+            raise self.source.fault(
+                node, f"a key must be a word, and '{node.value}' means {kind}; put quotation marks around it"
+            )
         self._check_scalar(node)
 
 
