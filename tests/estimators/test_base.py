@@ -27,8 +27,19 @@ from classifiers import ALL, FORMS, blobs, made
 from mpu_bench import estimators, solvers
 from mpu_bench.estimators.mixins import KernelClassifier, WeightedClassifier
 
-#: what runs are judged by, and peers
-_NO_CLASS = {"optimum", "kernel-optimum", "liblinear", "libsvm", "sgd", "snapml-svm", "onedal-svc", "nystroem"}
+#: what runs are judged by, peers, and those of whom `mpu_bench.solver.classifier` makes a class
+_NO_CLASS = {
+    "bpa-s",
+    "fogd",
+    "optimum",
+    "kernel-optimum",
+    "liblinear",
+    "libsvm",
+    "sgd",
+    "snapml-svm",
+    "onedal-svc",
+    "nystroem",
+}
 
 
 #: checks that rows with a weight of k are as k rows, to 1e-7, which no solution to a default's tolerance is, nor SVC's
