@@ -6,6 +6,7 @@ Every function raises `FetchError`, whose message names the file or address and 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
-from mpu_bench.files import NotRegularError, is_file, is_folder, open_regular
+from mpu_bench.files import NotRegularError, open_regular
 
 if TYPE_CHECKING:
     from mpu_bench.data.download.http import Policy
@@ -229,13 +230,13 @@ def _addresses(file: RemoteFile, home: DataHome) -> list[tuple[str | Path, str]]
         folder = mirror_folder(mirror)
         if folder is None:
             addresses.append((f"{mirror.rstrip('/')}/{quote(file.name)}", on_mirror(mirror, file.name)))
-        elif is_folder(folder):
-            addresses.append((folder / file.name, shown(folder / file.name)))
-        else:
+        elif reason := _not_a_folder(folder):
             raise FetchError(
                 f"{file.name} cannot be sought: the mirror folder {shown(folder)} (--mirror or MPU_BENCH_MIRROR) "
-                f"{'is not a folder' if is_file(folder) else 'does not exist'}. Correct its name, or leave it out."
+                f"{reason}. Correct its name, or leave it out."
             )
+        else:
+            addresses.append((folder / file.name, shown(folder / file.name)))
     addresses += [(url, shown(url)) for url in file.urls]
     return [each for each in addresses if isinstance(each[0], Path) or not home.offline]
 
@@ -256,6 +257,16 @@ def obstacle(file: RemoteFile, home: DataHome) -> str:
     if home.limit is not None and file.bytes is not None and file.bytes > home.limit:
         return f"larger than {decimal(home.limit)}"
     return ""
+
+
+def _not_a_folder(path: Path) -> str | None:
+    """Return why files cannot be sought in a folder."""
+    try:
+        return None if stat.S_ISDIR(path.stat().st_mode) else "is not a folder"
+    except FileNotFoundError:
+        return "does not exist"
+    except OSError as error:  # a name that is too long, or no permission
+        return f"cannot be read ({error.strerror})"
 
 
 def _from(
