@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Self
@@ -200,13 +200,16 @@ class BatchKernelClassifier(KernelClassifier):
 
     Parameters
     ----------
-    cache_size : float
-        Megabytes for them, of every machine that is trained at a time. Nothing but seconds depends on it.
+    cache_size : float, optional
+        Megabytes for them, of every machine that is trained at a time; None: half of the memory that is free then.
+        Nothing but seconds depends on it.
     """
 
-    cache_size: float = 200.0
+    cache_size: float | None = None
 
     def _memory(self) -> AbstractContextManager[None]:
+        if self.cache_size is None:
+            return nullcontext()
         if not 0 < self.cache_size < np.inf:
-            raise ValueError(f"cache_size is {self.cache_size!r}; it must be above 0 and finite")
+            raise ValueError(f"cache_size is {self.cache_size!r}; it must be above 0 and finite, or None")
         return limited(int(self.cache_size * 2**20))
