@@ -377,7 +377,7 @@ def _read_note(data: bytes) -> None:
         with contextlib.suppress(SourceError):
             partial_file.check_expected()
             partial_file.check_size(partial_file.validators.total or 0)
-        partial_file.discard_useless()
+        partial_file.discard()
 
 
 _OWN_CARD = _card("svmlight", 4, "positive: [b]\n", SVMLIGHT[0])

@@ -22,6 +22,7 @@ def placement_of(content: File, config: str) -> Placement:
         return content.placement
     stop = content.stop
     is_timed = stop.seconds is not None or stop.seconds_of is not None
+    is_timed = is_timed or any(is_seconds(drawing.against or "") for drawing in content.figures)
     return "together" if is_timed or _compares_seconds(content, content.paper, config) else "spread"
 
 

@@ -28,7 +28,7 @@ _PLACES = {
     "margin-perceptron": (8, 5), "perceptron": (6, 6),
     "forgetron": (8, 0), "cks": (7, 1), "perceptron-oldest": (2, 5), "perceptron-random": (5, 3),
     "bpegasos merging": (0, 1), "bpegasos projection": (1, 2), "bpegasos smallest": (2, 0), "bpegasos random": (5, 5),
-    "bpegasos": (0, 7), "pegasos-multiclass": (3, 4), "projectron++": (4, 3),
+    "bpa-s": (2, 7), "fogd": (5, 6), "bpegasos": (0, 7), "pegasos-multiclass": (3, 4), "projectron++": (4, 3),
     "sbp": (0, 4), "smo": (1, 5), "sdca": (2, 3), "pegasos-kernel": (3, 7), "libsvm": (4, 0), "rff": (5, 1),
     "cvm": (2, 4), "fw": (0, 2), "mfw": (1, 3),
     "sgd": (4, 1), "snapml-svm": (6, 3), "onedal-svc": (8, 6), "nystroem": (7, 5),
