@@ -6,10 +6,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 from unittest import mock
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
@@ -121,7 +123,7 @@ def _finite(model: Any, problem: SmallProblem) -> Iterator[str]:
         yield "scores of training rows are not finite"
     for name in ("coef_", "intercept_", "dual_coef_", "dual_gap_"):
         numbers = getattr(model, name, 0.0)
-        if not np.isfinite(numbers).all():
+        if not np.isfinite(numbers.data if scipy.sparse.issparse(numbers) else numbers).all():
             yield f"{name} is not finite"
     if not set(model.predict(problem.X)) <= set(problem.y):
         yield "a label is predicted that there is not"
@@ -225,8 +227,8 @@ def _looks(model: Any, problem: SmallProblem) -> Iterator[str]:
 def _with_clock(
     model: Any, problem: SmallProblem, clock: Callable[[float, int], float], max_seconds: float | None
 ) -> list[float]:
-    """Fit by a clock that is a function of work and looks; return the work of every slice."""
-    marks: list[float] = []
+    """Fit by a clock that is a function of work and looks; return the work of every slice, of all machines."""
+    marks: list[tuple[int, float]] = []  # how many machines have begun, and their work
     states: list[Any] = []
     train = base.SolverClassifier._train
 
@@ -235,8 +237,8 @@ def _with_clock(
         return train(self, solver, state, *further, **named)
 
     def now() -> float:
-        marks.append(_work(states[-1].counters))
-        return clock(marks[-1], len(marks))
+        marks.append((len(states), sum(_work(state.counters) for state in states)))
+        return clock(marks[-1][1], len(marks))
 
     timed = type(model)(**model.get_params() | {"max_seconds": max_seconds})
     with (
@@ -245,8 +247,8 @@ def _with_clock(
         _recorded(),
     ):
         _fit(timed, problem)
-    # the first look is the beginning; then there are two a slice
-    return [after - before for before, after in zip(marks[1::2], marks[2::2], strict=True)]
+    # where another machine begins, what was done was to start it
+    return [w - v for (before, v), (after, w) in pairwise(marks) if before == after and w > v]
 
 
 def _work(counters: NDArray[np.int64]) -> float:

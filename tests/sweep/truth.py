@@ -125,7 +125,8 @@ def _expansions(classifier: Any, X: Any, kernel: Kernel) -> tuple[Any, Any, Any]
         return (X @ weights.T, wrong), squares, np.zeros(len(weights), LONG)
     vectors = classifier.support_vectors_
     vectors = np.asarray(vectors.toarray() if scipy.sparse.issparse(vectors) else vectors, LONG)
-    coefficients = np.asarray(classifier.dual_coef_, LONG)
+    coefficients = classifier.dual_coef_
+    coefficients = np.asarray(coefficients.toarray() if scipy.sparse.issparse(coefficients) else coefficients, LONG)
     values = exact_svm.gram(kernel, vectors, vectors)
     squares = [(c @ values @ c, _ROUNDING * (np.abs(c) @ np.abs(values) @ np.abs(c))) for c in coefficients]
     met = exact_svm.gram(kernel, X, vectors)
