@@ -34,7 +34,7 @@ def test_a_slice_of_dear_examples_after_cheap_ones_is_short() -> None:
         return looks[-1]
 
     with mock.patch.object(base, "time", SimpleNamespace(perf_counter=now)):
-        ended = SDCAClassifier()._train(DearerLater(), state, Until(presented=_CHEAP + 1000), base.Run())  # type: ignore[arg-type]
+        ended = SDCAClassifier()._train(DearerLater(), state, Until(presented=_CHEAP + 1000), base.Fit())  # type: ignore[arg-type]
     assert ended == "max_iter"
     slices = [after - before for before, after in pairwise(looks)]
     assert 0.05 < max(slices) <= 8 * 0.1 + _ROW / _UNITS_A_SECOND

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from mpu_bench.cli.options import data_home
 from mpu_bench.core.rows import Rows, count
-from mpu_bench.data.own.formats import LABELS, separator_named
+from mpu_bench.data.own.formats import LABELS, unnamed
 from mpu_bench.data.own.tables import OwnFile, open_table
-from mpu_bench.errors import DataError
+from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.files import is_file
 from mpu_bench.models.saved import SavedModel
 from mpu_bench.preprocessing import Table, Vectors, numbers_of, plain_number, texts_of
@@ -73,9 +73,11 @@ def pieces_of(
     if not is_file(path) and _is_dataset(data):
         yield from _prepared(saved, data, data_folder)
         return
-    known = (*_names(saved), *([label] if label else ()))
+    known, separator = (*_names(saved), *([label] if label else ())), unnamed(separator)
+    if separator is not None and len(separator) != 1:
+        raise ConfigError(f"--separator '{separator}': must be one character, or tab")
     try:
-        file = open_table(path, separator=separator_named(separator), header=header, known=known)
+        file = open_table(path, separator=separator, header=header, known=known)
         yield from _of_file(saved, file, label, labelled)
     except _InFileError as fault:
         raise DataError(f"{path}: {fault}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mpu_bench import published
-from mpu_bench.config.rules import Claim, Judging, Sentence, SignificantStatement, Statement
+from mpu_bench.config.rules import Claim, Sentence, SignificantStatement, Statement
 from mpu_bench.config.schema import File, Placement
 from mpu_bench.config.sentences import of_experiment
 from mpu_bench.quantities import is_seconds
@@ -22,15 +22,17 @@ def placement_of(content: File, config: str) -> Placement:
         return content.placement
     stop = content.stop
     is_timed = stop.seconds is not None or stop.seconds_of is not None
-    is_timed = is_timed or any(is_seconds(drawing.against or "") for drawing in content.figures)
-    return "together" if is_timed or _compares_seconds(content, content.paper, config) else "spread"
+    return "together" if is_timed or _compares_seconds(content, config) else "spread"
 
 
-def _compares_seconds(judging: Judging, paper: str | None, config: str) -> bool:
-    """Return whether a published table, a claim, or a sentence of the paper is about seconds."""
-    said: list[Claim | Sentence] = [*judging.claims, *of_experiment(paper or "", config)]
-    columns = [column for name in judging.published for column in published.table(name)[0]]
-    return any(map(is_seconds, columns)) or any(each.statement and is_of_seconds(each.statement) for each in said)
+def _compares_seconds(content: File, config: str) -> bool:
+    """Return whether a published table, a figure, a claim, or a sentence of the paper is about seconds."""
+    said: list[Claim | Sentence] = [*content.claims, *of_experiment(content.paper or "", config)]
+    columns = [column for name in content.published for column in published.table(name)[0]]
+    axes = [drawing.against or "" for drawing in content.figures]
+    return any(map(is_seconds, [*columns, *axes])) or any(
+        each.statement and is_of_seconds(each.statement) for each in said
+    )
 
 
 def is_of_seconds(statement: Statement) -> bool:

@@ -53,9 +53,11 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
         if config.DISABLE_JIT or not cache.use_cache():  # type: ignore[attr-defined]
             return njit(**settings)(body)
         folder, others = cache.folder_of_function(body), config.CACHE_DIR  # type: ignore[attr-defined]
-        config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]  # which numba reads here, and only here
-        dispatcher = njit(cache=True, **settings)(body)
-        config.CACHE_DIR = others  # type: ignore[attr-defined]
+        try:
+            config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]  # which numba reads here, and only here
+            dispatcher = njit(cache=True, **settings)(body)
+        finally:
+            config.CACHE_DIR = others  # type: ignore[attr-defined]
         dispatcher.compile = _checked(dispatcher, folder)
         return dispatcher
 
@@ -74,12 +76,14 @@ def _checked(dispatcher: Any, folder: Path) -> Callable[[Any], Any]:
             return get_ready(types_of_arguments)
         with trigger_event(GETS_READY):
             cache.remove_damaged(folder)
+            compiled = dispatcher.stats.cache_misses.total()
             try:
                 return get_ready(types_of_arguments)
             except OSError:  # a full disk: what is compiled by now is used, and compiled again another time
                 return get_ready(types_of_arguments)
             finally:
-                cache.keep_checksums(folder)
+                if dispatcher.stats.cache_misses.total() > compiled:  # what is loaded has its checksum
+                    cache.keep_checksums(folder)
 
     return checked
 

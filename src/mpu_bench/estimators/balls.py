@@ -29,9 +29,8 @@ class _BallClassifier(BatchKernelClassifier, TwoClassClassifier):
         cache_mb = PROVISION.allowance() / 2**20 if self.cache_size is None else self.cache_size
         return self._made(name, C=self.C, stop=self.tol, sampling=self.sampling, cache_mb=cache_mb)
 
-    def _doubt(self, measures: Measures, stopped: bool, n: int) -> str:
-        is_near = measures.gap is not None and measures.gap <= max(self.tol, _ROUNDING)
-        return super()._doubt(measures, stopped or not is_near, n)
+    def _is_near(self, measures: Measures, n: int) -> bool:  # noqa: ARG002
+        return measures.gap is not None and measures.gap <= max(self.tol, _ROUNDING)
 
     def _cure(self, stopped: str, X: Any) -> str:
         if stopped:

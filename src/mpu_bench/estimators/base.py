@@ -56,7 +56,7 @@ _WORDS = {
 ROWS = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
 
 
-class Run:
+class Fit:
     """A fit that is under way, on one thread or on several; compiling takes none of its seconds.
 
     Parameters
@@ -197,10 +197,10 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         """Return the context in which a solver starts, which may limit its memory."""
         return nullcontext()
 
-    def _run(self) -> Run:
+    def _run(self) -> Fit:
         if self.max_seconds is not None and not self.max_seconds > 0:
             raise ValueError(f"max_seconds is {self.max_seconds!r}; it must be above 0, or None")
-        return Run(self.max_seconds)
+        return Fit(self.max_seconds)
 
     def _most_presented(self, n: int) -> int:
         """Return how many examples a binary subproblem that has n may be presented at most."""
@@ -240,7 +240,7 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _train(self, solver: Solver, state: Any, end: Until, run: Run) -> str:
+    def _train(self, solver: Solver, state: Any, end: Until, run: Fit) -> str:
         """Advance to an end, by slices: Ctrl-C is heard and the clock looked at between them.
 
         Returns
@@ -303,7 +303,11 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
             told.append(f"{left} of its machines did not begin, and have no vote")
         warn("; ".join(filter(None, [*told, doubt, self._cure(stopped, X)])))
 
-    def _doubt(self, measures: Measures, stopped: bool, n: int) -> str:  # noqa: ARG002
+    def _is_near(self, measures: Measures, n: int) -> bool:  # noqa: ARG002
+        """Return whether the model is as near the optimum as the solver's end promises, if rounding did not end it."""
+        return True
+
+    def _doubt(self, measures: Measures, stopped: bool, n: int) -> str:
         """Return what makes it doubtful that the model is near the optimum; empty where nothing does.
 
         Parameters
@@ -316,7 +320,7 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         """
         if measures.dual_objective is not None and measures.gap is None:
             return "nothing bounds how far its objective is from the optimum"
-        if measures.gap is not None and (stopped or measures.gap > LARGE_GAP):
+        if measures.gap is not None and (stopped or measures.gap > LARGE_GAP or not self._is_near(measures, n)):
             return f"its gap is {measures.gap:.2g} (dual_gap_), which is 0 at the optimum"
         return ""
 

@@ -5,7 +5,6 @@ None has an intercept of its own: ``fit_intercept=True`` gives every row one mor
 
 from __future__ import annotations
 
-import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self, cast
 
@@ -16,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from mpu_bench.core.counters import PRESENTED, STEPS
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.solver import Measures, Solver, Until
-from mpu_bench.estimators.base import LARGE_GAP, Run
+from mpu_bench.estimators.base import LARGE_GAP, Fit
 from mpu_bench.estimators.inputs import problem_of, rows_of
 from mpu_bench.estimators.mixins import AugmentedClassifier, BatchKernelClassifier, WeightedClassifier
 from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, one_of, regularization, warn
@@ -187,10 +186,10 @@ class SVMPerfClassifier(AugmentedClassifier):
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         return self._made("svmperf", C=self.C, tolerance=self.tol)
 
-    def _doubt(self, measures: Measures, stopped: bool, n: int) -> str:
-        dual = -math.inf if measures.dual_objective is None else measures.dual_objective
-        is_near = measures.objective is not None and measures.objective - dual <= self.tol * self.C * n / 100
-        return super()._doubt(measures, stopped or not is_near, n)  # rounding may have ended it
+    def _is_near(self, measures: Measures, n: int) -> bool:
+        if measures.objective is None or measures.dual_objective is None:
+            return False
+        return measures.objective - measures.dual_objective <= self.tol * self.C * n / 100
 
 
 @dataclass(eq=False, repr=False)
@@ -281,7 +280,7 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
                 solver = self._steps(problem.n, 1, before=int(self._states[0].counters[STEPS]))
                 self._states = [solver.resumed(state, part) for state, part in zip(self._states, parts, strict=True)]
             for state in self._states:
-                self._train(solver, state, Until(), Run())
+                self._train(solver, state, Until(), Fit())
             self._keep(*self._summed(solver, problem), int(self._states[0].counters[PRESENTED]))
         self._states = [state.without_rows() for state in self._states]
         return self

@@ -18,7 +18,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, any_rows, squared_norms
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.estimators.base import Run
+from mpu_bench.estimators.base import Fit
 from mpu_bench.estimators.inputs import problem_of, rows_of
 from mpu_bench.estimators.mixins import KernelClassifier
 from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, one_of
@@ -177,7 +177,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         _refuse_overflow(state, rows)
         state.stream = InOrder(int(state.counters[PRESENTED]))
         state.stream.give(problem_of(rows, labels, self.n_features_in_, self.classes_))
-        self._train(solver, state, Until(), Run())
+        self._train(solver, state, Until(), Fit())
         self._let_go_of_rows()
 
     @property

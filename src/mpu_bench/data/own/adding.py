@@ -16,6 +16,7 @@ from mpu_bench import document
 from mpu_bench.data.cards.parts import Seed, Text, Texts
 from mpu_bench.data.cards.schema import AnyCard, can_name_a_file
 from mpu_bench.data.own.examples import look_at_examples
+from mpu_bench.data.own.formats import unnamed
 from mpu_bench.data.own.looking import (
     Counted,
     Looked,
@@ -76,10 +77,7 @@ class Wishes(Strict):
     header: bool | None = None
     missing_words: bool = True
     first_index: Literal[0, 1] | None = None
-    separator: Annotated[
-        Annotated[str, Field(min_length=1, max_length=1)] | None,
-        BeforeValidator(lambda given: "\t" if given in ("tab", "\\t") else given),
-    ] = None
+    separator: Annotated[Annotated[str, Field(min_length=1, max_length=1)] | None, BeforeValidator(unnamed)] = None
 
     @model_validator(mode="after")
     def _has_one_test_part(self) -> Self:

@@ -18,10 +18,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from mpu_bench.data.readers.blocks import SourceFile
-from mpu_bench.errors import ConfigError, DataError
+from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import MISSING_WORDS
 from mpu_bench.texts import one_line
 
@@ -63,18 +63,9 @@ class Written(NamedTuple):
     is_bound: bool = False
 
 
-def separator_named(given: str | None) -> str | None:
-    """Return the character that separates cells, by itself or by its name.
-
-    Raises
-    ------
-    ConfigError
-        If it is neither.
-    """
-    character = "\t" if given in ("tab", "\\t") else given
-    if character is not None and len(character) != 1:
-        raise ConfigError(f"--separator '{given}': must be one character, or tab")
-    return character
+def unnamed(separator: Any) -> Any:
+    """Return a tab for its name, and anything else as it is."""
+    return "\t" if separator in ("tab", "\\t") else separator
 
 
 def written(cell: str) -> Written | None:

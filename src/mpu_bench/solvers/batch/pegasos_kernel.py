@@ -9,8 +9,8 @@ Kernelized Stochastic Batch Perceptron", ICML 2012, section 4.2. Iteration t = 1
     w <- (1 - 1/t) w + [c_i < 1] y_i Phi(x_i) / (lambda t)
 
 so that after it lambda t w = sum_i m_i y_i Phi(x_i), where m_i counts how often i was added, each time as its weight
-where the losses have weights. The m_i and the responses
-to their sum are kept, and nothing is ever scaled. The model is the last w.
+where the losses have weights. The m_i and the responses to their sum are kept, and nothing is ever scaled. The model is
+the last w.
 
 It counts as kept_responses.py says. Measured is J(w) = P(w) / lambda = 1/2 ||w||^2 + C sum_i max(0, 1 - c_i) with
 C = 1 / (lambda n), as of the other solvers of this problem.

@@ -38,7 +38,7 @@ from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import kernel_diagonal
 from mpu_bench.kernels.precision import Precision, precision_for
-from mpu_bench.solvers.online.budget_perceptrons import model_of_functions, score_functions
+from mpu_bench.solvers.online.budget_perceptrons import model_of_functions, predict_by_functions
 from mpu_bench.solvers.online.online import (
     OnlineSolver,
     OnlineState,
@@ -46,7 +46,6 @@ from mpu_bench.solvers.online.online import (
     has_room,
     new_hypothesis,
     next_example,
-    predict,
     sign_for,
     with_room,
 )
@@ -125,9 +124,8 @@ def _present(f, sizes, limits, kernel, chunk, position, until, errors, counters)
         i = next_example(chunk, p)
         if reached(counters, until) or not has_room(f, chunk.rows, i):
             return
-        label, asked = chunk.labels[i], score_functions(f, sizes, kernel, chunk.rows, i)
-        _, ahead = predict(scores, label, asked, asked, errors, counters)
-        if np.isnan(ahead):
+        label = chunk.labels[i]
+        if np.isnan(predict_by_functions(f, sizes, kernel, chunk.rows, i, label, errors, counters)):
             return
         updates = counters[UPDATES]
         for c in range(len(scores)):

@@ -133,9 +133,8 @@ def _present(f, sizes, mistakes, leaving, kernel, chunk, position, until, errors
         i = next_example(chunk, p)
         if reached(counters, until) or not has_room(f, chunk.rows, i):
             return
-        label, asked = chunk.labels[i], score_functions(f, sizes, kernel, chunk.rows, i)
-        _, ahead = predict(scores, label, asked, asked, errors, counters)
-        if np.isnan(ahead):
+        label = chunk.labels[i]
+        if np.isnan(predict_by_functions(f, sizes, kernel, chunk.rows, i, label, errors, counters)):
             return
         updates = counters[UPDATES]
         for c in range(len(scores)):
@@ -147,8 +146,14 @@ def _present(f, sizes, mistakes, leaving, kernel, chunk, position, until, errors
 
 
 @jit(inline="always")
-def score_functions(f, sizes, kernel, rows, i):
-    """Compute the kernel rows and scores of an example, function by function; return how many kernel values."""
+def predict_by_functions(f, sizes, kernel, rows, i, label, errors, counters):
+    """Score an example, function by function with a kernel row each, and count it as `predict` does.
+
+    Returns
+    -------
+    float
+        By how much its class is ahead; NaN, and nothing is counted, where a score is not finite.
+    """
     asked, s = 0, len(f.kernel_row) // len(f.scores)
     nonzero_count, norm = example_at_hand(f.vectors, rows, i)
     for c in range(len(f.scores)):
@@ -156,7 +161,7 @@ def score_functions(f, sizes, kernel, rows, i):
         some_kernel_values(f.vectors, kernel, nonzero_count, norm, first, m, f.kernel_row)
         f.scores[c] = weighted_sum(f.coefficients[c, first : first + m], f.kernel_row[first:])
         asked += m
-    return asked
+    return predict(f.scores, label, asked, asked, errors, counters)[1]
 
 
 @jit

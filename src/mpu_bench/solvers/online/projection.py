@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.core.blas1 import axpy, dot
 from mpu_bench.core.counters import KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
 from mpu_bench.core.records import new_record
@@ -101,7 +102,7 @@ def _solve(projection, m):
     for j in range(m):
         z[j] /= factor[j, j]
         left -= z[j] * z[j]
-        _subtract(z[j], factor[j], z, j + 1, m)
+        axpy(-z[j], factor[j, j + 1 :], z[j + 1 :], m - j - 1)
     if left <= 0.0 < k_xx:
         raise DataError(
             "projection: the vectors cannot be told apart by their kernel values, as where features are far from 0 for"
@@ -148,22 +149,8 @@ def _solve_transposed(projection, d, m):
     """Solve L' d = y, by slot."""
     factor, order, y = projection.factor, projection.order, projection.solution
     for j in range(m - 1, -1, -1):
-        y[j] = (y[j] - _dot_from(factor[j], y, j + 1, m)) / factor[j, j]
+        y[j] = (y[j] - dot(factor[j, j + 1 :], y[j + 1 :], m - j - 1)) / factor[j, j]
         d[order[j]] = y[j]
-
-
-@jit(fastmath={"contract"})
-def _subtract(a, x, y, begin, end):
-    for i in range(np.uint64(begin), np.uint64(end)):
-        y[i] -= a * x[i]
-
-
-@jit(fastmath={"reassoc", "contract"})
-def _dot_from(x, y, begin, end):
-    total = 0.0
-    for i in range(np.uint64(begin), np.uint64(end)):
-        total += x[i] * y[i]
-    return total
 
 
 @jit
