@@ -158,7 +158,7 @@ def _facts(name: str, solver: type[Solver]) -> str:
 
 
 def _classifiers(name: str) -> list[str]:
-    return [each for each in estimators.MODULES if name in getattr(mpu_bench, each).solvers]
+    return [each for each in estimators.__all__ if name in getattr(mpu_bench, each).solvers]
 
 
 def _parameters(solver: type[Solver]) -> Iterator[str]:
