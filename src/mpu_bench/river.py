@@ -1,9 +1,9 @@
 """The online solvers as classifiers of river, which learn from one mapping of features after the other.
 
 They need the package river: ``pip install '.[river]'``. A feature's name becomes a column: the first one that comes is
-the first, as long as there is room for ``n_features`` of them (later ones are ignored, with one warning), and names that
-come together are sorted; or, with ``hashing``, the one that its hash names. A number is the value of its column; a word
-makes a feature of its own, ``name=word``, which is 1.
+the first, as long as there is room for ``n_features`` of them (later ones are ignored, with one warning), and names
+that come together are sorted; or, with ``hashing``, the one that its hash names. A number is the value of its column; a
+word makes a feature of its own, ``name=word``, which is 1.
 
 Nothing is scaled here; put river's ``StandardScaler`` before. Memory does not grow with the number of examples, but for
 `Perceptron` and for `BudgetedPegasos` without a budget, which keep what they err on.
