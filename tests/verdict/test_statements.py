@@ -14,16 +14,8 @@ from mpu_bench.config.rules import Claim, SignificantStatement, Statement
 from mpu_bench.config.sentences import sentences
 from mpu_bench.published import table
 from mpu_bench.verdict.claims import of_claims
-from mpu_bench.verdict.points import (
-    CONTRADICTS,
-    NOISE,
-    NOT_MEASURED,
-    SUPPORTS,
-    Difference,
-    Evidence,
-    Point,
-    p_value_of,
-)
+from mpu_bench.verdict.pairs import Difference, p_value_of
+from mpu_bench.verdict.points import Evidence, Point
 from mpu_bench.verdict.statements import p_value_over, points_of, verdict_of
 from mpu_bench.verdict.verdict import Verdict
 from records import records, summaries
@@ -97,7 +89,7 @@ def test_most_is_more_than_half():
     ],
 )
 def test_what_is_not_measured_may_still_decide_most(outcomes, verdict):
-    words = {"+": "supports", "-": "contradicts", ".": "not measured"}
+    words = {"+": Verdict.SUPPORTED, "-": Verdict.CONTRADICTED, ".": Verdict.NOT_RUN}
     assert verdict_of([Point("", words[each]) for each in outcomes], most=True) == verdict
 
 
@@ -105,7 +97,10 @@ def test_one_statement_speaks_of_several_solvers():
     values = {("a", "fw"): 1, ("a", "mfw"): 3, ("a", "cvm"): 2}
     verdict, points = judged(ORDER | {"each": {"solver": ["fw", "mfw"], "dataset": "a"}}, runs(values))
     assert verdict == Verdict.CONTRADICTED
-    assert [(point.name, point.outcome) for point in points] == [("fw, a", "supports"), ("mfw, a", "contradicts")]
+    assert [(point.name, point.verdict) for point in points] == [
+        ("fw, a", Verdict.SUPPORTED),
+        ("mfw, a", Verdict.CONTRADICTED),
+    ]
 
 
 def test_a_speed_up_on_one_dataset_beside_that_on_another():
@@ -191,9 +186,9 @@ def test_what_rises_is_asked_across_a_gap():
     values = {("a", "fw"): 1, ("a", "cvm"): 5, ("c", "fw"): 1, ("c", "cvm"): 9}
     verdict, points = judged(statement, runs(values))
     assert verdict == Verdict.SUPPORTED_SO_FAR
-    assert [(point.name, point.outcome) for point in points] == [
-        ("fw, a to b", "not measured"),
-        ("fw, a to c", "supports"),
+    assert [(point.name, point.verdict) for point in points] == [
+        ("fw, a to b", Verdict.NOT_RUN),
+        ("fw, a to c", Verdict.SUPPORTED),
     ]
 
 
@@ -203,7 +198,7 @@ def test_a_slope_says_what_it_says_of_the_datasets_it_has():
     rows = [row | {"n": 10 if row["dataset"] == "a" else 90} for row in runs({("a", "fw"): 1, ("b", "fw"): 4})]
     verdict, points = judged(statement, rows)
     assert verdict == Verdict.SUPPORTED_SO_FAR
-    assert [point.outcome for point in points] == ["supports", "supports", "not measured"]
+    assert [point.verdict for point in points] == [Verdict.SUPPORTED, Verdict.SUPPORTED, Verdict.NOT_RUN]
 
 
 @pytest.mark.parametrize(
@@ -296,9 +291,10 @@ def test_part_of_the_points_on_two_machines_leaves_the_others_to_judge():
     for row in rows:
         row["made_on"] = "there" if row["dataset"] == "b" and row["seed"] == 2 and row["solver"] == "cvm" else "here"
     verdict, points = judged(statement, rows)
-    assert (verdict, [point.outcome for point in points]) == (Verdict.SUPPORTED_SO_FAR, ["supports", "not judged"])
+    assert verdict == Verdict.SUPPORTED_SO_FAR
+    assert [point.verdict for point in points] == [Verdict.SUPPORTED, Verdict.NOT_COMPARABLE]
     rows.append(run("a", "cvm", 3, made_on="there", train_seconds=2.0))  # no pair
-    assert judged(statement, rows)[1][0].outcome == "supports"
+    assert judged(statement, rows)[1][0].verdict == Verdict.SUPPORTED
 
 
 @pytest.mark.parametrize(("against", "is_judged"), [("train_seconds", False), ("passes", True)])
@@ -324,10 +320,10 @@ def test_the_p_of_a_point_is_that_of_the_t_test(values):
 
 
 def test_an_every_over_many_points_is_refuted_by_noise_more_often():
-    against, supporting = Point("x", CONTRADICTS, p_value=0.03), Point("y", NOISE, p_value=0.4)
+    against, supporting = Point("x", Verdict.CONTRADICTED, p_value=0.03), Point("y", None, p_value=0.4)
     assert p_value_over([against]) == 0.03
-    assert p_value_over([against, *[supporting] * 9, Point("z", NOT_MEASURED)]) == pytest.approx(0.3)
-    assert p_value_over([against, Point("z", CONTRADICTS)]) is None  # one that is not known
+    assert p_value_over([against, *[supporting] * 9, Point("z", Verdict.NOT_RUN)]) == pytest.approx(0.3)
+    assert p_value_over([against, Point("z", Verdict.CONTRADICTED)]) is None  # one that is not known
     assert p_value_over([supporting]) is None
     assert p_value_of(Difference(-1.0, None, 1)) is None
     assert p_value_of(Difference(-1.0, 0.0)) == 0.0  # where nothing is random
@@ -353,4 +349,4 @@ def test_one_time_beside_several_is_judged_only_if_all_are_of_its_machine(elsewh
     made[-1]["made_on"] = "there" if elsewhere else "here"
     statement = TypeAdapter(Statement).validate_python(ORDER | {"of": {"solver": "fw"}, "each": {"dataset": "a"}})
     (point,) = points_of(statement, Evidence(records(made)))
-    assert point.outcome == (Verdict.NOT_COMPARABLE if elsewhere else SUPPORTS)
+    assert point.verdict == (Verdict.NOT_COMPARABLE if elsewhere else Verdict.SUPPORTED)

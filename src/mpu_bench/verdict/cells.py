@@ -11,7 +11,6 @@ from typing import Any
 from mpu_bench.config.rules import Explained
 from mpu_bench.quantities import quantity_of
 from mpu_bench.verdict import judge
-from mpu_bench.verdict.points import Point
 from mpu_bench.verdict.verdict import Finding, Verdict
 
 VALUE, RATIO, CLAIM = COUNTED = ("value", "ratio", "claim")  #: the kinds that say whether a paper is reproduced
@@ -39,8 +38,6 @@ class Cell:
         Of a claim: over how many it ranges, how many are measured, how many contradict it.
     timed : int
         Of a claim, 1 where it is about seconds, which no other machine or hour repeats.
-    outcomes : tuple of Point
-        Of a claim, what each of them says.
     is_elsewhere : bool
         Whether its dataset is no part of the run.
     """
@@ -74,7 +71,6 @@ class Cell:
     contradicted: int = 0
     timed: int = 0
     over: str = ""
-    outcomes: tuple[Point, ...] = field(default=(), compare=False)
     is_elsewhere: bool = field(default=False, compare=False)
 
     @property
@@ -100,7 +96,7 @@ class Cell:
         return cls(**{**row, "column": column}, over=over.removesuffix("'s"))
 
 
-COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name not in ("over", "outcomes", "is_elsewhere"))
+COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name not in ("over", "is_elsewhere"))
 
 
 def count_verdicts(cells: Sequence[Cell], kinds: Sequence[str] = COUNTED) -> dict[Verdict, int]:

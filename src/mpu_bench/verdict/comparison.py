@@ -34,7 +34,8 @@ from mpu_bench.verdict.cells import (
 )
 from mpu_bench.verdict.claims import cited_by, of_claims, of_sentences
 from mpu_bench.verdict.judge import Sample
-from mpu_bench.verdict.points import Evidence, is_deterministic
+from mpu_bench.verdict.pairs import is_deterministic
+from mpu_bench.verdict.points import Evidence
 from mpu_bench.verdict.rules import Table, rules
 from mpu_bench.verdict.verdict import Verdict
 

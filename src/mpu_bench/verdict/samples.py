@@ -11,17 +11,8 @@ from mpu_bench.config.rules import AlikeStatement, OrderStatement, SlopeStatemen
 from mpu_bench.quantities import Record, quantity_of
 from mpu_bench.results.machines import runs_of, why_not_comparable
 from mpu_bench.results.means import Summary
-from mpu_bench.verdict.points import (
-    Difference,
-    Evidence,
-    by_pair,
-    difference,
-    is_certain,
-    is_single,
-    mean_of,
-    selected,
-    unpaired,
-)
+from mpu_bench.verdict.pairs import Difference, by_pair, difference, is_certain, is_single, mean_of, unpaired
+from mpu_bench.verdict.points import Evidence, selected
 
 
 class Sample(NamedTuple):

@@ -32,26 +32,8 @@ from mpu_bench.results.machines import runs_of, why_not_comparable
 from mpu_bench.results.means import Summary
 from mpu_bench.scaled import parameters_in
 from mpu_bench.verdict import judge, rank_tests
-from mpu_bench.verdict.points import (
-    CONTRADICTS,
-    NOISE,
-    NOT_JUDGED,
-    NOT_MEASURED,
-    SUPPORTS,
-    UNCLEAR,
-    Difference,
-    Evidence,
-    Point,
-    by_pair,
-    difference,
-    is_certain,
-    mean_of,
-    name_of,
-    outcome,
-    p_value_of,
-    selected,
-    unpaired,
-)
+from mpu_bench.verdict.pairs import Difference, by_pair, difference, is_certain, mean_of, p_value_of, unpaired
+from mpu_bench.verdict.points import Evidence, Point, name_of, selected, verdict_at
 from mpu_bench.verdict.rules import rules
 from mpu_bench.verdict.samples import (
     Entry,
@@ -84,16 +66,16 @@ def verdict_of(points: Sequence[Point], most: bool = False) -> Verdict:
     One of ``most`` points is contradicted by half of them, and supported by more than half of those measured. Where no
     point is judged though some have values, the statement is not.
     """
-    outcomes = [point.outcome for point in points]
-    measured = [each for each in outcomes if each not in (NOT_MEASURED, NOT_JUDGED)]
+    measured = [point.verdict for point in points if point.is_measured]
     if not measured:
-        return Verdict.NOT_COMPARABLE if NOT_JUDGED in outcomes else Verdict.NOT_RUN
-    if 2 * measured.count(CONTRADICTS) >= len(outcomes) or (CONTRADICTS in measured and not most):
+        is_apart = any(point.verdict is Verdict.NOT_COMPARABLE for point in points)
+        return Verdict.NOT_COMPARABLE if is_apart else Verdict.NOT_RUN
+    if 2 * measured.count(Verdict.CONTRADICTED) >= len(points) or (Verdict.CONTRADICTED in measured and not most):
         return Verdict.CONTRADICTED
-    is_supported = 2 * measured.count(SUPPORTS) > len(measured) if most else SUPPORTS in measured
-    if not is_supported or (UNCLEAR in measured and not most):
+    is_supported = 2 * measured.count(Verdict.SUPPORTED) > len(measured) if most else Verdict.SUPPORTED in measured
+    if not is_supported or (Verdict.INCONCLUSIVE in measured and not most):
         return Verdict.INCONCLUSIVE
-    return Verdict.SUPPORTED if len(measured) == len(outcomes) else Verdict.SUPPORTED_SO_FAR
+    return Verdict.SUPPORTED if len(measured) == len(points) else Verdict.SUPPORTED_SO_FAR
 
 
 def p_value_over(points: Sequence[Point]) -> float | None:
@@ -101,8 +83,8 @@ def p_value_over(points: Sequence[Point]) -> float | None:
 
     By Bonferroni: the more points an "every" has, the more often one of them lies beyond two standard errors.
     """
-    judged = [point for point in points if point.outcome not in (NOT_MEASURED, NOT_JUDGED)]
-    found = [point.p_value for point in judged if point.outcome == CONTRADICTS]
+    judged = [point for point in points if point.is_measured]
+    found = [point.p_value for point in judged if point.verdict is Verdict.CONTRADICTED]
     known = [p_value for p_value in found if p_value is not None]
     return min(1.0, len(judged) * min(known)) if found and len(known) == len(found) else None
 
@@ -132,12 +114,12 @@ def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
     for name, peer, *both in _samples(statement, evidence):
         of, than = map(scaled, both, factors)
         if reason := why_not_judged(statement.quantity, peer, of, than):
-            found.append(Point(name, NOT_JUDGED, reason))
+            found.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
         apart = apart_of(of, than)
         signed = apart and apart._replace(mean=sign * apart.mean + statement.slack)
         words = _both(of, than, statement, peer) if apart else ""
-        found.append(Point(name, outcome(signed, is_sampled=of.test_rows > 0), words, p_value_of(signed)))
+        found.append(Point(name, verdict_at(signed, is_sampled=of.test_rows > 0), words, p_value_of(signed)))
     return found
 
 
@@ -155,7 +137,7 @@ def _(statement: AlikeStatement, evidence: Evidence) -> list[Point]:
     found = []
     for name, peer, of, than in _samples(statement, evidence):
         if reason := why_not_judged(statement.quantity, peer, of, than):
-            found.append(Point(name, NOT_JUDGED, reason))
+            found.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
         if statement.within_factor is not None:
             apart, allowed = apart_of(logarithms(of), logarithms(than)), math.log(statement.within_factor)
@@ -183,14 +165,14 @@ def _(statement: NumberStatement, evidence: Evidence) -> list[Point]:
     return found
 
 
-def _near(between: Difference | None, allowed: float) -> str:
+def _near(between: Difference | None, allowed: float) -> Verdict | None:
     if between is None:
-        return NOT_MEASURED
+        return Verdict.NOT_RUN
     if abs(between.mean) <= allowed:
-        return SUPPORTS
+        return Verdict.SUPPORTED
     if between.least is None:
-        return UNCLEAR
-    return CONTRADICTS if abs(between.least) > allowed else NOISE
+        return Verdict.INCONCLUSIVE
+    return Verdict.CONTRADICTED if abs(between.least) > allowed else None
 
 
 def _tolerance(quantity: str, value: float) -> float:
@@ -216,13 +198,13 @@ def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
             whole = ", ".join(filter(None, [name, step]))
             low, high = before.values, after.values
             if low and high and (reason := _why_no_step(statement.quantity, before, after)):
-                found.append(Point(whole, NOT_JUDGED, reason))
+                found.append(Point(whole, Verdict.NOT_COMPARABLE, reason))
                 continue
             between = unpaired(mean_of(low.values()), mean_of(high.values())) if low and high else None
             signed = between and Difference(sign * between.mean, between.error)
             means = [fmean(each.values()) for each in (low, high) if each]
             words = " to ".join(f"{mean:.4g}" for mean in means) if between else ""
-            found.append(Point(whole, outcome(signed), words))
+            found.append(Point(whole, verdict_at(signed), words))
     return found
 
 
@@ -249,18 +231,18 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
         of, than = (_curve(statement, each) for each in rows)
         n = max((run.n or 0 for run in selected(evidence.runs, Where(), point)), default=0)
         if of is None or than is None or not n:
-            found.append(Point(name, NOT_MEASURED))
+            found.append(Point(name, Verdict.NOT_RUN))
             continue
         runs = list(map(runs_of, rows))
         reasons = (why_not_comparable(each, peer, *runs) for each in (statement.quantity, statement.against))
         if reason := next(filter(None, reasons), ""):
-            found.append(Point(name, NOT_JUDGED, reason))
+            found.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
         end = float(of[0][-1])
         first = max(of[0][0], than[0][0], _place(statement.start, n, end) or 0.0)
         last = min(end, than[0][-1], _place(statement.up_to, n, end) or math.inf)
         if first >= last:
-            found.append(Point(name, NOT_MEASURED, "the curves have no part of the axis in common"))
+            found.append(Point(name, Verdict.NOT_RUN, "the curves have no part of the axis in common"))
             continue
         found.append(Point(name, *_along_the_axis(statement, of, than, np.geomspace(first, last, _GRID_POINTS))))
     return found
@@ -293,7 +275,7 @@ def _curve(statement: CurveStatement, rows: Sequence[Summary]) -> Curve | None:
     return x, y, errors
 
 
-def _along_the_axis(statement: CurveStatement, of: Curve, than: Curve, grid: Array) -> tuple[str, str]:
+def _along_the_axis(statement: CurveStatement, of: Curve, than: Curve, grid: Array) -> tuple[Verdict | None, str]:
     difference_, errors = np.zeros(len(grid)), np.zeros(len(grid))
     for (x, y, own), sign in ((of, -1.0), (than, 1.0)):
         at = np.clip(np.searchsorted(x, grid * (1 + 1e-12), side="right") - 1, 0, len(x) - 1)
@@ -311,10 +293,10 @@ def _along_the_axis(statement: CurveStatement, of: Curve, than: Curve, grid: Arr
         f"{100 * float(np.mean(wrong <= 0)):.1f}% of the axis as stated, {100 * beyond:.1f}% against it beyond noise"
     )
     if beyond > 0:
-        return CONTRADICTS, words
+        return Verdict.CONTRADICTED, words
     if unknown:
-        return UNCLEAR, words
-    return (SUPPORTS if np.mean(wrong <= 0) > 0.5 else NOISE), words
+        return Verdict.INCONCLUSIVE, words
+    return (Verdict.SUPPORTED if np.mean(wrong <= 0) > 0.5 else None), words
 
 
 @points_of.register
@@ -327,16 +309,16 @@ def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
     found = []
     for members in groups.values():
         if reason := _why_no_slope(statement, evidence, members):
-            found += [Point(name_of(member), NOT_JUDGED, reason) for member in members]
+            found += [Point(name_of(member), Verdict.NOT_COMPARABLE, reason) for member in members]
             continue
         slopes = [slope for x, y in _log_log(statement, evidence, members) if (slope := _fitted(x, y)) is not None]
         low, high = statement.between
         mean = fmean(slopes) if slopes else math.nan
         error = float(np.std(slopes, ddof=1)) / math.sqrt(len(slopes)) if len(slopes) > 1 else None
-        result = outcome(Difference(min(mean - low, high - mean), error)) if slopes else NOT_MEASURED
+        result = verdict_at(Difference(min(mean - low, high - mean), error)) if slopes else Verdict.NOT_RUN
         for member in members:
             is_there = slopes and selected(evidence.runs, statement.of, member)
-            found.append(Point(name_of(member), result if is_there else NOT_MEASURED, f"slope {mean:.3f}"))
+            found.append(Point(name_of(member), result if is_there else Verdict.NOT_RUN, f"slope {mean:.3f}"))
     return found
 
 
@@ -392,7 +374,7 @@ def _(statement: BoundStatement, evidence: Evidence) -> list[Point]:
         pairs = [(row.value(statement.quantity), _bound(statement.against, row)) for row in rows]
         ratios = [low / high for low, high in pairs if low is not None and high]
         most = max(ratios, default=math.nan)
-        result = NOT_MEASURED if not ratios else SUPPORTS if most <= 1 + 1e-12 else CONTRADICTS
+        result = Verdict.NOT_RUN if not ratios else Verdict.SUPPORTED if most <= 1 + 1e-12 else Verdict.CONTRADICTED
         words = f"at most {most:.4g} of the bound in {len(ratios)} runs" if ratios else ""
         found.append(Point(name_of(point), result, words))
     return found
@@ -421,11 +403,11 @@ def _(statement: SignificantStatement, evidence: Evidence) -> list[Point]:
             values[dataset], sides[dataset] = [fmean(each.values()) for each in means], runs
     reasons = _why_not_ranked(statement, sides)
     tested = [values[dataset] for dataset in values if dataset not in reasons]
-    result, words = _tested(statement, np.array(tested, float)) if len(tested) > 1 else (NOT_MEASURED, "")
+    result, words = _tested(statement, np.array(tested, float)) if len(tested) > 1 else (Verdict.NOT_RUN, "")
     return [
-        Point(dataset, NOT_JUDGED, reasons[dataset])
+        Point(dataset, Verdict.NOT_COMPARABLE, reasons[dataset])
         if dataset in reasons
-        else Point(dataset, result if dataset in values else NOT_MEASURED, words)
+        else Point(dataset, result if dataset in values else Verdict.NOT_RUN, words)
         for dataset in statement.datasets
     ]
 
@@ -441,7 +423,7 @@ def _why_not_ranked(statement: SignificantStatement, sides: Mapping[str, Sequenc
     return {dataset: reason for dataset, reason in reasons.items() if reason}
 
 
-def _tested(statement: SignificantStatement, values: Array) -> tuple[str, str]:
+def _tested(statement: SignificantStatement, values: Array) -> tuple[Verdict | None, str]:
     """Return what a test says: not significant refutes nothing; the other direction, significant, does."""
     try:
         if statement.test == "friedman":
@@ -452,10 +434,10 @@ def _tested(statement: SignificantStatement, values: Array) -> tuple[str, str]:
             reverse = {"less": "greater", "greater": "less"}.get(statement.alternative)
             other = rank_tests.wilcoxon(values[:, 0], values[:, 1], reverse).p_value if reverse else 1.0  # type: ignore[arg-type]
     except StoreError as error:
-        return NOISE, str(error)
+        return None, str(error)
     words = f"p = {p:.3g} over {len(values)} datasets"
     if statement.decision == "not shown":
-        return (CONTRADICTS if p < statement.level else SUPPORTS), words
+        return (Verdict.CONTRADICTED if p < statement.level else Verdict.SUPPORTED), words
     if p < statement.level:
-        return SUPPORTS, words
-    return (CONTRADICTS if other < statement.level else NOISE), words
+        return Verdict.SUPPORTED, words
+    return (Verdict.CONTRADICTED if other < statement.level else None), words
