@@ -20,7 +20,7 @@ from mpu_bench.config.drawings import check_drawings
 from mpu_bench.config.overrides import apply_profile, apply_setting
 from mpu_bench.config.placement import placement_of
 from mpu_bench.config.rules import Judging, check_judging
-from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File, Repeats
+from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File
 from mpu_bench.config.sweep import (
     check_classes,
     check_ends,
@@ -215,16 +215,15 @@ def _experiment(
     file: Document, known: Collection[str], options: tuple[str, ...], plugins: _Plugins | None
 ) -> Experiment:
     """Check a config whose profile and options are applied; ``known`` are labels that the profiles bring in."""
-    more = _repeats_on(file)
     content: File = file.root.validated(File)
     files = _plugin_files(content, file["plugins"])
     if files:  # what does not need their code is refused before it is run
         with solvers.undescribed(_words(file.data)):
-            undescribed = _checked(file, content, more, known, options, files)
+            undescribed = _checked(file, content, known, options, files)
         if plugins is None:
             return undescribed
         plugins.describe(files, file["plugins"])
-    return _checked(file, content, more, known, options, files)
+    return _checked(file, content, known, options, files)
 
 
 def _plugin_files(content: File, node: Node) -> tuple[Path, ...]:
@@ -251,7 +250,6 @@ def _words(value: Any) -> set[str]:
 def _checked(
     file: Document,
     content: File,
-    more: Mapping[str, int],
     known: Collection[str],
     options: tuple[str, ...],
     plugins: tuple[Path, ...],
@@ -259,11 +257,14 @@ def _checked(
     """Check a config whose keys and types are checked, with all that is known of solvers now."""
     datasets = datasets_of(content, file)
     labels = list(dict.fromkeys(dataset.label for dataset in datasets))
-    if more:
-        check_per_dataset(file["repeats"].holding({**more, "otherwise": content.repeats}), labels, known)
+    repeats, more = content.repeats, dict[str, int]()
+    if not isinstance(repeats, int):
+        check_per_dataset(file["repeats"].holding(repeats.values), labels, known)
+        more = dict(repeats.values)
+        repeats = more.pop("otherwise")
     entries = [file["solvers"][position] for position in range(len(content.solvers))]
-    check_seeds(content.seed, max([content.repeats, *more.values()]), file["seed"])
-    size = PlanSize((dataset.label for dataset in datasets), content.repeats, more)
+    check_seeds(content.seed, max([repeats, *more.values()]), file["seed"])
+    size = PlanSize((dataset.label for dataset in datasets), repeats, more)
     choices = tuple(choice for entry in entries for choice in solvers_of(entry, content, labels, known, size))
     check_classes(datasets, choices, file["solvers"])
     check_seconds_of(content.stop, labels, choices, file["stop"]["seconds_of"])
@@ -276,7 +277,7 @@ def _checked(
         placement=placement_of(content, Path(file.source).stem),
         datasets=datasets,
         solvers=choices,
-        seeds=tuple(range(content.seed, content.seed + content.repeats)),
+        seeds=tuple(range(content.seed, content.seed + repeats)),
         seeds_on={label: tuple(range(content.seed, content.seed + count)) for label, count in more.items()},
         judging=Judging(published=content.published, claims=content.claims, explained=content.explained),
         plugins=plugins,
@@ -286,18 +287,6 @@ def _checked(
         unchanged=None,
         **{name: getattr(content, name) for name in _TAKEN_OVER},
     )
-
-
-def _repeats_on(file: Document) -> dict[str, int]:
-    """Take what is said of single datasets out of ``repeats: {per-dataset: {usps: 20, otherwise: 5}}``."""
-    node = file["repeats"]
-    if not isinstance(node.value, Mapping) or [*node.value] != ["per-dataset"]:
-        return {}
-    counts: dict[str, int] = node["per-dataset"].validated(dict[str, Repeats])
-    if "otherwise" not in counts:
-        raise node.error("say how many otherwise, such as {per-dataset: {usps: 20, otherwise: 5}}")
-    file.replace(("repeats",), counts["otherwise"], file.locations.below(("repeats", "per-dataset")))
-    return {label: count for label, count in counts.items() if label != "otherwise"}
 
 
 _TAKEN_OVER = (
