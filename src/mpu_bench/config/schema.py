@@ -137,6 +137,11 @@ class Stop(Strict):
     seconds_of: SecondsOf | None = None
     kernel_evaluations: Annotated[float, Field(gt=0, le=bounds.MOST_EVALUATIONS)] | None = None
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether seconds end a run."""
+        return self.seconds is not None or self.seconds_of is not None
+
 
 class Limits(Strict):
     """What a run may never exceed: its process is ended and the row says so."""
@@ -251,7 +256,9 @@ class File(Judging):
         description="Whether runs compute kernel rows of their own, or share a matrix, computed off their clocks.",
     )
     placement: Placement | None = Field(
-        None, description="Of several machines: all solvers of a dataset and seed together on one, or spread."
+        None,
+        description="Of several machines: all solvers of a dataset and seed together on one, so that their seconds can "
+        "be compared, or spread; together by default where stop says seconds.",
     )
     optimum: bool = Field(
         False, description="Solve every SVM to its optimum first, so that `suboptimality` can be measured."
