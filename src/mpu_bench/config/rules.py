@@ -307,11 +307,19 @@ class Judging(Strict):
     The numbers of the first table that has a row for a result stand beside it.
     """
 
-    published: Annotated[
-        list[str], Field(max_length=MOST_ENTRIES), BeforeValidator(lambda given: [] if given is None else _list(given))
-    ] = []
-    claims: Annotated[list[Claim], Field(max_length=MOST_ENTRIES)] = []
-    explained: Annotated[list[Explained], Field(max_length=MOST_ENTRIES)] = []
+    published: Annotated[list[str], BeforeValidator(lambda given: [] if given is None else _list(given))] = Field(
+        [],
+        max_length=MOST_ENTRIES,
+        description="The printed tables that the results are set beside and judged by.",
+    )
+    claims: list[Claim] = Field(
+        [], max_length=MOST_ENTRIES, description="Expectations of your own, judged like the papers' sentences."
+    )
+    explained: list[Explained] = Field(
+        [],
+        max_length=MOST_ENTRIES,
+        description="Why a printed number or a sentence does not come out, with the evidence; it changes no verdict.",
+    )
 
 
 def check_judging(
