@@ -72,6 +72,8 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         Whether `fit` presents the rows in a random order, another one each pass.
     """
 
+    why_no_weights: ClassVar[str] = "it learns from mistakes, which have no losses to weigh"
+
     max_iter: int = 1
     shuffle: bool = False
 
@@ -343,6 +345,7 @@ class BudgetedPegasosClassifier(OnlineClassifier):
     """
 
     solvers: ClassVar = ("bpegasos", "pegasos-multiclass")
+    why_no_weights: ClassVar = "it projects on a ball that holds the optimum of losses without weights alone"
 
     budget: int | None = 100
     _: KW_ONLY
