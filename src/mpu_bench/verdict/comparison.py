@@ -7,15 +7,17 @@ the statistics: these three are listed, and counted apart. What the verdicts are
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean, stdev
 
 from mpu_bench import published
 from mpu_bench.config.rules import Claim, Judging, Printed, Sentence
 from mpu_bench.config.sentences import of_experiment
 from mpu_bench.config.sentences import sentences as of_paper
-from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, RunStatus, quantity_of
+from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, Record, RunStatus, quantity_of
 from mpu_bench.results import matching
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.machines import located, versions_remark, why_not_comparable, with_runs
@@ -27,6 +29,7 @@ from mpu_bench.verdict.cells import (
     RATIO,
     SET,
     Cell,
+    as_fitted,
     judged,
     number_in,
     with_difference,
@@ -88,7 +91,7 @@ def compare(
     ]
     cells += of_claims(judging.claims, evidence)
     cells += of_sentences(sentences, evidence, [])
-    return [with_explanation(cell, judging.explained) for cell in cells]
+    return [with_explanation(as_fitted(cell, judging.fitted), judging.explained) for cell in cells]
 
 
 def of_results(results: ResultsFolder) -> list[Cell]:
@@ -279,9 +282,22 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     sides = row.runs, others[0].runs
     if reason := why_not_comparable("comparable_seconds", others[0].solver, *sides):
         return replace(cell, measured=None, verdict=Verdict.NOT_COMPARABLE, remark=reason)
-    measured = seconds / peers
-    judgement, remark = judge.judge_ratio(interval, measured), versions_remark("comparable_seconds", *sides)
-    return with_difference(judged(replace(cell, measured=measured), judgement, remark))
+    both = judge.Seconds(*(_seconds_of(side) for side in sides))
+    printed_error = math.hypot(*(_printed_error(each, cell.column, about) for each in (printed, named[0])))
+    judgement, remark = judge.judge_ratio(interval, both, printed_error), versions_remark("comparable_seconds", *sides)
+    return with_difference(judged(replace(cell, measured=seconds / peers, count=both.runs), judgement, remark))
+
+
+def _seconds_of(runs: Sequence[Record]) -> Sample:
+    """Return the mean of the seconds that count, of so many runs."""
+    seconds = [run.comparable_seconds for run in runs if run.comparable_seconds is not None]
+    return Sample(fmean(seconds), stdev(seconds) if len(seconds) > 1 else None, len(seconds))
+
+
+def _printed_error(row: Mapping[str, str], column: str, about: Table) -> float:
+    """Return the standard error of the logarithm of printed seconds; 0 where no deviation is printed."""
+    deviation, runs = number_in(published.deviation(row, column)), about.runs_on(row.get("dataset", ""))
+    return about.sample_deviation(deviation, runs) / float(row[column]) / math.sqrt(runs) if deviation else 0.0
 
 
 def _why_not_judged(*rows: Summary) -> str:
