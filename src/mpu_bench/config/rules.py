@@ -205,9 +205,9 @@ class CurveStatement(_Statement):
 
 
 class CriticalStatement(_Statement):
-    """The curve of ``of`` has a critical point: a place up to which it is ``before`` times its last value or more.
+    """The curve of ``of`` has a critical point: the last place at which it is ``before`` times its last value.
 
-    From twice that place on it is ``after`` times its last value at most.
+    Up to that place it is never within ``after`` times its last value, and from twice that place on always.
     """
 
     kind: Literal["critical"]

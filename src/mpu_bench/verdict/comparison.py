@@ -11,13 +11,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean, stdev
 
 from mpu_bench import published
 from mpu_bench.config.rules import Claim, Judging, Printed, Sentence
 from mpu_bench.config.sentences import of_experiment
 from mpu_bench.config.sentences import sentences as of_paper
-from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, Record, RunStatus, quantity_of
+from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, RunStatus, quantity_of
 from mpu_bench.results import matching
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.machines import located, versions_remark, why_not_comparable, with_runs
@@ -282,16 +281,16 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     sides = row.runs, others[0].runs
     if reason := why_not_comparable("comparable_seconds", others[0].solver, *sides):
         return replace(cell, measured=None, verdict=Verdict.NOT_COMPARABLE, remark=reason)
-    both = judge.Seconds(*(_seconds_of(side) for side in sides))
+    both = judge.Seconds(_seconds_of(row), _seconds_of(others[0]))
     printed_error = math.hypot(*(_printed_error(each, cell.column, about) for each in (printed, named[0])))
     judgement, remark = judge.judge_ratio(interval, both, printed_error), versions_remark("comparable_seconds", *sides)
     return with_difference(judged(replace(cell, measured=seconds / peers, count=both.runs), judgement, remark))
 
 
-def _seconds_of(runs: Sequence[Record]) -> Sample:
-    """Return the mean of the seconds that count, of so many runs."""
-    seconds = [run.comparable_seconds for run in runs if run.comparable_seconds is not None]
-    return Sample(fmean(seconds), stdev(seconds) if len(seconds) > 1 else None, len(seconds))
+def _seconds_of(row: Summary) -> Sample:
+    """Return the mean of the seconds of a row that count, of so many runs."""
+    counted = sum(run.comparable_seconds is not None for run in row.runs) if row.runs else row.count
+    return Sample(row.means["comparable_seconds"] or 0.0, row.deviations.get("comparable_seconds"), counted)
 
 
 def _printed_error(row: Mapping[str, str], column: str, about: Table) -> float:

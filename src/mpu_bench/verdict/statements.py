@@ -371,12 +371,12 @@ def _(statement: CriticalStatement, evidence: Evidence) -> list[Point]:
             found.append(Point(name_of(point), Verdict.NOT_RUN))
             continue
         x, ratio = curve.x / curve.x[-1], curve.y / curve.y[-1]
-        begins = int(np.argmax(ratio < statement.before))  # the first checkpoint at which it no longer is
-        place = x[max(begins - 1, 0)]
-        later = ratio[x >= 2 * place]
-        holds = begins > 0 and bool((later <= statement.after).all())
+        far = np.flatnonzero(ratio >= statement.before)
+        place = x[far[-1]] if len(far) else 0.0
+        earlier, later = ratio[x <= place], ratio[x >= 2 * place]
+        holds = len(far) > 0 and bool((earlier > statement.after).all() and (later <= statement.after).all())
         words = (
-            f"{statement.before:g} times its last up to {100 * place:.2g}% of its run, then at most {later.max():.3g}"
+            f"{statement.before:g} times its last up to {100 * place:.2g}% of its run, later {later.max():.3g} at most"
         )
         found.append(Point(name_of(point), Verdict.SUPPORTED if holds else Verdict.CONTRADICTED, words))
     return found
