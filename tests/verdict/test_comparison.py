@@ -68,6 +68,17 @@ def test_a_difference_says_which_way_and_whether_that_is_better():
     assert (cell.published_std, cell.published_runs) == (0.2, 5)
 
 
+def test_a_number_that_a_setting_was_read_off_is_fitted_where_it_agrees():
+    fitted = {"table": "mpu-table1", "column": "objective", "datasets": ["adult"], "solvers": ["mpu"], "how": "by C"}
+    rows = [row("adult", solver, objective=11434.4) for solver in ("mpu", "dcd")]
+    found = judged(rows, published="mpu-table1", fitted=[fitted])
+    assert (found["adult", "mpu", "objective"].verdict, found["adult", "mpu", "objective"].remark) == ("fitted", "by C")
+    assert found["adult", "dcd", "objective"].verdict == Verdict.REPRODUCED
+    assert count_verdicts(list(found.values()))[Verdict.FITTED] == 1
+    rows[0] |= {"objective_mean": 12000.0}
+    assert judged(rows, published="mpu-table1", fitted=[fitted])["adult", "mpu", "objective"].verdict != Verdict.FITTED
+
+
 def test_facts_of_the_data_are_to_be_met_and_are_no_values():
     found = judged([row("adult", "mpu", n=32560)], published="mpu-table1")
     assert (found["adult", "", "d"].kind, found["adult", "", "d"].verdict) == (FACT, Verdict.REPRODUCED)

@@ -82,14 +82,16 @@ class Explained(Where):
         return self
 
 
-class Fitted(Where):
+class Fitted(Strict):
     """Numbers of a published table that a setting of the config was read off: they agree by construction.
 
-    ``how`` says which setting, and off what.
+    Of some datasets, and of some solvers or of all. ``how`` says which setting, and off what.
     """
 
     table: str
     column: str
+    datasets: Annotated[list[str], Field(min_length=1)]
+    solvers: list[str] = []
     how: Text
 
 
@@ -386,7 +388,8 @@ def check_judging(
         check_statement(claim.statement, node["claims"][position]["statement"], labels, known)
     for position, fitted in enumerate(judging.fitted):
         below = node["fitted"][position]
-        _check_where(below, None, known)
+        _check_names(below["solvers"], "solver", known)
+        _check_names(below["table"], "table", published.names())
         check_column(fitted.table, fitted.column, below["column"], below["table"])
     for position, explained in enumerate(judging.explained):
         below = node["explained"][position]

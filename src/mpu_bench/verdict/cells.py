@@ -153,10 +153,11 @@ def as_fitted(cell: Cell, fitted: Sequence[Fitted]) -> Cell:
     """Return a cell that agrees as fitted, where a setting was read off its published number."""
     if cell.verdict is not Verdict.REPRODUCED:
         return cell
-    entry = next(
-        (each for each in fitted if (each.table, each.column) == (cell.table, cell.column) and _is_of(each, cell)), None
-    )
-    return cell if entry is None else replace(cell, verdict=Verdict.FITTED, remark=entry.how)
+    for entry in fitted:
+        is_meant = (entry.table, entry.column) == (cell.table, cell.column) and cell.dataset in entry.datasets
+        if is_meant and cell.solver in (entry.solvers or [cell.solver]):
+            return replace(cell, verdict=Verdict.FITTED, remark=entry.how)
+    return cell
 
 
 def _is_meant(entry: Explained, cell: Cell) -> bool:
