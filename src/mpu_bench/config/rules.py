@@ -66,14 +66,15 @@ class Printed(Strict):
 class Explained(Where):
     """Why a published number, or a sentence, does not come out, and the evidence; it changes no verdict.
 
-    ``evidence`` is the name of a config that anyone can run, or ``{print: ...}``: where print contradicts itself.
+    ``evidence`` is the name of a config that anyone can run; ``{print: ...}``: where print contradicts itself;
+    ``{computed: ...}``: numbers, and how to get them; or, where no cause is known, ``{excluded: ...}``: what was tried.
     """
 
     table: str | None = None
     column: str | None = None
     sentence: str | None = None
     because: Text
-    evidence: str | dict[Literal["print"], Text]
+    evidence: str | Annotated[dict[Literal["print", "computed", "excluded"], Text], Field(min_length=1, max_length=1)]
 
     @model_validator(mode="after")
     def _names_something(self) -> Explained:

@@ -145,8 +145,10 @@ def with_explanation(cell: Cell, explained: Sequence[Explained]) -> Cell:
     entry = next((entry for entry in explained if _is_meant(entry, cell)), None)
     if entry is None:
         return cell
-    evidence = entry.evidence if isinstance(entry.evidence, str) else f"in print: {entry.evidence['print']}"
-    return replace(cell, explained=entry.because, evidence=evidence)
+    if isinstance(entry.evidence, str):
+        return replace(cell, explained=entry.because, evidence=entry.evidence)
+    ((kind, text),) = entry.evidence.items()
+    return replace(cell, explained=entry.because, evidence=f"{'in print' if kind == 'print' else kind}: {text}")
 
 
 def as_fitted(cell: Cell, fitted: Sequence[Fitted]) -> Cell:
