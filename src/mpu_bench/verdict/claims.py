@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
 from typing import Any
 
 from mpu_bench import published
-from mpu_bench.config.placement import is_of_seconds
 from mpu_bench.config.rules import (
     Claim,
     Explained,
@@ -21,15 +19,17 @@ from mpu_bench.config.rules import (
     Where,
 )
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import is_accuracy
+from mpu_bench.quantities import is_accuracy, is_seconds
 from mpu_bench.results.machines import versions_remark
 from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.cells import CLAIM, RECOMPUTED, VALUE, Cell, judged, number_in, with_difference, with_explanation
 from mpu_bench.verdict.judge import Sample
-from mpu_bench.verdict.points import CONTRADICTS, NOISE, NOT_JUDGED, NOT_MEASURED, UNCLEAR, Evidence, Point, selected
+from mpu_bench.verdict.points import Evidence, Point, selected
 from mpu_bench.verdict.rules import Table, rules
 from mpu_bench.verdict.statements import p_value_over, points_of, verdict_of
 from mpu_bench.verdict.verdict import Verdict
+
+_OPEN = (Verdict.INCONCLUSIVE, None, Verdict.NOT_COMPARABLE)  #: of points: for neither side
 
 
 def of_claims(claims: Sequence[Claim], evidence: Evidence) -> list[Cell]:
@@ -55,7 +55,7 @@ def cited_by(statement: Statement) -> float | Printed | None:
 
 def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence) -> Cell:
     cited = cited_by(statement)
-    cell = Cell(CLAIM, column=claim, sentence=name, timed=int(is_of_seconds(statement)))
+    cell = Cell(CLAIM, column=claim, sentence=name, timed=int(_is_of_seconds(statement)))
     if isinstance(cited, Printed):
         text = published.table(cited.table)[cited.row - 1][cited.column]
         cell = replace(cell, table=cited.table, row=cited.row, published=number_in(text))
@@ -69,6 +69,14 @@ def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence)
     if cell.timed and cell.points_measured:
         return replace(cell, remark="; ".join(filter(None, [cell.remark, _versions(statement, evidence)])))
     return cell
+
+
+def _is_of_seconds(statement: Statement) -> bool:
+    """Return whether a statement is about measured seconds; a test recomputed from printed ones is not."""
+    if isinstance(statement, SignificantStatement) and statement.of is not None:
+        return False
+    against = getattr(statement, "against", [])
+    return any(map(is_seconds, [statement.quantity, *map(str, [against] if isinstance(against, str) else against)]))
 
 
 def _versions(statement: Statement, evidence: Evidence) -> str:
@@ -89,12 +97,10 @@ def _lacks_seconds(evidence: Evidence) -> bool:
 
 def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
     """Return a claim's cell with what its points say."""
-    outcomes = Counter(point.outcome for point in points)
-    measured = len(points) - outcomes[NOT_MEASURED] - outcomes[NOT_JUDGED]
+    measured = sum(point.is_measured for point in points)
     verdict = verdict_of(points, most)
-    against = [point for point in points if point.outcome == CONTRADICTS]
-    shown = against or [point for point in points if point.outcome in (UNCLEAR, NOISE, NOT_JUDGED)]
-    words = _shown(shown)
+    against = [point for point in points if point.verdict is Verdict.CONTRADICTED]
+    words = _shown(against or [point for point in points if point.verdict in _OPEN])
     p_value = p_value_over(points) if verdict == Verdict.CONTRADICTED and not most else None
     if p_value is not None and p_value > rank_tests.LEVEL:
         words.append(f"over {measured} points that may be noise: p = {p_value:.2g} (Bonferroni)")
@@ -103,10 +109,9 @@ def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
         verdict=verdict,
         points=len(points),
         points_measured=measured,
-        contradicted=outcomes[CONTRADICTS],
+        contradicted=len(against),
         count=measured,
         remark="; ".join(words) if verdict != Verdict.SUPPORTED else "",
-        outcomes=tuple(points),
     )
 
 
