@@ -36,11 +36,14 @@ KEEPING: list[tuple[str, dict[str, Any]]] = [
 UNWEIGHTED = {
     "MarginPerceptronClassifier": "a hard margin has no losses to weigh",
     "SBPClassifier": "nu is the mean slack of all rows alike",
-    "BudgetedPegasosClassifier": "it projects on a ball that holds the optimum of losses without weights alone",
-} | dict.fromkeys(
-    ("PerceptronClassifier", "ForgetronClassifier", "BudgetPerceptronClassifier", "ProjectronClassifier"),
-    "it learns from mistakes, which have no losses to weigh",
-)
+    "PerceptronClassifier": "it learns row by row, by steps that take all rows alike",
+    "ForgetronClassifier": "it learns row by row, by steps that take all rows alike",
+    "BudgetPerceptronClassifier": "it learns row by row, by steps that take all rows alike",
+    "ProjectronClassifier": "it learns row by row, by steps that take all rows alike",
+    "BudgetedPegasosClassifier": "it learns row by row, by steps that take all rows alike",
+    "BPASClassifier": "it learns row by row, by steps that take all rows alike",
+    "FOGDClassifier": "it learns row by row, by steps that take all rows alike",
+}
 MACHINES = [name for name in ALL if issubclass(getattr(mpu_bench, name), TwoClassClassifier)]
 LINEAR = [name for name in MACHINES if issubclass(getattr(mpu_bench, name), AugmentedClassifier)]
 

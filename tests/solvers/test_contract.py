@@ -158,7 +158,8 @@ def test_weights_of_examples_have_a_place_or_are_refused(solver, kernel):
         solver.model(same).scores(problem.test), solver.model(plain).scores(problem.test), rtol=1e-9
     )
     doubled = run(solver, kernel, replace(problem, weights=np.full(problem.n, 2.0)))[0]
-    assert solver.measures(doubled).objective > solver.measures(plain).objective
+    losses, before = solver.measures(doubled).objective, solver.measures(plain).objective
+    assert losses < before if solver.name in {"cvm", "fw", "mfw"} else losses > before  # of balls the squared radius
 
 
 def test_kernels_and_classes_a_solver_cannot_use_are_refused(solver, kernel):

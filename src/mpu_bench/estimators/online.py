@@ -73,7 +73,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
 
     #: parameters whose value is searched by passes over all rows
     of_all_rows: ClassVar[tuple[str, ...]] = ()
-    why_no_weights: ClassVar[str] = "it learns from mistakes, which have no losses to weigh"
+    why_no_weights: ClassVar[str] = "it learns row by row, by steps that take all rows alike"
 
     max_iter: int = 1
     shuffle: bool = False
@@ -343,7 +343,6 @@ class BudgetedPegasosClassifier(OnlineClassifier):
     """
 
     solvers: ClassVar = ("bpegasos", "pegasos-multiclass")
-    why_no_weights: ClassVar = "it projects on a ball that holds the optimum of losses without weights alone"
 
     budget: int | None = 100
     _: KW_ONLY

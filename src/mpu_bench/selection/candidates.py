@@ -6,8 +6,9 @@ one that is right most often. Unless accuracy chooses, those that have a place f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import product
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ _LINEAR_CS = (1.0, 0.1, 0.01, 10.0)
 _LAMBDAS = (1e-4, 1e-5, 1e-3)
 _PASSES = 3  # of those that go row by row
 _PAIRS = 512  # of random Fourier features
+_PEERS = {"LinearSVC": "sklearn.svm", "SVC": "sklearn.svm", "SGDClassifier": "sklearn.linear_model"}
 
 
 @dataclass(frozen=True)
@@ -82,28 +84,7 @@ class Candidate:
 
             limits = {"random_state": seed, "max_seconds": seconds}
             return getattr(mpu_bench, self.classifier)(**parameters, **limits)
-        return _PEERS[self.classifier]()(**parameters, random_state=seed)
-
-
-def _linear_svc() -> Any:
-    from sklearn.svm import LinearSVC
-
-    return LinearSVC
-
-
-def _svc() -> Any:
-    from sklearn.svm import SVC
-
-    return SVC
-
-
-def _sgd() -> Any:
-    from sklearn.linear_model import SGDClassifier
-
-    return SGDClassifier
-
-
-_PEERS: dict[str, Callable[[], Any]] = {"LinearSVC": _linear_svc, "SVC": _svc, "SGDClassifier": _sgd}
+        return getattr(import_module(_PEERS[self.classifier]), self.classifier)(**parameters, random_state=seed)
 
 
 def candidates(facts: Facts) -> list[Candidate]:

@@ -168,13 +168,15 @@ class SVMperf(Solver):
 
 def _with_room(arrays: Arrays) -> Arrays:
     """Return the arrays with room for twice as many planes."""
-    old = len(arrays.planes)
-    larger: dict[str, Any] = {}
-    for name in ("planes", "offsets", "gram", "multipliers", "slacks", "idle"):
-        array = getattr(arrays, name)
-        shape = (2 * old, 2 * old) if name == "gram" else (2 * old, *array.shape[1:])
-        larger[name] = grown(array, *shape)
-    return arrays._replace(**larger)
+    capacity = 2 * len(arrays.planes)
+    return arrays._replace(
+        planes=grown(arrays.planes, capacity, arrays.planes.shape[1]),
+        offsets=grown(arrays.offsets, capacity),
+        gram=grown(arrays.gram, capacity, capacity),
+        multipliers=grown(arrays.multipliers, capacity),
+        slacks=grown(arrays.slacks, capacity),
+        idle=grown(arrays.idle, capacity),
+    )
 
 
 @jit

@@ -78,7 +78,7 @@ from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import kernel_diagonal, refuse_overflow
 from mpu_bench.kernels.precision import Precision, centred, is_single_enough, precision_of_rows
 from mpu_bench.solvers.certificates import per_example
-from mpu_bench.solvers.meb.certificate import Weights, of_radius, of_svm
+from mpu_bench.solvers.meb.certificate import of_radius, of_svm
 from mpu_bench.solvers.meb.core_set import (
     CoreSet,
     Examples,
@@ -264,7 +264,9 @@ class BallSolver(Solver):
     def advance(self, state: State, until: Until) -> Status:
         """Take further steps, enlarging the core set where it is full."""
         while state.status is Status.RUNNING and not reached(state.counters, until):
-            status = self._iterate(state, until._replace(presented=min(until.presented, state.check_at)))
+            limits = until._replace(presented=min(until.presented, state.check_at))
+            parts = state.examples, state.core, state.history, state.search, state.ball
+            status = iterate(self.algorithm(), *parts, limits, state.counters)
             if status == MORE_ROOM:
                 state.core = enlarged_core_set(state.core, self.cache_mb)
                 state.history = self._history(state)
@@ -283,11 +285,6 @@ class BallSolver(Solver):
             state.status = Status.DONE
         state.check_at = presented + max(presented // 4, _CHECK_AFTER * -(-n // state.search.sampled))
 
-    def _iterate(self, state: State, until: Until) -> int:
-        held = (state.examples, state.core, state.history, state.search, state.ball)
-        status: int = iterate(self.algorithm(), *held, until, state.counters)
-        return status
-
     @abstractmethod
     def algorithm(self) -> Any:
         """Return the tuple for which `step` is registered."""
@@ -305,8 +302,8 @@ class BallSolver(Solver):
         core = state.core
         support = np.flatnonzero(core.coefficients)
         alphas = core.signs[support] * core.coefficients[support]
-        weights = Weights(state.problem, state.examples.kernel, self.C, core.members[support], alphas)
-        return of_radius(weights) if self.stop is None else of_svm(weights)
+        certify = of_radius if self.stop is None else of_svm
+        return certify(state.problem, state.examples.kernel, self.C, core.members[support], alphas)
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:

@@ -37,16 +37,6 @@ _MULTIPLES = 30  # of f that are tried; Newton's method needs a few
 _FEW = 16  # roundings beside those of a long sum
 
 
-class Weights(NamedTuple):
-    """Weights of some of the examples of a problem."""
-
-    problem: Problem
-    kernel: Kernel
-    C: float
-    members: NDArray[np.uint32]  #: (m,)
-    alphas: NDArray[np.float64]  #: (m,), of any sum
-
-
 class _Bounds(NamedTuple):
     margins: NDArray[np.float64]  #: m_i (n,), from below
     least: float  #: min_i s_i, from below
@@ -54,19 +44,35 @@ class _Bounds(NamedTuple):
     R: float  #: from above
 
 
-def of_radius(weights: Weights) -> Measures:
-    """Bound the squared radius by the farthest of all points."""
-    problem, kernel, C = weights.problem, weights.kernel, per_example(weights.C, weights.problem)
-    bounds, first = _bounds(weights), squared_norms(take(problem.train, np.zeros(1, np.int64)))
-    delta2 = float(kernel_diagonal(kernel, first)[0]) + 1.0 + 1.0 / float(np.max(C))
-    error = kernel.growth(first[0]) * rounding(problem.features + _FEW, max(delta2, 1.0 / float(np.min(C))))
+def of_radius(
+    problem: Problem, kernel: Kernel, C: float, members: NDArray[np.uint32], alphas: NDArray[np.float64]
+) -> Measures:
+    """Bound the squared radius by the farthest of all points.
+
+    Parameters
+    ----------
+    problem : Problem
+    kernel : Kernel
+    C : float
+    members : array of uint32, shape (m,)
+        Examples.
+    alphas : array of float64, shape (m,)
+        Their weights, of any sum.
+    """
+    bounds, every_C = _bounds(problem, kernel, C, members, alphas), per_example(C, problem)
+    first = squared_norms(take(problem.train, np.zeros(1, np.int64)))
+    delta2 = float(kernel_diagonal(kernel, first)[0]) + 1.0 + 1.0 / float(np.max(every_C))
+    largest = max(delta2, 1.0 / float(np.min(every_C)))
+    error = kernel.growth(first[0]) * rounding(problem.features + _FEW, largest)
     return _known(kernel, Measures.certified(delta2 + bounds.R - 2 * bounds.least, delta2 - bounds.R, error))
 
 
-def of_svm(weights: Weights) -> Measures:
-    """Bound the SVM's objective by the losses of all examples."""
-    bounds, C = _bounds(weights), weights.C
-    loss_weights = np.broadcast_to(per_example(1.0, weights.problem), bounds.margins.shape)
+def of_svm(
+    problem: Problem, kernel: Kernel, C: float, members: NDArray[np.uint32], alphas: NDArray[np.float64]
+) -> Measures:
+    """Bound the SVM's objective by the losses of all examples; parameters as of `of_radius`."""
+    bounds = _bounds(problem, kernel, C, members, alphas)
+    loss_weights = np.broadcast_to(per_example(1.0, problem), problem.n)
     objective, multiple = np.inf, 1.0 / bounds.R
     for _ in range(_MULTIPLES):
         losses = np.maximum(0.0, 1.0 - multiple * bounds.margins)
@@ -77,7 +83,7 @@ def of_svm(weights: Weights) -> Measures:
         weighted = loss_weights[losses > 0] * lossy
         multiple = max(C * float(weighted.sum()) / (bounds.squared_norm + C * float(weighted @ lossy)), 0.0)
     error = rounding(len(bounds.margins) + _FEW, objective)
-    return _known(weights.kernel, Measures.certified(objective + error, 1.0 / bounds.R))
+    return _known(kernel, Measures.certified(objective + error, 1.0 / bounds.R))
 
 
 def _known(kernel: Kernel, measures: Measures) -> Measures:
@@ -85,9 +91,10 @@ def _known(kernel: Kernel, measures: Measures) -> Measures:
     return measures if kernel.positive_semidefinite else measures._replace(dual_objective=None, gap=None)
 
 
-def _bounds(weights: Weights) -> _Bounds:
-    problem, kernel, _, members, alphas = weights
-    C = np.broadcast_to(per_example(weights.C, problem), problem.n)[members]
+def _bounds(
+    problem: Problem, kernel: Kernel, C: float, members: NDArray[np.uint32], alphas: NDArray[np.float64]
+) -> _Bounds:
+    its_C = np.broadcast_to(per_example(C, problem), problem.n)[members]
     problem = replace(problem, train=centred(problem.train, kernel, np.float64))
     alphas, signs = alphas / alphas.sum(), problem.signs()
     coefficients = np.zeros(problem.n)
@@ -95,7 +102,7 @@ def _bounds(weights: Weights) -> _Bounds:
     scores, wrong = responses_of(problem, kernel, coefficients)
     margins = signs * (scores + coefficients.sum())
     responses = margins.copy()
-    responses[members] += alphas / C
+    responses[members] += alphas / its_C
     wrong = wrong + rounding(len(members), 1.0) + rounding(_FEW, 1.0) * (np.abs(scores) + 1.0)
     of_sums = float(alphas @ wrong[members]) + rounding(len(members), float(alphas @ np.abs(responses[members])))
     of_norm = of_sums + rounding(len(members), float(alphas @ np.abs(margins[members])))

@@ -81,9 +81,7 @@ from mpu_bench.solvers.mpu.responses import (
     LinearResponses,
     Responses,
     anew,
-    features_of,
     hinge_sum_and_min,
-    inner_products_per_response,
     model_of,
     prefetch_response,
     response,
@@ -221,8 +219,7 @@ class ThresholdPerceptron(Solver):
         if not state.progress[0].no_margin:
             return ""
         responses = state.responses
-        features = features_of(responses)
-        if cause := obvious_cause(responses.rows, responses.signs, state.squared_norms, features):
+        if cause := obvious_cause(responses.rows, responses.signs, state.squared_norms, responses.features):
             return f"the data are not separable: {cause}"
         largest = _largest_margin(state)
         return (
@@ -387,7 +384,7 @@ def _present(state, until):
     progress.changes += steps
     progress.gap, progress.dual, progress.smallest = gap, dual, smallest
     counters[PRESENTED] += last - first
-    counters[INNER_PRODUCTS] += (last - first) * inner_products_per_response(responses)
+    counters[INNER_PRODUCTS] += (last - first) * responses.products
     counters[STEPS] += steps
     counters[UPDATES] += np.int64(updates)
 
@@ -464,7 +461,7 @@ def _margin_holds(state, norm, total):
 @jit
 def _survey(state):
     """Evaluate the losses and the smallest response over all examples, counted."""
-    state.counters[INNER_PRODUCTS] += len(state.multiplicities) * inner_products_per_response(state.responses)
+    state.counters[INNER_PRODUCTS] += len(state.multiplicities) * state.responses.products
     return hinge_sum_and_min(state.responses, state.thresholds.b, state.weights)
 
 

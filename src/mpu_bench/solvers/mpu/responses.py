@@ -35,6 +35,8 @@ class LinearResponses(NamedTuple):
     rows: Rows
     signs: NDArray[np.float64]  #: y (n,)
     a: NDArray[np.float64]  #: (d,)
+    features: int
+    products: int = 1  #: that a response takes
 
 
 class KernelResponses(NamedTuple):
@@ -45,6 +47,7 @@ class KernelResponses(NamedTuple):
     gram: Gram  #: in double precision
     p: NDArray[np.float64]  #: (n,)
     features: int
+    products: int = 0
 
 
 Responses = LinearResponses | KernelResponses
@@ -60,7 +63,7 @@ def responses_to_zero(problem: Problem, kernel: Kernel) -> tuple[Responses, NDAr
     """
     norms = finite_squared_norms(problem)
     if isinstance(kernel, Linear):
-        return LinearResponses(problem.train, problem.signs(), new_weights(problem.features)), norms
+        return LinearResponses(problem.train, problem.signs(), new_weights(problem.features), problem.features), norms
     diagonal = kernel_diagonal(kernel, norms)
     wrong = ~np.isfinite(diagonal) | (diagonal < 0.0)
     if wrong.any():
@@ -122,21 +125,6 @@ def _(responses, i):
     prefetch(responses.p, i)
 
 
-@jit_dispatch
-def inner_products_per_response(responses):
-    """Return how many inner products a response costs, 0 or 1."""
-
-
-@inner_products_per_response.register(LinearResponses)
-def _(_responses):
-    return 1
-
-
-@inner_products_per_response.register(KernelResponses)
-def _(_responses):
-    return 0
-
-
 @jit_dispatch(allocates=True)
 def squared_norm_of_a(responses, multiplicities):
     """Compute ``||a||^2``, with a kernel as ``sum_i I_i p_i``, (18)."""
@@ -184,8 +172,3 @@ def model_of(responses: Responses, multiplicities: NDArray[np.float64], b: float
         return LinearModel(responses.a[np.newaxis] / b)
     coefficients = responses.signs * multiplicities / b
     return KernelModel.of_support(responses.rows, coefficients, responses.gram.kernel, responses.features)
-
-
-def features_of(responses: Responses) -> int:
-    """Return the number of features, d."""
-    return len(responses.a) if isinstance(responses, LinearResponses) else responses.features
