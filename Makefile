@@ -49,6 +49,7 @@ bench: setup  ## seconds as ratios to a peer, into results/bench.csv; some minut
 	$(BIN)/python scripts/bench/meb.py
 	$(BIN)/python scripts/bench/growth.py
 	$(BIN)/python scripts/bench/estimators.py
+	$(BIN)/python scripts/bench/compile.py
 	$(BIN)/python -W ignore scripts/bench/cluster.py
 
 docs: setup  ## the documentation as a site that opens from disk: build/docs/index.html
