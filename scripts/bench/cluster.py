@@ -78,7 +78,9 @@ def execute(client: Client, runs: int, seconds: float, place: Path) -> tuple[flo
     with ClusterPool(client, make=make, about=about) as pool:
         pool.prepare("checkerboard", {"rows": 100, "test_rows": 50}, home, experiment.limits, listener.progress)
         wall, processor = time.perf_counter(), time.process_time()
-        assert runner.execute(experiment, planned, planned, home, place / str(runs), pool, listener)
+        assert runner.execute(
+            experiment, planned, planned, home=home, folder=place / str(runs), pool=pool, listener=listener
+        )
         return time.perf_counter() - wall, time.process_time() - processor, memory
 
 

@@ -246,7 +246,9 @@ def _checked(file: Document, content: File, known: Collection[str], plugins: tup
     entries = [file["solvers"][position] for position in range(len(content.solvers))]
     check_seeds(content.seed, max([repeats, *more.values()]), file["seed"])
     size = PlanSize((dataset.label for dataset in datasets), repeats, more)
-    choices = tuple(choice for entry in entries for choice in solvers_of(entry, content, labels, known, size))
+    choices = tuple(
+        choice for entry in entries for choice in solvers_of(entry, content, labels=labels, known=known, size=size)
+    )
     check_classes(datasets, choices, file["solvers"])
     check_seconds_of(content.stop, labels, choices, file["stop"]["seconds_of"])
     _check_choices(content, choices, file)

@@ -74,9 +74,14 @@ class Estimate(NamedTuple):
         known = [each.seconds for each in runs if each.seconds is not None]
         reported = [each.reported for each in runs if each.reported is not None]
         return cls(
-            sum(known), len(runs), len(runs) - len(known), sum(each.overhead for each in runs),
-            max((each.memory_mb or 0.0 for each in runs), default=0.0), sum(reported), len(reported),
-        )  # fmt: skip
+            sum(known),
+            len(runs),
+            unknown=len(runs) - len(known),
+            overhead=sum(each.overhead for each in runs),
+            memory_mb=max((each.memory_mb or 0.0 for each in runs), default=0.0),
+            reported=sum(reported),
+            reported_runs=len(reported),
+        )
 
 
 class Estimates:

@@ -28,7 +28,7 @@ def plan(experiment: Experiment) -> list[Run]:
     for dataset in experiment.datasets:
         chosen = [replace(each, only_for=None) for each in experiment.solvers if each.only_for in (None, dataset.label)]
         own = [
-            Run(experiment.name, dataset, solver, settings, seed)
+            Run(experiment.name, dataset, solver=solver, settings=settings, seed=seed)
             for solver, settings in [(each, _settings(experiment, each)) for each in chosen]
             for seed in experiment.seeds_on.get(dataset.label, experiment.seeds)
         ]

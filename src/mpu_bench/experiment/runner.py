@@ -79,6 +79,7 @@ def execute(
     experiment: Experiment,
     runs: Sequence[Run],
     chosen: Sequence[Run],
+    *,
     home: DataHome,
     folder: Path,
     pool: Pool,
@@ -126,7 +127,9 @@ def execute(
         check_config(experiment, store)
         if store.is_bare():
             pool.get_ready()  # while the runs are planned
-        prepared = prepare_data(runs, chosen, home, pool, experiment.limits, listener.progress)
+        prepared = prepare_data(
+            runs, chosen, home=home, pool=pool, limits=experiment.limits, progress=listener.progress
+        )
         sources = Sources(runs)
         planned = [keep_unavailable(each, sources, store) for each in prepared]
         marks = marks_of(experiment, runs)
@@ -149,11 +152,21 @@ def execute(
         if missing:
             pool.get_ready()  # while the machine is described
             codes = {each.code: each.run for each in missing if each.is_settled(needs)}
-            machine_code.compile_ahead(codes, home, experiment.limits, pool, listener.progress)
+            machine_code.compile_ahead(codes, home, limits=experiment.limits, pool=pool, progress=listener.progress)
             groups = _groups(experiment, planned, done, store)
             matrices = folder.absolute() / shared_matrix.FOLDER
             shared_matrix.remove(matrices)  # of a session that was killed
-            session = _Session(experiment, home, store, pool, listener, needs, model_files, groups, matrices)
+            session = _Session(
+                experiment,
+                home,
+                store=store,
+                pool=pool,
+                listener=listener,
+                needs=needs,
+                model_files=model_files,
+                groups=groups,
+                matrices=matrices,
+            )
             try:
                 session.make(missing)
             finally:
@@ -279,19 +292,31 @@ class _Session:
         optimum = results.get("optimum", Record())
         group = self.groups.get(planned.run_id, _Group())
         task = Task(
-            planned.run_id, run, self.home, self.experiment.limits, optimum.dual_objective,
-            optimum.gap or 0.0, self._fastest_probe,
-            self.model_files.get(planned.run_id), (planned.description and planned.description.fingerprint) or "",
-            group.name, group.host, self.matrices if self.experiment.kernel_matrix == "shared" else None,
-            planned.code,
-        )  # fmt: skip
+            planned.run_id,
+            run,
+            home=self.home,
+            limits=self.experiment.limits,
+            optimum=optimum.dual_objective,
+            optimum_gap=optimum.gap or 0.0,
+            fastest_probe=self._fastest_probe,
+            model_file=self.model_files.get(planned.run_id),
+            fingerprint=(planned.description and planned.description.fingerprint) or "",
+            group=group.name,
+            host=group.host,
+            matrices=self.matrices if self.experiment.kernel_matrix == "shared" else None,
+            code=planned.code,
+        )
         fault = tuned.fault or _missing_result(planned.run, rows, results)
         made_from = self.store.made_from(self.needs[planned.run_id])
         if known := self._known_outcome(planned, fault, task):
             self._started[planned.run_id] = _Started(planned, made_from)
             return known
         self._started[planned.run_id] = _Started(
-            planned, made_from, tuned.columns, [*tuned.notes, *notes], [*_lacking(rows, results), *tuned.notes]
+            planned,
+            made_from,
+            columns=tuned.columns,
+            notes=[*tuned.notes, *notes],
+            lacking=[*_lacking(rows, results), *tuned.notes],
         )
         self.pool.submit(task)
         return None
