@@ -19,7 +19,7 @@ import pytest
 
 import mpu_bench
 from mpu_bench.errors import ConfigError, StoreError
-from mpu_bench.experiment.chosen import ChosenRuns
+from mpu_bench.experiment.runner import ChosenRuns
 from mpu_bench.report import page
 from mpu_bench.results.store import Store
 

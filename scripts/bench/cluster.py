@@ -72,7 +72,7 @@ def execute(client: Client, runs: int, seconds: float, place: Path) -> tuple[flo
         encoding="utf-8",
     )
     experiment = read_config(path)
-    planned, memory, this = plan.plan(experiment)[:runs], [], psutil.Process()
+    planned, memory, this = plan.Plan(plan.plan(experiment)[:runs]), [], psutil.Process()
     listener = runner.Listener(finished=lambda _run, _record: memory.append(this.memory_info().rss))
     home = DataHome(place / "data", offline=True)
     with ClusterPool(client, make=make, about=about) as pool:

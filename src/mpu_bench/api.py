@@ -18,11 +18,10 @@ from mpu_bench.display import html, table
 from mpu_bench.display.live import Display
 from mpu_bench.display.terminal import Terminal, say, terminal
 from mpu_bench.errors import ClusterError, ConfigError, StoreError
-from mpu_bench.experiment import chosen
 from mpu_bench.experiment.options import ReproduceOptions, RunOptions, keywords
 from mpu_bench.experiment.outlook import Outlook
 from mpu_bench.experiment.reproduce import experiments as experiments_of
-from mpu_bench.experiment.runner import Listener
+from mpu_bench.experiment.runner import Listener, choose, opened
 from mpu_bench.files import is_folder
 from mpu_bench.report import csv_files, figures, frames, reproduction
 from mpu_bench.report.overview import overview_rows
@@ -177,7 +176,7 @@ def run(config: Config | str, options: RunOptions) -> Results:
     """
     tell = say if options.progress else _say_nothing
     solvers.forget_plugins()
-    with chosen.opened(_config(config), options, tell) as (runs, pool), _listener(options.progress) as listener:
+    with opened(_config(config), options, tell) as (runs, pool), _listener(options.progress) as listener:
         try:
             runs.make(pool, listener, tell)
         except (KeyboardInterrupt, ClusterError):
@@ -210,7 +209,7 @@ def plan(config: Config | str, options: RunOptions) -> Outlook:
         If the results folder cannot be used.
     """
     solvers.forget_plugins()
-    return Outlook.of(chosen.choose(_config(config), options, say if options.progress else _say_nothing))
+    return Outlook.of(choose(_config(config), options, say if options.progress else _say_nothing))
 
 
 class Reproduction(NamedTuple):
@@ -251,9 +250,9 @@ def reproduce(papers: str | Sequence[str], options: ReproduceOptions) -> Reprodu
     named = [papers] if isinstance(papers, str) else list(papers)
     experiments, failures = experiments_of(named, options.profile, tell)
     failures += reproduction.make(experiments, options, lambda: _listener(options.progress), tell)
-    made = reproduction.write(experiments, options)
-    verdicts = pd.DataFrame(overview_rows(made.tables))
-    return Reproduction({folder.name: Results(folder) for folder in made.folders}, verdicts, failures)
+    tables, folders = reproduction.write(experiments, options)
+    verdicts = pd.DataFrame(overview_rows(tables))
+    return Reproduction({folder.name: Results(folder) for folder in folders}, verdicts, failures)
 
 
 def _config(given: Config | str) -> Config:

@@ -40,7 +40,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("copy")
     experiment = copied(place) / "experiment"
     add(experiment / "options.py", "    force: bool = option(", KEY + FLAG)
-    add(experiment / "chosen.py", "        return runner.execute(", OBEYED)
+    add(experiment / "runner.py", "        return execute(", OBEYED)
     (place / "toys.yaml").write_text(CONFIG, encoding="utf-8")
     return place
 

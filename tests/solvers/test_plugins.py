@@ -314,7 +314,7 @@ def test_runs_of_the_projects_own_solvers_know_of_no_plugin(read, tmp_path: Path
     plugins = {(run.solver.name, run.settings.plugins) for run in runs}
     assert plugins == {("dcd", ()), ("own", (tmp_path / "own.py",)), ("optimum", ())}
     (own,) = [run for run in runs if run.solver.name == "own" and run.solver.tuning is None]
-    assert plan.Sources(runs).of(own)["seconds"].solver.name == "dcd"
+    assert plan.Plan(runs).needed(own)["seconds"].solver.name == "dcd"
 
 
 def test_code_that_was_changed_since_the_config_was_read_is_not_run(read, marking: str, tmp_path: Path) -> None:

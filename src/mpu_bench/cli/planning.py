@@ -11,19 +11,15 @@ from mpu_bench.data.download.address import shown
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.display.overall import number_of_runs
 from mpu_bench.display.terminal import Terminal, reason
-from mpu_bench.experiment.chosen import ChosenRuns
 from mpu_bench.experiment.estimates import Estimate
 from mpu_bench.experiment.options import ReproduceOptions
 from mpu_bench.experiment.outlook import HAS_RESULT, UNAVAILABLE, Outlook
 from mpu_bench.experiment.run import Names
+from mpu_bench.experiment.runner import ChosenRuns
 from mpu_bench.texts import duration
 
 _HUNDREDTH_OF_AN_HOUR = 36.0  # seconds
 _LONGEST_REASON = 40  # letters; more of it stands in the results
-
-
-def _shortened(why: str) -> str:
-    return why if len(why) <= _LONGEST_REASON else f"{why[:_LONGEST_REASON]}..."
 
 
 def _state(outlook: Outlook, place: int) -> str:
@@ -38,7 +34,9 @@ def _unavailable(outlook: Outlook) -> str:
     """Return how many runs lack data that cannot be had here, of which datasets and why."""
     labels: dict[str, dict[str, None]] = {}
     for place, why in outlook.obstacles.items():
-        labels.setdefault(_shortened(why), {})[outlook.runs[place].run.dataset.label] = None
+        labels.setdefault(why if len(why) <= _LONGEST_REASON else f"{why[:_LONGEST_REASON]}...", {})[
+            outlook.runs[place].run.dataset.label
+        ] = None
     brief = [f"{', '.join(known)}: {why}" for why, known in labels.items()]
     return f"{len(outlook.obstacles)} ({'; '.join(brief)})" if brief else ""
 

@@ -35,7 +35,7 @@ def reproduce(
     from mpu_bench.display.live import Display
     from mpu_bench.errors import ClusterError
     from mpu_bench.experiment import reproduce
-    from mpu_bench.report import reproduction
+    from mpu_bench.report import overview, reproduction
 
     experiments, failures = reproduce.experiments(papers or [], options.profile, say)
     if dry_run:
@@ -56,11 +56,11 @@ def reproduce(
     except ClusterError as fault:
         say(str(fault))
         code = BAD_INPUT
-    made = reproduction.write(experiments, options)
-    verdicts.print_overview(made.tables, console())
+    tables, folders = reproduction.write(experiments, options)
+    verdicts.print_overview(tables, console())
     for failure in failures:
         say(f"failed: {failure}")
-    say(f"written: {made.overview} and the tables beside it")
-    if made.page is not None:
-        say(f"written: {made.page}")
+    say(f"written: {options.tables / overview.OVERVIEW[0]} and the tables beside it")
+    if folders:
+        say(f"written: {options.folder / 'page' / 'index.html'}")
     raise typer.Exit(code or (FAILED if failures else 0))

@@ -13,9 +13,8 @@ from mpu_bench.cli.options import FAILED, HELD, INTERRUPTED, Plain, complete_con
 from mpu_bench.experiment.options import RunOptions
 
 if TYPE_CHECKING:
-    from mpu_bench.experiment.chosen import ChosenRuns
     from mpu_bench.experiment.pool import Pool
-    from mpu_bench.experiment.runner import Listener
+    from mpu_bench.experiment.runner import ChosenRuns, Listener
 
 
 @takes(RunOptions)
@@ -43,14 +42,14 @@ def run(
     Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130 or 143, interrupted.
     """
     pool = _debugging(options) if debugger else None
-    from mpu_bench.experiment import chosen
+    from mpu_bench.experiment import runner
 
     if dry_run:
         from mpu_bench.cli import planning
 
-        planning.print_plan(chosen.choose(config, options, say), console())
+        planning.print_plan(runner.choose(config, options, say), console())
         return
-    with chosen.opened(config, options, say, pool) as (runs, opened):
+    with runner.opened(config, options, say, pool) as (runs, opened):
         code = _execute(lambda listener: runs.make(opened, listener, say), runs, table=not (debugger or plain))
     raise typer.Exit(code)
 

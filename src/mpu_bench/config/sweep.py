@@ -29,6 +29,7 @@ from mpu_bench.yaml_text import shown
 _PER_DATASET, _OTHERWISE = "per-dataset", "otherwise"
 _FILE = "file"  # of a dataset that is a file of the user's own
 _KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
+_TUNE_KEYS = ", ".join(field.alias or name for name, field in Tune.model_fields.items())
 _SURE_ENDS = {"passes", "seconds"}  # of the rules of stop: those that every run comes to
 
 
@@ -255,13 +256,12 @@ def _grid(node: Node) -> TuningGrid:
     if not isinstance(nested, Mapping):
         raise node["kernel"].error("must be written kernel.gamma: [0.1, 1]")
     entry |= {f"{_KERNEL_PREFIX}{name}": values for name, values in nested.items()}
-    words = [field.alias or name for name, field in Tune.model_fields.items()]
-    how = node.holding({name: value for name, value in entry.items() if name in words}).validated(Tune)
-    tried = {name: value for name, value in entry.items() if name not in words}
+    how: Tune = node.holding(entry).validated(Tune)
+    tried = dict(how.model_extra or {})
     for name, values in tried.items():
         if not isinstance(values, list) or not values:
             raise node[name].error(
-                f"must be a list of values to try, not {shown(values)} (the other keys of tune: {', '.join(words)})"
+                f"must be a list of values to try, not {shown(values)} (the other keys of tune: {_TUNE_KEYS})"
             )
     if not tried:
         raise node.error("names no parameter to try values of, such as C: [1, 10, 100]")

@@ -25,7 +25,7 @@ _WARM_UP_ROWS = 12  # of each class
 
 
 def with_results_of_others(run: Run, results: Mapping[str, Record]) -> tuple[Run, list[str]]:
-    """Return a run with what it takes from the results of its `plan.Sources`, and a note on each.
+    """Return a run with what it takes from the results of those that it needs, and a note on each.
 
     Parameters
     ----------

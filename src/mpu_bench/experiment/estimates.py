@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from mpu_bench.config.choices import Experiment
 from mpu_bench.data.cards import catalog
 from mpu_bench.errors import UserError
-from mpu_bench.experiment.facts import marks_of
+from mpu_bench.experiment.plan import Plan, marks_of
 from mpu_bench.experiment.run import Run
 from mpu_bench.files import read_csv
 from mpu_bench.quantities import Record
@@ -90,13 +90,12 @@ class Estimates:
     Parameters
     ----------
     experiment : Experiment
-    plan : sequence of Run
-        All its runs.
+    plan : Plan
     records : iterable of Record
         Those of its results folder, whatever became of them.
     """
 
-    def __init__(self, experiment: Experiment, plan: Sequence[Run], records: Records = ()) -> None:
+    def __init__(self, experiment: Experiment, plan: Plan, records: Records = ()) -> None:
         self._own: dict[tuple[Any, ...], list[tuple[Size, Record]]] = {}
         for record in records:
             if _has_seconds(record):

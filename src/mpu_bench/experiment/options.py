@@ -168,8 +168,10 @@ class RunOptions(Options):
 
     def __post_init__(self) -> None:
         """Write what may be a mapping as the command line has it: ``KEY=VALUE``."""
+        from mpu_bench.document import as_in_file
+
         super().__post_init__()
-        object.__setattr__(self, "settings", _pairs("settings", self.settings, _as_yaml))
+        object.__setattr__(self, "settings", _pairs("settings", self.settings, lambda one: json.dumps(as_in_file(one))))
         object.__setattr__(self, "only", _pairs("only", self.only, _one_of))
 
 
@@ -188,6 +190,11 @@ class ReproduceOptions(Options):
 
         super().__post_init__()
         bytes_of(self.data_limit, "--data-limit")
+
+    @property
+    def tables(self) -> Path:
+        """The folder of the tables."""
+        return Path(self.out or self.folder / "tables")
 
     @property
     def home(self) -> DataHome:
@@ -235,12 +242,6 @@ def _pairs(keyword: str, given: Mapping[str, Any] | Sequence[str] | None, text: 
         return [f"{key}={text(value)}" for key, value in given.items()]
     except (TypeError, ValueError) as fault:
         raise ConfigError(f"{keyword}: holds what no YAML file can: {fault}") from None
-
-
-def _as_yaml(value: Any) -> str:
-    from mpu_bench.document import as_in_file
-
-    return json.dumps(as_in_file(value))
 
 
 def _one_of(value: Any) -> str:

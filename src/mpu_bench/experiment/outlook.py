@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
-from mpu_bench.config.choices import Experiment
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.fetch import obstacle
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.experiment import planned as planned_runs
-from mpu_bench.experiment.chosen import ChosenRuns
 from mpu_bench.experiment.estimates import Estimate, Estimates, Expected
 from mpu_bench.experiment.facts import check_config
 from mpu_bench.experiment.planned import PlannedRun
+from mpu_bench.experiment.runner import ChosenRuns
 from mpu_bench.files import is_file
 from mpu_bench.quantities import Record
 from mpu_bench.results.store import FILE, Store, refuse_kept
@@ -55,7 +53,7 @@ class Outlook:
         """Look at the chosen runs of an experiment, at its data and at its results folder; nothing is written."""
         home = chosen.options.home
         every = planned_runs.inspect(chosen.plan, home)
-        records, finished = _results(chosen.experiment, chosen.folder, every)
+        records, finished = _results(chosen, every)
         finished = set() if chosen.options.force else finished
         selected = set(map(id, chosen.runs))
         planned = [each for each in every if id(each.run) in selected]
@@ -92,14 +90,14 @@ class Outlook:
         return {file.name: file for each in described if each is not None for file in each.missing}
 
 
-def _results(experiment: Experiment, folder: Path, planned: Sequence[PlannedRun]) -> tuple[list[Record], set[str]]:
+def _results(chosen: ChosenRuns, planned: Sequence[PlannedRun]) -> tuple[list[Record], set[str]]:
     """Return the rows that there are, and the keys of the planned runs whose result holds; refuse what a run would."""
-    refuse_kept(folder)
-    if not is_file(folder / FILE):
+    refuse_kept(chosen.folder)
+    if not is_file(chosen.folder / FILE):
         return [], set()
-    with Store(folder) as store:
-        check_config(experiment, store)
-        return store.records(earlier=True), store.finished(planned_runs.needs_of(planned))
+    with Store(chosen.folder) as store:
+        check_config(chosen.experiment, store)
+        return store.records(earlier=True), store.finished(planned_runs.needs_of(planned, chosen.plan))
 
 
 def _obstacles(planned: Sequence[PlannedRun], finished: set[str], home: DataHome) -> dict[int, str]:

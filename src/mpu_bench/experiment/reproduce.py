@@ -18,13 +18,13 @@ from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
 from mpu_bench.errors import ClusterError, ConfigError, UserError, nearest
 from mpu_bench.experiment import plan, runner
-from mpu_bench.experiment.chosen import ChosenRuns, announcing
 from mpu_bench.experiment.estimates import Estimate, Estimates
 from mpu_bench.experiment.options import Options, ReproduceOptions, RunOptions, Say
 from mpu_bench.experiment.outlook import Outlook
+from mpu_bench.experiment.plan import Plan
 from mpu_bench.experiment.pool import Pool
 from mpu_bench.experiment.run import Run
-from mpu_bench.experiment.runner import Listener
+from mpu_bench.experiment.runner import ChosenRuns, Listener, announcing
 from mpu_bench.resources import config_names
 
 
@@ -36,7 +36,7 @@ class Step:
     """
 
     experiment: Experiment
-    runs: Sequence[Run]
+    runs: Plan
     chosen: Sequence[Run]
     products: float
     estimate: Estimate

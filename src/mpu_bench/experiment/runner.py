@@ -1,25 +1,33 @@
-"""An experiment from its plan to its store: what is there is kept, what is missing is run."""
+"""An experiment from its plan to its store: what is there is kept, what is missing is run.
+
+`ChosenRuns` are the runs that are to be made now, whoever asks for them: a command or a program.
+"""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from mpu_bench import files
 from mpu_bench.config.choices import Experiment
+from mpu_bench.config.read import Config, read_config
+from mpu_bench.config.schema import File
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.errors import StoreError
-from mpu_bench.experiment import environment, machine_code, shared_matrix
+from mpu_bench.experiment import disturbance, environment, machine_code, plan, shared_matrix
 from mpu_bench.experiment.bind import with_results_of_others
 from mpu_bench.experiment.estimates import Estimates
-from mpu_bench.experiment.facts import check_config, facts_of, marks_of
+from mpu_bench.experiment.facts import check_config, facts_of
 from mpu_bench.experiment.messages import News, Task
 from mpu_bench.experiment.optima import OptimaCache
-from mpu_bench.experiment.plan import OPTIMUM_SOLVERS, Sources
+from mpu_bench.experiment.options import RunOptions, Say
+from mpu_bench.experiment.plan import OPTIMUM_SOLVERS, Plan, marks_of
 from mpu_bench.experiment.planned import (
     INDISPENSABLE,
     PlannedRun,
@@ -77,7 +85,7 @@ class Listener:
 
 def execute(
     experiment: Experiment,
-    runs: Sequence[Run],
+    runs: Plan,
     chosen: Sequence[Run],
     *,
     home: DataHome,
@@ -92,8 +100,8 @@ def execute(
     Parameters
     ----------
     experiment : Experiment
-    runs : sequence of Run
-        The whole plan: what the tables are made of.
+    runs : Plan
+        All: what the tables are made of.
     chosen : sequence of Run
         Those of it to make now; what they need of others is made as well.
     home : DataHome
@@ -130,15 +138,14 @@ def execute(
         prepared = prepare_data(
             runs, chosen, home=home, pool=pool, limits=experiment.limits, progress=listener.progress
         )
-        sources = Sources(runs)
-        planned = [keep_unavailable(each, sources, store) for each in prepared]
+        planned = [keep_unavailable(each, runs, store) for each in prepared]
         marks = marks_of(experiment, runs)
         pairs = {each.run.dataset.label: each.description.pairs for each in planned if each.description}
         store.save_plan(
             [replace(each.record(), **mark._asdict()) for each, mark in zip(planned, marks, strict=True)],
             facts_of(experiment, folder) | {"pairs": pairs},
         )
-        needs = needs_of(planned)
+        needs = needs_of(planned, runs)
         selected = set(map(id, chosen))
         wanted = with_needed((each.run_id for each in planned if id(each.run) in selected), needs)
         done = set() if force else store.finished(needs)
@@ -365,3 +372,101 @@ def _missing_result(run: Run, rows: Mapping[str, Record], results: Mapping[str, 
     kinds = (*INDISPENSABLE, *(["optimum"] if run.settings.stop.suboptimality is not None else []))
     missing = [kind for kind in kinds if kind in rows and kind not in results]
     return f"needs {_TAKEN[missing[0]]} of {rows[missing[0]].solver}, which failed" if missing else ""
+
+
+@dataclass(frozen=True)
+class ChosenRuns:
+    """An experiment, its whole plan, those runs of it that are to be made, and how.
+
+    ``load`` is that of the machine before there were workers, as `disturbance.load_of_others` returns it.
+    """
+
+    experiment: Experiment
+    plan: Plan
+    runs: Sequence[Run]
+    options: RunOptions
+    load: float = math.nan
+
+    @property
+    def folder(self) -> Path:
+        """Where the results go."""
+        return self.options.folder / self.experiment.name
+
+    @property
+    def places(self) -> Collection[int] | None:
+        """The places of the runs in the plan; None where they are the whole plan."""
+        if len(self.runs) == len(self.plan):
+            return None
+        chosen = set(map(id, self.runs))
+        return {place for place, run in enumerate(self.plan) if id(run) in chosen}
+
+    def make(self, pool: Pool, listener: Listener, say: Say) -> bool:
+        """Make the runs that have no result yet; return whether every one has a result that holds.
+
+        ``say`` is told why seconds may not be compared.
+        """
+        threads, jobs = self.experiment.threads, self.options.jobs
+        pool.use_threads(threads)
+        if busy := disturbance.warning(self.load, jobs * threads):
+            say(busy)
+        if jobs > 1:
+            say(f"{jobs} runs at once share this machine: do not compare their seconds with those of single runs")
+        return execute(
+            self.experiment, self.plan, self.runs, home=self.options.home, folder=self.folder, pool=pool,
+            listener=listener, force=self.options.force, save_models=self.options.save_models,
+        )  # fmt: skip
+
+
+def announcing(say: Say) -> Callable[[Sequence[Path]], None]:
+    """Return what `read_config` is to do before it runs any plugin: ``say`` that plugins are code."""
+
+    def announce(files: Sequence[Path]) -> None:
+        named = ", ".join(dict.fromkeys(map(str, files)))
+        say(f"this config names plugins, which are code that runs with your rights: {named}")
+
+    return announce
+
+
+def choose(config: Config, options: RunOptions, say: Say, load: float = math.nan) -> ChosenRuns:
+    """Read a config and choose runs of it.
+
+    Parameters
+    ----------
+    config : Path or mapping
+        As `read_config` takes it.
+    options : RunOptions
+    say : function
+        Is told which plugins are run.
+    load : float
+        See `ChosenRuns`.
+
+    Raises
+    ------
+    ConfigError
+    """
+    keys = {name: value for name, value in vars(options).items() if name in File.model_fields}
+    experiment = read_config(
+        config, profile=options.profile, settings=list(options.settings), announce=announcing(say), **keys
+    )
+    runs = plan.plan(experiment)
+    return ChosenRuns(
+        experiment, runs, runs=plan.only(runs, list(options.only)) if options.only else runs, options=options, load=load
+    )
+
+
+@contextmanager
+def opened(
+    config: Config, options: RunOptions, say: Say, pool: Pool | None = None
+) -> Iterator[tuple[ChosenRuns, Pool]]:
+    """Return the chosen runs of a config and what makes them, for as long as the context lasts.
+
+    Parameters
+    ----------
+    config, options, say
+        As `choose` takes them.
+    pool : Pool or None
+        By default what the options name.
+    """
+    load = disturbance.load_of_others() if options.machines is None else math.nan  # while there are no workers yet
+    with pool or options.pool(say, options.threads or 1) as made:
+        yield choose(config, options, say, load), made

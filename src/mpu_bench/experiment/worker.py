@@ -201,7 +201,7 @@ class RunExecutor:
         from mpu_bench.data.prepare.load import load_problem
         from mpu_bench.errors import DataError
         from mpu_bench.experiment import bind
-        from mpu_bench.experiment.holdout import holdout
+        from mpu_bench.experiment.tuning import holdout
 
         self.send(Phase("loading"))
         dataset = task.run.dataset

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from mpu_bench.config.choices import Experiment
@@ -22,28 +22,6 @@ from mpu_bench.verdict import comparison
 from mpu_bench.verdict.points import Evidence
 
 _NO_FAILURE = ("unavailable", "skipped")
-
-
-@dataclass(frozen=True)
-class Reproduced:
-    """What there is of a reproduction.
-
-    Attributes
-    ----------
-    tables : sequence of PaperTable
-        The published tables, each number with its verdict.
-    folders : sequence of Path
-        The results folders that there are.
-    overview : Path
-        The file with all verdicts, beside which stands one for each table.
-    page : Path or None
-        The first of the pages; None where there are no results.
-    """
-
-    tables: Sequence[overview.PaperTable]
-    folders: Sequence[Path]
-    overview: Path
-    page: Path | None
 
 
 def make(
@@ -98,8 +76,16 @@ def _failed(step: Step, results: ResultsFolder) -> list[str]:
     ]
 
 
-def write(experiments: Sequence[Experiment], options: ReproduceOptions) -> Reproduced:
-    """Set what there is of the experiments, run or not, beside the published tables, and write tables and pages."""
+def write(experiments: Sequence[Experiment], options: ReproduceOptions) -> tuple[list[overview.PaperTable], list[Path]]:
+    """Set what there is of the experiments, run or not, beside the published tables, and write tables and pages.
+
+    Returns
+    -------
+    list of PaperTable
+        The published tables, each number with its verdict.
+    list of Path
+        The results folders that there are.
+    """
     judged, folders = [], []
     for experiment in experiments:
         folder = options.folder / experiment.name
@@ -110,7 +96,8 @@ def write(experiments: Sequence[Experiment], options: ReproduceOptions) -> Repro
             cells = comparison.compare([], Evidence(), experiment.judging)
             config = Path(experiment.source).stem
             judged.append(overview.ExperimentCells(experiment.paper or "", experiment.name, cells, config))
-    tables, out = overview.by_table(judged), Path(options.out or options.folder / "tables")
-    overview.write(tables, out)
-    first = page.write(folders, options.folder / "page") if folders else None
-    return Reproduced(tables, folders, out / overview.OVERVIEW[0], first)
+    tables = overview.by_table(judged)
+    overview.write(tables, options.tables)
+    if folders:
+        page.write(folders, options.folder / "page")
+    return tables, folders
