@@ -110,16 +110,6 @@ class Estimates:
         self._is_named = is_shipped and all(each in _CHANGING_NOTHING for each in options) and not experiment.given
         self._tables = experiment.judging.published
 
-    def seconds(self, runs: Sequence[Run]) -> list[float | None]:
-        """Return the training seconds that each run will take, None where nothing is known.
-
-        Parameters
-        ----------
-        runs : sequence of Run
-            Of the plan.
-        """
-        return [each.seconds for each in self.expected(runs)]
-
     def expected(self, runs: Sequence[Run]) -> list[Expected]:
         """Return what each run will take.
 

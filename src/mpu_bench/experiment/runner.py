@@ -154,8 +154,8 @@ def execute(
             listener.progress.note(f"made again, because they have a result and no saved model: {len(again)} runs")
         missing = filter_already_run(planned, wanted, done - again)
         todo = [each.run for each in missing]
-        seconds = Estimates(experiment, runs, store.records(earlier=True)).seconds(todo) if missing else []
-        listener.planned(Todo(runs, todo, len(wanted) - len(missing), seconds))
+        expected = Estimates(experiment, runs, store.records(earlier=True)).expected(todo) if missing else []
+        listener.planned(Todo(runs, todo, len(wanted) - len(missing), [each.seconds for each in expected]))
         if missing:
             pool.get_ready()  # while the machine is described
             codes = {each.code: each.run for each in missing if each.is_settled(needs)}
