@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +16,8 @@ from mpu_bench.config.read import Config
 from mpu_bench.display import html, table
 from mpu_bench.display.live import Display
 from mpu_bench.display.terminal import Terminal, say, terminal
-from mpu_bench.errors import ClusterError, ConfigError, StoreError
-from mpu_bench.experiment.options import ReproduceOptions, RunOptions, keywords
+from mpu_bench.errors import ClusterError, StoreError
+from mpu_bench.experiment.options import ReproduceOptions, RunOptions, keywords, path_of
 from mpu_bench.experiment.outlook import Outlook
 from mpu_bench.experiment.reproduce import experiments as experiments_of
 from mpu_bench.experiment.runner import Listener, choose, opened
@@ -256,11 +255,7 @@ def reproduce(papers: str | Sequence[str], options: ReproduceOptions) -> Reprodu
 
 
 def _config(given: Config | str) -> Config:
-    if isinstance(given, Mapping):
-        return given
-    if not isinstance(given, str | os.PathLike):
-        raise ConfigError(f"config is {given!r}; it must be a path")
-    return Path(given)
+    return given if isinstance(given, Mapping) else path_of("config", given)
 
 
 def _write(folder: Path) -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from mpu_bench import resources
+from mpu_bench.config.drawings import AXES, KINDS
 from mpu_bench.config.read import read_without_plugins
-from mpu_bench.config.rules import AXES, KINDS
 from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import DECLARED
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import filelock
 import pytest
 
-from mpu_bench.config.rules import KINDS
+from mpu_bench.config.drawings import KINDS
 from mpu_bench.errors import StoreError
 from mpu_bench.report import cleaning, csv_files, figures
 from mpu_bench.results.folder import open_results

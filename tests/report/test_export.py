@@ -96,7 +96,7 @@ def test_latex_is_compiled(tmp_path):
     written = [
         export.export(made_up.results(tmp_path), "tex", None),
         latex("rlll", ["many words, %", *words], *[["1", *words]] * 50),
-        *(printed.latex(table) for table in map(_printed_table, published.names())),
+        *(tables.latex(table) for table in map(_printed_table, published.names())),
     ]
     packages = r"\documentclass{article}\usepackage{array,booktabs,longtable}"
     body = "\n\n".join(written)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.config.rules import Drawing
+from mpu_bench.config.drawings import Drawing
 from mpu_bench.errors import ConfigError, StoreError
 from mpu_bench.report import figure_data, figures, figures_along
 from mpu_bench.verdict.rank_tests import critical_difference

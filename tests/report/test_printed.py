@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from mpu_bench import published
-from mpu_bench.report import printed
+from mpu_bench.report import printed, tables
+from mpu_bench.report.tables import Measured
 from mpu_bench.verdict.cells import Cell
 from mpu_bench.verdict.verdict import Verdict
 
@@ -27,24 +28,24 @@ def test_every_number_of_print_stands_in_its_table_once(name):
     """Facts of a dataset are named in every row of the CSV, and stand in one line of the table."""
     layout = printed.layouts()[name]
     table = printed.table(name, [replace(VALUE, table=name, row=0)], no_seconds)
-    shown = [entry for line in table.lines for entry in line if entry is not None]
+    shown = [str(cell) for row in table.rows for cell in row if cell.rows]
     for column in (each if isinstance(each, str) else each.column for each in layout.numbers):
         for row in published.table(name):
             of = next((each.of for each in layout.numbers if not isinstance(each, str) and each.column == column), None)
             if row[column] and (of is None or row[layout.across] in of):
-                assert printed._printed(row, column) in [entry.printed for entry in shown]
+                assert printed._printed(row, column) in shown
     width = sum(span for _, span in table.groups)
     assert len(table.headings) == width
-    assert all(len(line) == width for line in table.lines)
+    assert all(len(row) == width for row in table.rows)
     for place in range(width):  # what spans several lines leaves as much room below
-        column = [line[place] for line in table.lines]
-        assert sum(entry.lines for entry in column if entry is not None) == len(column)
+        column = [row[place] for row in table.rows]
+        assert sum(cell.rows for cell in column) == len(column)
 
 
 def test_a_cell_has_the_measured_number_with_its_verdict():
     other = replace(VALUE, measured=70.0, verdict=Verdict.NOT_REPRODUCED)
     table = printed.table("bpegasos-table1", [VALUE], no_seconds, [("tuned", other)])
-    entry = next(entry for entry in table.lines[0] if entry is not None and entry.printed == "81.1 ±3.2")
+    entry = next(cell for cell in table.rows[0] if cell == "81.1 ±3.2")
     assert [(each.text, each.verdict, each.experiment) for each in entry.measured] == [
         ("80.44 ±1.23", Verdict.REPRODUCED, ""),
         ("70 ±1.23", Verdict.NOT_REPRODUCED, "tuned"),
@@ -55,15 +56,15 @@ def test_seconds_stand_beside_their_ratio():
     ratio = Cell("ratio", "mpu-table2", 1, "adult", "mpu", column="seconds", over="dcd", published=0.5, measured=0.94,
                  count=5, verdict=Verdict.REPRODUCED)  # fmt: skip
     table = printed.table("mpu-table2", [ratio], lambda _cell: "0.021")
-    assert table.lines[0][1].measured == (
-        printed.Measured("0.021", Verdict.REPRODUCED, "reproduced: 0.94 of dcd's, printed 0.5"),
+    assert table.rows[0][1].measured == (
+        Measured("0.021", Verdict.REPRODUCED, "reproduced: 0.94 of dcd's, printed 0.5"),
     )
 
 
 @pytest.mark.parametrize("name", published.names())
 def test_latex_has_as_many_cells_in_every_line(name):
     table = printed.table(name, [replace(VALUE, table=name, row=0)], no_seconds)
-    text = printed.latex(table)
+    text = tables.latex(table)
     lines = [line for line in text.splitlines() if "&" in line]
     for line in lines:
         spans = sum(int(span) - 1 for span in re.findall(r"multicolumn\{(\d+)\}", line))

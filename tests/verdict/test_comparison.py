@@ -68,6 +68,17 @@ def test_a_difference_says_which_way_and_whether_that_is_better():
     assert (cell.published_std, cell.published_runs) == (0.2, 5)
 
 
+def test_a_number_that_a_setting_was_read_off_is_fitted_where_it_agrees():
+    fitted = {"table": "mpu-table1", "column": "objective", "datasets": ["adult"], "solvers": ["mpu"], "how": "by C"}
+    rows = [row("adult", solver, objective=11434.4) for solver in ("mpu", "dcd")]
+    found = judged(rows, published="mpu-table1", fitted=[fitted])
+    assert (found["adult", "mpu", "objective"].verdict, found["adult", "mpu", "objective"].remark) == ("fitted", "by C")
+    assert found["adult", "dcd", "objective"].verdict == Verdict.REPRODUCED
+    assert count_verdicts(list(found.values()))[Verdict.FITTED] == 1
+    rows[0] |= {"objective_mean": 12000.0}
+    assert judged(rows, published="mpu-table1", fitted=[fitted])["adult", "mpu", "objective"].verdict != Verdict.FITTED
+
+
 def test_facts_of_the_data_are_to_be_met_and_are_no_values():
     found = judged([row("adult", "mpu", n=32560)], published="mpu-table1")
     assert (found["adult", "", "d"].kind, found["adult", "", "d"].verdict) == (FACT, Verdict.REPRODUCED)
@@ -100,7 +111,10 @@ def test_a_run_that_is_still_to_come_says_so():
 
 
 def test_seconds_are_judged_as_ratios_and_only_undisturbed_ones():
-    rows = [row("adult", "mpu", comparable_seconds=0.06), row("adult", "dcd", comparable_seconds=0.04)]
+    rows = [
+        row("adult", "mpu", count=5, comparable_seconds=0.06),
+        row("adult", "dcd", count=5, comparable_seconds=0.04),
+    ]
     cell = judged(rows, published="mpu-table1")["adult", "mpu", "seconds / dcd's"]
     assert (cell.kind, cell.verdict) == (RATIO, Verdict.REPRODUCED)
     assert (cell.published, cell.measured) == (pytest.approx(4 / 3), pytest.approx(1.5))
@@ -117,7 +131,7 @@ def test_seconds_of_two_machines_make_no_ratio():
     def made_on(*machines):
         runs = [{"split": None, "seed": seed, "made_on": each, "comparable_seconds": 1.0}
                 for seed, each in enumerate(machines)]  # fmt: skip
-        return {"runs": runs}
+        return {"runs": [*runs, *runs]}
 
     def cell(mpu, dcd):
         rows = [row("adult", "mpu", comparable_seconds=0.06, objective=11434.4) | mpu,

@@ -11,16 +11,9 @@ from hypothesis import strategies as st
 from mpu_bench.config.rules import Where
 from mpu_bench.quantities import Record
 from mpu_bench.verdict import points
-from mpu_bench.verdict.points import (
-    CONTRADICTS,
-    NOISE,
-    NOT_MEASURED,
-    SUPPORTS,
-    UNCLEAR,
-    Difference,
-    difference,
-    outcome,
-)
+from mpu_bench.verdict.pairs import Difference, difference
+from mpu_bench.verdict.points import verdict_at
+from mpu_bench.verdict.verdict import Verdict
 from records import record
 
 
@@ -60,17 +53,22 @@ def test_means_stand_beside_each_other_where_no_seed_is_common() -> None:
 @pytest.mark.parametrize(
     ("difference", "expected"),
     [
-        (None, NOT_MEASURED),
-        (Difference(1.0, None), SUPPORTS),
-        (Difference(0.0, None), NOISE),
-        (Difference(-1.0, None), UNCLEAR),  # one run of something random
-        (Difference(-1.0, 0.6), NOISE),
-        (Difference(-1.0, 0.4), CONTRADICTS),
-        (Difference(-1.0, 0.0), CONTRADICTS),
+        (None, Verdict.NOT_RUN),
+        (Difference(1.0, None), Verdict.SUPPORTED),
+        (Difference(0.0, None), None),
+        (Difference(-1.0, None), Verdict.INCONCLUSIVE),  # one run of something random
+        (Difference(-1.0, 0.6), None),
+        (Difference(-1.0, 0.4), Verdict.CONTRADICTED),
+        (Difference(-1.0, 0.0), Verdict.CONTRADICTED),
     ],
 )
-def test_only_what_goes_beyond_noise_contradicts(difference: Difference | None, expected: str) -> None:
-    assert outcome(difference) == expected
+def test_only_what_goes_beyond_noise_contradicts(difference: Difference | None, expected: Verdict | None) -> None:
+    assert verdict_at(difference) == expected
+
+
+@pytest.mark.parametrize(("mean", "expected"), [(-1.0, None), (-1.1, Verdict.CONTRADICTED), (0.1, Verdict.SUPPORTED)])
+def test_within_the_floor_nothing_contradicts(mean: float, expected: Verdict | None) -> None:
+    assert verdict_at(Difference(mean, 0.0), 1.0) == expected
 
 
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=20))
@@ -78,9 +76,9 @@ def test_what_contradicts_one_order_supports_the_other(values: list[float]) -> N
     zero = by_seed(*[0.0] * len(values))
     one = difference(zero, by_seed(*values), certain=(False, False))
     other = difference(by_seed(*values), zero, certain=(False, False))
-    if outcome(one) == CONTRADICTS:
-        assert outcome(other) == SUPPORTS
-    assert not outcome(one) == outcome(other) == SUPPORTS
+    if verdict_at(one) == Verdict.CONTRADICTED:
+        assert verdict_at(other) == Verdict.SUPPORTED
+    assert not verdict_at(one) == verdict_at(other) == Verdict.SUPPORTED
 
 
 def test_rows_are_selected_by_columns_and_parameters_and_a_solver_without_budget_stands_at_each() -> None:

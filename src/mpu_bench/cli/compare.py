@@ -16,8 +16,8 @@ from mpu_bench.cli.options import FAILED, console, write
 if TYPE_CHECKING:
     from mpu_bench.display.terminal import Terminal
     from mpu_bench.report.tables import Table
-    from mpu_bench.verdict.paired import Comparison
     from mpu_bench.verdict.regression import Difference, Results
+    from mpu_bench.verdict.two_solvers import Comparison
 
 
 _WIDEST = 20  # letters of a name that heads a column
@@ -116,7 +116,7 @@ def _solvers(results: Results) -> list[str]:
 def _pair(both: tuple[Results, Results], solvers: tuple[str, str], asked: Sequence[str]) -> _Pair:
     """Return a comparison in the quantities that are asked for, or in all that are compared."""
     from mpu_bench.quantities import QUANTITIES
-    from mpu_bench.verdict.paired import COMPARED, Sides, runs_of
+    from mpu_bench.verdict.two_solvers import COMPARED, Sides, runs_of
 
     runs = [
         runs_of(results.records, solver, str(results.folder)) for results, solver in zip(both, solvers, strict=True)
@@ -163,7 +163,7 @@ def _json(pairs: Sequence[_Pair], differences: Sequence[Difference], unknown: Se
 
 def _csv(pairs: Sequence[_Pair]) -> str:
     from mpu_bench.files import csv_text
-    from mpu_bench.verdict.paired import Comparison
+    from mpu_bench.verdict.two_solvers import Comparison
 
     named = [{"of": pair.first, "against": pair.second} | asdict(row) for pair in pairs for row in pair.rows]
     return csv_text(named, ("of", "against", *Comparison.__dataclass_fields__))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from mpu_bench.config.rules import Drawing, Judging
+from mpu_bench.config.drawings import Drawing
+from mpu_bench.config.rules import Judging
 from mpu_bench.config.schema import Checkpoints, Limits, Placement, Stop
 from mpu_bench.scaled import short
 

@@ -20,7 +20,8 @@ from pydantic import Field
 from mpu_bench import document, resources, solvers
 from mpu_bench.config.bounds import LARGEST_SEED, PlanSize
 from mpu_bench.config.choices import Experiment, SolverChoice
-from mpu_bench.config.rules import Drawing, Judging, check_drawings, check_judging
+from mpu_bench.config.drawings import Drawing, check_drawings
+from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File
 from mpu_bench.config.sweep import (
     check_classes,
@@ -62,7 +63,7 @@ def find_config(path: Path) -> Path:
     raise ConfigError(f"{path}: no such config file; {nearest(name, shipped_configs)} (mpu-bench list configs)")
 
 
-_Announce = Callable[[Sequence[Path]], None]
+Say = Callable[[str], object]  #: is told what happens, line by line
 Config = Path | Mapping[str, Any]  #: a file, the name of a shipped one, or the content of one
 GIVEN = "the config"  #: what messages call one that is no file
 
@@ -72,7 +73,7 @@ def read_config(
     *,
     profile: str | None = None,
     settings: Sequence[str] = (),
-    announce: _Announce = lambda _plugins: None,
+    say: Say = lambda _line: None,
     **keys: Any,
 ) -> Experiment:
     """Read and check a config.
@@ -89,8 +90,8 @@ def read_config(
         The entry of the config's ``profiles`` that overrides it; its results go to ``<name>-<profile>``.
     settings : sequence of str
         ``key=value`` overrides, such as ``stop.seconds=5`` or ``solvers.mpu.C=10``.
-    announce : function
-        Called with the files of its plugins before any of them is run.
+    say : function
+        Is told of its plugins before any of them is run: they are code.
     **keys
         Override the keys of these names, but for those that are None: ``seed=1``, ``kernel_memory="2GB"``.
 
@@ -100,7 +101,7 @@ def read_config(
         With file, line, key and the fix.
     """
     try:
-        return _read(path, profile, settings, keys=keys, announce=announce)
+        return _read(path, profile, settings, keys=keys, say=say)
     finally:
         solvers.end_descriptions()
 
@@ -124,7 +125,7 @@ def _read(
     settings: Sequence[str] = (),
     *,
     keys: Mapping[str, Any] = MappingProxyType({}),
-    announce: _Announce | None = None,
+    say: Say | None = None,
 ) -> Experiment:
     text = ""
     if isinstance(path, Path):
@@ -147,7 +148,7 @@ def _read(
             file.replace((key,), value, Locations(option))
             options += [option, str(value)]
             overridden += [] if key in _NO_SETTINGS else [f"{key} = {value}"]
-    experiment = replace(_experiment(file, labels, announce), options=tuple(options), given=text)
+    experiment = replace(_experiment(file, labels, say), options=tuple(options), given=text)
     if not overridden:
         return experiment
     unchanged = None
@@ -156,21 +157,6 @@ def _read(
         solved_by = {name for each in read.solvers for name in (each.name, each.tuning and each.tuning.solver) if name}
         unchanged = read if solved_by <= solvers.SOLVERS.keys() else None  # other plugins are not run
     return replace(experiment, overridden="; ".join(overridden), unchanged=unchanged)
-
-
-def _describe(files: Sequence[Path], node: Node) -> None:
-    """Let each plugin be run in a child process that says which solvers it defines.
-
-    Raises
-    ------
-    ConfigError
-        Naming the entry of the config, the file, the line in it and the cause.
-    """
-    for position, file in enumerate(files):
-        try:
-            solvers.describe_plugin(file)
-        except ConfigError as error:
-            raise node[position].error(str(error)) from None
 
 
 def _check_version(file: Document) -> None:
@@ -183,17 +169,22 @@ def _check_version(file: Document) -> None:
         )
 
 
-def _experiment(file: Document, known: Collection[str], announce: _Announce | None = None) -> Experiment:
+def _experiment(file: Document, known: Collection[str], say: Say | None = None) -> Experiment:
     """Check a config whose profile and options are applied; ``known`` are labels that the profiles bring in."""
     content: File = file.root.validated(File)
     files = _plugin_files(content, file["plugins"])
     if files:  # what does not need their code is refused before it is run
         with solvers.undescribed(_words(file.data)):
             undescribed = _checked(file, content, known, files)
-        if announce is None:
+        if say is None:
             return undescribed
-        announce(files)
-        _describe(files, file["plugins"])
+        named = ", ".join(dict.fromkeys(map(str, files)))
+        say(f"this config names plugins, which are code that runs with your rights: {named}")
+        for position, plugin in enumerate(files):
+            try:
+                solvers.describe_plugin(plugin)
+            except ConfigError as error:
+                raise file["plugins"][position].error(str(error)) from None
     return _checked(file, content, known, files)
 
 

@@ -1,4 +1,4 @@
-"""The words of ``published``, ``claims``, ``explained`` and ``figures``: what results are set against and shown by.
+"""The words of ``published``, ``claims`` and ``explained``: what a config's results are set against.
 
 How far a measured number may be from a published one is no word of a config: configs/published/rules.yaml says it, once
 for every dataset. The sentences of the papers are stated in the words of ``claims``, in configs/published/sentences/.
@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -30,9 +28,10 @@ def _list(given: Any) -> Any:
 
 
 class After(Strict):
-    """A place on the axis of a curve: where the run had made so many passes."""
+    """A place on the axis of a curve: where the run had made so many passes; or all ``later`` ones, as a mean."""
 
     passes: Positive
+    later: bool = False
 
 
 class Where(Strict):
@@ -67,20 +66,34 @@ class Printed(Strict):
 class Explained(Where):
     """Why a published number, or a sentence, does not come out, and the evidence; it changes no verdict.
 
-    ``evidence`` is the name of a config that anyone can run, or ``{print: ...}``: where print contradicts itself.
+    ``evidence`` is the name of a config that anyone can run; ``{print: ...}``: where print contradicts itself;
+    ``{computed: ...}``: numbers, and how to get them; or, where no cause is known, ``{excluded: ...}``: what was tried.
     """
 
     table: str | None = None
     column: str | None = None
     sentence: str | None = None
     because: Text
-    evidence: str | dict[Literal["print"], Text]
+    evidence: str | Annotated[dict[Literal["print", "computed", "excluded"], Text], Field(min_length=1, max_length=1)]
 
     @model_validator(mode="after")
     def _names_something(self) -> Explained:
         if (self.column is None) == (self.sentence is None):
             raise ValueError("name the column of a published table, or the sentence, that does not come out")
         return self
+
+
+class Fitted(Strict):
+    """Numbers of a published table that a setting of the config was read off: they agree by construction.
+
+    Of some datasets, and of some solvers or of all. ``how`` says which setting, and off what.
+    """
+
+    table: str
+    column: str
+    datasets: Annotated[list[str], Field(min_length=1)]
+    solvers: list[str] = []
+    how: Text
 
 
 class _Statement(Strict):
@@ -126,7 +139,7 @@ class OrderStatement(_Statement):
 
 
 class AlikeStatement(_Statement):
-    """``quantity`` of ``of`` is that of each of ``than``: as near as rules.yaml asks.
+    """``quantity`` of ``of`` is about that of each of ``than``: as near as rules.yaml asks of what is alike.
 
     Or ``within`` so much, where the paper says how much, or within ``within_factor``.
     """
@@ -142,32 +155,40 @@ class AlikeStatement(_Statement):
 class TrendStatement(_Statement):
     """``quantity`` of ``of`` rises, or falls, from each entry of ``along`` to the next, in the order of ``each``.
 
-    With ``over``, how many times larger the quantity of ``over`` is: a speed-up.
+    With ``over``, how many times larger the quantity of ``over`` is: a speed-up. With ``between: ends``, from the first
+    entry to the last alone: what is said to rise "as" another does, need not at every step.
     """
 
     kind: Literal["rising", "falling"]
     of: Where = Where()
     over: Where | None = None
     along: str
+    between: Literal["steps", "ends"] = "steps"
 
 
 class Extent(Strict):
-    """A place on an axis: so many times the number of training examples n, n^2, or the place where the curve ends."""
+    """A place on an axis: so many times n, the number of training examples, or n^2, or the curve's own end.
+
+    Or where the curve of ``of`` had made so many ``passes``.
+    """
 
     examples: Positive | None = None
     examples_squared: Positive | None = None
     end: Positive | None = None
+    passes: Positive | None = None
 
     @model_validator(mode="after")
     def _says_one(self) -> Extent:
-        if [self.examples, self.examples_squared, self.end].count(None) != 2:  # one is given
-            raise ValueError("give one of examples, examples_squared, end")
+        if [self.examples, self.examples_squared, self.end, self.passes].count(None) != 3:  # one is given
+            raise ValueError("give one of examples, examples_squared, end, passes")
         return self
 
-    def of(self, n: int, end: float) -> float:
-        """Return the place for n examples and a curve that ends at ``end``."""
+    def of(self, n: int, end: float, after: Callable[[float], float]) -> float:
+        """Return the place for n examples and a curve that ends at ``end`` and stands at ``after`` some passes."""
         if self.end is not None:
             return self.end * end
+        if self.passes is not None:
+            return after(self.passes)
         return self.examples * n if self.examples is not None else (self.examples_squared or 0.0) * n * n
 
 
@@ -184,6 +205,19 @@ class CurveStatement(_Statement):
     against: str = "kernel_evaluations"
     start: Place | None = Field(default=None, alias="from")
     up_to: Place | None = None
+
+
+class CriticalStatement(_Statement):
+    """The curve of ``of`` has a critical point: the last place at which it is ``before`` times its last value.
+
+    Up to that place it is never within ``after`` times its last value, and from twice that place on always.
+    """
+
+    kind: Literal["critical"]
+    of: Where
+    against: str = "kernel_evaluations"
+    before: Annotated[float, Field(gt=1)] = 2.0
+    after: Annotated[float, Field(gt=1)] = 1.1
 
 
 class SlopeStatement(_Statement):
@@ -265,6 +299,7 @@ Statement = Annotated[
     | AlikeStatement
     | TrendStatement
     | CurveStatement
+    | CriticalStatement
     | SlopeStatement
     | BoundStatement
     | NumberStatement
@@ -322,6 +357,11 @@ class Judging(Strict):
         max_length=MOST_ENTRIES,
         description="Why a printed number or a sentence does not come out, with the evidence; it changes no verdict.",
     )
+    fitted: list[Fitted] = Field(
+        [],
+        max_length=MOST_ENTRIES,
+        description="Printed numbers that a setting was read off, with how; where they agree they are counted apart.",
+    )
 
 
 def check_judging(
@@ -347,6 +387,11 @@ def check_judging(
     _check_names(node["published"], "table", published.names())
     for position, claim in enumerate(judging.claims):
         check_statement(claim.statement, node["claims"][position]["statement"], labels, known)
+    for position, fitted in enumerate(judging.fitted):
+        below = node["fitted"][position]
+        _check_names(below["solvers"], "solver", known)
+        _check_names(below["table"], "table", published.names())
+        check_column(fitted.table, fitted.column, below["column"], below["table"])
     for position, explained in enumerate(judging.explained):
         below = node["explained"][position]
         _check_where(below, None, known)
@@ -418,54 +463,3 @@ def _check_printed(printed: Printed, node: Node) -> None:
         raise node["row"].error(
             f"row {printed.row} of {printed.table} prints no {printed.column}; it has {len(rows)} rows"
         )
-
-
-Axis = Literal["kernel_evaluations", "train_seconds", "inner_products", "passes", "presented"]
-AXES: tuple[str, ...] = get_args(Axis)  #: the quantities that a curve can be drawn against
-_DECLARED = [  # names of figures as report/figures_*.py declare them, which are not imported here
-    declared
-    for path in sorted((Path(__file__).parents[1] / "report").glob("figures_*.py"))
-    for declared in re.findall(r'^@figure\("([a-z-]+)"(.*, along_axis=True)?', path.read_text("utf-8"), re.MULTILINE)
-]
-KINDS = tuple(name for name, _ in _DECLARED)  #: what figures there are
-CURVES = tuple(name for name, is_curve in _DECLARED if is_curve)  #: those whose axis ``against`` chooses
-
-
-class Drawing(Strict):
-    """A figure that a config is meant to draw.
-
-    ``of`` is the printed figure that it is, such as ``Figure 2``; ``datasets`` those it shows, by default all.
-    """
-
-    draw: Literal[KINDS]  # type: ignore[valid-type]
-    against: Axis | None = None
-    datasets: Annotated[list[str], Field(min_length=1, max_length=MOST_ENTRIES)] | None = None
-    of: Annotated[str, Field(max_length=100)] = ""
-
-
-def check_drawings(drawings: Sequence[Drawing], node: Node, labels: Collection[str] | None) -> None:
-    """Refuse what cannot be drawn: a dataset that does not exist, an axis where none is chosen, one figure twice.
-
-    Parameters
-    ----------
-    drawings : sequence of Drawing
-    node : Node
-        The list in its document.
-    labels : collection of str or None
-        The datasets' names in tables, those of every profile; None where they are not known.
-
-    Raises
-    ------
-    UserError
-        Of the node's type.
-    """
-    drawn = [drawing.draw for drawing in drawings]
-    for position, drawing in enumerate(drawings):
-        below = node[position]
-        if drawing.draw in drawn[:position]:
-            raise below["draw"].error(f"'{drawing.draw}' is drawn twice; give one entry with all its datasets")
-        if drawing.against is not None and drawing.draw not in CURVES:
-            raise below["against"].error(f"only curves are drawn against an axis of choice: {', '.join(CURVES)}")
-        for place, name in enumerate(drawing.datasets or ()):
-            if labels is not None and name not in labels:
-                raise below["datasets"][place].unknown("dataset", name, labels)

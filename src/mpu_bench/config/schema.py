@@ -25,7 +25,8 @@ from pydantic import (
 )
 
 from mpu_bench.config import bounds
-from mpu_bench.config.rules import Drawing, Judging
+from mpu_bench.config.drawings import Drawing
+from mpu_bench.config.rules import Judging
 from mpu_bench.document import MisfitError, Positive, Strict
 from mpu_bench.errors import ConfigError
 

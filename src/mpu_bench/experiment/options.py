@@ -21,12 +21,12 @@ from mpu_bench.config.bounds import LARGEST_SEED, MOST_JOBS, MOST_REPEATS, MOST_
 from mpu_bench.errors import ConfigError
 
 if TYPE_CHECKING:
+    from mpu_bench.config.read import Say
     from mpu_bench.data.download.cache import DataHome
     from mpu_bench.experiment.pool import Pool
     from mpu_bench.experiment.pool.cluster.connect import Cluster
 
 _YES = {"1", "true", "yes", "on", "t", "y"}
-Say = Callable[[str], object]  #: is told what happens, line by line
 _P = ParamSpec("_P")
 _First = TypeVar("_First")
 _Options = TypeVar("_Options", bound="Options")
@@ -99,9 +99,7 @@ class Options:
             if value is not None and most is not None:
                 object.__setattr__(self, each.name, _whole(each.name, value, range(each.metadata["min"], most + 1)))
             if value is not None and each.metadata["kind"] in (Path, Path | None):
-                if not isinstance(value, str | os.PathLike):
-                    raise ConfigError(f"{each.name} is {value!r}; it must be a path")
-                object.__setattr__(self, each.name, Path(value))
+                object.__setattr__(self, each.name, path_of(each.name, value))
         object.__setattr__(self, "machines", self._cluster())
 
     @property
@@ -222,6 +220,13 @@ def keywords(
         return call
 
     return with_keywords
+
+
+def path_of(name: str, given: Any) -> Path:
+    """Return a path of whatever type as Python's own."""
+    if not isinstance(given, str | os.PathLike):
+        raise ConfigError(f"{name} is {given!r}; it must be a path")
+    return Path(given)
 
 
 def _whole(name: str, given: Any, allowed: range) -> int:

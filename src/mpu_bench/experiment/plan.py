@@ -62,31 +62,20 @@ def marks_of(experiment: Experiment, runs: Plan) -> list[Mark]:
 def _settings_ids(runs: Plan) -> list[str]:
     """Return `settings_id` of every run; those of all seeds of a solver are made once."""
     known: dict[tuple[int, int, int], str] = {}
-    for run in runs:
-        key = _settings_key(run)
+    keys = [(id(run.dataset), id(run.solver), id(run.settings)) for run in runs]
+    for key, run in zip(keys, runs, strict=True):
         if key not in known:
             known[key] = settings_id(run, runs.of_seconds(run))
-    return [known[_settings_key(run)] for run in runs]
-
-
-def _settings_key(run: Run) -> tuple[int, int, int]:
-    return id(run.dataset), id(run.solver), id(run.settings)
+    return [known[key] for key in keys]
 
 
 def _settings(experiment: Experiment, solver: SolverChoice) -> RunSettings:
-    return RunSettings(
-        _stop(experiment.stop, solver.name),
-        experiment.checkpoints,
-        experiment.threads,
-        kernel_memory=_kernel_memory(experiment),
-    ).for_solver(solver.name)
-
-
-def _kernel_memory(experiment: Experiment) -> int | None:
-    """Return what the config says; where it only says what a run may take at all, half of that."""
-    if experiment.kernel_memory is None and experiment.limits.memory is not None:
-        return experiment.limits.memory // 2
-    return experiment.kernel_memory
+    memory, limit = experiment.kernel_memory, experiment.limits.memory
+    if memory is None and limit is not None:
+        memory = limit // 2
+    stop = _stop(experiment.stop, solver.name)
+    settings = RunSettings(stop, experiment.checkpoints, experiment.threads, kernel_memory=memory)
+    return settings.for_solver(solver.name)
 
 
 def _stop(stop: Stop, solver: str) -> Stop:
@@ -176,7 +165,10 @@ class Plan(list[Run]):
         if wanted is None:
             return None
         alike = self._by_parameters.get(_parameters_key(wanted), ())
-        return next((each for each in alike if _renamed(each, wanted.dataset.label) == wanted), None)
+        label = wanted.dataset.label
+        return next(
+            (each for each in alike if replace(each, dataset=replace(each.dataset, label=label)) == wanted), None
+        )
 
 
 def _solver_key(run: Run, solver: str) -> tuple[Any, ...]:
@@ -194,10 +186,6 @@ def _parameters_key(run: Run) -> tuple[Any, ...]:
 def _hashable(values: Mapping[str, Any]) -> frozenset[Any]:
     """Return the same for equal values; those that have no hash, such as lists of a plugin's, are left out."""
     return frozenset(each for each in values.items() if isinstance(each[1], int | float | str | Scaled | Derived))
-
-
-def _renamed(run: Run, label: str) -> Run:
-    return replace(run, dataset=replace(run.dataset, label=label))
 
 
 def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:

@@ -13,18 +13,18 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from mpu_bench.config.choices import Experiment
-from mpu_bench.config.read import read_config, read_without_plugins
+from mpu_bench.config.read import Say, read_config, read_without_plugins
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
 from mpu_bench.errors import ClusterError, ConfigError, UserError, nearest
 from mpu_bench.experiment import plan, runner
 from mpu_bench.experiment.estimates import Estimate, Estimates
-from mpu_bench.experiment.options import Options, ReproduceOptions, RunOptions, Say
+from mpu_bench.experiment.options import Options, ReproduceOptions, RunOptions
 from mpu_bench.experiment.outlook import Outlook
 from mpu_bench.experiment.plan import Plan
 from mpu_bench.experiment.pool import Pool
 from mpu_bench.experiment.run import Run
-from mpu_bench.experiment.runner import ChosenRuns, Listener, announcing
+from mpu_bench.experiment.runner import ChosenRuns, Listener
 from mpu_bench.resources import config_names
 
 
@@ -85,7 +85,7 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
                 left_out.append(name)
                 continue
             is_read = profile is None and not whole.plugins
-            found.append(whole if is_read else read_config(Path(name), profile=profile, announce=announcing(say)))
+            found.append(whole if is_read else read_config(Path(name), profile=profile, say=say))
         except UserError as fault:
             faults.append(str(fault))
     if profile is not None and profile not in profiles and not faults:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -117,20 +117,18 @@ class Names:
 
     def __init__(self, runs: Iterable[Run]) -> None:
         self._runs: Counter[str] = Counter()
-        self._with: dict[tuple[str, str], Counter[str]] = {}
+        self._with: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for run in runs:
             self._runs[run.solver.name] += 1
             for name, words in run.described.items():
-                self._with.setdefault((run.solver.name, name), Counter())[words] += 1
+                self._with[run.solver.name, name][words] += 1
 
     def of(self, run: Run) -> str:
         """Return the name of one of the runs."""
         solver = run.solver.name
-        differing = [words for name, words in run.described.items() if not self._is_shared(solver, name, words)]
+        shared = self._runs[solver]
+        differing = [words for name, words in run.described.items() if self._with[solver, name][words] != shared]
         return " ".join([run.place, solver, *differing])
-
-    def _is_shared(self, solver: str, name: str, words: str) -> bool:
-        return (solver, name) in self._with and self._with[solver, name][words] == self._runs[solver]
 
 
 def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from mpu_bench import files
 from mpu_bench.config.choices import Experiment
-from mpu_bench.config.read import Config, read_config
+from mpu_bench.config.read import Config, Say, read_config
 from mpu_bench.config.schema import File
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import SILENT, Progress
@@ -26,7 +26,7 @@ from mpu_bench.experiment.estimates import Estimates
 from mpu_bench.experiment.facts import check_config, facts_of
 from mpu_bench.experiment.messages import News, Task
 from mpu_bench.experiment.optima import OptimaCache
-from mpu_bench.experiment.options import RunOptions, Say
+from mpu_bench.experiment.options import RunOptions
 from mpu_bench.experiment.plan import OPTIMUM_SOLVERS, Plan, marks_of
 from mpu_bench.experiment.planned import (
     INDISPENSABLE,
@@ -129,7 +129,11 @@ def execute(
     )
     refuse_kept(folder)
     with (
-        files.process_lock(folder / LOCK, busy, lambda fault: _unwritable(folder, fault)),
+        files.process_lock(
+            folder / LOCK,
+            busy,
+            lambda fault: StoreError(f"{folder}: cannot be written: {fault.strerror}; choose another with --results"),
+        ),
         Store(folder, create=True) as store,
     ):
         check_config(experiment, store)
@@ -183,9 +187,12 @@ def execute(
 
 def _model_files(planned: Sequence[PlannedRun], selected: Collection[int], folder: Path) -> dict[str, Path]:
     """Return where the models of the selected runs are saved, by the keys of the runs; trials and optima have none."""
-    wanted = [each for each in planned if id(each.run) in selected and each.run.trial is None and each.run_id]
-    wanted = [each for each in wanted if each.run.solver.name not in OPTIMUM_SOLVERS]
-    return {each.run_id: model_file(folder.absolute(), each.record()) for each in wanted}
+    return {
+        each.run_id: model_file(folder.absolute(), each.record())
+        for each in planned
+        if id(each.run) in selected and each.run.trial is None and each.run_id
+        if each.run.solver.name not in OPTIMUM_SOLVERS
+    }
 
 
 @dataclass(frozen=True)
@@ -217,10 +224,6 @@ def _without_model(model_files: Mapping[str, Path], done: Collection[str], store
     """Return the keys of runs that are done and whose model is not there, though it can be saved."""
     lacking = {key for key, path in model_files.items() if key in done and not files.is_file(path)}
     return {key for key in lacking if not (row := store.row(key)) or not row.unsavable}
-
-
-def _unwritable(folder: Path, fault: OSError) -> StoreError:
-    return StoreError(f"{folder}: cannot be written: {fault.strerror}; choose another with --results")
 
 
 @dataclass(frozen=True)
@@ -417,16 +420,6 @@ class ChosenRuns:
         )  # fmt: skip
 
 
-def announcing(say: Say) -> Callable[[Sequence[Path]], None]:
-    """Return what `read_config` is to do before it runs any plugin: ``say`` that plugins are code."""
-
-    def announce(files: Sequence[Path]) -> None:
-        named = ", ".join(dict.fromkeys(map(str, files)))
-        say(f"this config names plugins, which are code that runs with your rights: {named}")
-
-    return announce
-
-
 def choose(config: Config, options: RunOptions, say: Say, load: float = math.nan) -> ChosenRuns:
     """Read a config and choose runs of it.
 
@@ -445,9 +438,7 @@ def choose(config: Config, options: RunOptions, say: Say, load: float = math.nan
     ConfigError
     """
     keys = {name: value for name, value in vars(options).items() if name in File.model_fields}
-    experiment = read_config(
-        config, profile=options.profile, settings=list(options.settings), announce=announcing(say), **keys
-    )
+    experiment = read_config(config, profile=options.profile, settings=list(options.settings), say=say, **keys)
     runs = plan.plan(experiment)
     return ChosenRuns(
         experiment, runs, runs=plan.only(runs, list(options.only)) if options.only else runs, options=options, load=load

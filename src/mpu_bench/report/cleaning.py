@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mpu_bench.config.rules import KINDS
+from mpu_bench.config.drawings import KINDS
 from mpu_bench.errors import StoreError
 from mpu_bench.files import process_lock
 from mpu_bench.report import csv_files

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mpu_bench.config.rules import Drawing
+from mpu_bench.config.drawings import Drawing
 from mpu_bench.quantities import Record
 from mpu_bench.report import figure_data, overview, printed, style
 from mpu_bench.report.figure_parts import Figure

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields, is_dataclass, replace
 from typing import Any
 
-from mpu_bench.config.rules import AXES, KINDS, Drawing
+from mpu_bench.config.drawings import AXES, KINDS, Drawing
 from mpu_bench.report import figures_along, figures_by_row, figures_of_ranks  # noqa: F401  which declare figures
 from mpu_bench.report.figure_parts import FIGURES, Figure
 from mpu_bench.results.means import Summary as Row

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpu_bench.config.rules import AXES, KINDS, Drawing
+from mpu_bench.config.drawings import AXES, KINDS, Drawing
 from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.files import write_all
 from mpu_bench.report import figure_data

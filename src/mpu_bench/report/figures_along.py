@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import quantiles
 from typing import Any
 
-from mpu_bench.config.rules import AXES
+from mpu_bench.config.drawings import AXES
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import figure_parts as parts
 from mpu_bench.report.figure_parts import OPTIMA, Figure, Level, Panel, Series, figure

@@ -209,13 +209,11 @@ def write(tables: Sequence[PaperTable], out: Path) -> None:
         lines = Table(_HEADINGS, list(map(_line, table.cells)), "llllrrrrll")
         texts[f"{table.file}.csv"] = csv_text([cell.written() for cell in table.cells], COLUMNS)
         texts[f"{table.file}.md"] = tables_.markdown(lines)
-        shaped = as_printed(table)
-        latex = tables_.latex(lines) if shaped is None else printed.latex(shaped)
-        texts[f"{table.file}.tex"] = latex
+        texts[f"{table.file}.tex"] = tables_.latex(_as_printed(table) or lines)
     write_all(out, texts)
 
 
-def as_printed(table: PaperTable) -> printed.PrintedTable | None:
+def _as_printed(table: PaperTable) -> Table | None:
     """Return a table as it is printed; None for what is no published table, as the sentences of a paper."""
     name = "" if table.name == SENTENCES else next((cell.table for cell in table.cells if cell.table), "")
     return printed.table(name, table.cells, table.seconds_of) if name else None

@@ -17,6 +17,7 @@ from mpu_bench.config.sentences import sentences
 from mpu_bench.files import write_all
 from mpu_bench.quantities import format_number
 from mpu_bench.report import experiments, overview, printed, style
+from mpu_bench.report.tables import Table
 from mpu_bench.results import naming
 from mpu_bench.texts import publishable
 from mpu_bench.verdict.cells import CLAIM, VALUE, Cell, count_verdicts
@@ -130,7 +131,7 @@ def _page(paper: str, every: Sequence[Mapping[str, Any]], tables: Sequence[overv
     }
 
 
-def _printed(found: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> list[printed.PrintedTable]:
+def _printed(found: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> list[Table]:
     """Return the tables of a paper as they are printed, with what other experiments measured of them beside."""
     cells = [cell for table in tables for cell in table.cells]
     seconds = {name: table.seconds_of for table in tables for name in {cell.table for cell in table.cells}}

@@ -5,17 +5,16 @@ Which columns of a published table name its lines and which spread across, confi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from itertools import accumulate, groupby, pairwise
+from itertools import groupby
 
 from mpu_bench import document, published, resources
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import is_seconds, quantity_of
-from mpu_bench.report import tables
+from mpu_bench.report.tables import Measured, Reported, Table
 from mpu_bench.verdict.cells import COUNTED, FACT, RATIO, RECOMPUTED, Cell, number_in
 from mpu_bench.verdict.folders import remark_text, verdict_text
 from mpu_bench.verdict.verdict import Verdict
@@ -50,41 +49,6 @@ class Layout(Strict):
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What stands beside a printed number: the measured one, how it is judged, and a remark."""
-
-    text: str
-    verdict: Verdict | None = None  #: None of what is not judged, as the seconds that others are set against
-    judged: str = ""  #: the verdict in words, of a ratio with both ratios
-    remark: str = ""
-    experiment: str = ""  #: named where it is not the table's own
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A printed number or word, and what was measured; several where several runs answer it."""
-
-    printed: str = ""
-    measured: tuple[Measured, ...] = ()
-    lines: int = 1  #: how many lines it stands for; 0 while that is not known
-
-
-@dataclass(frozen=True)
-class PrintedTable:
-    """A table as it is printed: two lines of headings, the first with the number of columns each spans."""
-
-    name: str
-    heading: str
-    about: str
-    note: str  #: what the printed numbers had a hand in
-    groups: tuple[tuple[str, int], ...]
-    headings: tuple[str, ...]
-    lines: tuple[tuple[Entry | None, ...], ...]  #: None where an entry above stands for several lines
-    names: int  #: how many of the columns name a line
-    facts: int  #: how many right of them say of what size the data are, beside other numbers
-
-
 @cache
 def layouts() -> dict[str, Layout]:
     """Return how every published table looks.
@@ -114,46 +78,7 @@ def _columns_named(layout: Layout) -> list[str]:
     return [*layout.lines, *layout.facts, *filter(None, [layout.across]), *layout.words, *numbers]
 
 
-def latex(table: PrintedTable) -> str:
-    """Return a table in LaTeX, as `tables.latex` does: two lines each, of print and of what was measured."""
-    columns = "l" * table.names + "r" * (len(table.headings) - table.names)
-    body: list[list[str]] = []
-    for line in table.lines:
-        body.append(["" if entry is None else tables.latex_text(entry.printed) for entry in line])
-        if any(measured := [_latex_measured(entry) for entry in line]):
-            body.append(measured)
-    widest = [max(map(_letters, cells)) for cells in zip(*body, strict=True)]
-    headings = _latex_groups(table.groups) + tables.latex_headings(table.headings, widest, columns)
-    note = f"% {table.note}\n" if table.note else ""
-    return note + tables.latex_table(headings, list(map(" & ".join, body)), columns, len(body))
-
-
-def _letters(cell: str) -> int:
-    return len(re.sub(r"\\\w+|[{}$\\]", "", cell))
-
-
-def _latex_groups(groups: Sequence[tuple[str, int]]) -> str:
-    """Return the line of headings that span several columns, each with a rule below; empty without any."""
-    if len(groups) == 1 or not groups[1][0]:
-        return ""
-    spans = [rf"\multicolumn{{{span}}}{{c}}{{{tables.latex_text(name)}}}" for name, span in groups[1:]]
-    ends = list(accumulate(span for _, span in groups))
-    rules = [rf"\cmidrule(lr){{{before + 1}-{end}}}" for before, end in pairwise(ends)]
-    return " & ".join([*[""] * groups[0][1], *spans]) + rf" \\ {' '.join(rules)}" + "\n"
-
-
-def _latex_measured(entry: Entry | None) -> str:
-    found = [] if entry is None else [each for each in entry.measured if each.text]
-    texts = [
-        f"{tables.latex_text(each.text)} {tables.latex_text(each.verdict.mark) if each.verdict else ''}".strip()
-        for each in found
-    ]
-    return rf"\emph{{{', '.join(texts)}}}" if texts else ""
-
-
-def table(
-    name: str, cells: Sequence[Cell], seconds: Seconds, others: Sequence[tuple[str, Cell]] = ()
-) -> PrintedTable | None:
+def table(name: str, cells: Sequence[Cell], seconds: Seconds, others: Sequence[tuple[str, Cell]] = ()) -> Table | None:
     """Return a published table with what was measured; None where none of its numbers has a cell.
 
     Parameters
@@ -180,16 +105,17 @@ def table(
     sides = [*layout.lines, *layout.facts, *layout.words]
     numbers = [words for solver, columns in across.items() for words in columns]
     groups = [("", len(sides)), *((solver, len(columns)) for solver, columns in across.items() if columns)]
-    return PrintedTable(
-        name,
-        layout.heading,
-        layout.about,
-        layout.note,
-        tuple(groups),
-        tuple(map(heading, [*sides, *numbers])),
-        tuple(_spanned(shown, len(layout.lines), len(layout.facts))),
-        len(layout.lines),
-        len(layout.facts) if layout.numbers else 0,
+    names, facts = len(layout.lines), len(layout.facts) if layout.numbers else 0
+    return Table(
+        headings=tuple(map(heading, [*sides, *numbers])),
+        rows=tuple(_spanned(shown, names, len(layout.facts))),
+        sides="l" * names + "r" * (len(sides) + len(numbers) - names),
+        title=layout.heading,
+        faint=frozenset(range(names, names + facts)),
+        groups=groups,
+        name=name,
+        about=layout.about,
+        note=layout.note,
     )
 
 
@@ -224,45 +150,46 @@ def _line(
     across: Mapping[str, Sequence[str]],
     cells: Sequence[tuple[str, Cell]],
     seconds: Seconds,
-) -> list[Entry]:
+) -> list[Reported]:
     number, first = inside[0]
-    entries = [Entry(name) for name in place]
+    entries = [Reported(name) for name in place]
     entries += [_entry(number, first, column, cells, seconds) for column in layout.facts]
-    entries += [Entry(first[column]) for column in layout.words]
+    entries += [Reported(first[column]) for column in layout.words]
     for solver, columns in across.items():
         found = next(((n, row) for n, row in inside if not layout.across or row[layout.across] == solver), None)
         has_all = found is not None and all(found[1][name] for name in layout.lines)
         for column in columns:
-            entry = Entry() if found is None else _entry(*found, column, cells, seconds)
-            is_whole = has_all or not entry.printed
-            entries.append(entry if is_whole else replace(entry, lines=0))
+            entry = Reported() if found is None else _entry(*found, column, cells, seconds)
+            is_whole = has_all or not entry
+            entries.append(entry if is_whole else Reported(entry, entry.measured, rows=0))
     return entries
 
 
-def _spanned(lines: Sequence[Sequence[Entry]], names: int, facts: int) -> Iterator[tuple[Entry | None, ...]]:
+def _spanned(lines: Sequence[Sequence[Reported]], names: int, facts: int) -> Iterator[tuple[Reported, ...]]:
     """Yield lines in which what is the same for lines of one first name that stand together stands once."""
-    for _, together in groupby(lines, key=lambda line: line[0].printed):
+    for _, together in groupby(lines, key=lambda line: line[0]):
         group = list(together)
         once = {0, *range(names, names + facts)} if names > 1 else set()
-        once |= {place for line in group for place, entry in enumerate(line) if entry.lines == 0}
-        first = [replace(entry, lines=len(group) if place in once else 1) for place, entry in enumerate(group[0])]
-        yield tuple(first)
+        once |= {place for line in group for place, entry in enumerate(line) if entry.rows == 0}
+        yield tuple(
+            Reported(entry, entry.measured, len(group) if place in once else 1) for place, entry in enumerate(group[0])
+        )
         for line in group[1:]:
-            yield tuple(None if place in once else entry for place, entry in enumerate(line))
+            yield tuple(Reported(rows=0) if place in once else entry for place, entry in enumerate(line))
 
 
 def _entry(
     number: int, row: Mapping[str, str], column: str, cells: Sequence[tuple[str, Cell]], seconds: Seconds
-) -> Entry:
+) -> Reported:
     if number_in(row[column]) is None:
-        return Entry(row[column])
+        return Reported(row[column])
     decimals = len(row[column].partition(".")[2]) + 1 if "e" not in row[column] else None
     measured = [
         replace(_measured(cell, seconds, decimals), experiment=experiment)
         for experiment, cell in cells
         if _is_about(cell, number, row, column)
     ]
-    return Entry(_printed(row, column), tuple(measured))
+    return Reported(_printed(row, column), tuple(measured))
 
 
 def _is_about(cell: Cell, number: int, row: Mapping[str, str], column: str) -> bool:

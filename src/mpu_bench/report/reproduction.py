@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from mpu_bench.config.choices import Experiment
+from mpu_bench.config.read import Say
 from mpu_bench.errors import StoreError
 from mpu_bench.experiment import disturbance, reproduce
-from mpu_bench.experiment.options import ReproduceOptions, Say
+from mpu_bench.experiment.options import ReproduceOptions
 from mpu_bench.experiment.reproduce import Step
 from mpu_bench.experiment.runner import Listener
 from mpu_bench.quantities import FAILED

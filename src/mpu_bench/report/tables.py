@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 from mpu_bench.results import naming
 from mpu_bench.texts import one_line, publishable
+from mpu_bench.verdict.verdict import Verdict
 
 Line = Sequence[Any]  #: cells, whose texts are words
 
@@ -18,6 +20,30 @@ class Best(str):
     """A cell that is the best of its dataset in its column, to be set in bold."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What stands beside a reported value: the measured one, how it is judged, and a remark."""
+
+    text: str
+    verdict: Verdict | None = None  #: None of what is not judged, as the seconds that others are set against
+    judged: str = ""  #: the verdict in words, of a ratio with both ratios
+    remark: str = ""
+    experiment: str = ""  #: named where it is not the table's own
+
+
+class Reported(str):
+    """A cell of a reported value or word, with what was measured; several where several runs answer it."""
+
+    measured: tuple[Measured, ...]
+    rows: int  #: how many rows it stands for; 0 where the one above does
+
+    def __new__(cls, text: str = "", measured: tuple[Measured, ...] = (), rows: int = 1) -> Reported:
+        """Return a cell."""
+        cell = super().__new__(cls, text)
+        cell.measured, cell.rows = measured, rows
+        return cell
 
 
 @dataclass(frozen=True)
@@ -31,9 +57,14 @@ class Table:
         Cells are words, which a writer escapes; those for the terminal may have a style.
     sides : str
         How columns are aligned, a letter each, as in LaTeX: ``"llr"``.
-    title : str
+    title, about, note : str
+        What stands above it, below that, and below the table.
     faint : frozenset of int
         Which columns stand back, such as those of reported values.
+    groups : sequence of (str, int)
+        What stands above the headings, and over how many of them.
+    name : str
+        Of a published table.
     """
 
     headings: Line
@@ -41,6 +72,10 @@ class Table:
     sides: str
     title: str = ""
     faint: frozenset[int] = frozenset()
+    groups: Sequence[tuple[str, int]] = ()
+    name: str = ""
+    about: str = ""
+    note: str = ""
 
 
 def markdown(table: Table) -> str:
@@ -61,8 +96,11 @@ def _markdown_cells(line: Line) -> list[str]:
 
 
 def latex(table: Table) -> str:
-    """Return a table in LaTeX, for the packages array, booktabs and longtable, without empty columns."""
-    lines = table.headings, *table.rows
+    """Return a table in LaTeX, for the packages array, booktabs and longtable, without empty columns.
+
+    What was measured has a line of its own, below that of the reported values.
+    """
+    lines = table.headings, *(line for row in table.rows for line in _latex_lines(row))
     kept = [
         (*column, side) for *column, side in zip(*lines, table.sides, strict=True) if any(column[1:]) or not table.rows
     ]
@@ -70,7 +108,43 @@ def latex(table: Table) -> str:
     widest = [max(map(len, column[1:-1]), default=0) for column in kept]
     body = [" & ".join(map(latex_text, line)) for line in full[1:]]
     rows = sum(1 + max(map(len, line), default=0) // _LONGEST_WORDS for line in full[1:])
-    return latex_table(latex_headings(full[0], widest, sides), body, _wrapped(widest, sides), rows)
+    headings = _latex_groups(table.groups) + _latex_headings(full[0], widest, sides)
+    note = f"% {table.note}\n" if table.note else ""
+    return note + _latex_table(headings, body, _wrapped(widest, sides), rows)
+
+
+def _latex_lines(row: Line) -> Iterator[Line]:
+    """Yield a row, and below it what was measured of its reported values, if anything was."""
+    yield row
+    below = [_Below([each for each in getattr(cell, "measured", ()) if each.text]) for cell in row]
+    if any(below):
+        yield below
+
+
+class _Below(str):
+    """The measured values of a cell, below its reported one."""
+
+    measured: Sequence[Measured]
+
+    def __new__(cls, measured: Sequence[Measured]) -> _Below:
+        """Return a cell, as long as its text will be."""
+        cell = super().__new__(cls, ", ".join(map(_marked, measured)))
+        cell.measured = measured
+        return cell
+
+
+def _marked(each: Measured, words: Callable[[str], str] = str) -> str:
+    return f"{words(each.text)} {words(each.verdict.mark) if each.verdict else ''}".strip()
+
+
+def _latex_groups(groups: Sequence[tuple[str, int]]) -> str:
+    """Return the line of headings that span several columns, each with a rule below; empty without any."""
+    if not any(name for name, _ in groups):
+        return ""
+    spans = [rf"\multicolumn{{{span}}}{{c}}{{{latex_text(name)}}}" for name, span in groups[1:]]
+    ends = list(accumulate(span for _, span in groups))
+    rules = [rf"\cmidrule(lr){{{before + 1}-{end}}}" for before, end in pairwise(ends)]
+    return " & ".join([*[""] * groups[0][1], *spans]) + rf" \\ {' '.join(rules)}" + "\n"
 
 
 def _wrapped(widest: Sequence[int], sides: Sequence[str]) -> str:
@@ -81,7 +155,7 @@ def _wrapped(widest: Sequence[int], sides: Sequence[str]) -> str:
     return "".join(paragraph if width > _LONGEST_WORDS else side for width, side in zip(widest, sides, strict=True))
 
 
-def latex_table(headings: str, body: Sequence[str], columns: str, rows: int) -> str:
+def _latex_table(headings: str, body: Sequence[str], columns: str, rows: int) -> str:
     """Return lines of LaTeX, without the breaks behind them, as a table; of more than a page as one that is broken."""
     lines = [rf"{line} \\" for line in body]
     head = [r"\toprule", rf"{headings} \\", r"\midrule"]
@@ -91,7 +165,7 @@ def latex_table(headings: str, body: Sequence[str], columns: str, rows: int) -> 
     return "\n".join([rf"\begin{{{name}}}{{{columns}}}", *head, *lines, r"\bottomrule", rf"\end{{{name}}}", ""])
 
 
-def latex_headings(headings: Line, widest: Sequence[int], sides: Iterable[str]) -> str:
+def _latex_headings(headings: Line, widest: Sequence[int], sides: Iterable[str]) -> str:
     """Return headings in LaTeX, each in so many rows that it widens no column whose cells have ``widest`` letters."""
     stacked = []
     for heading, width, side in zip(headings, widest, sides, strict=True):
@@ -136,6 +210,8 @@ _ESCAPES = str.maketrans(
 
 def latex_text(cell: str) -> str:
     """Return a cell whose words are words, in LaTeX."""
+    if cell and isinstance(cell, _Below):
+        return rf"\emph{{{', '.join(_marked(each, latex_text) for each in cell.measured)}}}"
     text = publishable(one_line(cell, _LONGEST_CELL)).translate(_ESCAPES)
     if "e" in cell and _NUMBER.fullmatch(cell):
         text = f"${_POWER.sub(_times_power, cell).replace('±', _PLUS_MINUS)}$"

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from mpu_bench import resources
+from mpu_bench.config.drawings import Drawing, check_drawings
 from mpu_bench.config.read import read_shown
-from mpu_bench.config.rules import Drawing, Judging, check_drawings, check_judging
+from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.document import Document
 from mpu_bench.errors import StoreError
 from mpu_bench.files import is_file, read_bounded, read_csv

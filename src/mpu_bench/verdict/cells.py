@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mpu_bench.config.rules import Explained
+from mpu_bench.config.rules import Explained, Fitted, Where
 from mpu_bench.quantities import quantity_of
 from mpu_bench.verdict import judge
-from mpu_bench.verdict.points import Point
 from mpu_bench.verdict.verdict import Finding, Verdict
 
 VALUE, RATIO, CLAIM = COUNTED = ("value", "ratio", "claim")  #: the kinds that say whether a paper is reproduced
@@ -39,8 +38,6 @@ class Cell:
         Of a claim: over how many it ranges, how many are measured, how many contradict it.
     timed : int
         Of a claim, 1 where it is about seconds, which no other machine or hour repeats.
-    outcomes : tuple of Point
-        Of a claim, what each of them says.
     is_elsewhere : bool
         Whether its dataset is no part of the run.
     """
@@ -74,7 +71,6 @@ class Cell:
     contradicted: int = 0
     timed: int = 0
     over: str = ""
-    outcomes: tuple[Point, ...] = field(default=(), compare=False)
     is_elsewhere: bool = field(default=False, compare=False)
 
     @property
@@ -100,7 +96,7 @@ class Cell:
         return cls(**{**row, "column": column}, over=over.removesuffix("'s"))
 
 
-COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name not in ("over", "outcomes", "is_elsewhere"))
+COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name not in ("over", "is_elsewhere"))
 
 
 def count_verdicts(cells: Sequence[Cell], kinds: Sequence[str] = COUNTED) -> dict[Verdict, int]:
@@ -149,18 +145,33 @@ def with_explanation(cell: Cell, explained: Sequence[Explained]) -> Cell:
     entry = next((entry for entry in explained if _is_meant(entry, cell)), None)
     if entry is None:
         return cell
-    evidence = entry.evidence if isinstance(entry.evidence, str) else f"in print: {entry.evidence['print']}"
-    return replace(cell, explained=entry.because, evidence=evidence)
+    if isinstance(entry.evidence, str):
+        return replace(cell, explained=entry.because, evidence=entry.evidence)
+    ((kind, text),) = entry.evidence.items()
+    return replace(cell, explained=entry.because, evidence=f"{'in print' if kind == 'print' else kind}: {text}")
+
+
+def as_fitted(cell: Cell, fitted: Sequence[Fitted]) -> Cell:
+    """Return a cell that agrees as fitted, where a setting was read off its published number."""
+    if cell.verdict is not Verdict.REPRODUCED:
+        return cell
+    for entry in fitted:
+        is_meant = (entry.table, entry.column) == (cell.table, cell.column) and cell.dataset in entry.datasets
+        if is_meant and cell.solver in (entry.solvers or [cell.solver]):
+            return replace(cell, verdict=Verdict.FITTED, remark=entry.how)
+    return cell
 
 
 def _is_meant(entry: Explained, cell: Cell) -> bool:
     if entry.sentence is not None or not cell.column:
         return entry.sentence in (cell.sentence, cell.column)  # a claim of the config is named by its words
+    return entry.column == cell.column and entry.table in (None, cell.table) and _is_of(entry, cell)
+
+
+def _is_of(where: Where, cell: Cell) -> bool:
+    """Return whether a cell is of this dataset, solver, budget and these parameters."""
     parameters = json.loads(cell.parameters or "{}")
     named = {"dataset": cell.dataset, "solver": cell.solver, "budget": number_in(cell.budget)}
-    return (
-        entry.column == cell.column
-        and entry.table in (None, cell.table)
-        and all(getattr(entry, name) in (None, value) for name, value in named.items())
-        and all(parameters.get(name) == value for name, value in entry.parameters.items())
+    return all(getattr(where, name) in (None, value) for name, value in named.items()) and all(
+        parameters.get(name) == value for name, value in where.parameters.items()
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
@@ -25,10 +24,12 @@ from mpu_bench.results.machines import versions_remark
 from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.cells import CLAIM, RECOMPUTED, VALUE, Cell, judged, number_in, with_difference, with_explanation
 from mpu_bench.verdict.judge import Sample
-from mpu_bench.verdict.points import CONTRADICTS, NOISE, NOT_JUDGED, NOT_MEASURED, UNCLEAR, Evidence, Point, selected
+from mpu_bench.verdict.points import Evidence, Point, selected
 from mpu_bench.verdict.rules import Table, rules
 from mpu_bench.verdict.statements import p_value_over, points_of, verdict_of
 from mpu_bench.verdict.verdict import Verdict
+
+_OPEN = (Verdict.INCONCLUSIVE, None, Verdict.NOT_COMPARABLE)  #: of points: for neither side
 
 
 def of_claims(claims: Sequence[Claim], evidence: Evidence) -> list[Cell]:
@@ -96,12 +97,10 @@ def _lacks_seconds(evidence: Evidence) -> bool:
 
 def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
     """Return a claim's cell with what its points say."""
-    outcomes = Counter(point.outcome for point in points)
-    measured = len(points) - outcomes[NOT_MEASURED] - outcomes[NOT_JUDGED]
+    measured = sum(point.is_measured for point in points)
     verdict = verdict_of(points, most)
-    against = [point for point in points if point.outcome == CONTRADICTS]
-    shown = against or [point for point in points if point.outcome in (UNCLEAR, NOISE, NOT_JUDGED)]
-    words = _shown(shown)
+    against = [point for point in points if point.verdict is Verdict.CONTRADICTED]
+    words = _shown(against or [point for point in points if point.verdict in _OPEN])
     p_value = p_value_over(points) if verdict == Verdict.CONTRADICTED and not most else None
     if p_value is not None and p_value > rank_tests.LEVEL:
         words.append(f"over {measured} points that may be noise: p = {p_value:.2g} (Bonferroni)")
@@ -110,10 +109,9 @@ def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
         verdict=verdict,
         points=len(points),
         points_measured=measured,
-        contradicted=outcomes[CONTRADICTS],
+        contradicted=len(against),
         count=measured,
         remark="; ".join(words) if verdict != Verdict.SUPPORTED else "",
-        outcomes=tuple(points),
     )
 
 

@@ -1,38 +1,36 @@
-"""What results say of a statement at one of its points: two solvers beside each other, paired over seeds and splits."""
+"""The points of a statement, the runs that are meant at each, and what a difference says there."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from statistics import fmean, stdev
 from typing import Any, NamedTuple, TypeVar
 
-from mpu_bench import solvers
 from mpu_bench.config.rules import Where
-from mpu_bench.quantities import Record, is_seconds
+from mpu_bench.quantities import Record
 from mpu_bench.results.curves import curve_identity
 from mpu_bench.results.machines import with_runs
 from mpu_bench.results.means import Summary
-from mpu_bench.verdict.rules import rules
-
-#: what a point is to a statement: unclear, where one run of something random points the other way
-SUPPORTS, NOISE, UNCLEAR, CONTRADICTS, NOT_MEASURED, NOT_JUDGED = (
-    *("supports", "within noise", "unclear", "contradicts", "not measured", "not judged"),
-)
+from mpu_bench.verdict.pairs import Difference
+from mpu_bench.verdict.verdict import Verdict
 
 
 @dataclass(frozen=True)
 class Point:
-    """One of the points that a statement ranges over, and what the results say there."""
+    """One of the points that a statement ranges over, and what the results say there: nothing (None) within noise."""
 
     name: str
-    outcome: str
+    verdict: Verdict | None
     words: str = ""
     p_value: float | None = None  #: of what goes against the statement here, one-sided; None where that is not known
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether there are values that may be compared."""
+        return self.verdict not in (Verdict.NOT_RUN, Verdict.NOT_COMPARABLE)
 
 
 class Evidence(NamedTuple):
@@ -72,7 +70,6 @@ NO_EVIDENCE = Evidence()
 
 
 _Row = TypeVar("_Row", bound=Record)
-_Value = TypeVar("_Value")
 _COLUMNS = {name: name for name in ("dataset", "solver", "kernel", "experiment")} | {"budget": "budget_vectors"}
 
 
@@ -114,111 +111,18 @@ def name_of(point: Mapping[str, Any], *more: str) -> str:
     return ", ".join([*words, *filter(None, more)])
 
 
-def by_pair(rows: Iterable[Record], quantity: str) -> dict[Any, float]:
-    """Return a quantity by split and seed; of several rows of one seed the mean."""
-    values: dict[Any, list[float]] = {}
-    for row in rows:
-        if (value := row.value(quantity)) is not None:
-            values.setdefault(row.pair, []).append(value)
-    return {key: fmean(several) for key, several in values.items()}
+def verdict_at(of: Difference | None, floor: float = 0.0, *, beyond_noise: bool = False) -> Verdict | None:
+    """Return what a point says where a difference above zero is what was stated; None within noise or within the floor.
 
-
-def is_deterministic(rows: Sequence[Record]) -> bool:
-    """Return whether nothing in the runs of these rows is random, so that one run says all."""
-    return all(row.solver in solvers.SOLVERS and solvers.load(row.solver).deterministic for row in rows)
-
-
-def is_certain(quantity: str, rows: Sequence[Record]) -> bool:
-    """Return whether a quantity of these rows comes out the same each time: seconds never do."""
-    return not is_seconds(quantity) and is_deterministic(rows)
-
-
-class Difference(NamedTuple):
-    """A mean, of values or of differences, and its standard error, None where it cannot be known; of how many pairs."""
-
-    mean: float
-    error: float | None
-    pairs: int = 0
-
-    @property
-    def least(self) -> float | None:
-        """What is left of it beyond noise, zero if nothing is; None where noise is not known."""
-        if self.error is None:
-            return None
-        return math.copysign(max(abs(self.mean) - rules().statements.standard_errors * self.error, 0.0), self.mean)
-
-
-def difference(of: Mapping[Any, float], than: Mapping[Any, float], certain: tuple[bool, bool]) -> Difference | None:
-    """Return ``than`` - ``of``, paired over splits and seeds; by the means alone where they have none in common.
-
-    Where one has a single run of a split, it stands beside all seeds of the other if it comes out the same each time
-    (``certain``, of both); else beside the mean of the other's seeds, for its own variance must not vanish.
-    """
-    if not of or not than:
-        return None
-    if is_single(of):
-        of, than = (spread(of, than), than) if certain[0] else (of, _split_means(than, of))
-    if is_single(than):
-        of, than = (of, spread(than, of)) if certain[1] else (_split_means(of, than), than)
-    pairs = [than[key] - of[key] for key in of if key in than]
-    if not pairs:
-        return unpaired(mean_of(of.values()), mean_of(than.values()))
-    apart = mean_of(pairs)
-    return apart._replace(error=0.0 if all(certain) else apart.error, pairs=len(pairs))
-
-
-def mean_of(values: Collection[float]) -> Difference:
-    """Return a mean with its standard error."""
-    return Difference(fmean(values), stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None)
-
-
-def unpaired(of: Difference, than: Difference) -> Difference:
-    """Return ``than`` - ``of``, two means that have nothing in common."""
-    known = None if of.error is None or than.error is None else math.hypot(of.error, than.error)
-    return Difference(than.mean - of.mean, known)
-
-
-def is_single(values: Collection[Any]) -> bool:
-    """Return whether there is one value, or run, for each split."""
-    return len({split for split, _ in values}) == len(values)
-
-
-def spread(values: Mapping[Any, _Value], beside: Collection[Any]) -> Mapping[Any, _Value]:
-    """Return values, or runs, that there is one of for each split, at the seeds of the others."""
-    by_split = {split: value for (split, _), value in values.items()}
-    return {key: by_split[key[0]] for key in beside if key[0] in by_split} or values
-
-
-def _split_means(values: Mapping[Any, float], beside: Mapping[Any, float]) -> Mapping[Any, float]:
-    """Return the means of the splits, at the one seed that the others have of each."""
-    by_split: dict[Any, list[float]] = {}
-    for (split, _), value in values.items():
-        by_split.setdefault(split, []).append(value)
-    return {key: fmean(by_split[key[0]]) for key in beside if key[0] in by_split} or values
-
-
-def p_value_of(of: Difference | None) -> float | None:
-    """Return the p of the paired t test, one-sided, that a mean below zero is noise; None if its error is not known."""
-    from scipy.special import stdtr
-
-    if of is None or of.error is None or (of.error and of.pairs < 2):
-        return None
-    return float(stdtr(of.pairs - 1, of.mean / of.error)) if of.error else float(of.mean >= 0)
-
-
-def outcome(of: Difference | None, *, is_sampled: bool = False) -> str:
-    """Return what a point says where a difference above zero is what was stated.
-
-    Where test rows are sampled, too, it says as little within noise as against it.
+    It is inconclusive where one run of something random points the other way. With ``beyond_noise``, it says as little
+    within noise as against it.
     """
     if of is None:
-        return NOT_MEASURED
-    if of.mean > 0 and not is_sampled:
-        return SUPPORTS
-    if of.mean > 0:
-        return UNCLEAR if of.error is None else SUPPORTS if of.least else NOISE
-    if of.mean == 0:
-        return NOISE
+        return Verdict.NOT_RUN
+    if -floor <= of.mean <= 0:
+        return None
+    if of.mean > 0 and not beyond_noise:
+        return Verdict.SUPPORTED
     if of.error is None:
-        return UNCLEAR
-    return CONTRADICTS if of.least else NOISE
+        return Verdict.INCONCLUSIVE
+    return (Verdict.SUPPORTED if of.mean > 0 else Verdict.CONTRADICTED) if of.least else None

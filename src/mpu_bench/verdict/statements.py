@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from functools import singledispatch
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial, singledispatch
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mpu_bench.config.rules import (
     AlikeStatement,
     BoundStatement,
+    CriticalStatement,
     CurveStatement,
     Extent,
     NumberStatement,
@@ -32,26 +33,8 @@ from mpu_bench.results.machines import runs_of, why_not_comparable
 from mpu_bench.results.means import Summary
 from mpu_bench.scaled import parameters_in
 from mpu_bench.verdict import judge, rank_tests
-from mpu_bench.verdict.points import (
-    CONTRADICTS,
-    NOISE,
-    NOT_JUDGED,
-    NOT_MEASURED,
-    SUPPORTS,
-    UNCLEAR,
-    Difference,
-    Evidence,
-    Point,
-    by_pair,
-    difference,
-    is_certain,
-    mean_of,
-    name_of,
-    outcome,
-    p_value_of,
-    selected,
-    unpaired,
-)
+from mpu_bench.verdict.pairs import Difference, by_pair, difference, is_certain, mean_of, p_value_of, unpaired
+from mpu_bench.verdict.points import Evidence, Point, name_of, selected, verdict_at
 from mpu_bench.verdict.rules import rules
 from mpu_bench.verdict.samples import (
     Entry,
@@ -84,16 +67,16 @@ def verdict_of(points: Sequence[Point], most: bool = False) -> Verdict:
     One of ``most`` points is contradicted by half of them, and supported by more than half of those measured. Where no
     point is judged though some have values, the statement is not.
     """
-    outcomes = [point.outcome for point in points]
-    measured = [each for each in outcomes if each not in (NOT_MEASURED, NOT_JUDGED)]
+    measured = [point.verdict for point in points if point.is_measured]
     if not measured:
-        return Verdict.NOT_COMPARABLE if NOT_JUDGED in outcomes else Verdict.NOT_RUN
-    if 2 * measured.count(CONTRADICTS) >= len(outcomes) or (CONTRADICTS in measured and not most):
+        is_apart = any(point.verdict is Verdict.NOT_COMPARABLE for point in points)
+        return Verdict.NOT_COMPARABLE if is_apart else Verdict.NOT_RUN
+    if 2 * measured.count(Verdict.CONTRADICTED) >= len(points) or (Verdict.CONTRADICTED in measured and not most):
         return Verdict.CONTRADICTED
-    is_supported = 2 * measured.count(SUPPORTS) > len(measured) if most else SUPPORTS in measured
-    if not is_supported or (UNCLEAR in measured and not most):
+    is_supported = 2 * measured.count(Verdict.SUPPORTED) > len(measured) if most else Verdict.SUPPORTED in measured
+    if not is_supported or (Verdict.INCONCLUSIVE in measured and not most):
         return Verdict.INCONCLUSIVE
-    return Verdict.SUPPORTED if len(measured) == len(outcomes) else Verdict.SUPPORTED_SO_FAR
+    return Verdict.SUPPORTED if len(measured) == len(points) else Verdict.SUPPORTED_SO_FAR
 
 
 def p_value_over(points: Sequence[Point]) -> float | None:
@@ -101,8 +84,8 @@ def p_value_over(points: Sequence[Point]) -> float | None:
 
     By Bonferroni: the more points an "every" has, the more often one of them lies beyond two standard errors.
     """
-    judged = [point for point in points if point.outcome not in (NOT_MEASURED, NOT_JUDGED)]
-    found = [point.p_value for point in judged if point.outcome == CONTRADICTS]
+    judged = [point for point in points if point.is_measured]
+    found = [point.p_value for point in judged if point.verdict is Verdict.CONTRADICTED]
     known = [p_value for p_value in found if p_value is not None]
     return min(1.0, len(judged) * min(known)) if found and len(known) == len(found) else None
 
@@ -132,13 +115,23 @@ def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
     for name, peer, *both in _samples(statement, evidence):
         of, than = map(scaled, both, factors)
         if reason := why_not_judged(statement.quantity, peer, of, than):
-            found.append(Point(name, NOT_JUDGED, reason))
+            found.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
         apart = apart_of(of, than)
         signed = apart and apart._replace(mean=sign * apart.mean + statement.slack)
-        words = _both(of, than, statement, peer) if apart else ""
-        found.append(Point(name, outcome(signed, is_sampled=of.test_rows > 0), words, p_value_of(signed)))
+        words = _both(both[0], both[1], statement, peer) if apart else ""
+        floor = _floor(statement, than.mean) if apart else 0.0
+        beyond_noise = statement.most or of.test_rows > 0
+        found.append(Point(name, verdict_at(signed, floor, beyond_noise=beyond_noise), words, p_value_of(signed)))
     return found
+
+
+def _floor(statement: OrderStatement | TrendStatement, value: float) -> float:
+    """Return by how much a point may go against a statement: as two values of the quantity may differ."""
+    if statement.over is None:
+        return _tolerance(statement.quantity, value)
+    tolerance = rules().tolerance_of(statement.quantity)
+    return (tolerance.relative or tolerance.of_error or 0.0) * abs(value)
 
 
 def _samples(
@@ -155,13 +148,13 @@ def _(statement: AlikeStatement, evidence: Evidence) -> list[Point]:
     found = []
     for name, peer, of, than in _samples(statement, evidence):
         if reason := why_not_judged(statement.quantity, peer, of, than):
-            found.append(Point(name, NOT_JUDGED, reason))
+            found.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
         if statement.within_factor is not None:
             apart, allowed = apart_of(logarithms(of), logarithms(than)), math.log(statement.within_factor)
         else:
             apart = apart_of(of, than)
-            allowed = statement.within or (_tolerance(statement.quantity, than.mean) if than.values else 0.0)
+            allowed = statement.within or (_alike(statement.quantity, than.mean) if than.values else 0.0)
         words = _both(of, than, statement, peer) if apart else ""
         found.append(Point(name, _near(apart, allowed), words))
     return found
@@ -183,14 +176,21 @@ def _(statement: NumberStatement, evidence: Evidence) -> list[Point]:
     return found
 
 
-def _near(between: Difference | None, allowed: float) -> str:
+def _near(between: Difference | None, allowed: float) -> Verdict | None:
     if between is None:
-        return NOT_MEASURED
+        return Verdict.NOT_RUN
     if abs(between.mean) <= allowed:
-        return SUPPORTS
+        return Verdict.SUPPORTED
     if between.least is None:
-        return UNCLEAR
-    return CONTRADICTS if abs(between.least) > allowed else NOISE
+        return Verdict.INCONCLUSIVE
+    return Verdict.CONTRADICTED if abs(between.least) > allowed else None
+
+
+def _alike(quantity: str, value: float) -> float:
+    """Return how far a quantity may be from a value that it is said to be about the same as."""
+    declared = quantity_of(quantity)
+    whole = 100.0 / declared.scale if declared is not None and is_accuracy(quantity) else 0.0
+    return max(rules().statements.alike * abs(whole - value), _tolerance(quantity, value))
 
 
 def _tolerance(quantity: str, value: float) -> float:
@@ -211,19 +211,27 @@ def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
         series.setdefault(name_of(rest), []).append(entry_at(statement, evidence, point))
     found = []
     for name, entries in series.items():
-        for before, after in _steps(entries):
+        for before, after in _steps(entries if statement.between == "steps" else _ends(entries)):
             step = f"{before.point[statement.along]} to {after.point[statement.along]}"
             whole = ", ".join(filter(None, [name, step]))
             low, high = before.values, after.values
             if low and high and (reason := _why_no_step(statement.quantity, before, after)):
-                found.append(Point(whole, NOT_JUDGED, reason))
+                found.append(Point(whole, Verdict.NOT_COMPARABLE, reason))
                 continue
             between = unpaired(mean_of(low.values()), mean_of(high.values())) if low and high else None
             signed = between and Difference(sign * between.mean, between.error)
             means = [fmean(each.values()) for each in (low, high) if each]
             words = " to ".join(f"{mean:.4g}" for mean in means) if between else ""
-            found.append(Point(whole, outcome(signed), words))
+            floor = _floor(statement, fmean(low.values())) if low else 0.0
+            found.append(Point(whole, verdict_at(signed, floor, beyond_noise=statement.most), words))
     return found
+
+
+def _ends(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Return the first and the last entry that have values; of none, the first and the last."""
+    measured = [entry for entry in entries if entry.values]
+    kept = measured if len(measured) > 1 else entries
+    return [kept[0], kept[-1]]
 
 
 def _why_no_step(quantity: str, before: Entry, after: Entry) -> str:
@@ -249,36 +257,54 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
         of, than = (_curve(statement, each) for each in rows)
         n = max((run.n or 0 for run in selected(evidence.runs, Where(), point)), default=0)
         if of is None or than is None or not n:
-            found.append(Point(name, NOT_MEASURED))
+            found.append(Point(name, Verdict.NOT_RUN))
             continue
         runs = list(map(runs_of, rows))
         reasons = (why_not_comparable(each, peer, *runs) for each in (statement.quantity, statement.against))
         if reason := next(filter(None, reasons), ""):
-            found.append(Point(name, NOT_JUDGED, reason))
+            found.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
-        end = float(of[0][-1])
-        first = max(of[0][0], than[0][0], _place(statement.start, n, end) or 0.0)
-        last = min(end, than[0][-1], _place(statement.up_to, n, end) or math.inf)
+        end, after = float(of.x[-1]), partial(_after, rows[0], statement.against)
+        first = max(of.x[0], than.x[0], _place(statement.start, n, end, after) or 0.0)
+        last = min(end, than.x[-1], _place(statement.up_to, n, end, after) or math.inf)
         if first >= last:
-            found.append(Point(name, NOT_MEASURED, "the curves have no part of the axis in common"))
+            found.append(Point(name, Verdict.NOT_RUN, "the curves have no part of the axis in common"))
             continue
         found.append(Point(name, *_along_the_axis(statement, of, than, np.geomspace(first, last, _GRID_POINTS))))
     return found
 
 
-def _place(place: Place | None, n: int, end: float) -> float | None:
-    return place.of(n, end) if isinstance(place, Extent) else place
+def _place(place: Place | None, n: int, end: float, after: Callable[[float], float]) -> float | None:
+    return place.of(n, end, after) if isinstance(place, Extent) else place
 
 
-Curve = tuple[Array, Array, Array]  # places on the axis, means, standard errors; NaN where one run says nothing of it
+def _after(rows: Sequence[Summary], against: str, passes: float) -> float:
+    """Return the place of the last checkpoint within so many passes."""
+    within = [row for row in rows if (row.means.get("passes") or math.inf) <= passes * (1 + 1e-12)]
+    return max((along(row, against) or 0.0 for row in within), default=0.0)
 
 
-def _curve_rows(statement: CurveStatement, evidence: Evidence, where: Where, point: Mapping[str, Any]) -> list[Summary]:
+class Curve(NamedTuple):
+    """A mean curve: places on an axis, means, standard errors (NaN where one run says nothing), of how many runs."""
+
+    x: Array
+    y: Array
+    errors: Array
+    runs: int
+
+    def at(self, grid: Array) -> NDArray[np.intp]:
+        """Return which checkpoint holds at each place: the last before it."""
+        return np.clip(np.searchsorted(self.x, grid * (1 + 1e-12), side="right") - 1, 0, len(self.x) - 1)
+
+
+def _curve_rows(
+    statement: CurveStatement | CriticalStatement, evidence: Evidence, where: Where, point: Mapping[str, Any]
+) -> list[Summary]:
     rows = selected(evidence.curves, where, point)
     return [row for row in rows if row.means.get(statement.quantity) is not None]
 
 
-def _curve(statement: CurveStatement, rows: Sequence[Summary]) -> Curve | None:
+def _curve(statement: CurveStatement | CriticalStatement, rows: Sequence[Summary]) -> Curve | None:
     quantity, against = statement.quantity, statement.against
     certain = is_certain(quantity, rows)
     places = {}
@@ -290,31 +316,70 @@ def _curve(statement: CurveStatement, rows: Sequence[Summary]) -> Curve | None:
     if not kept:
         return None
     x, y, errors = np.array(kept, float).T
-    return x, y, errors
+    return Curve(x, y, errors, min(row.count for row in rows))
 
 
-def _along_the_axis(statement: CurveStatement, of: Curve, than: Curve, grid: Array) -> tuple[str, str]:
-    difference_, errors = np.zeros(len(grid)), np.zeros(len(grid))
-    for (x, y, own), sign in ((of, -1.0), (than, 1.0)):
-        at = np.clip(np.searchsorted(x, grid * (1 + 1e-12), side="right") - 1, 0, len(x) - 1)
-        difference_ += sign * y[at]
-        errors = np.hypot(errors, own[at])
+def _along_the_axis(
+    statement: CurveStatement, of: Curve, than: Curve, grid: Array
+) -> tuple[Verdict | None, str, float | None]:
+    """Return what two curves say over a part of the axis, in words, and the p of what goes against the statement."""
+    places = np.stack([of.at(grid), than.at(grid)])
+    below = than.y[places[1]] - of.y[places[0]]
+    errors = np.hypot(of.errors[places[0]], than.errors[places[1]])
     if statement.kind == "near":
-        allowed = np.array([_tolerance(statement.quantity, float(y)) for y in than[1]])
-        at = np.clip(np.searchsorted(than[0], grid * (1 + 1e-12), side="right") - 1, 0, len(than[0]) - 1)
-        wrong = np.abs(difference_) - allowed[at]
+        floor = np.array([_alike(statement.quantity, float(y)) for y in than.y])[places[1]]
+        wrong = np.abs(below)
     else:
-        wrong = -difference_ if statement.kind == "below" else difference_
-    unknown = bool(np.isnan(errors[wrong > 0]).any())
-    beyond = float(np.mean(wrong > rules().statements.standard_errors * np.nan_to_num(errors, nan=math.inf)))
+        floor = np.array([_tolerance(statement.quantity, float(y)) for y in than.y])[places[1]]
+        wrong = -below if statement.kind == "below" else below
+    is_near = statement.kind == "near"
+    as_stated = float(np.mean(wrong <= (floor if is_near else 0.0)))
+    against = (wrong > floor) & (wrong - is_near * floor > rules().statements.standard_errors * _known(errors))
     words = (
-        f"{100 * float(np.mean(wrong <= 0)):.1f}% of the axis as stated, {100 * beyond:.1f}% against it beyond noise"
+        f"{100 * as_stated:.1f}% of the axis as stated, {100 * float(np.mean(against)):.1f}% against it beyond noise"
     )
-    if beyond > 0:
-        return CONTRADICTS, words
-    if unknown:
-        return UNCLEAR, words
-    return (SUPPORTS if np.mean(wrong <= 0) > 0.5 else NOISE), words
+    if against.any():
+        p_value = _p_over_axis((wrong - is_near * floor)[against], errors[against], of, than, places)
+        if p_value < rank_tests.LEVEL:
+            return Verdict.CONTRADICTED, words, p_value
+        return None, f"{words}, which over the whole axis may be chance: p = {p_value:.2g}", p_value
+    if bool(np.isnan(errors[wrong > floor]).any()):
+        return Verdict.INCONCLUSIVE, words, None
+    return (Verdict.SUPPORTED if as_stated > 0.5 else None), words, None
+
+
+def _known(errors: Array) -> Array:
+    return np.nan_to_num(errors, nan=math.inf)
+
+
+def _p_over_axis(wrong: Array, errors: Array, of: Curve, than: Curve, places: NDArray[np.intp]) -> float:
+    """Return the p of the worst place, one-sided by t, times the number of places that differ in a checkpoint."""
+    from scipy.special import stdtr
+
+    if not errors.all():
+        return 0.0  # nothing in it is random
+    freedom = max(1, min(curve.runs for curve in (of, than) if curve.errors.any()) - 1)
+    return float(min(1.0, np.unique(places, axis=1).shape[1] * stdtr(freedom, -(wrong / errors).max())))
+
+
+@points_of.register
+def _(statement: CriticalStatement, evidence: Evidence) -> list[Point]:
+    found = []
+    for point in statement.points():
+        curve = _curve(statement, _curve_rows(statement, evidence, statement.of, point))
+        if curve is None:
+            found.append(Point(name_of(point), Verdict.NOT_RUN))
+            continue
+        x, ratio = curve.x / curve.x[-1], curve.y / curve.y[-1]
+        far = np.flatnonzero(ratio >= statement.before)
+        place = x[far[-1]] if len(far) else 0.0
+        earlier, later = ratio[x <= place], ratio[x >= 2 * place]
+        holds = len(far) > 0 and bool((earlier > statement.after).all() and (later <= statement.after).all())
+        words = (
+            f"{statement.before:g} times its last up to {100 * place:.2g}% of its run, later {later.max():.3g} at most"
+        )
+        found.append(Point(name_of(point), Verdict.SUPPORTED if holds else Verdict.CONTRADICTED, words))
+    return found
 
 
 @points_of.register
@@ -327,16 +392,16 @@ def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
     found = []
     for members in groups.values():
         if reason := _why_no_slope(statement, evidence, members):
-            found += [Point(name_of(member), NOT_JUDGED, reason) for member in members]
+            found += [Point(name_of(member), Verdict.NOT_COMPARABLE, reason) for member in members]
             continue
         slopes = [slope for x, y in _log_log(statement, evidence, members) if (slope := _fitted(x, y)) is not None]
         low, high = statement.between
         mean = fmean(slopes) if slopes else math.nan
         error = float(np.std(slopes, ddof=1)) / math.sqrt(len(slopes)) if len(slopes) > 1 else None
-        result = outcome(Difference(min(mean - low, high - mean), error)) if slopes else NOT_MEASURED
+        result = verdict_at(Difference(min(mean - low, high - mean), error)) if slopes else Verdict.NOT_RUN
         for member in members:
             is_there = slopes and selected(evidence.runs, statement.of, member)
-            found.append(Point(name_of(member), result if is_there else NOT_MEASURED, f"slope {mean:.3f}"))
+            found.append(Point(name_of(member), result if is_there else Verdict.NOT_RUN, f"slope {mean:.3f}"))
     return found
 
 
@@ -392,7 +457,7 @@ def _(statement: BoundStatement, evidence: Evidence) -> list[Point]:
         pairs = [(row.value(statement.quantity), _bound(statement.against, row)) for row in rows]
         ratios = [low / high for low, high in pairs if low is not None and high]
         most = max(ratios, default=math.nan)
-        result = NOT_MEASURED if not ratios else SUPPORTS if most <= 1 + 1e-12 else CONTRADICTS
+        result = Verdict.NOT_RUN if not ratios else Verdict.SUPPORTED if most <= 1 + 1e-12 else Verdict.CONTRADICTED
         words = f"at most {most:.4g} of the bound in {len(ratios)} runs" if ratios else ""
         found.append(Point(name_of(point), result, words))
     return found
@@ -421,11 +486,11 @@ def _(statement: SignificantStatement, evidence: Evidence) -> list[Point]:
             values[dataset], sides[dataset] = [fmean(each.values()) for each in means], runs
     reasons = _why_not_ranked(statement, sides)
     tested = [values[dataset] for dataset in values if dataset not in reasons]
-    result, words = _tested(statement, np.array(tested, float)) if len(tested) > 1 else (NOT_MEASURED, "")
+    result, words = _tested(statement, np.array(tested, float)) if len(tested) > 1 else (Verdict.NOT_RUN, "")
     return [
-        Point(dataset, NOT_JUDGED, reasons[dataset])
+        Point(dataset, Verdict.NOT_COMPARABLE, reasons[dataset])
         if dataset in reasons
-        else Point(dataset, result if dataset in values else NOT_MEASURED, words)
+        else Point(dataset, result if dataset in values else Verdict.NOT_RUN, words)
         for dataset in statement.datasets
     ]
 
@@ -441,7 +506,7 @@ def _why_not_ranked(statement: SignificantStatement, sides: Mapping[str, Sequenc
     return {dataset: reason for dataset, reason in reasons.items() if reason}
 
 
-def _tested(statement: SignificantStatement, values: Array) -> tuple[str, str]:
+def _tested(statement: SignificantStatement, values: Array) -> tuple[Verdict | None, str]:
     """Return what a test says: not significant refutes nothing; the other direction, significant, does."""
     try:
         if statement.test == "friedman":
@@ -452,10 +517,10 @@ def _tested(statement: SignificantStatement, values: Array) -> tuple[str, str]:
             reverse = {"less": "greater", "greater": "less"}.get(statement.alternative)
             other = rank_tests.wilcoxon(values[:, 0], values[:, 1], reverse).p_value if reverse else 1.0  # type: ignore[arg-type]
     except StoreError as error:
-        return NOISE, str(error)
+        return None, str(error)
     words = f"p = {p:.3g} over {len(values)} datasets"
     if statement.decision == "not shown":
-        return (CONTRADICTS if p < statement.level else SUPPORTS), words
+        return (Verdict.CONTRADICTED if p < statement.level else Verdict.SUPPORTED), words
     if p < statement.level:
-        return SUPPORTS, words
-    return (CONTRADICTS if other < statement.level else NOISE), words
+        return Verdict.SUPPORTED, words
+    return (Verdict.CONTRADICTED if other < statement.level else None), words

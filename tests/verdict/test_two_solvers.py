@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from mpu_bench.errors import ConfigError, StoreError
-from mpu_bench.verdict.paired import Sides, runs_of
 from mpu_bench.verdict.rank_tests import LEVEL, wilcoxon
+from mpu_bench.verdict.two_solvers import Sides, runs_of
 from records import record
 
 
@@ -50,6 +50,13 @@ def test_one_run_stands_beside_all_seeds_only_where_nothing_in_it_is_random(rng,
         assert row.pairs == pairs
         assert (row.p_value is None) == (pairs == 1)
         assert (row.remark == "one seed: no test") == (pairs == 1)
+
+
+def test_one_run_that_says_all_stands_beside_the_one_seed_of_the_other():
+    records = [*side("smo", [0.2]), run("cks", 3, test_error=0.1)]
+    for names in (("smo", "cks"), ("cks", "smo")):
+        (row,) = compared(records, *names)
+        assert row.pairs == 1
 
 
 def test_one_time_stands_beside_the_time_of_its_own_seed():

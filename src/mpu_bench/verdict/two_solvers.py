@@ -18,7 +18,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy  # whose stats are imported where they are first used: they take a second of every command
@@ -29,7 +29,7 @@ from mpu_bench.quantities import QUANTITIES, Record
 from mpu_bench.results.machines import comparable
 from mpu_bench.results.problems import better_way, problem_in
 from mpu_bench.scaled import parameters_in, short
-from mpu_bench.verdict.points import is_certain, is_single, spread
+from mpu_bench.verdict.pairs import is_certain, partners
 from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL, typical, wilcoxon
 
 #: the quantities that are compared where none is named
@@ -184,7 +184,7 @@ class Sides:
 
     def only_in(self, side: Literal[0, 1]) -> list[str]:
         """Return which runs of one side have no partner: datasets, or settings and seeds of one."""
-        paired = {id(run) for both in self._blocks.values() for run in _partners(*both)[side]}
+        paired = {id(pair[side]) for both in self._blocks.values() for pair in _partners(*both)}
         alone: dict[str, list[str]] = {}
         for run in self._sides[side]:
             if id(run) not in paired:
@@ -211,9 +211,7 @@ class Sides:
 
     def on_other_machines(self) -> int:
         """Return of how many pairs the runs were made on different machines: their seconds are not compared."""
-        pairs = [
-            pair for both in self._blocks.values() for pair in zip(*_partners(*both, "train_seconds"), strict=True)
-        ]
+        pairs = [pair for both in self._blocks.values() for pair in _partners(*both, "train_seconds")]
         return sum(not comparable("train_seconds", [one], [other]) for one, other in pairs)
 
     def compare(self, quantities: Collection[str]) -> list[Comparison]:
@@ -280,22 +278,16 @@ def _shortened(words: Sequence[str], most: int = 5) -> str:
     return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def _partners(
-    first: Sequence[Record], second: Sequence[Record], quantity: str = ""
-) -> tuple[list[Record], list[Record]]:
-    """Return the runs of both that have a partner in a quantity, in the order of pairs."""
-    sides: list[Mapping[Any, Record]] = [{run.pair: run for run in side} for side in (first, second)]
-    few, many = sorted((0, 1), key=lambda side: len(sides[side]))
-    if len(sides[few]) < len(sides[many]) and is_single(sides[few]) and is_certain(quantity, (first, second)[few]):
-        sides[few] = spread(sides[few], sides[many])
-    common = [pair for pair in sides[0] if pair in sides[1]]
-    return [sides[0][pair] for pair in common], [sides[1][pair] for pair in common]
+def _partners(first: Sequence[Record], second: Sequence[Record], quantity: str = "") -> list[tuple[Record, Record]]:
+    """Return the runs of both that have a partner in a quantity."""
+    certain = is_certain(quantity, first), is_certain(quantity, second)
+    return partners({run.pair: run for run in first}, {run.pair: run for run in second}, certain)
 
 
 def _pairs(first: Sequence[Record], second: Sequence[Record], quantity: str) -> tuple[_Array, str]:
     """Return the pairs of a quantity, shape (N, 2), and what each is of: a seed or a split."""
     by_split: dict[str, list[tuple[float, float]]] = {}
-    for one, other in zip(*_partners(first, second, quantity), strict=True):
+    for one, other in _partners(first, second, quantity):
         a, b = one.value(quantity), other.value(quantity)
         if a is None or b is None or not comparable(quantity, [one], [other]):
             continue

@@ -1,0 +1,125 @@
+"""Runs of two solvers paired over splits and seeds, and the mean difference of pairs: for claims and for `compare`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from statistics import fmean, stdev
+from typing import Any, NamedTuple, TypeVar
+
+from mpu_bench import solvers
+from mpu_bench.quantities import Record, is_seconds
+from mpu_bench.verdict.rules import rules
+
+_Value = TypeVar("_Value")
+
+
+def by_pair(rows: Iterable[Record], quantity: str) -> dict[Any, float]:
+    """Return a quantity by split and seed; of several rows of one seed the mean."""
+    values: dict[Any, list[float]] = {}
+    for row in rows:
+        if (value := row.value(quantity)) is not None:
+            values.setdefault(row.pair, []).append(value)
+    return {key: fmean(several) for key, several in values.items()}
+
+
+def is_deterministic(rows: Sequence[Record]) -> bool:
+    """Return whether nothing in the runs of these rows is random, so that one run says all."""
+    return all(row.solver in solvers.SOLVERS and solvers.load(row.solver).deterministic for row in rows)
+
+
+def is_certain(quantity: str, rows: Sequence[Record]) -> bool:
+    """Return whether a quantity of these rows comes out the same each time: seconds never do."""
+    return not is_seconds(quantity) and is_deterministic(rows)
+
+
+def is_single(pairs: Collection[Any]) -> bool:
+    """Return whether of these pairs of split and seed there is one for each split."""
+    return len({split for split, _ in pairs}) == len(pairs)
+
+
+def partners(
+    first: Mapping[Any, _Value],
+    second: Mapping[Any, _Value],
+    certain: tuple[bool, bool],
+    mean: Callable[[Sequence[_Value]], _Value] | None = None,
+) -> list[tuple[_Value, _Value]]:
+    """Return what two sides have of each split and seed that both have.
+
+    Where one has a single run of each split, it stands beside all seeds of the other if it comes out the same each
+    time; else beside one, for with more its own variance would vanish.
+
+    Parameters
+    ----------
+    first, second : mapping
+        Values, or runs, by split and seed.
+    certain : (bool, bool)
+        Whether what each side has comes out the same each time.
+    mean : callable, optional
+        The mean over the seeds of the other, beside which a single run that is not certain stands; without it, such a
+        run stands beside that of its own seed.
+    """
+    sides = [first, second]
+    for one, other in ((0, 1), (1, 0)):
+        if is_single(sides[one]):
+            if certain[one]:
+                sides[one] = _at_seeds_of(sides[other], sides[one], lambda several: several[0])
+            elif mean is not None:
+                sides[other] = _at_seeds_of(sides[one], sides[other], mean)
+    return [(value, sides[1][pair]) for pair, value in sides[0].items() if pair in sides[1]]
+
+
+def _at_seeds_of(
+    beside: Mapping[Any, _Value], values: Mapping[Any, _Value], mean: Callable[[Sequence[_Value]], _Value]
+) -> Mapping[Any, _Value]:
+    """Return the mean of each split at all seeds that the other side has of it; the values where it has no split."""
+    by_split: dict[Any, list[_Value]] = {}
+    for (split, _), value in values.items():
+        by_split.setdefault(split, []).append(value)
+    return {pair: mean(by_split[pair[0]]) for pair in beside if pair[0] in by_split} or values
+
+
+class Difference(NamedTuple):
+    """A mean, of values or of differences, and its standard error, None where it cannot be known; of how many pairs."""
+
+    mean: float
+    error: float | None
+    pairs: int = 0
+
+    @property
+    def least(self) -> float | None:
+        """What is left of it beyond noise, zero if nothing is; None where noise is not known."""
+        if self.error is None:
+            return None
+        return math.copysign(max(abs(self.mean) - rules().statements.standard_errors * self.error, 0.0), self.mean)
+
+
+def difference(of: Mapping[Any, float], than: Mapping[Any, float], certain: tuple[bool, bool]) -> Difference | None:
+    """Return ``than`` - ``of``, paired over splits and seeds; by the means alone where they have none in common."""
+    if not of or not than:
+        return None
+    differences = [other - one for one, other in partners(of, than, certain, fmean)]
+    if not differences:
+        return unpaired(mean_of(of.values()), mean_of(than.values()))
+    apart = mean_of(differences)
+    return apart._replace(error=0.0 if all(certain) else apart.error, pairs=len(differences))
+
+
+def mean_of(values: Collection[float]) -> Difference:
+    """Return a mean with its standard error."""
+    return Difference(fmean(values), stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None)
+
+
+def unpaired(of: Difference, than: Difference) -> Difference:
+    """Return ``than`` - ``of``, two means that have nothing in common."""
+    known = None if of.error is None or than.error is None else math.hypot(of.error, than.error)
+    return Difference(than.mean - of.mean, known)
+
+
+def p_value_of(of: Difference | None) -> float | None:
+    """Return the p of the paired t test, one-sided, that a mean below zero is noise; None if its error is not known."""
+    from scipy.special import stdtr
+
+    if of is None or of.error is None or (of.error and of.pairs < 2):
+        return None
+    return float(stdtr(of.pairs - 1, of.mean / of.error)) if of.error else float(of.mean >= 0)
