@@ -17,9 +17,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mpu_bench.cli import reproduction
 from mpu_bench.errors import StoreError
-from mpu_bench.experiment import estimates
+from mpu_bench.experiment import estimates, reproduce
 from mpu_bench.files import csv_text, write_text
 from mpu_bench.report import overview
 from mpu_bench.resources import config_names
@@ -44,7 +43,7 @@ def readme(root: Path) -> str:
     about = {folder: baseline.about(folder) for folder in baseline.folders(root)}
     whole = full(root)
     lines = [_line(about[folder], _machines(folder)) for folder in whole]
-    every = {experiment.name for experiment in reproduction.experiments([], None, print)[0]}
+    every = {experiment.name for experiment in reproduce.experiments([], None, print)[0]}
     absent = sorted(every - {about[folder]["name"] for folder in whole})
     if absent:
         lines.append(f"- not run in full so far: {', '.join(f'`{name}`' for name in absent)}")

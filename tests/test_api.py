@@ -19,7 +19,7 @@ import pytest
 
 import mpu_bench
 from mpu_bench.errors import ConfigError, StoreError
-from mpu_bench.experiment.chosen import ChosenRuns
+from mpu_bench.experiment.runner import ChosenRuns
 from mpu_bench.report import page
 from mpu_bench.results.store import Store
 
@@ -82,6 +82,33 @@ def test_a_second_call_makes_only_what_is_missing(results: mpu_bench.Results, ho
     after = again.runs.set_index("run_id").train_seconds
     assert len(after) == 6
     assert (after[before.index] == before).all()
+
+
+def test_a_plan_says_what_a_run_would_do_and_does_nothing(
+    results: mpu_bench.Results, home: Path, tmp_path: Path
+) -> None:
+    before = state(results.folder)
+    outlook = mpu_bench.plan(CONFIG, results=results.folder.parent, data=home, settings={"repeats": 4})
+    assert [outlook.state(place) for place in outlook.todo] == ["to do"] * (8 - outlook.done)
+    assert outlook.done == mpu_bench.read(results.folder).runs.status.isin(["done", "stopped"]).sum() > 0
+    assert outlook.estimate.runs == len(outlook.todo)
+    assert outlook.missing == {}
+    again = mpu_bench.plan(CONFIG, results=results.folder.parent, data=home, force=True)
+    assert again.done == 0
+    assert state(results.folder) == before
+    assert mpu_bench.plan(CONFIG, results=tmp_path / "none", data=home).done == 0
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_keyword_is_an_option_of_the_command() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'job'"):
+        mpu_bench.run(CONFIG, job=2)  # type: ignore[call-arg]
+    with pytest.raises(ConfigError, match="--send-data: is for a cluster"):
+        mpu_bench.plan(CONFIG, send_data=True)
+    with pytest.raises(ConfigError, match="did you mean 'mpu-2010'"):
+        mpu_bench.reproduce("mpu-2011")
+    with pytest.raises(ConfigError, match="such as 200MB"):
+        mpu_bench.reproduce("mpu-2010", data_limit="much")
 
 
 def test_the_text_is_the_table_of_the_terminal(results: mpu_bench.Results) -> None:
@@ -296,7 +323,7 @@ def test_the_top_needs_nothing_until_it_is_asked() -> None:
     program = "import sys, mpu_bench; print([n for n in ('numpy', 'pandas', 'mpu_bench.api') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-    assert {"run", "read", "Results", "UserError", "SMOClassifier"} <= set(dir(mpu_bench))
+    assert {"run", "plan", "reproduce", "read", "Results", "UserError", "SMOClassifier"} <= set(dir(mpu_bench))
     with pytest.raises(AttributeError, match="has no attribute 'runn'"):
         mpu_bench.runn  # noqa: B018
 

@@ -152,6 +152,22 @@ def test_tests_mirror_the_folders_of_the_sources() -> None:
     assert homeless == CROSS_CUTTING
 
 
+#: rooms where a call names its arguments, but for the first four; compiled code, and what stands near it, cannot
+NAMING_ROOMS = ("config", "experiment", "cli", "api.py", "results", "display")
+MOST_POSITIONAL = 4
+
+
+def test_calls_name_their_arguments() -> None:
+    wide = [
+        f"{short(path)}:{node.lineno}: {ast.unparse(node.func)} has {len(node.args)}"
+        for path, tree in TREES.items()
+        if path.relative_to(PACKAGE).parts[0] in NAMING_ROOMS and "pool" not in path.parts
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and len(node.args) > MOST_POSITIONAL
+    ]
+    assert not wide, "\n".join(wide)
+
+
 #: what is written for people; nothing may depend on what it says
 FOR_PEOPLE = {"reason", "remark", "problem", "tuned", "overridden", "description", "caption", "words"}
 #: where it is read: rows of before there were columns, and what libyaml says

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from mpu_bench import yaml_text
 from mpu_bench.errors import ConfigError
 
-BILLION = "a0: &a0 [x, x]\n" + "".join(f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 9)}]\n" for k in range(1, 10))
-MERGES = "a0: &a0 {k: v}\n" + "".join(f"a{k}: &a{k} {{<<: [{', '.join([f'*a{k - 1}'] * 9)}]}}\n" for k in range(1, 10))
 CHAIN = "a0: &a0 [x]\n" + "".join(f"a{k}: &a{k} [*a{k - 1}]\n" for k in range(1, 300))
 
 
@@ -32,14 +30,10 @@ def refused(text: str) -> str:
         ("? " * 5000, "line 1: lies more than 50 levels deep"),
         ("a:\n" + "".join(" " * k + "a:\n" for k in range(1, 600)), "line 51: lies more than 50 levels deep"),
         (CHAIN, "lies more than 50 levels deep"),
-        (MERGES, "line 1: more than 100,000 keys and values come up to here, aliases written out"),
-        (BILLION, "line 1: more than 100,000 keys and values come up to here, aliases written out"),
-        ("\n" * 9 + "[" + "1," * 200_000 + "]", "line 10: more than 100,000 keys and values"),
         ("&a [*a]", "line 1: *a stands within what it names"),
         ("\n&a {b: {<<: *a}}", "line 2: *a stands within what it names"),
-        ("a: *b", "line 1: *b names nothing"),
+        ("a: *b", "line 1: not YAML: found undefined alias"),
         ("x" * 10**6 + ": 1", "is larger than 1,000,000 bytes"),
-        ("a: 1\nb: " + "x" * 20_000, "line 2: a text of 20,000 characters is longer than 10,000: 'xxx"),
         ("a: !!int x", "line 1: 'x' is no whole number that can be read"),
         ("a: !!bool x", "line 1: 'x' is no word for true or false"),
         ("a: !!float x", "line 1: 'x' is no number that can be read"),
@@ -54,7 +48,6 @@ def refused(text: str) -> str:
         ("a: !!omap [b: 1]", "line 1: the tag '!!omap' is not read"),
         ("a: !mine x", "line 1: the tag '!mine' is not read"),
         ("a: !!python/name:os.system", "line 1: the tag '!!python/name:os.system' is not read"),
-        ("".join(f"%TAG !a{k}! b\n" for k in range(9)) + "--- a", "line 1: tags are not read"),
         ("? [a]: b", "line 1: a key must be a word, not a list or mapping"),
         ("? [a]\n: b", "line 1: a key must be a word, not a list or mapping"),
         ("{[a]: b}", "line 1: a key must be a word, not a list or mapping"),
@@ -108,11 +101,6 @@ def test_where_there_are_no_lines_none_is_named() -> None:
         assert " line " not in str(caught.value)
 
 
-def nodes(value: Any) -> int:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return 1 + sum(map(nodes, inner))
-
-
 #: pieces of which YAML is made, so that many of the texts are nearly right
 WORDS = r"a|b: |- |? |: |[|]|{|}|, |&x |*x |<<: |!!int |!!set |'|>|# |---|1|1e9|0x|.inf|~|yes|%TAG ".split("|")  # noqa: SIM905
 PIECES = st.lists(
@@ -134,5 +122,4 @@ def test_any_text_is_plain_data_or_an_error(text: str) -> None:
         assert told.startswith("a.yaml")
         assert told.encode()
     else:
-        assert nodes(data) <= yaml_text.MOST_NODES
         assert isinstance(data, dict | list) or not locations.steps

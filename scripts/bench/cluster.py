@@ -72,13 +72,15 @@ def execute(client: Client, runs: int, seconds: float, place: Path) -> tuple[flo
         encoding="utf-8",
     )
     experiment = read_config(path)
-    planned, memory, this = plan.plan(experiment)[:runs], [], psutil.Process()
+    planned, memory, this = plan.Plan(plan.plan(experiment)[:runs]), [], psutil.Process()
     listener = runner.Listener(finished=lambda _run, _record: memory.append(this.memory_info().rss))
     home = DataHome(place / "data", offline=True)
     with ClusterPool(client, make=make, about=about) as pool:
         pool.prepare("checkerboard", {"rows": 100, "test_rows": 50}, home, experiment.limits, listener.progress)
         wall, processor = time.perf_counter(), time.process_time()
-        assert runner.execute(experiment, planned, planned, home, place / str(runs), pool, listener)
+        assert runner.execute(
+            experiment, planned, planned, home=home, folder=place / str(runs), pool=pool, listener=listener
+        )
         return time.perf_counter() - wall, time.process_time() - processor, memory
 
 

@@ -1,7 +1,8 @@
 """mpu-bench: reproduces the benchmarks of five papers on perceptron-like and budgeted SVM training.
 
 For Python programs: the solvers are classifiers, ``from mpu_bench import SMOClassifier`` (`estimators`); ``load`` reads
-a model that was saved (`models`); ``run`` makes the runs of a config and ``read`` opens a results folder (`api`).
+a model that was saved (`models`); ``run`` makes the runs of a config, ``plan`` says which, ``reproduce`` makes those
+of the papers, and ``read`` opens a results folder (`api`).
 """
 
 from importlib import import_module
@@ -11,7 +12,7 @@ __version__ = "0.2.0"
 
 #: name -> the module that it is in; imported when it is asked for: the command line needs none of it
 _MODULES = {
-    **dict.fromkeys(("run", "read", "Results"), "api"),
+    **dict.fromkeys(("run", "plan", "reproduce", "read", "Results"), "api"),
     **dict.fromkeys(("UserError", "ConfigError", "DataError", "StoreError"), "errors"),
     "load": "models.saved",
 }

@@ -1,36 +1,29 @@
-"""The runner from Python: `run` makes the runs of a config, `read` opens a results folder.
+"""The runner from Python: `run` makes the runs of a config, `plan` says which, `read` opens a results folder.
 
-Both are imported from the top, ``import mpu_bench``, and return `Results`.
+`reproduce` makes those of the papers. All are imported from the top, ``import mpu_bench``.
 """
 
 from __future__ import annotations
 
 import io
-import json
-import math
-import operator
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mpu_bench import solvers
-from mpu_bench.config.bounds import MOST_JOBS, MOST_THREADS
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.config.read import Config
 from mpu_bench.display import html, table
 from mpu_bench.display.live import Display
 from mpu_bench.display.terminal import Terminal, say, terminal
-from mpu_bench.document import as_in_file
-from mpu_bench.errors import ClusterError, ConfigError, StoreError
-from mpu_bench.experiment import disturbance
-from mpu_bench.experiment.chosen import ChosenRuns
-from mpu_bench.experiment.pool import Pool
-from mpu_bench.experiment.pool.cluster.connect import Cluster, pool_of
-from mpu_bench.experiment.pool.local import LocalPool
-from mpu_bench.experiment.runner import Listener
+from mpu_bench.errors import ClusterError, StoreError
+from mpu_bench.experiment.options import ReproduceOptions, RunOptions, keywords, path_of
+from mpu_bench.experiment.outlook import Outlook
+from mpu_bench.experiment.reproduce import experiments as experiments_of
+from mpu_bench.experiment.runner import Listener, choose, opened
 from mpu_bench.files import is_folder
-from mpu_bench.report import csv_files, figures, frames
+from mpu_bench.report import csv_files, figures, frames, reproduction
+from mpu_bench.report.overview import overview_rows
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.results.store import FILE
 
@@ -38,10 +31,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ("Results", "read", "run")
+__all__ = ("Reproduction", "Results", "plan", "read", "reproduce", "run")
 
 _WIDTH = 120  # letters of a table
-_YES = {"1", "true", "yes", "on", "t", "y"}
 
 
 class Results:
@@ -152,28 +144,8 @@ def read(folder: Path | str) -> Results:
     return Results(folder)
 
 
-def run(
-    config: Mapping[str, Any] | Path | str,
-    *,
-    profile: str | None = None,
-    settings: Mapping[str, Any] | Sequence[str] = (),
-    only: Mapping[str, Any] | Sequence[str] = (),
-    seed: int | None = None,
-    repeats: int | None = None,
-    threads: int | None = None,
-    kernel_memory: str | None = None,
-    jobs: int = 1,
-    force: bool = False,
-    save_models: bool = False,
-    results: Path | str = "results",
-    data: Path | str | None = None,
-    mirror: str | None = None,
-    offline: bool | None = None,
-    progress: bool = False,
-    cluster: str | None = None,
-    jobs_per_worker: int = 1,
-    send_data: bool = False,
-) -> Results:
+@keywords(RunOptions)
+def run(config: Config | str, options: RunOptions) -> Results:
     """Make the runs of a config that have no result yet, as the command ``mpu-bench run`` does.
 
     Each run is made in a process of its own. A run that fails is a row of `Results.runs` with its ``status`` and
@@ -185,38 +157,8 @@ def run(
     config : mapping, Path or str
         A YAML file, the name of a bundled config, or what such a file would hold. The ``plugins:`` of a mapping are
         found from the working folder. Plugins are code: they run with your rights, in child processes only.
-    profile : str, optional
-        The profile of the config to use; its results have a folder of their own.
-    settings : mapping or sequence of str
-        Overrides of keys: ``{"solvers.mpu.C": 10}`` or ``["solvers.mpu.C=10"]``.
-    only : mapping or sequence of str
-        Filters: ``{"solver": "mpu"}`` or ``["solver=mpu"]``.
-    seed, repeats, threads : int, optional
-        Override the keys of these names.
-    kernel_memory : str, optional
-        Memory for kernel values that are kept: ``"2GB"``.
-    jobs : int
-        How many runs at once. They share the machine, and so their seconds grow.
-    force : bool
-        Make runs again that have a result.
-    save_models : bool
-        Save the model of every run in ``results/X/models``.
-    results : Path or str
-        Where results are kept: experiment X in ``results/X``.
-    data : Path or str, optional
-        Where datasets are kept; by default ``MPU_BENCH_DATA``, or the user's data folder.
-    mirror : str, optional
-        Where to look for data files first; by default ``MPU_BENCH_MIRROR``.
-    offline : bool, optional
-        Do not use the network; by default what ``MPU_BENCH_OFFLINE`` says.
-    progress : bool
-        Print on stderr what the command prints: a line per run, and remarks.
-    cluster : str, optional
-        Make the runs on a Dask cluster: the address of its scheduler, or the file that it has written.
-    jobs_per_worker : int
-        How many runs at once on each worker of the cluster.
-    send_data : bool
-        Send prepared data to the machines of the cluster.
+    **options
+        Those of the command as keywords: the fields of `RunOptions`.
 
     Returns
     -------
@@ -231,50 +173,89 @@ def run(
     ClusterError
         If the cluster cannot be reached, or is lost; what is finished is kept.
     """
-    jobs = _count("jobs", jobs, MOST_JOBS)
-    jobs_per_worker = _count("jobs_per_worker", jobs_per_worker, MOST_JOBS)
-    threads = None if threads is None else _count("threads", threads, MOST_THREADS)
-    folder_of_results, folder_of_data = _path("results", results), None if data is None else _path("data", data)
-    read_from = config if isinstance(config, Mapping) else _path("config", config)
-    home = DataHome.from_options(folder_of_data, mirror, _is_offline(offline))
-    tell = say if progress else _say_nothing
+    tell = say if options.progress else _say_nothing
     solvers.forget_plugins()
-    if cluster is None:
-        load = disturbance.load_of_others()  # while this process has no workers yet
-        opened: AbstractContextManager[Pool] = LocalPool(jobs, threads or 1)
-    else:
-        load = math.nan
-        opened = pool_of(Cluster(cluster, jobs_per_worker, send_data), home.folder, tell)
-    with opened as pool:
-        chosen = ChosenRuns.read(
-            read_from,
-            _pairs("only", only, _one_of),
-            profile=profile,
-            settings=_pairs("settings", settings, lambda value: json.dumps(as_in_file(value))),
-            seed=seed,
-            repeats=repeats,
-            threads=threads,
-            kernel_memory=kernel_memory,
-            announce=lambda files: tell(f"plugins, which run with your rights: {', '.join(map(str, files))}"),
-        )
-        folder = folder_of_results / chosen.experiment.name
-        with _listener(progress) as listener:
-            try:
-                chosen.make(
-                    folder, home, pool, listener, force=force, save_models=save_models, jobs=jobs, load=load, say=tell
-                )
-            except (KeyboardInterrupt, ClusterError):
-                if (folder / FILE).is_file():
-                    _write(folder)
-                raise
-    _write(folder)
-    return Results(folder)
+    with opened(_config(config), options, tell) as (runs, pool), _listener(options.progress) as listener:
+        try:
+            runs.make(pool, listener, tell)
+        except (KeyboardInterrupt, ClusterError):
+            if (runs.folder / FILE).is_file():
+                _write(runs.folder)
+            raise
+    _write(runs.folder)
+    return Results(runs.folder)
 
 
-def _path(keyword: str, given: Any) -> Path:
-    if not isinstance(given, str | os.PathLike):
-        raise ConfigError(f"{keyword} is {given!r}; it must be a path")
-    return Path(given)
+@keywords(RunOptions)
+def plan(config: Config | str, options: RunOptions) -> Outlook:
+    """Return what `run` would do with the same config and keywords; nothing is fetched, made or written.
+
+    Parameters
+    ----------
+    config, **options
+        As `run` takes them.
+
+    Returns
+    -------
+    Outlook
+        Its ``runs``, which of them are ``todo``, the ``estimate`` of what they take, the files that are ``missing``.
+
+    Raises
+    ------
+    ConfigError
+        If the config or a keyword is wrong; the message names the key.
+    StoreError
+        If the results folder cannot be used.
+    """
+    solvers.forget_plugins()
+    return Outlook.of(choose(_config(config), options, say if options.progress else _say_nothing))
+
+
+class Reproduction(NamedTuple):
+    """What `reproduce` has made: results by name, the verdicts on every published table, and what failed."""
+
+    results: dict[str, Results]
+    verdicts: pd.DataFrame
+    failures: list[str]
+
+
+@keywords(ReproduceOptions)
+def reproduce(papers: str | Sequence[str], options: ReproduceOptions) -> Reproduction:
+    """Run every config of some papers, cheapest first, and compare with the published numbers.
+
+    The files that ``mpu-bench reproduce`` writes are written, too. After Ctrl-C what is finished is kept.
+
+    Parameters
+    ----------
+    papers : str or sequence of str
+        ``"mpu-2010"``, ...; all if empty.
+    **options
+        Those of the command as keywords: the fields of `ReproduceOptions`, such as ``profile="ci"``.
+
+    Returns
+    -------
+    Reproduction
+
+    Raises
+    ------
+    ConfigError
+        If a paper or a profile does not exist, or a keyword is wrong.
+    ClusterError
+        If the cluster cannot be reached, or is lost; what is finished is kept.
+    """
+    import pandas as pd
+
+    tell = say if options.progress else _say_nothing
+    named = [papers] if isinstance(papers, str) else list(papers)
+    experiments, failures = experiments_of(named, options.profile, tell)
+    failures += reproduction.make(experiments, options, lambda: _listener(options.progress), tell)
+    tables, folders = reproduction.write(experiments, options)
+    verdicts = pd.DataFrame(overview_rows(tables))
+    return Reproduction({folder.name: Results(folder) for folder in folders}, verdicts, failures)
+
+
+def _config(given: Config | str) -> Config:
+    return given if isinstance(given, Mapping) else path_of("config", given)
 
 
 def _write(folder: Path) -> None:
@@ -293,33 +274,3 @@ def _listener(progress: bool) -> Iterator[Listener]:
         return
     with Display(terminal(stderr=True), table=False).listening() as listener:
         yield listener
-
-
-def _pairs(keyword: str, given: Mapping[str, Any] | Sequence[str], text: Callable[[Any], str]) -> list[str]:
-    """Return what may be a mapping as the command line has it: ``KEY=VALUE``."""
-    if not isinstance(given, Mapping):
-        return [given] if isinstance(given, str) else list(given)
-    try:
-        return [f"{key}={text(value)}" for key, value in given.items()]
-    except (TypeError, ValueError) as fault:
-        raise ConfigError(f"{keyword}: holds what no YAML file can: {fault}") from None
-
-
-def _one_of(value: Any) -> str:
-    """Return one value, or several of which any will do, as ``--only`` takes them."""
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _is_offline(given: bool | None) -> bool:
-    return os.environ.get("MPU_BENCH_OFFLINE", "").lower() in _YES if given is None else given
-
-
-def _count(name: str, given: Any, most: int) -> int:
-    """Return a whole number of whatever type as Python's own."""
-    count = 0
-    if not isinstance(given, bool):
-        with suppress(TypeError):
-            count = operator.index(given)
-    if not 1 <= count <= most:
-        raise ConfigError(f"{name}: must be a whole number from 1 to {most}, not {given!r}")
-    return count

@@ -93,3 +93,10 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as people say them, in one unit: ``40 s``, ``12 min``, ``3.5 h``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

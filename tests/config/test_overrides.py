@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.config.overrides import read_shown
-from mpu_bench.config.read import read_config, read_without_plugins
+from mpu_bench.config.read import read_config, read_shown, read_without_plugins
 from mpu_bench.errors import ConfigError
 from mpu_bench.resources import bundled
 

@@ -61,7 +61,9 @@ def execute(tmp_path: Path, pool: LocalPool, read: Callable[[str], Experiment]):
         runs = plan.plan(experiment)
         chosen = plan.only(runs, filters) if filters else runs
         listener = runner.Listener(finished=lambda run, _record: done.append(str(run)))
-        complete = runner.execute(experiment, runs, chosen, home, tmp_path / folder, pool, listener)
+        complete = runner.execute(
+            experiment, runs, chosen, home=home, folder=tmp_path / folder, pool=pool, listener=listener
+        )
         with Store(tmp_path / folder) as store:
             assert complete == ({record.run_id for record in store.records()} <= store.finished()) or filters
             return store.records(), done

@@ -42,7 +42,7 @@ def typical(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def seconds(experiment: Experiment, *records: dict[str, Any]) -> list[float | None]:
     runs = plan.plan(experiment)
-    return Estimates(experiment, runs, map(record, records)).seconds(runs)
+    return [each.seconds for each in Estimates(experiment, runs, map(record, records)).expected(runs)]
 
 
 def test_nothing_is_known_of_what_was_never_made(typical: Path, read: Callable[[str], Experiment]) -> None:
@@ -110,7 +110,7 @@ def test_a_trial_is_of_the_size_of_the_rows_that_it_was_taken_from(
     text = "name: estimated\ndataset: checkerboard\nsolvers: [dcd]\ntune: {C: [1, 10], holdout: 0.2}\n"
     runs = plan.plan(read(text))
     trial = ROW | {"trial": "hold-out 0.2", "n": 80_000, "n_test": 20_000}
-    told = Estimates(read(text), runs, [record(trial)]).seconds(runs)
+    told = [each.seconds for each in Estimates(read(text), runs, [record(trial)]).expected(runs)]
     assert [each for run, each in zip(runs, told, strict=True) if run.trial] == [8.0, 8.0]
     assert [each for run, each in zip(runs, told, strict=True) if not run.trial] == [None]
 

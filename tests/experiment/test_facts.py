@@ -51,7 +51,7 @@ def marked(experiment: Experiment) -> dict[tuple[str, object], tuple[int, str]]:
     runs = plan.plan(experiment)
     return {
         (run.solver.name, run.solver.parameters.get("C")): (mark.as_published, mark.overridden)
-        for run, mark in zip(runs, facts.marks_of(experiment, runs), strict=True)
+        for run, mark in zip(runs, plan.marks_of(experiment, runs), strict=True)
     }
 
 
@@ -93,7 +93,7 @@ def test_the_values_that_are_tried_belong_to_the_settings(tmp_path: Path) -> Non
     for values, known in (("[1, 10]", 1), ("[1, 10, 100]", 0)):
         experiment = read_config(path, settings=[f"tune.C={values}"])
         runs = plan.plan(experiment)
-        marks = facts.marks_of(experiment, runs)
+        marks = plan.marks_of(experiment, runs)
         assert [mark.as_published for run, mark in zip(runs, marks, strict=True) if run.trial is None] == [known]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from mpu_bench.config.choices import ValidationSplit
 from mpu_bench.errors import DataError
-from mpu_bench.experiment import holdout
+from mpu_bench.experiment import tuning as holdout
 from oracles import toys
 
 

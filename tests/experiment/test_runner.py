@@ -220,7 +220,9 @@ def run_made_up(
     home = DataHome(tmp_path / "home", offline=True)
     listener = runner.Listener(Lines(lambda _line: None) if notes is None else Lines(notes.append))
     chosen = plan.only(runs, filters) if filters else runs
-    return runner.execute(experiment, runs, chosen, home, tmp_path / "results", pool, listener, force)
+    return runner.execute(
+        experiment, runs, chosen, home=home, folder=tmp_path / "results", pool=pool, listener=listener, force=force
+    )
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3])

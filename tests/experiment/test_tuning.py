@@ -30,7 +30,7 @@ repeats: 5
     for run in tuned:
         assert "C" not in run.solver.parameters
         assert "gamma" not in run.solver.kernel.parameters
-        found = plan.Sources(runs).of(run)
+        found = plan.Plan(runs).needed(run)
         assert len(found) == 12
         assert {trial.solver.kernel.parameters.get("normalize") for trial in found.values()} == {
             run.solver.kernel.parameters.get("normalize")
@@ -44,7 +44,7 @@ def test_a_tuner_tries_for_all(read) -> None:
     runs = plan.plan(read(text))
     assert [run.solver.name for run in runs] == ["dcd", "dcd", "mpu", "svmperf"]
     for run in runs[2:]:
-        assert list(plan.Sources(runs).of(run).values()) == runs[:2]
+        assert list(plan.Plan(runs).needed(run).values()) == runs[:2]
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,7 @@ def test_one_process_is_started_for_a_config_and_its_plan(read, monkeypatch: pyt
     """)
     experiment = read(text, "{own: {tune: {C: [1, 2], holdout: 0.3}}}, {own: {C: [3, 4]}}", settings=["stop.passes=2"])
     runs = plan.plan(experiment)
-    plan.as_published(experiment, runs)
+    plan.marks_of(experiment, runs)
     assert {solvers.load(run.solver.name).objective_of(run.solver.parameters) for run in runs} >= {"own"}
     assert len(started) == 1
     assert not process._children
@@ -290,8 +290,10 @@ def test_a_config_that_is_wrong_in_itself_is_refused_before_it_is_run(
 
 def test_it_is_announced_before_it_is_run(read, marking: str, tmp_path: Path) -> None:
     announced = []
-    read(marking, announce=lambda files: announced.append((files, (tmp_path / "imported").exists())))
-    assert announced == [((tmp_path / "own.py",), False)]
+    read(marking, say=lambda line: announced.append((line, (tmp_path / "imported").exists())))
+    ((line, was_imported),) = announced
+    assert line.endswith(f"code that runs with your rights: {tmp_path / 'own.py'}")
+    assert not was_imported
 
 
 def test_a_config_is_shown_without_running_it(read, marking: str, tmp_path: Path) -> None:
@@ -304,7 +306,7 @@ def test_a_config_is_shown_without_running_it(read, marking: str, tmp_path: Path
 
 def test_a_plugin_that_the_command_line_takes_out_is_not_run(read, marking: str, tmp_path: Path) -> None:
     experiment = read(marking, "mpu", settings=["plugins=[]"])
-    assert experiment.unchanged is None
+    assert experiment.plugins == ()
     assert not (tmp_path / "imported").exists()
 
 
@@ -314,7 +316,7 @@ def test_runs_of_the_projects_own_solvers_know_of_no_plugin(read, tmp_path: Path
     plugins = {(run.solver.name, run.settings.plugins) for run in runs}
     assert plugins == {("dcd", ()), ("own", (tmp_path / "own.py",)), ("optimum", ())}
     (own,) = [run for run in runs if run.solver.name == "own" and run.solver.tuning is None]
-    assert plan.Sources(runs).of(own)["seconds"].solver.name == "dcd"
+    assert plan.Plan(runs).needed(own)["seconds"].solver.name == "dcd"
 
 
 def test_code_that_was_changed_since_the_config_was_read_is_not_run(read, marking: str, tmp_path: Path) -> None:

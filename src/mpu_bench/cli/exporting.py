@@ -61,7 +61,7 @@ def export_c(
     source, how = _source(
         portable_model, name or (out or model).stem, rows, (bits or _MOST_BITS) if fixed_point else None
     )
-    _check_alike(portable_model, _compared(portable_model, source, rows, how, check), rows)
+    _check_alike(portable_model, _compared(portable_model, source, rows=rows, how=how, data=check), rows)
     if out is None:
         write(source.text)
     else:

@@ -52,13 +52,13 @@ def predict(
     saved = load(model)
     read = {"data_folder": data_folder, "header": header, "separator": separator}
     if out is None:
-        for text in _predictions(saved, data, label, scores, read):
+        for text in _predictions(saved, data, label=label, scores=scores, read=read):
             write(text)
         return
     check_free(out, force)
     rows = -1
     with told_if_unwritable(out), written_whole(out) as stream:
-        for text in _predictions(saved, data, label, scores, read):
+        for text in _predictions(saved, data, label=label, scores=scores, read=read):
             stream.write(text.encode(errors="backslashreplace"))
             rows += text.count("\n")
     say(f"written: {out}, {rows:,} rows")

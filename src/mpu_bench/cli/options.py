@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import Field, fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +17,7 @@ from mpu_bench.texts import plain
 if TYPE_CHECKING:
     from mpu_bench.data.download.cache import DataHome
     from mpu_bench.display.terminal import Terminal
+    from mpu_bench.experiment.options import Options
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 HELD = "interrupted: finished runs are kept; run the same command again for the rest"
@@ -39,12 +43,6 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
-def announce_plugins(files: Sequence[Path]) -> None:
-    """Print on stderr, before any of it is run, that plugins are code."""
-    named = ", ".join(dict.fromkeys(map(str, files)))
-    say(f"this config names plugins, which are code that runs with your rights: {named}")
-
-
 def data_home(folder: Path | None, mirror: str | None = None, offline: bool = True) -> DataHome:
     """Return the data home that the options name."""
     from mpu_bench.data.download.cache import DataHome
@@ -68,6 +66,36 @@ def complete_config(incomplete: str) -> Iterator[str]:
     """Yield bundled configs, YAML files and folders."""
     yield from _completed("configs")(incomplete)
     yield from (str(path) for path in Path().glob(f"{incomplete}*") if path.is_dir() or path.suffix == ".yaml")
+
+
+def takes(options: type[Options]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Let a verb have the options of a class: it is called with one of them as its last argument, ``options``."""
+
+    def with_options(verb: Callable[..., None]) -> Callable[..., None]:
+        @wraps(verb)
+        def call(**given: Any) -> None:
+            named = {each.name: given.pop(each.name) for each in declared}
+            verb(**given, options=options(**named))
+
+        declared = [each for each in fields(options) if each.metadata["kind"]]
+        declared.sort(key=lambda each: each.name not in options.__annotations__)  # those of all verbs last
+        own = [each for each in signature(verb, eval_str=True).parameters.values() if each.name != "options"]
+        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*map(_parameter, declared), *own)]
+        call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {each.name: each.annotation for each in parameters}
+        return call
+
+    return with_options
+
+
+def _parameter(declared: Field[Any]) -> Parameter:
+    """Return a field of `Options` as typer takes it."""
+    typed = dict(declared.metadata)
+    kind, flag = typed.pop("kind"), typed.pop("flag", f"--{declared.name.replace('_', '-')}")
+    default = None if declared.default == () else declared.default
+    return Parameter(
+        declared.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, typer.Option(flag, **typed)]
+    )
 
 
 # the data home reads MPU_BENCH_DATA and MPU_BENCH_MIRROR itself, for those who call it without a command line
@@ -102,22 +130,3 @@ ResultsFolders = Annotated[
 DatasetNames = Annotated[
     list[str], typer.Argument(metavar="DATASET", help="Names of datasets.", autocompletion=complete_dataset)
 ]
-
-
-def memory(text: str, option: str) -> int:
-    """Return the bytes of a size as an option gives it: ``200MB``.
-
-    Raises
-    ------
-    ConfigError
-        If it is none.
-    """
-    from pydantic import TypeAdapter, ValidationError
-
-    from mpu_bench.config.schema import Memory
-    from mpu_bench.errors import ConfigError
-
-    try:
-        return TypeAdapter(Memory).validate_python(text)
-    except ValidationError:
-        raise ConfigError(f"{option} {text}: must be a size above 0, such as 200MB") from None

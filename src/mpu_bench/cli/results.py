@@ -52,7 +52,7 @@ def plot(
     """Draw the figures of a results folder as SVG, PDF and PNG, at the size they are printed."""
     from mpu_bench.report import figures
 
-    for path in figures.plot(results, figure, against, out, list(dict.fromkeys(to.split(",")))):
+    for path in figures.plot(results, figure, against=against, out=out, forms=list(dict.fromkeys(to.split(",")))):
         say(f"written: {path}")
 
 

@@ -118,10 +118,12 @@ def try_(
     budgets, most_bytes = _budgets(budget), _bytes(memory)
     name, options = _dataset(file, wishes)
     home = data_home(data_folder, mirror, offline)
-    source = Source(name, options, home, seed, "" if metric is None else metric.value)
+    source = Source(name, options, home=home, seed=seed, metric="" if metric is None else metric.value)
     session = _session(source, budgets, only, seconds)
     session.most_bytes = most_bytes
-    code = _select(session, file, wishes, jobs or min(os.cpu_count() or 1, _MOST_JOBS), results / f"try-{name}")
+    code = _select(
+        session, file, wishes=wishes, jobs=jobs or min(os.cpu_count() or 1, _MOST_JOBS), folder=results / f"try-{name}"
+    )
     took, working = (time.monotonic() - each for each in (began, session.began + session.preparing))
     say(f"took {took:.0f} s: {working:.0f} s to tune and test, the rest to read the data, start processes and compile")
     raise typer.Exit(code)
@@ -137,9 +139,9 @@ def _budgets(text: str) -> tuple[int, ...]:
 
 
 def _bytes(text: str | None) -> int | None:
-    from mpu_bench.cli.options import memory
+    from mpu_bench.config.schema import bytes_of
 
-    return None if text is None else memory(text, "--memory")
+    return None if text is None else bytes_of(text, "--memory")
 
 
 def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -203,7 +205,9 @@ def _session(source: Any, budgets: tuple[int, ...], only: str | None, seconds: f
     tried = candidates(Facts(data.width, chosen != "accuracy", budgets))
     if only is not None:
         tried = _among(tried, only)
-    return Session(replace(source, metric=chosen), tried, data.learned_from, data.problem.n, seconds)
+    return Session(
+        replace(source, metric=chosen), tried, learned_from=data.learned_from, all_rows=data.problem.n, seconds=seconds
+    )
 
 
 def _among(every: list[Candidate], only: str) -> list[Candidate]:
@@ -267,7 +271,7 @@ def _keep(session: Session, file: str, wishes: Mapping[str, Any], folder: Path) 
         write_all(folder, front.drawn(outcome, session.source.dataset))
         written.append("front.svg and front.png")
     if (path := session.model_of_choice()) is not None:
-        written += _keep_choice(pickle.loads(path.read_bytes()), session, file, wishes, folder)
+        written += _keep_choice(pickle.loads(path.read_bytes()), session, file=file, wishes=wishes, folder=folder)
     print_outcome(outcome, session.source.dataset, console())
     say(f"in {folder}: {', '.join(written)}")
     return outcome.chosen is not None
@@ -282,6 +286,6 @@ def _keep_choice(classifier: Any, session: Session, file: str, wishes: Mapping[s
     source = session.source
     card: Card = catalog.card(source.dataset, source.options)
     model_of(classifier, card, source.home).save(folder / "model.mpu")
-    config = config_of(classifier, source, file, wishes, session.all_rows, folder)
+    config = config_of(classifier, source, file=file, wishes=wishes, rows=session.all_rows, folder=folder)
     write_all(folder, {"repeat.yaml": config})
     return ["model.mpu (mpu-bench predict)", "repeat.yaml (mpu-bench run)"]

@@ -96,14 +96,3 @@ class PlanSize:
         each = sum(count * (self._seeds_on.get(name, self._seeds) + trials) for name, count in chosen.items())
         self._total += product([solvers, each])
         check_bound(self._total, "runs", MOST_RUNS, node)
-
-
-def check_seeds(first: int, count: int, node: Node) -> None:
-    """Refuse seeds beyond the largest.
-
-    Raises
-    ------
-    ConfigError
-    """
-    if first + count - 1 > LARGEST_SEED:
-        raise node.error(f"the last of the {count:,} seeds from {first:,} on is beyond {LARGEST_SEED:,}")

@@ -26,13 +26,11 @@ from mpu_bench.kernels import KERNELS
 
 Schema = dict[str, Any]
 
-_TITLE = "A config of mpu-bench"
 _ONE: Schema = {"minProperties": 1, "maxProperties": 1}
 _alias: Any = TypeAliasType  # named in the schema, and referred to
 _list: Any = list  # these three for mypy, to which only what is written out is a type
 _listed: Any = Swept
 _per_dataset: Any = PerDataset
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class _Generator(GenerateJsonSchema):
@@ -104,7 +102,8 @@ def json_schema(names: Iterable[str] = solvers.OWN) -> Schema:
         "additionalProperties": False,
     }
     without_plugins = {"properties": {"solvers": {"items": {"$ref": "#/$defs/known-solver"}}}}
-    return {"$schema": DIALECT} | made | {"title": _TITLE, "if": {"required": ["plugins"]}, "else": without_plugins}
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A config of mpu-bench"}
+    return head | made | {"if": {"required": ["plugins"]}, "else": without_plugins}
 
 
 def _named(what: str, entries: Mapping[str, Any], base: type[Strict] = _OneKey) -> Any:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import copy
 import os
-import stat
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from pydantic import Field
+
 from mpu_bench import document, resources, solvers
-from mpu_bench.config.bounds import PlanSize, check_seeds
+from mpu_bench.config.bounds import LARGEST_SEED, PlanSize
 from mpu_bench.config.choices import Experiment, SolverChoice
-from mpu_bench.config.drawings import check_drawings
-from mpu_bench.config.overrides import apply_profile, apply_setting
+from mpu_bench.config.drawings import Drawing, check_drawings
 from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File
 from mpu_bench.config.sweep import (
@@ -34,8 +34,13 @@ from mpu_bench.config.sweep import (
 )
 from mpu_bench.document import Document, Node
 from mpu_bench.errors import ConfigError, nearest
-from mpu_bench.yaml_text import Locations, shown
+from mpu_bench.files import is_file
+from mpu_bench.texts import one_line, plain
+from mpu_bench.yaml_text import MOST_DEPTH, Locations, shown
 
+_Key = tuple[str | int, ...]
+
+_MOST_SHOWN_BYTES = 200  # of an option, in a message
 #: keys that change no setting of any run
 _NO_SETTINGS = ("name", "description", "seed", "repeats", "limits", "claims", "figures")
 
@@ -50,25 +55,15 @@ def find_config(path: Path) -> Path:
     ConfigError
         If there is no such file; the message suggests the nearest shipped config.
     """
-    is_folder = False
-    try:
-        is_folder = stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116 - of a name that no file can have, too
-        if not is_folder:
-            return path
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except (OSError, ValueError):
-        return path  # whose reader says why
-    shipped_configs = resources.config_names()
-    name = path.name.removesuffix(".yaml")
-    if name in shipped_configs and path.parent in (Path(), Path("configs")):
+    shipped_configs, name = resources.config_names(), path.name.removesuffix(".yaml")
+    if name in shipped_configs and path.parent in (Path(), Path("configs")) and not is_file(path):
         return resources.bundled("configs") / f"{name}.yaml"
-    if is_folder:
-        return path  # whose reader says that it is no file
-    near = nearest(name, shipped_configs)
-    raise ConfigError(f"{path}: no such config file; {near} (mpu-bench list configs)")
+    if os.path.lexists(path):
+        return path  # whose reader says what it is, if it is no file
+    raise ConfigError(f"{path}: no such config file; {nearest(name, shipped_configs)} (mpu-bench list configs)")
 
 
+Say = Callable[[str], object]  #: is told what happens, line by line
 Config = Path | Mapping[str, Any]  #: a file, the name of a shipped one, or the content of one
 GIVEN = "the config"  #: what messages call one that is no file
 
@@ -78,7 +73,7 @@ def read_config(
     *,
     profile: str | None = None,
     settings: Sequence[str] = (),
-    announce: Callable[[Sequence[Path]], None] = lambda _plugins: None,
+    say: Say = lambda _line: None,
     **keys: Any,
 ) -> Experiment:
     """Read and check a config.
@@ -95,8 +90,8 @@ def read_config(
         The entry of the config's ``profiles`` that overrides it; its results go to ``<name>-<profile>``.
     settings : sequence of str
         ``key=value`` overrides, such as ``stop.seconds=5`` or ``solvers.mpu.C=10``.
-    announce : function
-        Called with the files of its plugins before any of them is run.
+    say : function
+        Is told of its plugins before any of them is run: they are code.
     **keys
         Override the keys of these names, but for those that are None: ``seed=1``, ``kernel_memory="2GB"``.
 
@@ -106,7 +101,7 @@ def read_config(
         With file, line, key and the fix.
     """
     try:
-        return _read(path, profile, settings, keys=keys, plugins=_Plugins(announce))
+        return _read(path, profile, settings, keys=keys, say=say)
     finally:
         solvers.end_descriptions()
 
@@ -130,7 +125,7 @@ def _read(
     settings: Sequence[str] = (),
     *,
     keys: Mapping[str, Any] = MappingProxyType({}),
-    plugins: _Plugins | None = None,
+    say: Say | None = None,
 ) -> Experiment:
     text = ""
     if isinstance(path, Path):
@@ -153,41 +148,15 @@ def _read(
             file.replace((key,), value, Locations(option))
             options += [option, str(value)]
             overridden += [] if key in _NO_SETTINGS else [f"{key} = {value}"]
-    experiment = replace(_experiment(file, labels, plugins), options=tuple(options), given=text)
+    experiment = replace(_experiment(file, labels, say), options=tuple(options), given=text)
     if not overridden:
         return experiment
     unchanged = None
     with suppress(ConfigError):  # what the file says need not be whole without the options that change it
-        unchanged = _experiment(written, labels, plugins and replace(plugins, only=plugins.described))
-    return replace(experiment, overridden="; ".join(overridden), unchanged=unchanged and replace(unchanged, given=text))
-
-
-@dataclass
-class _Plugins:
-    """How the plugins of a config are described; ``only`` those, where it is given."""
-
-    announce: Callable[[Sequence[Path]], None]
-    only: Collection[Path] | None = None
-    described: list[Path] = field(default_factory=list)
-
-    def describe(self, files: Sequence[Path], node: Node) -> None:
-        """Let each file be run in a child process that says which solvers it defines.
-
-        Raises
-        ------
-        ConfigError
-            Naming the entry of the config, the file, the line in it and the cause.
-        """
-        if self.only is None:
-            self.announce(files)
-        for position, file in enumerate(files):
-            if self.only is not None and file not in self.only:
-                raise node[position].error("is not run for this config")
-            try:
-                solvers.describe_plugin(file)
-            except ConfigError as error:
-                raise node[position].error(str(error)) from None
-            self.described.append(file)
+        read = replace(_experiment(written, labels), given=text)
+        solved_by = {name for each in read.solvers for name in (each.name, each.tuning and each.tuning.solver) if name}
+        unchanged = read if solved_by <= solvers.SOLVERS.keys() else None  # other plugins are not run
+    return replace(experiment, overridden="; ".join(overridden), unchanged=unchanged)
 
 
 def _check_version(file: Document) -> None:
@@ -200,16 +169,22 @@ def _check_version(file: Document) -> None:
         )
 
 
-def _experiment(file: Document, known: Collection[str], plugins: _Plugins | None) -> Experiment:
+def _experiment(file: Document, known: Collection[str], say: Say | None = None) -> Experiment:
     """Check a config whose profile and options are applied; ``known`` are labels that the profiles bring in."""
     content: File = file.root.validated(File)
     files = _plugin_files(content, file["plugins"])
     if files:  # what does not need their code is refused before it is run
         with solvers.undescribed(_words(file.data)):
             undescribed = _checked(file, content, known, files)
-        if plugins is None:
+        if say is None:
             return undescribed
-        plugins.describe(files, file["plugins"])
+        named = ", ".join(dict.fromkeys(map(str, files)))
+        say(f"this config names plugins, which are code that runs with your rights: {named}")
+        for position, plugin in enumerate(files):
+            try:
+                solvers.describe_plugin(plugin)
+            except ConfigError as error:
+                raise file["plugins"][position].error(str(error)) from None
     return _checked(file, content, known, files)
 
 
@@ -244,9 +219,13 @@ def _checked(file: Document, content: File, known: Collection[str], plugins: tup
         more = dict(repeats.values)
         repeats = more.pop("otherwise")
     entries = [file["solvers"][position] for position in range(len(content.solvers))]
-    check_seeds(content.seed, max([repeats, *more.values()]), file["seed"])
+    count = max([repeats, *more.values()])
+    if content.seed + count - 1 > LARGEST_SEED:
+        raise file["seed"].error(f"the last of the {count:,} seeds from {content.seed:,} on is beyond {LARGEST_SEED:,}")
     size = PlanSize((dataset.label for dataset in datasets), repeats, more)
-    choices = tuple(choice for entry in entries for choice in solvers_of(entry, content, labels, known, size))
+    choices = tuple(
+        choice for entry in entries for choice in solvers_of(entry, content, labels=labels, known=known, size=size)
+    )
     check_classes(datasets, choices, file["solvers"])
     check_seconds_of(content.stop, labels, choices, file["stop"]["seconds_of"])
     _check_choices(content, choices, file)
@@ -284,3 +263,107 @@ def _check_choices(content: File, choices: Sequence[SolverChoice], file: Documen
         raise node.error("needs the optimum; set optimum: true")
     if any(choice.tuning is not None for choice in choices):
         raise node.error("the optimum of what is tuned is not known before; use stop.gap")
+
+
+class Shown(Judging):
+    """What a config says of results that are there: what they are set against, and the figures that show them."""
+
+    figures: list[Drawing] = Field([])
+
+
+def read_shown(path: Path, profile: str | None) -> Shown:
+    """Return what the results of a config are set against and shown by, without looking at the rest of the config.
+
+    Parameters
+    ----------
+    path : Path
+    profile : str or None
+        The entry of the config's ``profiles`` that overrides it.
+
+    Raises
+    ------
+    ConfigError
+        With file, line, key and the fix.
+    """
+    file = document.read(path, ConfigError)
+    if profile is not None:
+        apply_profile(file, profile)
+    given = {name: file.data[name] for name in Shown.model_fields if name in file.data}
+    shown: Shown = file.root.holding(given).validated(Shown)
+    return shown
+
+
+def apply_profile(file: Document, profile: str) -> list[str]:
+    """Lay a profile over the config and return its keys: those of a config, or dotted as those of ``--set``.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such profile.
+    """
+    node = file.root["profiles"]
+    profiles = {} if node.value is None else node.value
+    if not isinstance(profiles, Mapping):
+        raise node.error("must be a mapping")
+    known = [name for name in profiles if isinstance(name, str)]
+    if profile not in known:
+        raise file.root.unknown("profile", profile, known)
+    if not isinstance(profiles[profile], Mapping):
+        raise node[profile].error("must be a mapping")
+    keys, locations = profiles[profile], file.locations.below(("profiles", profile))
+    for name, value in keys.items():
+        key, at = str(name), locations.below((name,))
+        if "." in key:
+            _set(file, key, value, at)
+        else:
+            file.overlay((key,), value, at)
+    if "name" not in keys and isinstance(file.data.get("name"), str):
+        file.data["name"] += f"-{profile}"
+    return list(map(str, keys))
+
+
+def apply_setting(file: Document, setting: str) -> None:
+    """Let ``key=value`` override what the config says; raise `ConfigError` if it is not of that form."""
+    dotted, equals, text = setting.partition("=")
+    if not equals or not dotted:
+        raise ConfigError(f"--set {setting}: must be written key=value, such as stop.seconds=5")
+    source = f"--set {one_line(setting, _MOST_SHOWN_BYTES)}"
+    if setting != plain(setting, 12 * len(setting)):
+        raise ConfigError(f"{source}: holds a character that cannot be shown, or is not UTF-8 text")
+    _set(file, dotted, document.value(text, source, ConfigError), Locations(source))
+
+
+def _set(file: Document, dotted: str, value: Any, locations: Locations) -> None:
+    """Put a value in the place of ``solvers.mpu.C``, in every entry of that name."""
+    *steps, last = dotted.split(".")
+    if len(steps) >= MOST_DEPTH:
+        raise ConfigError(f"{locations.text}: lies more than {MOST_DEPTH} levels deep")
+    targets: list[tuple[_Key, Any]] = [((), file.data)]
+    for step in steps:
+        targets = [
+            ((*key, *taken), below) for key, target in targets for taken, below in _below(target, step, locations.text)
+        ]
+    for key, target in targets:
+        if not isinstance(target, dict):
+            raise ConfigError(f"{locations.text}: '{'.'.join(steps)}' holds no keys")
+        file.replace((*key, last), value, locations)
+
+
+def _below(target: Any, step: str, location: str) -> list[tuple[_Key, Any]]:
+    """Return what stands one key down; in a list of names or single-key mappings (solvers, datasets) the name is it."""
+    if isinstance(target, list):
+        found: list[tuple[_Key, Any]] = []
+        for position, entry in enumerate(target):
+            if entry == step:
+                target[position] = {step: {}}
+            if isinstance(target[position], dict) and step in target[position]:
+                if target[position][step] is None:
+                    target[position][step] = {}
+                found.append(((position, step), target[position][step]))
+        if found:
+            return found
+        known = [str(next(iter(entry))) if isinstance(entry, dict) and entry else str(entry) for entry in target]
+        raise ConfigError(f"{location}: there is no '{step}' in this config; {nearest(step, known)}")
+    if isinstance(target, dict):
+        return [((step,), target.setdefault(step, {}))]
+    raise ConfigError(f"{location}: '{step}' stands below a value that holds no keys")

@@ -28,6 +28,7 @@ from mpu_bench.config import bounds
 from mpu_bench.config.drawings import Drawing
 from mpu_bench.config.rules import Judging
 from mpu_bench.document import MisfitError, Positive, Strict
+from mpu_bench.errors import ConfigError
 
 FORMAT_VERSION: Final = 1
 Paper = Literal["mpu-2010", "forgetron-2005", "bpegasos-2010", "sbp-2012", "frank-wolfe-2012"]
@@ -71,6 +72,23 @@ Memory = Annotated[
         {"anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^[0-9.]+ *[A-Za-z]*$"}]}
     ),
 ]
+
+
+_MEMORY = TypeAdapter[int](Memory)
+
+
+def bytes_of(text: str, option: str) -> int:
+    """Return the bytes of a size as an option has it: ``200MB``.
+
+    Raises
+    ------
+    ConfigError
+        If it is none.
+    """
+    try:
+        return _MEMORY.validate_python(text)
+    except ValidationError:
+        raise ConfigError(f"{option} {text}: must be a size above 0, such as 200MB") from None
 
 
 _V = TypeVar("_V")

@@ -29,6 +29,7 @@ from mpu_bench.yaml_text import shown
 _PER_DATASET, _OTHERWISE = "per-dataset", "otherwise"
 _FILE = "file"  # of a dataset that is a file of the user's own
 _KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
+_TUNE_KEYS = ", ".join(field.alias or name for name, field in Tune.model_fields.items())
 _SURE_ENDS = {"passes", "seconds"}  # of the rules of stop: those that every run comes to
 
 
@@ -85,7 +86,7 @@ def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
         if bipartitions is None:
             return (DatasetChoice(card.name, options, label, card.class_names),)
         return tuple(
-            DatasetChoice(card.name, options | {"positive": positive}, label, two_classes, split)
+            DatasetChoice(card.name, options | {"positive": positive}, label=label, classes=two_classes, split=split)
             for split, positive, two_classes in catalog.bipartitions(card, bipartitions)
         )
     except DataError as error:
@@ -255,13 +256,12 @@ def _grid(node: Node) -> TuningGrid:
     if not isinstance(nested, Mapping):
         raise node["kernel"].error("must be written kernel.gamma: [0.1, 1]")
     entry |= {f"{_KERNEL_PREFIX}{name}": values for name, values in nested.items()}
-    words = [field.alias or name for name, field in Tune.model_fields.items()]
-    how = node.holding({name: value for name, value in entry.items() if name in words}).validated(Tune)
-    tried = {name: value for name, value in entry.items() if name not in words}
+    how: Tune = node.holding(entry).validated(Tune)
+    tried = dict(how.model_extra or {})
     for name, values in tried.items():
         if not isinstance(values, list) or not values:
             raise node[name].error(
-                f"must be a list of values to try, not {shown(values)} (the other keys of tune: {', '.join(words)})"
+                f"must be a list of values to try, not {shown(values)} (the other keys of tune: {_TUNE_KEYS})"
             )
     if not tried:
         raise node.error("names no parameter to try values of, such as C: [1, 10, 100]")
@@ -293,12 +293,13 @@ def _tuning(
     tuner, tried = name, checked
     if grid.how.tuner is not None:
         tuner, below = named(grid.node["with"], "solver", solvers.SOLVERS)
-        tried = _tuner(tuner, below, grid, checked, kernels, content)
+        tried = _tuner(tuner, below, grid=grid, checked=checked, kernels=kernels, content=content)
     _check_linear(tuner, kernels[0], grid.node)
     if grid.how.metric == "online_error" and not solvers.load(tuner).online:
         raise grid.node["metric"].error(f"solver '{tuner}' is not online and has no online error")
     values = [{name: parse(value) for name, value in each.items()} for each in grid.combinations]
-    candidates = tuple(map(Candidate, values, checked, kernels, tried))
+    each = zip(values, checked, kernels, tried, strict=True)
+    candidates = tuple(Candidate(*candidate) for candidate in each)
     return Tuning(tuner, candidates, _validation_splits(grid.how), grid.how.metric)
 
 
@@ -357,10 +358,10 @@ def solvers_of(
             choice = SolverChoice(
                 name,
                 _without(parameters[0], grid.values()[0]),
-                KernelChoice(tried[0].name, _without(tried[0].parameters, grid.values(_KERNEL_PREFIX)[0])),
-                parameters[0].get("vectors"),
-                label,
-                _tuning(name, grid, parameters, tried, content),
+                kernel=KernelChoice(tried[0].name, _without(tried[0].parameters, grid.values(_KERNEL_PREFIX)[0])),
+                vectors=parameters[0].get("vectors"),
+                only_for=label,
+                tuning=_tuning(name, grid, checked=parameters, kernels=tried, content=content),
             )
             check_answers(choice, plain, content.optimum)
             yield choice

@@ -10,8 +10,7 @@ from mpu_bench.data.download import progress
 from mpu_bench.display.overall import Overall, number_of_runs
 from mpu_bench.display.terminal import Terminal, reason, screen_on
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress
-from mpu_bench.experiment.names import Names
-from mpu_bench.experiment.run import Run
+from mpu_bench.experiment.run import Names, Run
 from mpu_bench.experiment.runner import Listener, Todo
 from mpu_bench.quantities import Record, RunStatus
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from mpu_bench.experiment.run import Run
 from mpu_bench.quantities import Record
+from mpu_bench.texts import duration
 
 _FEWEST_TO_ESTIMATE = 3  # runs that have ended
 _WORTH_TELLING = 10.0  # seconds of training; of less, what else a run takes is more, and is not known at first
@@ -144,13 +145,6 @@ class Overall:
 
 def _group(run: Run) -> Group:
     return Group(run.dataset.label, run.solver.name)
-
-
-def duration(seconds: float) -> str:
-    """Return seconds as people say them, in one unit: ``40 s``, ``12 min``, ``3.5 h``."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def number_of_runs(count: int) -> str:

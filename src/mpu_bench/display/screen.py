@@ -12,8 +12,9 @@ from dataclasses import replace
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from mpu_bench.display.overall import Group, Overall, Tally, duration
+from mpu_bench.display.overall import Group, Overall, Tally
 from mpu_bench.display.terminal import Terminal, styled
+from mpu_bench.texts import duration
 
 _LINES_BESIDES = 4  # the headings, two lines below, and the one of the cursor
 _NARROW = 60  # letters, below which there are fewer columns

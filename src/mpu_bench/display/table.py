@@ -90,7 +90,7 @@ def _block(rows: Sequence[Summary], columns: Sequence[Shown], varying: Mapping[s
         names = [naming.solver_text(row, varying), *([_runs_text(row)] if several else [])]
         written.append([*names, *_cells(row, rows, columns)])
     title = f"\n{_title(rows[0])}"
-    return Table(headings, written, "l" + "r" * (len(headings) - 1), title, frozenset(published))
+    return Table(headings, written, "l" + "r" * (len(headings) - 1), title=title, faint=frozenset(published))
 
 
 def _runs_text(row: Summary) -> str:

@@ -25,7 +25,7 @@ _WARM_UP_ROWS = 12  # of each class
 
 
 def with_results_of_others(run: Run, results: Mapping[str, Record]) -> tuple[Run, list[str]]:
-    """Return a run with what it takes from the results of its `plan.Sources`, and a note on each.
+    """Return a run with what it takes from the results of those that it needs, and a note on each.
 
     Parameters
     ----------
@@ -70,15 +70,13 @@ def build_kernel(choice: KernelChoice, problem: Problem) -> Kernel:
     """Return the kernel of a run; a width or scale may depend on the training rows."""
 
     def divisor(by: Divisor) -> float:
-        return problem.features if by == "d" else _mean_squared_distance_of(problem)
+        if by == "d":
+            return problem.features
+        if isinstance(problem, StreamedProblem):
+            return problem.mean_squared_distance
+        return mean_squared_distance(problem.train, problem.features)
 
     return choice.build(lambda width: float(width.resolve(divisor) if isinstance(width, Scaled) else width))
-
-
-def _mean_squared_distance_of(problem: Problem) -> float:
-    if isinstance(problem, StreamedProblem):
-        return problem.mean_squared_distance
-    return mean_squared_distance(problem.train, problem.features)
 
 
 def mean_squared_distance(rows: Rows, features: int) -> float:
@@ -97,7 +95,8 @@ def warm_up_problem(problem: Problem) -> Problem:
 
     The sample of a stream may lack classes; its labels are then made up.
     """
-    chosen = _few_of_each(problem.labels, len(problem.classes))
+    classes = range(len(problem.classes))
+    chosen = np.sort(np.concatenate([np.flatnonzero(problem.labels == each)[:_WARM_UP_ROWS] for each in classes]))
     labels = problem.labels[chosen]
     if isinstance(problem, StreamedProblem):
         labels = np.arange(len(chosen), dtype=np.int32) % np.int32(len(problem.classes))
@@ -113,7 +112,3 @@ def warm_up_problem(problem: Problem) -> Problem:
         fingerprint="warm-up",
         weights=None if problem.weights is None else problem.weights[chosen],
     )
-
-
-def _few_of_each(labels: np.ndarray[Any, Any], classes: int) -> np.ndarray[Any, Any]:
-    return np.sort(np.concatenate([np.flatnonzero(labels == index)[:_WARM_UP_ROWS] for index in range(classes)]))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from mpu_bench.config.choices import Experiment
 from mpu_bench.data.cards import catalog
 from mpu_bench.errors import UserError
-from mpu_bench.experiment.facts import marks_of
+from mpu_bench.experiment.plan import Plan, marks_of
 from mpu_bench.experiment.run import Run
 from mpu_bench.files import read_csv
 from mpu_bench.quantities import Record
@@ -74,9 +74,14 @@ class Estimate(NamedTuple):
         known = [each.seconds for each in runs if each.seconds is not None]
         reported = [each.reported for each in runs if each.reported is not None]
         return cls(
-            sum(known), len(runs), len(runs) - len(known), sum(each.overhead for each in runs),
-            max((each.memory_mb or 0.0 for each in runs), default=0.0), sum(reported), len(reported),
-        )  # fmt: skip
+            sum(known),
+            len(runs),
+            unknown=len(runs) - len(known),
+            overhead=sum(each.overhead for each in runs),
+            memory_mb=max((each.memory_mb or 0.0 for each in runs), default=0.0),
+            reported=sum(reported),
+            reported_runs=len(reported),
+        )
 
 
 class Estimates:
@@ -85,13 +90,12 @@ class Estimates:
     Parameters
     ----------
     experiment : Experiment
-    plan : sequence of Run
-        All its runs.
+    plan : Plan
     records : iterable of Record
         Those of its results folder, whatever became of them.
     """
 
-    def __init__(self, experiment: Experiment, plan: Sequence[Run], records: Records = ()) -> None:
+    def __init__(self, experiment: Experiment, plan: Plan, records: Records = ()) -> None:
         self._own: dict[tuple[Any, ...], list[tuple[Size, Record]]] = {}
         for record in records:
             if _has_seconds(record):
@@ -105,16 +109,6 @@ class Estimates:
         is_shipped = Path(experiment.source).resolve().parent == bundled("configs").resolve()
         self._is_named = is_shipped and all(each in _CHANGING_NOTHING for each in options) and not experiment.given
         self._tables = experiment.judging.published
-
-    def seconds(self, runs: Sequence[Run]) -> list[float | None]:
-        """Return the training seconds that each run will take, None where nothing is known.
-
-        Parameters
-        ----------
-        runs : sequence of Run
-            Of the plan.
-        """
-        return [each.seconds for each in self.expected(runs)]
 
     def expected(self, runs: Sequence[Run]) -> list[Expected]:
         """Return what each run will take.

@@ -1,33 +1,18 @@
-"""What a results folder remembers of its config, and of each run whether it is as the config says."""
+"""What a results folder remembers of its config."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from mpu_bench import resources
 from mpu_bench.config.choices import Experiment
 from mpu_bench.errors import StoreError
-from mpu_bench.experiment.plan import as_published
-from mpu_bench.experiment.run import Run
 from mpu_bench.results.store import Store
 
 _DIGITS = 16  # of a hash
-
-
-class Mark(NamedTuple):
-    """The columns of a run that say whether it is as the config says, and else what changed."""
-
-    as_published: int
-    overridden: str
-
-
-def marks_of(experiment: Experiment, runs: Sequence[Run]) -> list[Mark]:
-    """Return the marks of the runs of a plan."""
-    return [Mark(int(known), "" if known else experiment.overridden) for known in as_published(experiment, runs)]
 
 
 def facts_of(experiment: Experiment, folder: Path) -> dict[str, Any]:

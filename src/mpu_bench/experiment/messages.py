@@ -204,7 +204,7 @@ def _plain_message(message: Message) -> Message:
         case Failed(status, reason, threads_left, traceback):
             return Failed(status, plain(reason), threads_left, plain(traceback))
         case Work(step, number, text, total, done):
-            return Work(step, number, plain(text), total, done)
+            return Work(step, number, text=plain(text), total=total, done=done)
         case Progress(_, _, objective, gap):
             return replace(message, objective=_finite(objective), gap=_finite(gap))
     return message

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from mpu_bench import solvers
 from mpu_bench.config.choices import Experiment, SolverChoice
 from mpu_bench.config.schema import Stop
 from mpu_bench.errors import ConfigError, nearest
-from mpu_bench.experiment.identity import settings_id
-from mpu_bench.experiment.run import Run, RunSettings
+from mpu_bench.experiment.run import Run, RunSettings, settings_id
 from mpu_bench.experiment.tuning import tuning_runs
 from mpu_bench.scaled import Derived, Scaled
 from mpu_bench.solvers.batch.regularization import kernel_optimum
@@ -21,70 +20,62 @@ FILTERS = ("solver", "dataset", "split", "kernel", "seed", "budget")
 OPTIMUM_SOLVERS = ("optimum", "kernel-optimum")
 
 
-def plan(experiment: Experiment) -> list[Run]:
+def plan(experiment: Experiment) -> Plan:
     """Return every run, dataset by dataset so that each is loaded once; those that others need come first."""
-    runs: list[Run] = []
-    sources = Sources()
+    runs = Plan()
     for dataset in experiment.datasets:
         chosen = [replace(each, only_for=None) for each in experiment.solvers if each.only_for in (None, dataset.label)]
         own = [
-            Run(experiment.name, dataset, solver, settings, seed)
+            Run(experiment.name, dataset, solver=solver, settings=settings, seed=seed)
             for solver, settings in [(each, _settings(experiment, each)) for each in chosen]
             for seed in experiment.seeds_on.get(dataset.label, experiment.seeds)
         ]
         tuning = [each for run in own if run.seed == experiment.seeds[0] for each in tuning_runs(run).values()]
         optima = map(optimum_of, own) if experiment.optimum else ()
         for needed in (*tuning, *optima, *map(nu_of, own)):
-            if needed is not None and not sources.has(needed):
-                sources.add(needed)
+            if needed is not None and not runs.has(needed):
                 runs.append(needed)
         for run in own:
-            if not sources.has(run):  # what a config lists twice is one run
-                sources.add(run)
+            if not runs.has(run):  # what a config lists twice is one run
                 runs.append(run)
     return runs
 
 
-def as_published(experiment: Experiment, runs: Sequence[Run]) -> list[bool]:
-    """Return for each run of a plan whether its settings, seed aside, are among those of the config as written.
+class Mark(NamedTuple):
+    """The columns of a run that say whether it is as the config says, and else what changed."""
+
+    as_published: int
+    overridden: str
+
+
+def marks_of(experiment: Experiment, runs: Plan) -> list[Mark]:
+    """Return the marks of the runs of a plan: whether their settings, seed aside, are among those of the config.
 
     Beside other runs no published number may stand.
     """
     if not experiment.overridden:
-        return [True] * len(runs)
+        return [Mark(1, "")] * len(runs)
     written = set(_settings_ids(plan(experiment.unchanged))) if experiment.unchanged is not None else set()
-    return [each in written for each in _settings_ids(runs)]
+    return [Mark(1, "") if each in written else Mark(0, experiment.overridden) for each in _settings_ids(runs)]
 
 
-def _settings_ids(runs: Sequence[Run]) -> list[str]:
+def _settings_ids(runs: Plan) -> list[str]:
     """Return `settings_id` of every run; those of all seeds of a solver are made once."""
     known: dict[tuple[int, int, int], str] = {}
-    sources = Sources(runs)
-    for run in runs:
-        key = _settings_key(run)
+    keys = [(id(run.dataset), id(run.solver), id(run.settings)) for run in runs]
+    for key, run in zip(keys, runs, strict=True):
         if key not in known:
-            known[key] = settings_id(run, sources.of_seconds(run))
-    return [known[_settings_key(run)] for run in runs]
-
-
-def _settings_key(run: Run) -> tuple[int, int, int]:
-    return id(run.dataset), id(run.solver), id(run.settings)
+            known[key] = settings_id(run, runs.of_seconds(run))
+    return [known[key] for key in keys]
 
 
 def _settings(experiment: Experiment, solver: SolverChoice) -> RunSettings:
-    return RunSettings(
-        _stop(experiment.stop, solver.name),
-        experiment.checkpoints,
-        experiment.threads,
-        kernel_memory=_kernel_memory(experiment),
-    ).for_solver(solver.name)
-
-
-def _kernel_memory(experiment: Experiment) -> int | None:
-    """Return what the config says; where it only says what a run may take at all, half of that."""
-    if experiment.kernel_memory is None and experiment.limits.memory is not None:
-        return experiment.limits.memory // 2
-    return experiment.kernel_memory
+    memory, limit = experiment.kernel_memory, experiment.limits.memory
+    if memory is None and limit is not None:
+        memory = limit // 2
+    stop = _stop(experiment.stop, solver.name)
+    settings = RunSettings(stop, experiment.checkpoints, experiment.threads, kernel_memory=memory)
+    return settings.for_solver(solver.name)
 
 
 def _stop(stop: Stop, solver: str) -> Stop:
@@ -122,8 +113,8 @@ def _optimum_run(run: Run, solver: str, parameters: dict[str, Any]) -> Run:
     return replace(run, solver=choice, settings=settings, seed=0)
 
 
-class Sources:
-    """The runs of a plan, to find those whose results another needs.
+class Plan(list[Run]):
+    """The runs of an experiment in their order, which finds those whose results another needs.
 
     Parameters
     ----------
@@ -131,13 +122,15 @@ class Sources:
     """
 
     def __init__(self, runs: Iterable[Run] = ()) -> None:
+        super().__init__()
         self._by_solver: dict[tuple[Any, ...], list[Run]] = {}
         self._by_parameters: dict[tuple[Any, ...], list[Run]] = {}
         for run in runs:
-            self.add(run)
+            self.append(run)
 
-    def add(self, run: Run) -> None:
-        """Let a further run be found, behind the others."""
+    def append(self, run: Run) -> None:
+        """Add a run behind the others."""
+        super().append(run)
         self._by_solver.setdefault(_solver_key(run, run.solver.name), []).append(run)
         self._by_parameters.setdefault(_parameters_key(run), []).append(run)
 
@@ -145,7 +138,7 @@ class Sources:
         """Return whether there is such a run already."""
         return run in self._by_parameters.get(_parameters_key(run), ())
 
-    def of(self, run: Run) -> dict[str, Run]:
+    def needed(self, run: Run) -> dict[str, Run]:
         """Return the runs whose results a run needs: its ``optimum``, its ``nu``, the ``seconds`` it gets a part of.
 
         And the runs by which it is tuned, under the names that `tuning.tuning_runs` gives them.
@@ -172,7 +165,10 @@ class Sources:
         if wanted is None:
             return None
         alike = self._by_parameters.get(_parameters_key(wanted), ())
-        return next((each for each in alike if _renamed(each, wanted.dataset.label) == wanted), None)
+        label = wanted.dataset.label
+        return next(
+            (each for each in alike if replace(each, dataset=replace(each.dataset, label=label)) == wanted), None
+        )
 
 
 def _solver_key(run: Run, solver: str) -> tuple[Any, ...]:
@@ -190,10 +186,6 @@ def _parameters_key(run: Run) -> tuple[Any, ...]:
 def _hashable(values: Mapping[str, Any]) -> frozenset[Any]:
     """Return the same for equal values; those that have no hash, such as lists of a plugin's, are left out."""
     return frozenset(each for each in values.items() if isinstance(each[1], int | float | str | Scaled | Derived))
-
-
-def _renamed(run: Run, label: str) -> Run:
-    return replace(run, dataset=replace(run.dataset, label=label))
 
 
 def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:

@@ -20,10 +20,9 @@ from mpu_bench.data.download.progress import Progress
 from mpu_bench.data.prepare.load import Description, describe
 from mpu_bench.errors import UserError
 from mpu_bench.experiment import machine_code
-from mpu_bench.experiment.identity import run_id
-from mpu_bench.experiment.plan import Sources
+from mpu_bench.experiment.plan import Plan
 from mpu_bench.experiment.pool import Pool
-from mpu_bench.experiment.run import Run
+from mpu_bench.experiment.run import Run, run_id
 from mpu_bench.experiment.tuning import tuning_runs
 from mpu_bench.quantities import Record
 from mpu_bench.results.problems import problem_of
@@ -84,13 +83,13 @@ class PlannedRun:
         )
 
 
-def inspect(runs: Sequence[Run], home: DataHome) -> list[PlannedRun]:
+def inspect(runs: Plan, home: DataHome) -> list[PlannedRun]:
     """Return what is there for each run, without fetching, preparing or loading anything."""
     return _with_ids(runs, {key: _describe(*named, home) for key, named in _datasets(runs).items()})
 
 
 def prepare_data(
-    runs: Sequence[Run], chosen: Sequence[Run], home: DataHome, pool: Pool, limits: Limits, progress: Progress
+    runs: Plan, chosen: Sequence[Run], home: DataHome, pool: Pool, limits: Limits, progress: Progress
 ) -> list[PlannedRun]:
     """Fetch and prepare the data of the chosen runs that can be made; a dataset that cannot be had becomes a reason."""
     needed = _datasets([run for run in chosen if not solvers.not_installed(run.solver.name)])
@@ -122,17 +121,16 @@ def _describe(name: str, options: Mapping[str, Any], home: DataHome) -> Descript
         return f"dataset {name}: {type(fault).__name__}: {fault}"
 
 
-def _with_ids(runs: Sequence[Run], found: Mapping[Dataset, Description | str]) -> list[PlannedRun]:
-    sources = Sources(runs)
-    return [_with_id(run, found[_dataset(run)], sources) for run in runs]
+def _with_ids(runs: Plan, found: Mapping[Dataset, Description | str]) -> list[PlannedRun]:
+    return [_with_id(run, found[_dataset(run)], runs) for run in runs]
 
 
-def _with_id(run: Run, found: Description | str, sources: Sources) -> PlannedRun:
+def _with_id(run: Run, found: Description | str, plan: Plan) -> PlannedRun:
     if isinstance(found, str):
-        return PlannedRun(run, None, settled_run_id(run, placeholder_fingerprint(run), sources), found)
+        return PlannedRun(run, None, settled_run_id(run, placeholder_fingerprint(run), plan), found)
     missing = solvers.not_installed(run.solver.name)
     fingerprint = found.fingerprint or (placeholder_fingerprint(run) if missing else "")
-    return PlannedRun(run, found, settled_run_id(run, fingerprint, sources) if fingerprint else "", missing)
+    return PlannedRun(run, found, settled_run_id(run, fingerprint, plan) if fingerprint else "", missing)
 
 
 def placeholder_fingerprint(run: Run) -> str:
@@ -140,28 +138,27 @@ def placeholder_fingerprint(run: Run) -> str:
     return f"unavailable: {' '.join(_dataset(run))}"
 
 
-def settled_run_id(run: Run, fingerprint: str, sources: Sources) -> str:
+def settled_run_id(run: Run, fingerprint: str, plan: Plan) -> str:
     """Return the key of a run; where results of others settle it, it depends on their keys, but for the optimum."""
-    needed = sources.of(run)
+    needed = plan.needed(run)
     settling = [*(needed[kind] for kind in INDISPENSABLE if kind in needed), *tuning_runs(run).values()]
     return run_id(run, fingerprint, [run_id(each, fingerprint) for each in settling])
 
 
-def keep_unavailable(planned: PlannedRun, sources: Sources, store: Store) -> PlannedRun:
+def keep_unavailable(planned: PlannedRun, plan: Plan, store: Store) -> PlannedRun:
     """Keep a run marked unavailable if its data are not requested this time."""
     if planned.unavailable or planned.description is None or not planned.description.missing:
         return planned
-    key = settled_run_id(planned.run, placeholder_fingerprint(planned.run), sources)
+    key = settled_run_id(planned.run, placeholder_fingerprint(planned.run), plan)
     row = store.row(key)
     return planned if row is None else PlannedRun(planned.run, None, key, row.reason)
 
 
-def needs_of(planned: Sequence[PlannedRun]) -> dict[str, dict[str, str]]:
+def needs_of(planned: Sequence[PlannedRun], plan: Plan) -> dict[str, dict[str, str]]:
     """Return, for every run that has a key, the keys of the runs whose results it needs."""
     keys = {id(each.run): each.run_id for each in planned}
-    sources = Sources(each.run for each in planned)
     return {
-        each.run_id: {kind: keys[id(source)] for kind, source in sources.of(each.run).items()}
+        each.run_id: {kind: keys[id(source)] for kind, source in plan.needed(each.run).items()}
         for each in planned
         if each.run_id
     }

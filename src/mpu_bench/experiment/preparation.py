@@ -42,7 +42,7 @@ class _Sent:
                 self._send(Work("advance", number, done=waiting))
                 waiting, last = 0, time.monotonic()
 
-        self._send(Work("begin", number, label, total, done))
+        self._send(Work("begin", number, text=label, total=total, done=done))
         try:
             yield advance
         finally:

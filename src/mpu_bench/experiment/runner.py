@@ -1,25 +1,33 @@
-"""An experiment from its plan to its store: what is there is kept, what is missing is run."""
+"""An experiment from its plan to its store: what is there is kept, what is missing is run.
+
+`ChosenRuns` are the runs that are to be made now, whoever asks for them: a command or a program.
+"""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from mpu_bench import files
 from mpu_bench.config.choices import Experiment
+from mpu_bench.config.read import Config, Say, read_config
+from mpu_bench.config.schema import File
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.errors import StoreError
-from mpu_bench.experiment import environment, machine_code, shared_matrix
+from mpu_bench.experiment import disturbance, environment, machine_code, plan, shared_matrix
 from mpu_bench.experiment.bind import with_results_of_others
 from mpu_bench.experiment.estimates import Estimates
-from mpu_bench.experiment.facts import check_config, facts_of, marks_of
+from mpu_bench.experiment.facts import check_config, facts_of
 from mpu_bench.experiment.messages import News, Task
 from mpu_bench.experiment.optima import OptimaCache
-from mpu_bench.experiment.plan import OPTIMUM_SOLVERS, Sources
+from mpu_bench.experiment.options import RunOptions
+from mpu_bench.experiment.plan import OPTIMUM_SOLVERS, Plan, marks_of
 from mpu_bench.experiment.planned import (
     INDISPENSABLE,
     PlannedRun,
@@ -77,8 +85,9 @@ class Listener:
 
 def execute(
     experiment: Experiment,
-    runs: Sequence[Run],
+    runs: Plan,
     chosen: Sequence[Run],
+    *,
     home: DataHome,
     folder: Path,
     pool: Pool,
@@ -91,8 +100,8 @@ def execute(
     Parameters
     ----------
     experiment : Experiment
-    runs : sequence of Run
-        The whole plan: what the tables are made of.
+    runs : Plan
+        All: what the tables are made of.
     chosen : sequence of Run
         Those of it to make now; what they need of others is made as well.
     home : DataHome
@@ -120,22 +129,27 @@ def execute(
     )
     refuse_kept(folder)
     with (
-        files.process_lock(folder / LOCK, busy, lambda fault: _unwritable(folder, fault)),
+        files.process_lock(
+            folder / LOCK,
+            busy,
+            lambda fault: StoreError(f"{folder}: cannot be written: {fault.strerror}; choose another with --results"),
+        ),
         Store(folder, create=True) as store,
     ):
         check_config(experiment, store)
         if store.is_bare():
             pool.get_ready()  # while the runs are planned
-        prepared = prepare_data(runs, chosen, home, pool, experiment.limits, listener.progress)
-        sources = Sources(runs)
-        planned = [keep_unavailable(each, sources, store) for each in prepared]
+        prepared = prepare_data(
+            runs, chosen, home=home, pool=pool, limits=experiment.limits, progress=listener.progress
+        )
+        planned = [keep_unavailable(each, runs, store) for each in prepared]
         marks = marks_of(experiment, runs)
         pairs = {each.run.dataset.label: each.description.pairs for each in planned if each.description}
         store.save_plan(
             [replace(each.record(), **mark._asdict()) for each, mark in zip(planned, marks, strict=True)],
             facts_of(experiment, folder) | {"pairs": pairs},
         )
-        needs = needs_of(planned)
+        needs = needs_of(planned, runs)
         selected = set(map(id, chosen))
         wanted = with_needed((each.run_id for each in planned if id(each.run) in selected), needs)
         done = set() if force else store.finished(needs)
@@ -144,16 +158,26 @@ def execute(
             listener.progress.note(f"made again, because they have a result and no saved model: {len(again)} runs")
         missing = filter_already_run(planned, wanted, done - again)
         todo = [each.run for each in missing]
-        seconds = Estimates(experiment, runs, store.records(earlier=True)).seconds(todo) if missing else []
-        listener.planned(Todo(runs, todo, len(wanted) - len(missing), seconds))
+        expected = Estimates(experiment, runs, store.records(earlier=True)).expected(todo) if missing else []
+        listener.planned(Todo(runs, todo, len(wanted) - len(missing), [each.seconds for each in expected]))
         if missing:
             pool.get_ready()  # while the machine is described
             codes = {each.code: each.run for each in missing if each.is_settled(needs)}
-            machine_code.compile_ahead(codes, home, experiment.limits, pool, listener.progress)
+            machine_code.compile_ahead(codes, home, limits=experiment.limits, pool=pool, progress=listener.progress)
             groups = _groups(experiment, planned, done, store)
             matrices = folder.absolute() / shared_matrix.FOLDER
             shared_matrix.remove(matrices)  # of a session that was killed
-            session = _Session(experiment, home, store, pool, listener, needs, model_files, groups, matrices)
+            session = _Session(
+                experiment,
+                home,
+                store=store,
+                pool=pool,
+                listener=listener,
+                needs=needs,
+                model_files=model_files,
+                groups=groups,
+                matrices=matrices,
+            )
             try:
                 session.make(missing)
             finally:
@@ -163,9 +187,12 @@ def execute(
 
 def _model_files(planned: Sequence[PlannedRun], selected: Collection[int], folder: Path) -> dict[str, Path]:
     """Return where the models of the selected runs are saved, by the keys of the runs; trials and optima have none."""
-    wanted = [each for each in planned if id(each.run) in selected and each.run.trial is None and each.run_id]
-    wanted = [each for each in wanted if each.run.solver.name not in OPTIMUM_SOLVERS]
-    return {each.run_id: model_file(folder.absolute(), each.record()) for each in wanted}
+    return {
+        each.run_id: model_file(folder.absolute(), each.record())
+        for each in planned
+        if id(each.run) in selected and each.run.trial is None and each.run_id
+        if each.run.solver.name not in OPTIMUM_SOLVERS
+    }
 
 
 @dataclass(frozen=True)
@@ -197,10 +224,6 @@ def _without_model(model_files: Mapping[str, Path], done: Collection[str], store
     """Return the keys of runs that are done and whose model is not there, though it can be saved."""
     lacking = {key for key, path in model_files.items() if key in done and not files.is_file(path)}
     return {key for key in lacking if not (row := store.row(key)) or not row.unsavable}
-
-
-def _unwritable(folder: Path, fault: OSError) -> StoreError:
-    return StoreError(f"{folder}: cannot be written: {fault.strerror}; choose another with --results")
 
 
 @dataclass(frozen=True)
@@ -279,19 +302,31 @@ class _Session:
         optimum = results.get("optimum", Record())
         group = self.groups.get(planned.run_id, _Group())
         task = Task(
-            planned.run_id, run, self.home, self.experiment.limits, optimum.dual_objective,
-            optimum.gap or 0.0, self._fastest_probe,
-            self.model_files.get(planned.run_id), (planned.description and planned.description.fingerprint) or "",
-            group.name, group.host, self.matrices if self.experiment.kernel_matrix == "shared" else None,
-            planned.code,
-        )  # fmt: skip
+            planned.run_id,
+            run,
+            home=self.home,
+            limits=self.experiment.limits,
+            optimum=optimum.dual_objective,
+            optimum_gap=optimum.gap or 0.0,
+            fastest_probe=self._fastest_probe,
+            model_file=self.model_files.get(planned.run_id),
+            fingerprint=(planned.description and planned.description.fingerprint) or "",
+            group=group.name,
+            host=group.host,
+            matrices=self.matrices if self.experiment.kernel_matrix == "shared" else None,
+            code=planned.code,
+        )
         fault = tuned.fault or _missing_result(planned.run, rows, results)
         made_from = self.store.made_from(self.needs[planned.run_id])
         if known := self._known_outcome(planned, fault, task):
             self._started[planned.run_id] = _Started(planned, made_from)
             return known
         self._started[planned.run_id] = _Started(
-            planned, made_from, tuned.columns, [*tuned.notes, *notes], [*_lacking(rows, results), *tuned.notes]
+            planned,
+            made_from,
+            columns=tuned.columns,
+            notes=[*tuned.notes, *notes],
+            lacking=[*_lacking(rows, results), *tuned.notes],
         )
         self.pool.submit(task)
         return None
@@ -340,3 +375,89 @@ def _missing_result(run: Run, rows: Mapping[str, Record], results: Mapping[str, 
     kinds = (*INDISPENSABLE, *(["optimum"] if run.settings.stop.suboptimality is not None else []))
     missing = [kind for kind in kinds if kind in rows and kind not in results]
     return f"needs {_TAKEN[missing[0]]} of {rows[missing[0]].solver}, which failed" if missing else ""
+
+
+@dataclass(frozen=True)
+class ChosenRuns:
+    """An experiment, its whole plan, those runs of it that are to be made, and how.
+
+    ``load`` is that of the machine before there were workers, as `disturbance.load_of_others` returns it.
+    """
+
+    experiment: Experiment
+    plan: Plan
+    runs: Sequence[Run]
+    options: RunOptions
+    load: float = math.nan
+
+    @property
+    def folder(self) -> Path:
+        """Where the results go."""
+        return self.options.folder / self.experiment.name
+
+    @property
+    def places(self) -> Collection[int] | None:
+        """The places of the runs in the plan; None where they are the whole plan."""
+        if len(self.runs) == len(self.plan):
+            return None
+        chosen = set(map(id, self.runs))
+        return {place for place, run in enumerate(self.plan) if id(run) in chosen}
+
+    def make(self, pool: Pool, listener: Listener, say: Say) -> bool:
+        """Make the runs that have no result yet; return whether every one has a result that holds.
+
+        ``say`` is told why seconds may not be compared.
+        """
+        threads, jobs = self.experiment.threads, self.options.jobs
+        pool.use_threads(threads)
+        if busy := disturbance.warning(self.load, jobs * threads):
+            say(busy)
+        if jobs > 1:
+            say(f"{jobs} runs at once share this machine: do not compare their seconds with those of single runs")
+        return execute(
+            self.experiment, self.plan, self.runs, home=self.options.home, folder=self.folder, pool=pool,
+            listener=listener, force=self.options.force, save_models=self.options.save_models,
+        )  # fmt: skip
+
+
+def choose(config: Config, options: RunOptions, say: Say, load: float = math.nan) -> ChosenRuns:
+    """Read a config and choose runs of it.
+
+    Parameters
+    ----------
+    config : Path or mapping
+        As `read_config` takes it.
+    options : RunOptions
+    say : function
+        Is told which plugins are run.
+    load : float
+        See `ChosenRuns`.
+
+    Raises
+    ------
+    ConfigError
+    """
+    keys = {name: value for name, value in vars(options).items() if name in File.model_fields}
+    experiment = read_config(config, profile=options.profile, settings=list(options.settings), say=say, **keys)
+    runs = plan.plan(experiment)
+    return ChosenRuns(
+        experiment, runs, runs=plan.only(runs, list(options.only)) if options.only else runs, options=options, load=load
+    )
+
+
+@contextmanager
+def opened(
+    config: Config, options: RunOptions, say: Say, pool: Pool | None = None
+) -> Iterator[tuple[ChosenRuns, Pool]]:
+    """Return the chosen runs of a config and what makes them, for as long as the context lasts.
+
+    Parameters
+    ----------
+    config, options, say
+        As `choose` takes them.
+    pool : Pool or None
+        By default what the options name.
+    """
+    load = disturbance.load_of_others() if options.machines is None else math.nan  # while there are no workers yet
+    with pool or options.pool(say, options.threads or 1) as made:
+        yield choose(config, options, say, load), made

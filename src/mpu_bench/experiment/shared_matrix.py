@@ -69,7 +69,9 @@ def attach(
     path = folder / f"{_key(problem, kernel)}.float32"
     try:
         with process_lock(path.with_suffix(".lock"), tell, lambda fault: StoreError(str(fault.strerror))):
-            seconds = 0.0 if path.exists() else _make(path, size, allowed, problem, kernel, tell)
+            seconds = (
+                0.0 if path.exists() else _make(path, size, allowed=allowed, problem=problem, kernel=kernel, tell=tell)
+            )
             os.utime(path)  # used last
             values = _mapped(path, problem.n, "c")  # what a solver writes by mistake changes no file
     except (OSError, StoreError) as fault:

@@ -217,7 +217,14 @@ def train(
             )
             passed = None if solver.sliceable else watch.rule(counts)
             said = [reason, passed and f"trains in one piece, past stop: {passed.words}", answers.note(solver, state)]
-            return Trace(word, ended_by, "; ".join(filter(None, said)), kept, evaluated.model, measured)
+            return Trace(
+                word,
+                ended_by,
+                reason="; ".join(filter(None, said)),
+                checkpoints=kept,
+                model=evaluated.model,
+                measured=measured,
+            )
 
 
 def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
@@ -244,7 +251,14 @@ def _accuracy_rule(stop: Stop, last: Record) -> _Rule | None:
 
 def _progress(passes: float, clock: Clock, kept: list[Record]) -> Progress:
     last = kept[-1] if kept else Record()
-    return Progress(passes, clock.seconds, last.objective, last.gap, clock.cpu_seconds, time.process_time())
+    return Progress(
+        passes,
+        clock.seconds,
+        objective=last.objective,
+        gap=last.gap,
+        cpu_seconds=clock.cpu_seconds,
+        process_seconds=time.process_time(),
+    )
 
 
 def _ending(status: Status, rule: _Rule | None, last: Record) -> tuple[RunStatus, Ending, str]:

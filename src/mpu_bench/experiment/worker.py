@@ -143,7 +143,7 @@ class RunExecutor:
         if task.matrices is not None:
             self.send(phase := Phase("kernel matrix"))
             matrix_seconds, lacking = shared_matrix.attach(
-                task.matrices, run, solver, problem, kernel, lambda: self.send(phase)
+                task.matrices, run, solver=solver, problem=problem, kernel=kernel, tell=lambda: self.send(phase)
             )
         probe = self._known_probe(task)
         self._memory.begin(problem)
@@ -151,9 +151,17 @@ class RunExecutor:
         with warnings.catch_warnings(record=True) as caught, kernel_matrix.threads(settings.threads):
             warnings.simplefilter("always")
             traced = trace.train(
-                solver, problem, kernel, run.seed, settings.stop, settings.checkpoints, self.send, task.optimum,
-                probe.measure, task.optimum_gap,
-            )  # fmt: skip
+                solver,
+                problem,
+                kernel=kernel,
+                seed=run.seed,
+                stop=settings.stop,
+                checkpoints=settings.checkpoints,
+                tell=self.send,
+                optimum=task.optimum,
+                probe=probe.measure,
+                optimum_gap=task.optimum_gap,
+            )
         record = replace(
             traced.checkpoints[-1],
             **traced.measured,
@@ -193,7 +201,7 @@ class RunExecutor:
         from mpu_bench.data.prepare.load import load_problem
         from mpu_bench.errors import DataError
         from mpu_bench.experiment import bind
-        from mpu_bench.experiment.holdout import holdout
+        from mpu_bench.experiment.tuning import holdout
 
         self.send(Phase("loading"))
         dataset = task.run.dataset
@@ -266,7 +274,7 @@ class RunExecutor:
                 warnings.simplefilter("default", CacheWarning)
                 solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
                 kernel = bind.build_kernel(run.solver.kernel, small)
-                trace.train(solver, small, kernel, run.seed, few, Checkpoints())
+                trace.train(solver, small, kernel=kernel, seed=run.seed, stop=few, checkpoints=Checkpoints())
         except MemoryError:
             raise
         except Exception as fault:
@@ -292,7 +300,7 @@ def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
     from mpu_bench.experiment import saving
 
     card = catalog.card(task.run.dataset.name, task.run.dataset.options)
-    return saving.save_model(task.model_file, traced.model, task.run, problem, card, task.home)
+    return saving.save_model(task.model_file, traced.model, run=task.run, problem=problem, card=card, home=task.home)
 
 
 def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeVar
 
 from mpu_bench import resources
 from mpu_bench.config.drawings import Drawing, check_drawings
-from mpu_bench.config.overrides import read_shown
+from mpu_bench.config.read import read_shown
 from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.document import Document
 from mpu_bench.errors import StoreError

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mpu_bench.config.choices import Experiment
 from mpu_bench.experiment import plan
-from mpu_bench.experiment.names import Names
+from mpu_bench.experiment.run import Names
 
 TEXT = """
 name: named

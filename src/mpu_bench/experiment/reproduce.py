@@ -9,33 +9,23 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
-from mpu_bench.cli.options import announce_plugins
 from mpu_bench.config.choices import Experiment
-from mpu_bench.config.read import read_config, read_without_plugins
+from mpu_bench.config.read import Say, read_config, read_without_plugins
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
-from mpu_bench.display.overall import duration
-from mpu_bench.errors import ClusterError, ConfigError, StoreError, UserError, nearest
+from mpu_bench.errors import ClusterError, ConfigError, UserError, nearest
 from mpu_bench.experiment import plan, runner
 from mpu_bench.experiment.estimates import Estimate, Estimates
+from mpu_bench.experiment.options import Options, ReproduceOptions, RunOptions
+from mpu_bench.experiment.outlook import Outlook
+from mpu_bench.experiment.plan import Plan
 from mpu_bench.experiment.pool import Pool
 from mpu_bench.experiment.run import Run
-from mpu_bench.experiment.runner import Listener
-from mpu_bench.quantities import FAILED
-from mpu_bench.report import csv_files, overview
+from mpu_bench.experiment.runner import ChosenRuns, Listener
 from mpu_bench.resources import config_names
-from mpu_bench.results import naming
-from mpu_bench.results.folder import ResultsFolder, open_results
-from mpu_bench.verdict import comparison
-from mpu_bench.verdict.points import Evidence
-
-Say = Callable[[str], None]
-
-_NO_FAILURE = ("unavailable", "skipped")
 
 
 @dataclass(frozen=True)
@@ -46,7 +36,7 @@ class Step:
     """
 
     experiment: Experiment
-    runs: Sequence[Run]
+    runs: Plan
     chosen: Sequence[Run]
     products: float
     estimate: Estimate
@@ -95,7 +85,7 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
                 left_out.append(name)
                 continue
             is_read = profile is None and not whole.plugins
-            found.append(whole if is_read else read_config(Path(name), profile=profile, announce=announce_plugins))
+            found.append(whole if is_read else read_config(Path(name), profile=profile, say=say))
         except UserError as fault:
             faults.append(str(fault))
     if profile is not None and profile not in profiles and not faults:
@@ -122,7 +112,7 @@ def steps(found: Sequence[Experiment], whole: bool = False) -> list[Step]:
         for part in [[*labels]] if whole else [[label] for label in labels]:
             chosen = [run for run in runs if run.dataset.label in part]
             estimate = Estimate.of(estimates.expected(chosen))
-            found_steps.append(Step(experiment, runs, chosen, sum(map(_products, chosen)), estimate))
+            found_steps.append(Step(experiment, runs, chosen, estimate=estimate, products=sum(map(_products, chosen))))
     return sorted(found_steps, key=_cost(found_steps))
 
 
@@ -145,28 +135,23 @@ def _products(run: Run) -> float:
 
 def run(
     todo: Sequence[Step],
-    home: DataHome,
-    results: Path,
+    options: ReproduceOptions,
     pool: Pool,
-    listening: Callable[[], AbstractContextManager[Listener]],
-    say: Say,
-    jobs: int = 1,
+    *,
+    listening: Callable[[Step, int], AbstractContextManager[Listener]],
+    finished: Callable[[Step], list[str]],
 ) -> list[str]:
-    """Take the steps one after the other; each leaves its results folder with its tables.
+    """Take the steps one after the other; runs whose seconds are judged one at a time, others ``jobs`` at once.
 
     Parameters
     ----------
     todo : sequence of Step
-    home : DataHome
-    results : Path
-        Experiment x goes to ``results/x``.
+    options : ReproduceOptions
     pool : Pool
     listening : function
-        Returns a listener for a step.
-    say : function
-        Is told which step is next.
-    jobs : int
-        How many runs of an experiment whose seconds are not judged are made at once.
+        Returns a listener for a step and its number, which begins.
+    finished : function
+        Is called when the results of a step are in its folder, and returns what of it failed.
 
     Returns
     -------
@@ -175,16 +160,15 @@ def run(
     """
     failures = []
     for number, step in enumerate(todo, start=1):
-        say(f"[{number}/{len(todo)}] {step}{_about(step)}")
-        folder = results / step.experiment.name
         pool.use_threads(step.experiment.threads)
-        pool.use_jobs(1 if step.experiment.is_timed else jobs)
+        pool.use_jobs(1 if step.experiment.is_timed else options.jobs)
         try:
-            with listening() as listener:
-                runner.execute(step.experiment, step.runs, step.chosen, home, folder, pool, listener)
-            with open_results(folder) as opened:
-                csv_files.write(opened)
-                failures += _failed(step, opened)
+            with listening(step, number) as listener:
+                runner.execute(
+                    step.experiment, step.runs, step.chosen, home=options.home,
+                    folder=options.folder / step.experiment.name, pool=pool, listener=listener,
+                )  # fmt: skip
+            failures += finished(step)
         except ClusterError:
             raise
         except UserError as fault:
@@ -192,43 +176,14 @@ def run(
     return failures
 
 
-def _about(step: Step) -> str:
-    """Return how long a step trains if nothing of it has a result, where that is known of all its runs."""
-    return "" if step.estimate.unknown else f", about {duration(step.estimate.seconds)} in all"
-
-
-def _failed(step: Step, results: ResultsFolder) -> list[str]:
-    """Return the runs of a step that should have a result and have none."""
-    labels = {run.dataset.label for run in step.chosen}
-    records = results.records()
-    varied = naming.varying(records)
-    return [
-        f"{step}: {naming.run_text(record, varied)} seed={record.seed}: {record.status}: {record.reason}"
-        for record in records
-        if record.dataset in labels and record.status in FAILED and record.status not in _NO_FAILURE
-    ]
-
-
-def _config(experiment: Experiment) -> str:
-    return Path(experiment.source).stem
-
-
-def compare(found: Sequence[Experiment], results: Path) -> tuple[list[overview.PaperTable], list[Path]]:
-    """Compare what there is of the experiments, run or not, with the published tables.
-
-    Returns
-    -------
-    list of PaperTable
-    list of Path
-        The results folders that there are.
-    """
-    judged, folders = [], []
+def outlooks(found: Sequence[Experiment], options: ReproduceOptions, say: Say) -> dict[str, Outlook]:
+    """Return what is to do of each experiment, by its name; ``say`` is told of one whose results cannot be read."""
+    known = {}
     for experiment in found:
-        folder = results / experiment.name
+        runs = plan.plan(experiment)
+        run_options = RunOptions(**{each.name: getattr(options, each.name) for each in fields(Options) if each.init})
         try:
-            judged.append(overview.of_folder(folder))
-            folders.append(folder)
-        except StoreError:
-            cells = comparison.compare([], Evidence(), experiment.judging)
-            judged.append(overview.ExperimentCells(experiment.paper or "", experiment.name, cells, _config(experiment)))
-    return overview.by_table(judged), folders
+            known[experiment.name] = Outlook.of(ChosenRuns(experiment, runs, runs, run_options))
+        except UserError as fault:
+            say(f"{experiment.name}: {fault}")
+    return known

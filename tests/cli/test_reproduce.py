@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mpu_bench.cli import reproduction
+import mpu_bench
 from mpu_bench.cli.app import app
 from mpu_bench.config import read
+from mpu_bench.experiment import reproduce as reproduction
 from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.results.store import Store
 
@@ -33,6 +34,7 @@ CONFIGS = {
         datasets: [physics, {checkerboard: {rows: 300, test_rows: 50}}, covertype]
         solvers: [dcd]
         published: sbp-runtime
+        placement: together
         profiles: {ci: {}}
     """,
     "sbp-else": "name: sbp-else\npaper: sbp-2012\ndataset: adult\nsolvers: [dcd]\n",
@@ -94,6 +96,17 @@ def test_from_configs_to_tables(shipped_configs: Path, tmp_path: Path) -> None:
         assert [record.status for record in store.records()] == ["unavailable", "done", "unavailable"]
 
 
+def test_a_program_reproduces_the_same(shipped_configs: Path, tmp_path: Path) -> None:
+    (shipped_configs / "broken.yaml").unlink()
+    made = mpu_bench.reproduce("mpu-2010", profile="ci", offline=True, results=tmp_path / "made")
+    assert list(made.results) == ["mpu-tiny-ci"]
+    assert set(made.results["mpu-tiny-ci"].runs.status) <= {"done", "stopped"}
+    assert made.failures == []
+    assert {"mpu-2010"} == set(made.verdicts.paper)
+    assert (tmp_path / "made" / "tables" / "overview.csv").is_file()
+    assert (tmp_path / "made" / "page" / "index.html").is_file()
+
+
 def test_a_run_that_fails_is_exit_code_1_and_a_verdict_never(shipped_configs: Path, tmp_path: Path) -> None:
     path = shipped_configs / "mpu-tiny.yaml"
     path.write_text(path.read_text().replace("against: 200", "against: 100"), encoding="utf-8")
@@ -152,8 +165,6 @@ def test_several_runs_at_once_only_where_seconds_are_not_judged(
     shipped_configs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (shipped_configs / "broken.yaml").unlink()
-    path = shipped_configs / "mpu-tiny.yaml"
-    path.write_text(path.read_text().replace("published: mpu-table1", ""), encoding="utf-8")
     at_once: list[int] = []
     monkeypatch.setattr(LocalPool, "use_jobs", lambda _self, jobs: at_once.append(jobs))
     found, _ = reproduction.experiments([], "ci", lambda _: None)

@@ -1,0 +1,254 @@
+"""The options with which experiments are run: each is one field here.
+
+`mpu-bench run` and `reproduce` have an option for each; `mpu_bench.run`, `plan` and `reproduce` have a keyword. One
+that is named as a key of configs overrides that key.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import operator
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field, fields, replace
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from mpu_bench.config.bounds import LARGEST_SEED, MOST_JOBS, MOST_REPEATS, MOST_THREADS
+from mpu_bench.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mpu_bench.config.read import Say
+    from mpu_bench.data.download.cache import DataHome
+    from mpu_bench.experiment.pool import Pool
+    from mpu_bench.experiment.pool.cluster.connect import Cluster
+
+_YES = {"1", "true", "yes", "on", "t", "y"}
+_P = ParamSpec("_P")
+_First = TypeVar("_First")
+_Options = TypeVar("_Options", bound="Options")
+_R = TypeVar("_R")
+
+
+def option(default: Any, meaning: str, kind: Any = None, **typed: Any) -> Any:
+    """Return a field that is an option.
+
+    Parameters
+    ----------
+    default : object
+    meaning : str
+        What it does, for ``--help``.
+    kind : type
+        What the command line reads; that of the default, if that is no None. For programs alone: ``False``.
+    **typed
+        ``flag``, how it is written if not as its name; ``min``, ``max``, ``metavar`` and others as typer has them.
+    """
+    return field(default=default, metadata={"help": meaning, "kind": type(default) if kind is None else kind} | typed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Where and how runs are made, and where their results go."""
+
+    profile: str | None = option(None, "Use this profile of the config.", str | None, metavar="NAME")
+    jobs: int = option(
+        1, "How many runs at once. They share the machine, and so their seconds grow.", min=1, max=MOST_JOBS
+    )
+    cluster: str | None = option(
+        None,
+        "Make the runs on a Dask cluster: the address of its scheduler, the file that it has written, or local:N.",
+        str | None,
+        metavar="ADDRESS",
+    )
+    jobs_per_worker: int = option(1, "How many runs at once on each worker of the cluster.", min=1, max=MOST_JOBS)
+    send_data: bool = option(False, "Send prepared data to the machines of the cluster, instead of addresses.")
+    results: Path | str = option(Path("results"), "Where results are kept: experiment X in DIR/X.", Path, metavar="DIR")
+    data: Path | str | None = option(
+        None,
+        "Where datasets are kept. By default MPU_BENCH_DATA, or your user data folder.",
+        Path | None,
+        metavar="DIR",
+        show_default=False,
+    )
+    mirror: str | None = option(
+        None,
+        "Where to look for data files first. By default MPU_BENCH_MIRROR.",
+        str | None,
+        metavar="URL|DIR",
+        show_default=False,
+    )
+    offline: bool | None = option(
+        None, "Do not use the network. By default what MPU_BENCH_OFFLINE says.", bool, show_default=False
+    )
+    progress: bool = option(False, "Print on stderr what the command prints: a line per run, and remarks.", False)
+    machines: Cluster | None = field(init=False, default=None, repr=False, metadata={"kind": False})
+
+    def __post_init__(self) -> None:
+        """Make what programs give (whole numbers and paths of any type) what the command line gives.
+
+        Raises
+        ------
+        ConfigError
+            Which names the option that is wrong, or means nothing beside the others.
+        """
+        for each in fields(self):
+            value, most = getattr(self, each.name), each.metadata.get("max")
+            if value is not None and most is not None:
+                object.__setattr__(self, each.name, _whole(each.name, value, range(each.metadata["min"], most + 1)))
+            if value is not None and each.metadata["kind"] in (Path, Path | None):
+                object.__setattr__(self, each.name, path_of(each.name, value))
+        object.__setattr__(self, "machines", self._cluster())
+
+    @property
+    def folder(self) -> Path:
+        """Where results are kept."""
+        return Path(self.results)
+
+    @property
+    def home(self) -> DataHome:
+        """The data home."""
+        from mpu_bench.data.download.cache import DataHome
+
+        offline = os.environ.get("MPU_BENCH_OFFLINE", "").lower() in _YES if self.offline is None else self.offline
+        return DataHome.from_options(None if self.data is None else Path(self.data), self.mirror, offline)
+
+    def _cluster(self) -> Cluster | None:
+        """Return the cluster that makes the runs, if one does."""
+        from mpu_bench.experiment.pool.cluster.connect import Cluster
+
+        if self.cluster is not None:
+            if self.jobs > 1:
+                raise ConfigError(
+                    f"--jobs {self.jobs}: is for this machine; with --cluster give --jobs-per-worker {self.jobs}"
+                )
+            return Cluster(self.cluster, self.jobs_per_worker, self.send_data)
+        if self.jobs_per_worker > 1 or self.send_data:
+            raise ConfigError(
+                f"{'--send-data' if self.send_data else '--jobs-per-worker'}: is for a cluster; give --cluster, too"
+            )
+        return None
+
+    def pool(self, say: Say, threads: int = 1) -> AbstractContextManager[Pool]:
+        """Return what makes the runs: workers of this machine, or a cluster, of which ``say`` is told."""
+        from mpu_bench.experiment.pool.cluster.connect import pool_of
+        from mpu_bench.experiment.pool.local import LocalPool
+
+        if self.machines is None:
+            return LocalPool(self.jobs, threads)
+        return pool_of(self.machines, self.home.folder, say)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Options):
+    """The options with which an experiment is run."""
+
+    settings: Mapping[str, Any] | Sequence[str] = option(
+        (), "Override a key of the config: stop.seconds=5 (repeatable).", list[str] | None,
+        flag="--set", metavar="KEY=VALUE",
+    )  # fmt: skip
+    only: Mapping[str, Any] | Sequence[str] = option(
+        (), "Run only matching runs: solver=mpu, dataset=adult (repeatable).", list[str] | None, metavar="KEY=VALUE"
+    )
+    seed: int | None = option(None, "The first seed.", int | None, min=0, max=LARGEST_SEED)
+    repeats: int | None = option(None, "The number of seeds.", int | None, min=1, max=MOST_REPEATS)
+    threads: int | None = option(None, "Threads of each run.", int | None, min=1, max=MOST_THREADS)
+    kernel_memory: str | None = option(
+        None,
+        "Memory for stored kernel values, such as 2GB. By default half of the free.",
+        str | None,
+        metavar="SIZE",
+    )
+    force: bool = option(False, "Re-run even if a result exists.")
+    save_models: bool = option(False, "Save the model of every run in models/ of the results folder.")
+
+    def __post_init__(self) -> None:
+        """Write what may be a mapping as the command line has it: ``KEY=VALUE``."""
+        from mpu_bench.document import as_in_file
+
+        super().__post_init__()
+        object.__setattr__(self, "settings", _pairs("settings", self.settings, lambda one: json.dumps(as_in_file(one))))
+        object.__setattr__(self, "only", _pairs("only", self.only, _one_of))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproduceOptions(Options):
+    """The options with which the papers are reproduced."""
+
+    data_limit: str = option("200MB", "Do not download files larger than this.", metavar="SIZE")
+    out: Path | str | None = option(
+        None, "The folder of the tables. By default tables in that of results.", Path | None, metavar="DIR"
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that is no size."""
+        from mpu_bench.config.schema import bytes_of
+
+        super().__post_init__()
+        bytes_of(self.data_limit, "--data-limit")
+
+    @property
+    def tables(self) -> Path:
+        """The folder of the tables."""
+        return Path(self.out or self.folder / "tables")
+
+    @property
+    def home(self) -> DataHome:
+        """The data home, with the limit of what is fetched."""
+        from mpu_bench.config.schema import bytes_of
+
+        return replace(super().home, limit=bytes_of(self.data_limit, "--data-limit"))
+
+
+def keywords(
+    options: Callable[_P, _Options],
+) -> Callable[[Callable[[_First, _Options], _R]], Callable[Concatenate[_First, _P], _R]]:
+    """Let a function that takes options of a class take each as a keyword."""
+
+    def with_keywords(function: Callable[[_First, _Options], _R]) -> Callable[Concatenate[_First, _P], _R]:
+        first = next(iter(inspect.signature(function).parameters.values()))
+        signature = inspect.Signature([first, *inspect.signature(options).parameters.values()])
+
+        @wraps(function)
+        def call(*arguments: Any, **given: Any) -> _R:
+            named = signature.bind(*arguments, **given).arguments
+            return function(named.pop(first.name), options(**named))  # type: ignore[call-arg]
+
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        return call
+
+    return with_keywords
+
+
+def path_of(name: str, given: Any) -> Path:
+    """Return a path of whatever type as Python's own."""
+    if not isinstance(given, str | os.PathLike):
+        raise ConfigError(f"{name} is {given!r}; it must be a path")
+    return Path(given)
+
+
+def _whole(name: str, given: Any, allowed: range) -> int:
+    """Return a whole number of whatever type as Python's own."""
+    count = None
+    if not isinstance(given, bool):
+        with suppress(TypeError):
+            count = operator.index(given)
+    if count not in allowed:
+        raise ConfigError(f"{name}: must be a whole number from {allowed[0]} to {allowed[-1]}, not {given!r}")
+    return count  # type: ignore[return-value]
+
+
+def _pairs(keyword: str, given: Mapping[str, Any] | Sequence[str] | None, text: Callable[[Any], str]) -> list[str]:
+    if not isinstance(given, Mapping):
+        return [given] if isinstance(given, str) else list(given or ())
+    try:
+        return [f"{key}={text(value)}" for key, value in given.items()]
+    except (TypeError, ValueError) as fault:
+        raise ConfigError(f"{keyword}: holds what no YAML file can: {fault}") from None
+
+
+def _one_of(value: Any) -> str:
+    """Return one value, or several of which any will do, as ``--only`` takes them."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,113 @@
+"""What is to do of an experiment: its runs, which have a result, how long the others take, and what is downloaded.
+
+Nothing is fetched, prepared, made or written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.fetch import obstacle
+from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.experiment import planned as planned_runs
+from mpu_bench.experiment.estimates import Estimate, Estimates, Expected
+from mpu_bench.experiment.facts import check_config
+from mpu_bench.experiment.planned import PlannedRun
+from mpu_bench.experiment.runner import ChosenRuns
+from mpu_bench.files import is_file
+from mpu_bench.quantities import Record
+from mpu_bench.results.store import FILE, Store, refuse_kept
+
+HAS_RESULT, UNAVAILABLE, TO_DO = "has a result", "unavailable", "to do"
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is to do of an experiment.
+
+    Attributes
+    ----------
+    runs : sequence of PlannedRun
+        All that are asked for.
+    finished : set of str
+        The keys of those that have a result.
+    obstacles : dict
+        Why data cannot be had, by the place of the run in ``runs``.
+    expected : sequence of Expected
+        What each run will take.
+    stored_seconds : float
+        Of training, of the results that there are.
+    """
+
+    runs: Sequence[PlannedRun]
+    finished: set[str]
+    obstacles: dict[int, str]
+    expected: Sequence[Expected]
+    stored_seconds: float
+
+    @classmethod
+    def of(cls, chosen: ChosenRuns) -> Outlook:
+        """Look at the chosen runs of an experiment, at its data and at its results folder; nothing is written."""
+        home = chosen.options.home
+        every = planned_runs.inspect(chosen.plan, home)
+        records, finished = _results(chosen, every)
+        finished = set() if chosen.options.force else finished
+        selected = set(map(id, chosen.runs))
+        planned = [each for each in every if id(each.run) in selected]
+        expected = Estimates(chosen.experiment, chosen.plan, records).expected([each.run for each in planned])
+        stored = sum(row.train_seconds or 0.0 for row in records if row.is_finished)
+        obstacles = _obstacles(planned, finished, home)
+        return cls(runs=planned, finished=finished, obstacles=obstacles, expected=expected, stored_seconds=stored)
+
+    def state(self, place: int) -> str:
+        """Return what there is of a run: `HAS_RESULT`, `UNAVAILABLE` or `TO_DO`."""
+        if self.runs[place].run_id in self.finished:
+            return HAS_RESULT
+        return UNAVAILABLE if place in self.obstacles else TO_DO
+
+    @property
+    def done(self) -> int:
+        """How many runs have a result."""
+        return sum(each.run_id in self.finished for each in self.runs)
+
+    @cached_property
+    def todo(self) -> list[int]:
+        """The places of the runs that can be made and have no result."""
+        return [place for place in range(len(self.runs)) if self.state(place) == TO_DO]
+
+    @property
+    def estimate(self) -> Estimate:
+        """What all that is to do takes."""
+        return Estimate.of([self.expected[place] for place in self.todo])
+
+    @property
+    def missing(self) -> dict[str, RemoteFile]:
+        """The files that would be fetched, by their names."""
+        described = [self.runs[place].description for place in self.todo]
+        return {file.name: file for each in described if each is not None for file in each.missing}
+
+
+def _results(chosen: ChosenRuns, planned: Sequence[PlannedRun]) -> tuple[list[Record], set[str]]:
+    """Return the rows that there are, and the keys of the planned runs whose result holds; refuse what a run would."""
+    refuse_kept(chosen.folder)
+    if not is_file(chosen.folder / FILE):
+        return [], set()
+    with Store(chosen.folder) as store:
+        check_config(chosen.experiment, store)
+        return store.records(earlier=True), store.finished(planned_runs.needs_of(planned, chosen.plan))
+
+
+def _obstacles(planned: Sequence[PlannedRun], finished: set[str], home: DataHome) -> dict[int, str]:
+    known: dict[str, str] = {}
+    found = {}
+    for place, each in enumerate(planned):
+        files = each.description.missing if each.description is not None else ()
+        for file in files:
+            known.setdefault(file.name, obstacle(file, home))
+        why = each.unavailable or next(filter(None, (known[file.name] for file in files)), "")
+        if why and each.run_id not in finished:
+            found[place] = why
+    return found
