@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -15,16 +16,18 @@ import pytest
 from distributed import Client, get_worker
 
 from machines import Machines
+from mpu_bench.config.choices import DatasetChoice
 from mpu_bench.config.read import read_config
+from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.errors import ClusterError
 from mpu_bench.experiment import plan
-from mpu_bench.experiment.messages import Finished, News, Phase, Task, encode
+from mpu_bench.experiment.messages import News, Phase, Task
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.cluster import host
-from mpu_bench.experiment.pool.cluster.asked import About, Asked, Made, Refused
-from mpu_bench.experiment.pool.cluster.client import MOST_LOSSES, ClusterPool
-from mpu_bench.quantities import Record, RunStatus
+from mpu_bench.experiment.pool.cluster.client import MOST_LOSSES, ClusterPool, portable_options
+from mpu_bench.experiment.pool.cluster.host import About, Asked, Made, Refused
+from mpu_bench.quantities import Ending, Record, RunStatus
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers do not import the tests
 
@@ -34,9 +37,9 @@ def make(asked: Asked) -> Any:
     name = str(get_worker().name)
     match asked.task.run.seed % 10:
         case 1 if name != "three":
-            return Refused("memory", "it has 1 kB of memory free")
+            return Refused(RunStatus.OUT_OF_MEMORY, "it has 1 kB of memory free")
         case 2:
-            return Refused("data", "no way out")
+            return Refused(RunStatus.UNAVAILABLE, "no way out")
         case 3:
             os._exit(1)
         case 4:
@@ -49,9 +52,10 @@ def make(asked: Asked) -> Any:
 
 
 def made(asked: Asked, name: str, starved: bool = False) -> Made:
-    get_worker().log_event(asked.topic, (asked.key, encode(Phase("training"))))
-    record = Record(status=RunStatus.DONE, train_seconds=1.0, passes=2.0)
-    return Made(encode(Finished(record, [Record()])), {"id": name, "host": name}, b"a model", starved)
+    worker = get_worker()
+    worker.log_event(asked.topic, (worker.get_current_task(), pickle.dumps(Phase("training"))))
+    record = Record(status=RunStatus.DONE, train_seconds=1.0, passes=2.0, ended_by=Ending.SYSTEM if starved else None)
+    return Made(record, [Record()], {"id": name, "host": name}, b"a model")
 
 
 def about(dask_worker: Any = None) -> About:
@@ -60,9 +64,8 @@ def about(dask_worker: Any = None) -> About:
 
 
 def another_version(dask_worker: Any = None) -> About:
-    name = str(dask_worker.name)
-    other = {"numba": "0.1"} if name != "two" else {}
-    return About(name, name, host.versions() | other)
+    found = about(dask_worker)
+    return found if found.host == "two" else found._replace(versions={**found.versions, "numba": "0.1"})
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +157,7 @@ def test_workers_of_one_host_with_other_data_are_told_apart(client: Client, task
     said = list[str]()
 
     def on_one_host(dask_worker: Any = None) -> About:
-        return replace(about(dask_worker), host="lab")
+        return about(dask_worker)._replace(host="lab")
 
     with ClusterPool(client, say=said.append, make=make, about=on_one_host) as pool:
         (record,) = (each.record for each in do(pool, [task(2)]).values())
@@ -213,3 +216,20 @@ def test_a_run_with_which_workers_are_lost_is_a_row(
     assert record.reason.startswith(f"lost with its worker {MOST_LOSSES} times: ")
     assert found[harmless.run_id].record.status == "done"
     assert sum("is lost; another makes its run" in line for line in said) == MOST_LOSSES - 1
+
+
+def test_a_card_of_the_users_own_travels_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "datasets" / "board.yaml").write_text("extends: checkerboard\ntitle: Mine\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    given = {"rows": 300, "test_rows": 50}
+    here = catalog.card("board", given)
+    options = portable_options(DatasetChoice("board", given, "board", ("black", "white")))
+    monkeypatch.chdir("/")
+    there = catalog.card("board", options)
+    assert (there.name, there.preparation_key(), there.title) == (here.name, here.preparation_key(), "Mine")
+
+
+def test_what_every_machine_has_does_not_travel() -> None:
+    options = {"rows": 300}
+    assert portable_options(DatasetChoice("checkerboard", options, "board", ("black", "white"))) is options
